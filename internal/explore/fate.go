@@ -10,8 +10,8 @@ import (
 
 // Fates shows from which choice on a schedule must end as it does. For each number of
 // its choices, from none to all, it plays tries schedules that begin with them
-// and go on at random without a further fault, and returns for how many of these
-// ends is true. Progress, if it is not nil, is called with each number when it is there.
+// and go on at random, with the faults that may still happen, and returns for how many of
+// these ends is true. Progress, if it is not nil, is called with each number when it is there.
 func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace) bool, progress func(k, n int)) []int {
 	t.Helper()
 	defer player.OneCore()()
@@ -42,7 +42,7 @@ func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
 			choices = choices[1:]
 			return i
 		}
-		return rng.IntN(max(p.Plain(), 1))
+		return draw(rng, p)
 	}, nil))
 }
 

@@ -349,7 +349,7 @@ func draw(rng *rand.Rand, p *Point) int {
 	if plain < len(p.Enabled) && rng.IntN(8) == 0 {
 		return plain + rng.IntN(len(p.Enabled)-plain)
 	}
-	return rng.IntN(plain)
+	return rng.IntN(max(plain, 1))
 }
 
 // pct is Burckhardt's probabilistic concurrency testing: each actor has a

@@ -229,7 +229,7 @@ var mostOfWing = map[string]int{
 	"bench":             10250,
 	"explorer":          9500,
 	"suites, stage":     9800,
-	"museum":            3300,
+	"museum":            3450,
 	"lab":               7510,
 	"exercises, grader": 13350,
 	"other locks":       6500,

@@ -141,6 +141,7 @@ type PlayedSchedule struct {
 	Enabled   []film.Possible    `json:"enabled"` // the actions to choose from
 	Violation *explore.Violation `json:"violation"`
 	Known     []language.Text    `json:"known,omitempty"`
+	Reached   bool               `json:"reached"` // the lock's goal
 	Over      bool               `json:"over"`
 	Trace     *explore.Trace     `json:"trace"`
 }
@@ -157,11 +158,13 @@ func Play(t *testing.T, w explore.World, choices []string) (*PlayedSchedule, err
 	if possible == nil {
 		possible = []film.Possible{}
 	}
-	return &PlayedSchedule{f, possible, tr.Violation, tr.Known, len(possible) == 0, tr}, nil
+	l, err := locks.Find(w.Name)
+	return &PlayedSchedule{f, possible, tr.Violation, tr.Known, err == nil && l.Goal != nil && l.Goal.Reached(tr), len(possible) == 0, tr}, nil
 }
 
-// Fates says, for each beginning of a schedule, how many percent of random
-// continuations end in a kind of violation. Progress is the list so far.
+// Fates says, for each beginning of a schedule, how many percent of random continuations
+// end in a kind of violation: if it is that of the lock's goal, how many reach the goal.
+// Progress is the list so far.
 func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, progress func(any)) ([]int, error) {
 	if err := complete(&w); err != nil {
 		return nil, err
@@ -171,7 +174,11 @@ func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, p
 	}
 	const tries = 12
 	var list []int
-	explore.Fates(t, w, choices, tries, explore.EndsIn(goal), func(_, n int) {
+	ends := explore.EndsIn(goal)
+	if l, err := locks.Find(w.Name); err == nil && l.Goal != nil && l.Goal.Kind == goal {
+		ends = l.Goal.Reached
+	}
+	explore.Fates(t, w, choices, tries, ends, func(_, n int) {
 		list = append(list, n*100/tries)
 		progress(list)
 	})

@@ -8,6 +8,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/museum/scenes"
 )
 
 type Text = language.Text
@@ -28,8 +29,18 @@ var groups = []Group{Steps, Museum, Broken, Exercises, Own}
 
 // A Goal is for a person who plays the scheduler.
 type Goal struct {
-	Kind explore.Kind `json:"kind"`
+	Kind explore.Kind `json:"kind"` // "": the lock cannot be broken
 	Text Text         `json:"text"`
+	// Reached reports whether a trace ends with it.
+	Reached func(*explore.Trace) bool `json:"-"`
+}
+
+// A Level is a lock's place in the game. The page shows them in the order of Number.
+type Level struct {
+	scenes.Level
+	Number  int      `json:"number"`
+	Chapter Text     `json:"chapter"`
+	Plays   []string `json:"plays"` // the choices that the last hint plays
 }
 
 // A Lock is an entry of the catalogue.
@@ -49,8 +60,9 @@ type Lock struct {
 	// Scene shows what the lock is known for; nil: six contenders, no changes.
 	Scene *Scene `json:"scene,omitempty"`
 	Goal  *Goal  `json:"goal,omitempty"`
-	// Fates are, for each number of the scene's choices, how many percent of
-	// random continuations reach the goal.
+	Level *Level `json:"level,omitempty"` // each lock with a goal has one
+	// Fates are, for each number of the scene's choices, how many percent of random
+	// continuations, with the faults that may still happen, reach the goal.
 	Fates []int  `json:"fates,omitempty"`
 	Story *Story `json:"story,omitempty"`
 	// World is the lock's own, for somebody who chooses the schedule; see In.
@@ -78,7 +90,9 @@ func (l Lock) In(w explore.World) explore.World {
 var all []Lock
 
 // The catalogue. The lab's command may add a student's lock.
-func init() { Add(slices.Concat(stepLocks, listingLocks(), brokenLocks(), taskLocks())...) }
+func init() {
+	Add(slices.Concat(stepLocks, listingLocks(), brokenLocks(), taskLocks(), provedLocks)...)
+}
 
 // Add puts locks into the catalogue. It panics if a name is taken.
 func Add(locks ...Lock) {

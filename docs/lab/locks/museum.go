@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"slices"
 	"time"
 
 	"example.com/zklock/internal/explore"
@@ -11,8 +12,9 @@ import (
 // it, in the same world.
 func listingLocks() (list []Lock) {
 	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违例。"}
-	schedules, fates := scenes.Schedules(), scenes.Fates()
+	schedules, fates, levels := scenes.Schedules(), scenes.Fates(), scenes.Levels()
 	for _, s := range scenes.All {
+		place := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
 		note := Text{En: "An article's listing. docs/bugs.md explains the bug.", Zh: "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		if s.Substitute.En != "" {
 			note = Text{En: s.Substitute.En + " docs/bugs.md explains the bug.", Zh: s.Substitute.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
@@ -29,7 +31,8 @@ func listingLocks() (list []Lock) {
 		list = append(list,
 			Lock{
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
-				Scene: played, Goal: &Goal{Kind: s.Kinds[0], Text: s.Goal}, Story: story(s, *played),
+				Scene: played, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: story(s, *played),
+				Level: &Level{s.Level, place, scenes.Chapters[s.Chapter()], s.Way()[:s.Plays()]},
 				World: s.World, Subject: in(s.World.Lock),
 				Fates: percent(fates[s.ID]),
 			},

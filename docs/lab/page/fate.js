@@ -1,5 +1,5 @@
-// When was it too late? A strip under the time: after each choice, the share of
-// random continuations without a further fault that end in the bug. The scenes
+// When was it too late? A strip under the time: after each choice, the share of random
+// continuations, with the faults that may still happen, that end in the bug. The scenes
 // bring theirs; for a reader's own schedule an engine of its own counts them.
 import { choiceWords, clockText, say, violationText } from "./strings.js";
 import { Engine } from "./engine.js";
@@ -48,7 +48,7 @@ function drawFate(fates, goal) {
     bar.firstChild.style.height = Math.max(share ? 12 : 4, share) + "%";
     return bar;
   });
-  // The continuations have no further fault: as long as one may happen, 0 % says little.
+  // The continuations are few: as long as a fault may happen at the right moment, 0 % says little.
   const s = app.scene, over = app.play && !(app.play.enabled || []).length, spent = over || faultsMade() >= (s.kinds.length ? s.faults : 0);
   const none = whole && spent && fates.at(-1) === 0;
   const line = none ? say("fate.none", violationText(goal)) : !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");

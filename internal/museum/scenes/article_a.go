@@ -13,6 +13,11 @@ var articleA = []Bug{
 		ID: "A1", Step: first, Effect: Crash, Cure: mayFail(naive),
 		Title:   Text{En: "every error means held, and the stack grows", Zh: "任何错误都被当成“锁被占用”，调用栈越来越深"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Path: "/private/lock"}, Contenders: 1, Forbidden: true}, Kinds: []explore.Kind{explore.Endless},
+		Level: Level{
+			Name:    Text{En: "Try, and try again", Zh: "不停重试"},
+			Intro:   Text{En: "A wants the lock /private/lock, but no client may create a node below /private. There is nothing to choose here: watch what the code does with an error that is not about the lock.", Zh: "A 要的锁是 /private/lock，但任何客户端都没有权限在 /private 下面创建节点。这一关不用选择：看看代码怎样对待一个与锁无关的错误。"},
+			Victory: Text{En: "The server refused A's create, and the code took that for a lock that is held. It waited for nobody, called lock() again within lock(), and so on without end. Rule: only the error NodeExists means that the lock is held. Every other error belongs to the caller.", Zh: "服务器拒绝了 A 的 create，代码却以为锁被占用。它等的人并不存在，于是在 lock() 里又调用 lock()，没完没了。要点：只有 NodeExists 才表示锁被占用，其他错误都应当返回给调用者。"},
+		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A calls lock(), and its request to create /private/lock is on its way. The node /private exists, but no client may create a child of it.", Zh: "A 调用了 lock()，创建 /private/lock 的请求正在路上。/private 存在，但任何客户端都没有权限在它下面创建子节点。"}, States: "waits"},
 			{At: 250 * ms, Text: Text{En: "The server has refused the request: A has no permission. The reply with this error is on its way.", Zh: "服务器拒绝了请求：A 没有权限。带有这个错误的应答正在路上。"}, States: "waits"},
@@ -30,6 +35,17 @@ var articleA = []Bug{
 		ID: "A2", Step: first, Effect: TwoHolders, Cure: naive,
 		Title:   Text{En: "unlock deletes its successor's node", Zh: "unlock 删除了后来者的节点"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.Stop), Kinds: []explore.Kind{explore.ForeignDelete},
+		Level: Level{
+			Name:  Text{En: "Whose node is it?", Zh: "删的是谁的节点"},
+			Intro: Text{En: "A and B share a lock made of one node, /lock: the client that creates it holds the lock, and deletes it to release the lock. The delete names only the path. You decide when each packet arrives, and once you may stop a client: it sleeps until its session is over, and then runs on as if nothing had happened.", Zh: "A 和 B 共用一把锁，锁就是一个节点 /lock：谁创建成功，谁持有锁，释放锁就是删除它。删除请求里只写了路径。每个数据包何时到达由你决定；你还可以让一个客户端停顿一次：它一觉睡到会话过期，醒来后照常往下执行。"},
+			Hints: []Text{
+				{En: "To delete, a client must believe that it holds the lock. What does B's lock() do when a request of its own fails?", Zh: "要删除，先得相信自己持有锁。B 的 lock() 遇到请求失败时，会怎么办？"},
+				{En: "Give A the lock. Let B fail to create the node. Stop B at the moment when it is about to ask for A's node.", Zh: "让 A 拿到锁，让 B 创建失败。在 B 正要查看 A 的节点时，让它停顿。"},
+				{En: "B has slept, and runs on. Let it connect again, and unlock. Leave A alone.", Zh: "B 停顿过，已恢复运行。让它重新连接，再释放锁。不要动 A。"},
+			},
+			Victory: Text{En: "B never had the lock, and has just released A's. Two mistakes met: B's lock() printed an exception and returned as if it had succeeded, and delete(path, -1) asks nobody whose node it is. The next client creates /lock and works beside A. Rule: a lock that is released must prove that it is one's own. Put an id into the node, or give each contender a node with a name of its own, and compare before you delete.", Zh: "B 从来没有拿到锁，却释放了 A 的锁。两个错误凑到了一起：B 的 lock() 打印了异常，就当作成功返回；delete(path, -1) 从不过问节点是谁的。下一个客户端会创建 /lock，与 A 同时干活。要点：释放锁之前，先证明锁是自己的。在节点里写入 ID，或者让每个竞争者的节点各有各的名字，核对之后再删除。"},
+			Else:    Text{En: "Two hold the lock: you are close. B believes that it holds it; now let it unlock.", Zh: "已经有两个持有者了，就差一步：B 以为自己持有锁，让它释放吧。"},
+		},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 700 * ms, Text: Text{En: "B's create was refused. Next, B asks for the node with exists, and sets a watch.", Zh: "B 的 create 失败了。它接着要用 exists 查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
@@ -47,6 +63,16 @@ var articleA = []Bug{
 		Title:   Text{En: "each lost race adds a frame to the stack", Zh: "每抢输一次，调用栈就多一层"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
 		Goal: Text{En: "Make the calls of lock() pile up on the stack.", Zh: "让 lock() 的调用在栈上越堆越深。"},
+		Level: Level{
+			Name:  Text{En: "Deeper and deeper", Zh: "越陷越深"},
+			Intro: Text{En: "A locks and unlocks four times, B once. A contender that finds the node there waits for its deletion, and then calls lock() again, from inside lock(). Each lost race adds a call to the stack.", Zh: "A 要加锁、释放四次，B 只有一次。发现节点已存在，就等它被删除，然后再调用 lock()，而且是在 lock() 里面调用。每抢输一次，栈上就多一层。"},
+			Hints: []Text{
+				{En: "A call is added when B has waited and finds the lock taken once more. Who can take it again so fast?", Zh: "B 等到了释放，却又没抢到，栈上就多一层。谁能这么快又抢到？"},
+				{En: "Let B wait with its watch set. Let A unlock and lock again before B's next create arrives, and then let B try.", Zh: "先让 B 设好监听等待。再让 A 释放，并赶在 B 的下一个 create 到达之前重新加锁，然后放行 B。"},
+				{En: "B waits with its watch set. Let A release and lock again first, and then B; and once more.", Zh: "B 已设好监听，正在等待。让 A 释放并抢先重新加锁，再放行 B；然后再来一次。"},
+			},
+			Victory: Text{En: "B lost one race after another, and each of them left a call of lock() on the stack: none returns before the last one does. In Java, a busy lock ends with a StackOverflowError. Rule: a wait that may have to be repeated is a loop, not a call of itself.", Zh: "B 一次次抢输，每次都在栈上留下一层 lock()，最里面的一层不返回，外面的都不返回。在 Java 里，繁忙的锁最终会抛出 StackOverflowError。要点：可能要重复的等待应当写成循环，而不是自己调用自己。"},
+		},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 700 * ms, Quote: "失败后调用waitForRelease方法等待", Text: Text{En: "B's create was refused: B has lost its first race. Its lock() calls waitForRelease().", Zh: "B 的 create 失败了，第一次没有抢到锁。它的 lock() 调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
@@ -64,6 +90,16 @@ var articleA = []Bug{
 		ID: "A4", Step: first, Effect: Hang, Cure: naive,
 		Title:   Text{En: "a waiter whose session is gone never wakes", Zh: "会话已失效的等待者永远不会被唤醒"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.Expire), Kinds: []explore.Kind{explore.Hang},
+		Level: Level{
+			Name:  Text{En: "The watch that died", Zh: "随会话而去的监听"},
+			Intro: Text{En: "B waits for A's node to go. It has set a watch, and a latch opens when the event comes. Once you may end a session: the server forgets all that belonged to it.", Zh: "B 在等 A 的节点消失。它设置了监听，事件一到，latch 就打开。你可以让一个会话过期一次：属于它的一切，服务器都会忘掉。"},
+			Hints: []Text{
+				{En: "What belongs to a session, apart from its nodes?", Zh: "除了节点，还有什么属于会话？"},
+				{En: "Let A hold the lock, and let B wait with its watch set. Then take from B what it needs to be woken.", Zh: "让 A 持有锁，让 B 设好监听等待。然后夺走 B 赖以醒来的东西。"},
+				{En: "B waits with its watch set. One choice decides, and it is about B.", Zh: "B 已设好监听，正在等待。关键的一步，要对 B 下手。"},
+			},
+			Victory: Text{En: "B's session ended, and its watch ended with it. The client was notified of that, but the code opens the latch for NodeDeleted only, so B waits for an event that nobody sends. Rule: a watch lives no longer than its session. A waiter must also wake when the session ends, and then queue again or return an error.", Zh: "B 的会话过期，监听也随之消失。客户端得到了通知，可是代码只在收到 NodeDeleted 时打开 latch，于是 B 等的是一个没有谁会发的事件。要点：监听与会话同生共死。会话结束时，等待者也必须醒来，重新排队，或者返回错误。"},
+		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 1050 * ms, Text: Text{En: "B's create was refused. B has asked for the node with exists, has left a watch, and waits at its latch.", Zh: "B 的 create 失败了。B 用 exists 查看了节点，同时设置了监听，正在 latch 上等待。"}, States: "holds waits", Nodes: "A", Watchers: "B"},
@@ -78,6 +114,16 @@ var articleA = []Bug{
 		ID: "A5", Step: first, Effect: Hang, Cure: complete,
 		Title:   Text{En: "the reply to create is lost: the client waits for itself", Zh: "create 的应答丢失：客户端在等自己"},
 		Listing: listings.NewZookeeperLock, World: among(1, bare, explore.LoseReply), Kinds: []explore.Kind{explore.Hang},
+		Level: Level{
+			Name:  Text{En: "Waiting for oneself", Zh: "等的就是自己"},
+			Intro: Text{En: "A is alone, and asks for a free lock. What could go wrong? Once you may lose a reply: the server has done what it was asked for, and the client does not learn of it.", Zh: "只有 A 一个竞争者，锁也是空闲的，还能出什么错？你可以丢失一个应答：服务器已经照办，客户端却不知道。"},
+			Hints: []Text{
+				{En: "Of which request does A need the answer most?", Zh: "哪个请求的应答，对 A 最要紧？"},
+				{En: "If the create has succeeded and A cannot see that, whose node will A find at the path?", Zh: "如果 create 已经成功，A 却不知道，那么它在路径上看到的会是谁的节点？"},
+				{En: "The first choice decides: lose the reply to the create.", Zh: "第一个选择就是关键：丢掉 create 的应答。"},
+			},
+			Victory: Text{En: "A's node exists, and A waits until it is deleted: A waits for itself. The session lives on, because the client sends its pings. Rule: after a lost reply a client does not know whether its request was carried out. It has to look, and it must be able to recognize its own node: by an id in the node's data or name.", Zh: "A 的节点已经存在，A 却在等它被删除：A 在等自己。客户端照常发送心跳，会话不会过期。要点：应答丢失之后，客户端并不知道请求有没有执行，必须去查看，而且要认得出自己的节点：在节点的数据或名字里放一个 ID。"},
+		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A calls lock(), and its create is on its way. A is the only contender.", Zh: "A 调用了 lock()，它的 create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
 			{At: 300 * ms, Text: Text{En: "The server has created the node. The connection has broken, and the reply is lost with it: A has no sign that it has a node.", Zh: "服务器创建了节点。连接断了，应答随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
@@ -94,6 +140,16 @@ var articleA = []Bug{
 		Title:   Text{En: "waiters have no order: a slow one starves", Zh: "等待者没有次序：慢的那个会饿死"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again}, Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
 		Goal: Text{En: "Let A get in three times while B waits.", Zh: "让 A 在 B 等待期间连续三次拿到锁。"},
+		Level: Level{
+			Name:  Text{En: "First come, last served", Zh: "先来后到？"},
+			Intro: Text{En: "A wants the lock four times in a row, B once. Both want the same node, and the client whose create comes first has it. Nobody fails, nothing is lost.", Zh: "A 要连续加锁四次，B 只要一次。两个抢的是同一个节点，谁的 create 先到，谁就拿到锁。没有故障，什么也不丢失。"},
+			Hints: []Text{
+				{En: "Does the server know how long B has waited?", Zh: "B 等了多久，服务器知道吗？"},
+				{En: "Let B be refused once, and then leave its next packet where it is. A can do everything else.", Zh: "让 B 失败一次，然后就把它的下一个包一直扣住。其余的事，都交给 A。"},
+				{En: "Go on with A alone.", Zh: "接下来只让 A 走。"},
+			},
+			Victory: Text{En: "A was let in three times while B waited. A node of one name does not record which contender came first: at each release all start over, and the fastest wins. Rule: fairness needs an order that the server keeps. Sequential nodes are such an order: a contender that comes again is the last in the queue.", Zh: "B 还在等，A 却进去了三次。只有一个名字的节点，看不出谁先来：每次释放，大家都从头再抢，快者得胜。要点：公平需要一个由服务器维护的次序。顺序节点就是这样的次序：再来一次，就排到队尾。"},
+		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 950 * ms, Text: Text{En: "B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", Zh: "B 的 create 失败了。它的下一个请求要去设置监听，已经在路上，但会很慢。"}, States: "holds waits", Nodes: "A"},
@@ -107,6 +163,16 @@ var articleA = []Bug{
 		ID: "A7", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{En: "a release before the latch exists is lost", Zh: "latch 创建之前的释放通知会丢失"},
 		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang},
+		Level: Level{
+			Name:  Text{En: "Nobody was listening", Zh: "通知来得太早"},
+			Intro: Text{En: "A queue of two, no faults. B subscribes to A's node, looks whether it is still there, and only then makes the latch on which it will wait. The listener opens the latch when the event comes.", Zh: "两个竞争者排队，没有故障。B 订阅 A 的节点，看看它还在不在，然后才创建自己要等待的 latch。事件到来时，监听器会打开 latch。"},
+			Hints: []Text{
+				{En: "What does the listener do if there is no latch yet?", Zh: "如果 latch 还没有创建，监听器会做什么？"},
+				{En: "A must release while B stands between its look at the node and its latch. So let A's delete be on its way early, and keep it back.", Zh: "要让 A 的释放恰好落在 B 查看节点与创建 latch 之间。所以，让 A 的删除请求早早发出，然后扣住它。"},
+				{En: "A's delete is on its way, and B stands between its look and its latch. Deliver the delete now.", Zh: "A 的删除请求正在路上，B 正好在查看节点与创建 latch 之间。现在就放行删除请求。"},
+			},
+			Victory: Text{En: "The event came, the listener found no latch, and did nothing. A watch fires once, so B waits forever for a lock that is free. Rule: create what the event is to wake before you ask for the event. In Go, a channel does that: it keeps the event until somebody looks.", Zh: "事件来了，监听器没有找到 latch，什么也没做。监听只触发一次，所以锁已空闲，B 却永远等下去。要点：先准备好要被唤醒的东西，再去设置监听。Go 的 channel 就能做到：事件会留在里面，直到有谁来取。"},
+		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
 			{At: 650 * ms, Text: Text{En: "A has read the list and holds the lock. B asks for it, too.", Zh: "A 读取了列表，A 持有锁。B 也要加锁。"}, States: "holds waits", Nodes: "A"},
@@ -122,6 +188,18 @@ var articleA = []Bug{
 		Title:   Text{En: "a waiter whose own node is gone panics", Zh: "自己的节点被删除后，等待者会崩溃"},
 		Listing: listings.NewZkClientLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.Crash},
 		Like: func(tr *explore.Trace) bool { return strings.Contains(tr.Violation.What.En, "out of range [-") },
+		Level: Level{
+			Name:  Text{En: "Not on the list", Zh: "名单上没有自己"},
+			Intro: Text{En: "Three contenders in a queue. A waiter that is woken reads the list, looks for its own name, and takes the name before it as the next to wait for. Once you may end a session.", Zh: "三个竞争者排队。等待者醒来后读取列表，找到自己的名字，把前面那个名字当作下一个等待对象。你可以让一个会话过期一次。"},
+			Hints: []Text{
+				{En: "What does a search return for a name that is not in the list?", Zh: "要找的名字不在列表里，查找会返回什么？"},
+				{En: "End the session of the waiter in the middle. Its client connects again, and the library sets its watch again; nobody makes its node again. Then let it be woken, while another waits behind it.", Zh: "让中间那个等待者的会话过期。它的客户端会重连，库会重新设置监听，但没有谁会重新创建它的节点。再让它醒来，而它后面还有别的等待者。"},
+				{En: "B's session is over, and it waits as before. Let A go, so that B wakes, reads the list, and is not in it.", Zh: "B 的会话已过期，它还在等。让 A 离开：B 会醒来读取列表，而列表里没有它。"},
+			},
+			Victory: Text{En: "B's node had gone with its session, so B's name was not in the list, the search returned a negative number, and get(i − 1) threw in the middle of lock(). Rule: one's own node may be gone at every look. Look for it, and return an error, or queue again, if it is not there.", Zh: "B 的节点已随会话消失，列表里没有它的名字，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。要点：每次查看，自己的节点都可能已经不在。先确认它还在；不在，就返回错误，或者重新排队。"},
+			Else:    Text{En: "Broken, but not like this: the panic must be that of a waiter whose own node is gone.", Zh: "出错了，但不是这一种：要让自己的节点已消失的等待者崩溃。"},
+			Route:   strings.Split("A: request,B: request,A: request,B: request,C: request,B: request,B: request,C: request,B: expire,B: reconnect,A: unlock,C: request,B: reconnect,C: request,B: request,gap A7: go on,A: request,B: request", ","),
+		},
 		Stops: []Stop{
 			{At: 950 * ms, Text: Text{En: "B holds the lock. C's node is behind B's.", Zh: "B 持有锁。C 的节点排在 B 后面。"}, States: "waits holds waits", Nodes: "B C"},
 			{At: 1750 * ms, Text: Text{En: "C watches B's node, and A has queued behind C.", Zh: "C 监听 B 的节点，A 又排在 C 后面。"}, States: "waits holds waits", Nodes: "B C A", Watchers: "C"},
@@ -136,6 +214,16 @@ var articleA = []Bug{
 		ID: "A9", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{En: "the second lock() on the same object panics", Zh: "同一对象第二次 lock() 会崩溃"},
 		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue, Scripts: [][]explore.Op{times(2)}}, Kinds: []explore.Kind{explore.Crash},
+		Level: Level{
+			Name:  Text{En: "Once is enough", Zh: "只能用一次"},
+			Intro: Text{En: "A locks, unlocks, and locks again with the same object. B locks once. No faults: it is enough that A gets its turn.", Zh: "A 用同一个对象加锁、释放，再加锁。B 只加锁一次。没有故障：让 A 走下去就够了。"},
+			Hints: []Text{
+				{En: "What does A's object remember after unlock()?", Zh: "unlock() 之后，A 的对象还记着什么？"},
+				{En: "Let A go on until it calls lock() for the second time.", Zh: "让 A 一直走，直到它第二次调用 lock()。"},
+				{En: "Choose A, and A again.", Zh: "选 A，一直选 A。"},
+			},
+			Victory: Text{En: "The object still had the path of the node that it had deleted, so the second lock() created none, did not find its name in the list, and threw. Rule: what belongs to one acquisition must go with it: each Lock creates its node, and Unlock forgets it.", Zh: "对象里还留着已删除节点的路径，于是第二次 lock() 没有创建节点，在列表里也找不到自己的名字，抛出了异常。要点：一次加锁的状态，要随这次加锁一起结束：每次 Lock 都创建节点，Unlock 就把它忘掉。"},
+		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A and B have called lock(), and their creates are on their way. B's will be slow.", Zh: "A 和 B 都调用了 lock()，两个 create 正在路上。B 的会很慢。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{En: "A's node is in the queue, and A's object keeps its path in currentPath.", Zh: "A 的节点已在队列里，A 的对象把它的路径存入 currentPath。"}, States: "waits waits", Nodes: "A"},
@@ -152,6 +240,16 @@ var articleA = []Bug{
 		ID: "A10", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{En: "lock() throws if the parent does not exist", Zh: "父节点不存在时，lock() 抛出异常"},
 		Listing: listings.NewZkClientLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Crash},
+		Level: Level{
+			Name:  Text{En: "Nowhere to stand", Zh: "无处可站"},
+			Intro: Text{En: "The server is new: there is not one node on it. A and B each ask for a place in the queue below /lock.", Zh: "服务器是新的，上面一个节点也没有。A 和 B 都要在 /lock 下面的队列里占一个位置。"},
+			Hints: []Text{
+				{En: "Who creates /lock?", Zh: "/lock 由谁来创建？"},
+				{En: "Nobody does.", Zh: "没有谁创建。"},
+				{En: "Let either of them send its first request.", Zh: "放行任何一个的第一个请求就行。"},
+			},
+			Victory: Text{En: "A node can be created only if its parent exists, no line of the code creates the parent, and the exception is caught nowhere. Rule: a lock creates the parent of its queue itself when the server says NoNode, and then tries again.", Zh: "父节点存在，才能创建子节点；可是没有一行代码创建父节点，异常也没有谁捕获。要点：服务器回答 NoNode 时，锁应当自己创建父节点，然后再试一次。"},
+		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A and B have called lock(). The server is new, and has no node /lock.", Zh: "A 和 B 都调用了 lock()。服务器是新的，还没有 /lock 节点。"}, States: "waits waits"},
 			{At: 150 * ms, Quote: "private String lock_path = \"/lock\";", Text: Text{En: "A's create is on its way. It asks for an ephemeral sequential node in /lock, and no line of the listing creates /lock.", Zh: "A 的 create 正在路上，要在 /lock 下面创建临时顺序节点。而文章的代码里，没有一行会创建 /lock。"}, States: "waits waits"},
@@ -165,6 +263,16 @@ var articleA = []Bug{
 		ID: "A11", Step: first, Effect: TwoHolders, Cure: naive,
 		Title:   Text{En: "an exception while it waits: lock() just returns", Zh: "等待时发生异常：lock() 直接返回"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.LoseRequest), Kinds: []explore.Kind{explore.TwoHolders},
+		Level: Level{
+			Name:  Text{En: "It only printed a line", Zh: "只打印了一行"},
+			Intro: Text{En: "The lock of one node again. B finds it taken, and asks for the node and a watch. Once you may lose a request: the server never sees it, and the connection breaks.", Zh: "又是一个节点的锁。B 发现锁被占用，就去查看节点并设置监听。你可以丢失一个请求：服务器收不到它，连接也断了。"},
+			Hints: []Text{
+				{En: "lock() has no return value. How can it report that its wait has failed?", Zh: "lock() 没有返回值。等待失败了，它怎么告诉调用者？"},
+				{En: "Let A hold the lock, let B be refused, and lose the request with which B wants to begin its wait.", Zh: "让 A 持有锁，让 B 创建失败，然后丢掉 B 准备开始等待的那个请求。"},
+				{En: "B is about to ask for A's node. Lose that request.", Zh: "B 正要查看 A 的节点。丢掉这个请求。"},
+			},
+			Victory: Text{En: "exists failed, the code printed the exception, and lock() returned, as it does when it has the lock: B's caller works beside A. Rule: a lock call has two ways to end, the lock or an error. An exception that is only printed becomes a success.", Zh: "exists 失败，代码打印异常，lock() 就返回了，与拿到锁时一模一样：B 的调用者和 A 同时干活。要点：加锁调用只有两种结局：拿到锁，或者返回错误。只打印不上报的异常，就成了“成功”。"},
+		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A and B have called lock(), and both creates are on their way.", Zh: "A 和 B 都调用了 lock()，两个 create 正在路上。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},

@@ -10,6 +10,16 @@ var articleB = []Bug{
 		ID: "B1", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{En: "the sequence number is taken for the number of children", Zh: "把序号当成了子节点的个数"},
 		Listing: listings.NewCountingLock, World: explore.World{Lock: queue, Contenders: 3}, Kinds: []explore.Kind{explore.Hang},
+		Level: Level{
+			Name:  Text{En: "A number is not a queue", Zh: "序号不是队伍"},
+			Intro: Text{En: "The server numbers the nodes: 0, 1, 2. This lock takes its number for the count of contenders before it, and waits for as many releases. Three contenders, no faults.", Zh: "服务器给节点编号：0、1、2。这把锁把自己的序号当作前面的人数，然后等那么多次释放。三个竞争者，没有故障。"},
+			Hints: []Text{
+				{En: "The server never gives a number twice. What is the number of the second contender if the first has left long ago?", Zh: "服务器的序号从不重复。如果第一个早已离开，第二个的序号是几？"},
+				{En: "Do not let them queue up. One after the other.", Zh: "别让它们排到一起，让它们一个一个来。"},
+				{En: "Let A lock and unlock to the end. Only then let B create its node.", Zh: "让 A 加锁、释放，全部做完，然后才让 B 创建节点。"},
+			},
+			Victory: Text{En: "B came when A had gone. Its number was 1, so it waited for one release, and that one was over. The number counts the nodes that were ever created, not those that are there. Rule: only the list of children says who is before you.", Zh: "A 走了，B 才来。B 的序号是 1，就要等一次释放，而那一次早已过去。序号数的是历来创建过的节点，不是现有的节点。要点：谁排在前面，只有子节点列表说了算。"},
+		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A's node has the number 0: no contender is before A, and A holds the lock.", Zh: "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: "holds waits waits", Nodes: "A", Watchers: "A"},
 			{At: 1050 * ms, Text: Text{En: "A unlocks, and its node is gone. Nobody is in the queue.", Zh: "A 释放锁，它的节点已删除。队列空了。"}, States: "unlocks waits waits"},

@@ -15,6 +15,16 @@ var articleC = []Bug{
 			Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1,
 		},
 		Kinds: []explore.Kind{explore.TwoHolders},
+		Level: Level{
+			Name:  Text{En: "Counted too early", Zh: "数得太早"},
+			Intro: Text{En: "This lock lets a thread lock again without asking the server: it counts. A locks once. B calls lock(), and if it fails, calls it again. You may lose one request, but you need not.", Zh: "这把锁允许同一线程再次加锁，不必询问服务器：它只数次数。A 加锁一次。B 调用 lock()，失败了就再调用一次。你可以丢失一个请求，但并非必须。"},
+			Hints: []Text{
+				{En: "When does the code count: before it has the lock, or after?", Zh: "代码在什么时候计数：拿到锁之前，还是之后？"},
+				{En: "Let A hold the lock. Let B's lock() find A's node first in the list, and fail. B will call it once more.", Zh: "让 A 持有锁。让 B 的 lock() 发现 A 的节点排第一，于是失败。B 会再调用一次。"},
+				{En: "A holds the lock. Now carry out both requests of B.", Zh: "A 持有锁。现在执行 B 的两个请求。"},
+			},
+			Victory: Text{En: "B's first lock() failed, but had counted already. The second one saw a count of 1 and its own thread, made it 2, and returned true without a request. Rule: write into the book only what the server has granted, and take it out again if a call fails.", Zh: "B 的第一次 lock() 失败了，次数却已经记上。第二次看到次数是 1、线程又是自己，就加成 2，一个请求也没发，返回 true。要点：服务器给了锁，才能记账；调用失败，就要把账销掉。"},
+		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
 			{At: 650 * ms, Text: Text{En: "A holds the lock.", Zh: "A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -29,6 +39,16 @@ var articleC = []Bug{
 		ID: "C2", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{En: "the lock call fails just when its node becomes the first", Zh: "节点刚排到第一，加锁调用却失败了"},
 		Listing: listings.NewAwaitLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Failure, explore.Crash},
+		Level: Level{
+			Name:  Text{En: "Bad luck at the door", Zh: "临门一脚"},
+			Intro: Text{En: "A fair queue of two. The second reads the list, and asks for the node before its own with getData, which sets a watch. No faults.", Zh: "两个竞争者排成公平队列。后面的读取列表，然后用 getData 查看前一个节点，同时设置监听。没有故障。"},
+			Hints: []Text{
+				{En: "getData of a node that has gone is an error. Is it bad news for the waiter?", Zh: "节点已消失，getData 就会报错。对等待者来说，这是坏消息吗？"},
+				{En: "Let B read the list while A's node is in it. Then keep B's next request back, and let A get in and out.", Zh: "趁 A 的节点还在，让 B 读取列表。然后扣住 B 的下一个请求，让 A 进去再出来。"},
+				{En: "B has read the list, and A is about to delete its node. Let A be faster.", Zh: "B 已读取列表，A 正要删除自己的节点。让 A 快一步。"},
+			},
+			Victory: Text{En: "The node before B had gone: B was the first. The error said so, and the code took it for a failure. B's node stays, and keeps everybody out. Rule: NoNode from the node that you want to watch means that the queue has moved. Read the list again.", Zh: "前一个节点已消失，B 正好排第一。错误说的就是这件事，代码却当成了失败。B 的节点还留着，谁也进不去。要点：要监听的节点返回 NoNode，只表示队伍向前动了。重新读取列表就行。"},
+		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue.", Zh: "A 的节点已在队列里。"}, States: "waits waits", Nodes: "A"},
 			{At: 550 * ms, Text: Text{En: "B's node is in the queue, behind A's.", Zh: "B 的节点也在队列里，排在 A 后面。"}, States: "waits waits", Nodes: "A B"},

@@ -1,6 +1,8 @@
 package scenes
 
 import (
+	"strings"
+
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/museum/listings"
 )
@@ -11,6 +13,18 @@ var articleD = []Bug{
 		Title: Text{En: "a watch on a deleted node never fires", Zh: "对已删除节点的监听永远不会触发"},
 		// D2 hangs, too. Here the node to watch has gone, there it has not.
 		Listing: listings.NewZkLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang}, Like: noNode,
+		Level: Level{
+			Name:  Text{En: "Waiting for nobody", Zh: "等一个不会来的人"},
+			Intro: Text{En: "Two contenders in a queue, no faults at all. The second reads the list, sees who is before it, and only then asks for a watch on that node. Between the two there is a moment.", Zh: "两个竞争者排队，没有任何故障。后面的先读取列表，看到前面是谁，然后才去监听那个节点。这两步之间有一个空隙。"},
+			Hints: []Text{
+				{En: "A list is old as soon as it has been read.", Zh: "列表一读到手，就已经旧了。"},
+				{En: "A holds. Let B create its node and read the list, and not one packet more. What may A do now?", Zh: "A 持有锁。让 B 创建节点、读取列表，然后一个包也别再放行。这时 A 能做什么？"},
+				{En: "B has its list, and A's name is in it. Let A unlock, all the way. Then let B ask for its watch.", Zh: "B 手里的列表上还有 A。让 A 释放锁，彻底完成，然后再让 B 去设置监听。"},
+			},
+			Victory: Text{En: "B watches a node that has gone, with a number that never comes again, so the event never comes. exists answered “no node”, and the code did not read the answer. Nobody crashed and nothing was lost: only the order was unlucky. Rule: check and watch in one request, and look at its answer. getData fails on a node that is gone and leaves no watch; then read the list again.", Zh: "B 监听的节点已经不在了，这个序号也不会再出现，事件永远不会来。exists 明明回答了“节点不存在”，代码却没有看。没有谁崩溃，什么也没丢，只是次序不巧。要点：检查和监听要用同一个请求完成，并且要看它的回答：节点不存在时，getData 会报错，也不留下监听；这时重新读取列表即可。"},
+			Else:    Text{En: "It hangs, but by another mistake: the watch was set in time, and the event came before wait(). That is a level of its own.", Zh: "确实卡住了，不过原因是另一个错误：监听设得及时，事件却先于 wait() 到达。那是另外一关。"},
+			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ","),
+		},
 		Stops: []Stop{
 			{At: 950 * ms, Text: Text{En: "B's node is the first in the list, and B holds the lock.", Zh: "B 的节点在列表里排第一，B 持有锁。"}, States: "waits holds", Nodes: "B"},
 			{At: 1450 * ms, Text: Text{En: "B unlocks, by closing its client: that ends the session, and its node goes with it. The request is on its way.", Zh: "B 释放锁的办法是关闭客户端：会话结束，节点随之删除。请求正在路上。"}, States: "waits unlocks", Nodes: "B"},
@@ -25,6 +39,17 @@ var articleD = []Bug{
 		ID: "D2", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{En: "a notify that comes before the wait is lost", Zh: "先于 wait 的 notify 会丢失"},
 		Listing: listings.NewZkLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang}, Like: func(tr *explore.Trace) bool { return !noNode(tr) },
+		Level: Level{
+			Name:  Text{En: "A bell rung too early", Zh: "铃响得太早"},
+			Intro: Text{En: "The same code as in “Waiting for nobody”. This time B's watch is to be in time. An event calls notify(), and B calls wait() after it has set the watch: between two lines.", Zh: "代码与“等一个不会来的人”那一关相同。这一次，要让 B 及时设好监听。事件到来时会调用 notify()，而 B 设好监听之后才调用 wait()：中间隔着一行。"},
+			Hints: []Text{
+				{En: "What does notify() do if nobody waits?", Zh: "如果没有谁在 wait()，notify() 会做什么？"},
+				{En: "Keep A's delete back until B has set its watch and stands between the two lines.", Zh: "扣住 A 的删除请求，直到 B 设好监听、停在那两行之间。"},
+				{En: "B's watch is set, and B has not come to wait() yet. Let A's delete arrive now.", Zh: "B 的监听已设好，还没有走到 wait()。现在就让 A 的删除请求到达。"},
+			},
+			Victory: Text{En: "The event came in time, notify() woke nobody, and B went on to wait(). A notify is not kept for later. Rule: under one mutex, test a condition before you wait, and set it before you notify. Or let the event go through a channel, which keeps it.", Zh: "事件及时到了，notify() 却没有唤醒谁，随后 B 才走到 wait()。notify 不会留到以后。要点：在同一把互斥锁下，等待之前先检查条件，通知之前先设置条件；或者让事件走 channel，它会一直留在里面。"},
+			Else:    Text{En: "It hangs, but because the node had gone before B asked for it. Here B's watch must be in time.", Zh: "确实卡住了，不过是因为 B 去监听时节点已经不在。这一关要让 B 的监听及时设好。"},
+		},
 		Stops: []Stop{
 			{At: 1250 * ms, Text: Text{En: "A holds the lock.", Zh: "A 持有锁。"}, States: "holds waits", Nodes: "A"},
 			{At: 1450 * ms, Text: Text{En: "B has queued behind A.", Zh: "B 排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
@@ -39,6 +64,18 @@ var articleD = []Bug{
 		ID: "D3", Step: third, Effect: TwoHolders, Cure: predecessor,
 		Title:   Text{En: "a waiter that is woken does not read the list again", Zh: "等待者被唤醒后不再重新读取列表"},
 		Listing: listings.NewZkLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders, explore.Overtaken, explore.NodeMissing}, Search: atRandom,
+		Level: Level{
+			Name:  Text{En: "The bell is not the door", Zh: "铃响不等于开门"},
+			Intro: Text{En: "Three contenders stand in a queue. Each watches only the one before it, and is woken when that one's node goes. It is step 3 of this course, except for one line. Once you may end a session: its node goes, as if its owner had crashed.", Zh: "三个竞争者排成一队，各自只监听前一个节点，那个节点一消失就会醒来。听上去就是本教程的第 3 步，只差一行。你可以让一个会话过期一次：它的节点随之消失，就像主人崩溃了一样。"},
+			Hints: []Text{
+				{En: "Why can a node go? Its owner has unlocked. Is that the only reason?", Zh: "节点为什么会消失？因为主人释放了锁。只有这一个原因吗？"},
+				{En: "Let all three queue up, so that the first holds the lock and the others wait. Whose end would wake somebody too early?", Zh: "让三个都排好队：第一个持有锁，另外两个等待。谁出事，会让人醒得太早？"},
+				{En: "A holds, B waits for A, C waits for B. One choice is left, and it is in the middle.", Zh: "A 持有锁，B 等 A，C 等 B。只差一步，就在中间。"},
+			},
+			Victory: Text{En: "B crashed while it was waiting, its node went, and C was woken. C took the wake-up for its turn: after wait() the code says return true. But an event says only that something has changed, not that it is your turn. Rule: after each wake-up read the list again, and go in only if yours is the first. The article's own text says so; its code does not.", Zh: "B 还在等待就崩溃了，它的节点消失，C 被唤醒。C 把“醒来”当成了“轮到我”：wait() 之后就是 return true。可是事件只说明有了变化，并不说明轮到你。要点：每次醒来都要重新读取列表，只有自己排第一才能进入。文章的文字正是这样写的：“当前一个子节点被删除时，重新执行第四步”，代码却没有照做。"},
+			Else:    Text{En: "It came in before its turn, but not beside a holder. Do it while the first one still holds.", Zh: "它插队了，但当时没有别的持有者。要趁第一个还持有锁的时候下手。"},
+			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire", ","),
+		},
 		Stops: []Stop{
 			{At: 1750 * ms, Text: Text{En: "C, A and B have their nodes in the queue, in this order. C will hold the lock first, then A, then B.", Zh: "C、A、B 依次在队列里创建了节点。应当先由 C 持有锁，然后是 A，最后是 B。"}, States: "waits waits waits", Nodes: "C A B"},
 			{At: 2350 * ms, Text: Text{En: "B's predecessor is A. B watches A's node, and is about to wait.", Zh: "B 的前驱节点是 A 的。B 已监听这个节点，正要开始等待。"}, States: "waits waits waits", Nodes: "C A B", Watchers: "B"},
@@ -52,6 +89,16 @@ var articleD = []Bug{
 		ID: "D4", Step: third, Effect: Crash, Cure: predecessor,
 		Title:   Text{En: "two clients create the parent at once: one gets false", Zh: "两个客户端同时创建父节点：其中一个得到 false"},
 		Listing: listings.NewZkLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Failure},
+		Level: Level{
+			Name:  Text{En: "Two founders", Zh: "两个创建者"},
+			Intro: Text{En: "Nobody has used this lock before, so its parent /lock does not exist. Each contender asks whether it exists, and creates it if not. No faults.", Zh: "这把锁还没有谁用过，父节点 /lock 不存在。每个竞争者先问它在不在，不在就创建。没有故障。"},
+			Hints: []Text{
+				{En: "Two ask before either creates. What does the server answer to the second create?", Zh: "两个都先问了，谁也还没创建。第二个 create 会得到什么回答？"},
+				{En: "Let both be told that /lock is not there.", Zh: "让两个都得知 /lock 不存在。"},
+				{En: "A knows that /lock is not there. Let B ask before A creates it.", Zh: "A 已得知 /lock 不存在。趁 A 还没创建，让 B 也来问。"},
+			},
+			Victory: Text{En: "Both wanted to create the parent, and the one that came second got NodeExists. What it wanted was there; the code took the answer for a failure, and lock() returned false on a free lock. Rule: if you create something only to have it there, NodeExists is a success.", Zh: "两个都要创建父节点，后到的得到 NodeExists。它要的东西其实已经在了，代码却当成失败，锁明明空闲，lock() 却返回 false。要点：创建只是为了让它存在，那么 NodeExists 就是成功。"},
+		},
 		Stops: []Stop{
 			{At: 100 * ms, Quote: "stat stat = zookeeper.exists(\"/\" + businesscode, false);", Text: Text{En: "No client has used this lock before, so its parent /lock does not exist. A and B have each asked for it with exists.", Zh: "还没有客户端用过这个锁，父节点 /lock 不存在。A 和 B 各自用 exists 查看它，请求正在路上。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{En: "A has the reply that the parent does not exist, and has sent a create. This request will be slow.", Zh: "A 得知父节点不存在，发出了 create。这个请求在路上会很慢。"}, States: "waits waits"},
@@ -74,6 +121,16 @@ var articleD = []Bug{
 			Unconnected: true, Kinds: []explore.Fault{explore.Refuse}, Faults: 1,
 		},
 		Kinds: []explore.Kind{explore.Failure},
+		Level: Level{
+			Name:  Text{En: "Nobody home", Zh: "还没连上"},
+			Intro: Text{En: "A makes a client and asks for the lock at once, without waiting for the connection. Nobody else is there. Once you may refuse a connection; the client tries again after a second.", Zh: "A 创建了客户端，不等连接建立，马上就要加锁。除了 A，没有别人。你可以拒绝一次连接；一秒后客户端会再试。"},
+			Hints: []Text{
+				{En: "false means that the lock is held. What else does this code answer with false?", Zh: "false 的意思是锁被占用。这段代码还会在什么情况下回答 false？"},
+				{En: "Let the client's first attempt fail.", Zh: "让客户端的第一次连接失败。"},
+				{En: "Refuse A's first connection.", Zh: "拒绝 A 的第一次连接。"},
+			},
+			Victory: Text{En: "The library failed the request because there was no connection, the catch swallowed the error, and false said “held” of a lock that nobody has ever held. Rule: “held” is an answer of the server. No answer is an error, and the caller must see the difference.", Zh: "没有连接，客户端库让请求失败，catch 吞掉错误，返回 false：一把从没有谁持有过的锁，就这样成了“被占用”。要点：“被占用”只能是服务器的回答。没有回答就是错误，调用者必须分得清。"},
+		},
 		Stops: []Stop{
 			{At: 20 * ms, Quote: "this.zookeeper = new zookeeper(\"localhost:2181\",", Text: Text{En: "A has made its client, and calls getLock at once. The constructor has only begun to connect: it does not wait for the session.", Zh: "A 创建了客户端，随即调用 getLock。构造方法只是开始连接，并没有等会话建立。"}, States: "waits"},
 			{At: 70 * ms, Text: Text{En: "The first request of getLock is exists. It stays in the client, because there is no connection.", Zh: "getLock 的第一个请求是 exists。还没有连接，请求只能留在客户端里。"}, States: "waits"},
@@ -88,6 +145,16 @@ var articleD = []Bug{
 		ID: "D6", Step: third, Effect: Leak, Cure: predecessor,
 		Title:   Text{En: "a waiter that is woken queues again, behind its own node", Zh: "等待者被唤醒后再次排队，排到了自己的节点后面"},
 		Listing: listings.NewDistributedLock, World: explore.World{Lock: deep}, Kinds: []explore.Kind{explore.Failure, explore.NodeLeft},
+		Level: Level{
+			Name:  Text{En: "Queueing behind oneself", Zh: "排在自己后面"},
+			Intro: Text{En: "A queue of two, and a wait of at most five seconds. A waiter that is woken calls lock() again, and lock() begins with a create. No faults.", Zh: "两个竞争者排队，最多等五秒。等待者醒来后再次调用 lock()，而 lock() 一上来就是 create。没有故障。"},
+			Hints: []Text{
+				{En: "How many nodes does B have after it was woken?", Zh: "B 醒来之后，有几个节点？"},
+				{En: "It has two. Which node is before the second one?", Zh: "两个。第二个节点前面的，是谁的节点？"},
+				{En: "Let A hold the lock, and B wait behind it. Then let A release, and B go on.", Zh: "让 A 持有锁，B 在后面等待。然后让 A 释放，让 B 继续。"},
+			},
+			Victory: Text{En: "B was woken, its node was the first, and it queued once more, behind its own node. It waited for itself, gave up, and deleted the second node only. The first one keeps everybody out. Rule: one acquisition has one node. After a wake-up read the list again, and create nothing.", Zh: "B 醒来时，自己的节点已排第一，它却又排了一次队，排在自己后面。它等的是自己，等不到就放弃，只删了第二个节点，第一个还挡着所有人。要点：一次加锁只有一个节点。醒来后重新读取列表，什么也不要创建。"},
+		},
 		Stops: []Stop{
 			{At: 550 * ms, Text: Text{En: "Two nodes are in the queue: A's is the first, and B's is the second.", Zh: "队列里有两个节点：A 的第一，B 的第二。"}, States: "waits waits", Nodes: "A B"},
 			{At: 1300 * ms, Text: Text{En: "B watches A's node, and waits at a latch for at most five seconds.", Zh: "B 监听 A 的节点，在 latch 上等待，最多等五秒。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
@@ -105,6 +172,17 @@ var articleD = []Bug{
 		ID: "D7", Step: third, Effect: TwoHolders, Cure: predecessor,
 		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点没了，等待者就当作拿到了锁"},
 		Listing: listings.NewDistributedLock, World: among(3, deep, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders}, Search: atRandom,
+		Level: Level{
+			Name:  Text{En: "The missing else", Zh: "少了一个 else"},
+			Intro: Text{En: "Three in a queue. Each reads the list, and asks for the node before its own: if it exists, wait. Once you may end a session.", Zh: "三个竞争者排队。各自读取列表，再查看前一个节点：如果存在，就等待。你可以让一个会话过期一次。"},
+			Hints: []Text{
+				{En: "And if it does not exist?", Zh: "如果不存在呢？"},
+				{En: "A holds, B is in the middle, and C has read the list but not asked for B's node yet. B must go just then.", Zh: "A 持有锁，B 在中间，C 已读取列表，还没有查看 B 的节点。B 要恰好在这时消失。"},
+				{En: "C has read the list, and B's node has gone since. Let C ask for it.", Zh: "C 已读取列表，B 的节点随后消失了。让 C 去查看它。"},
+			},
+			Victory: Text{En: "C asked for B's node, it had gone, and the code went on as if C had the lock, beside A. “The one before me has gone” is not “I am the first”. Rule: whenever the queue may have changed, read the list again; only the first place is the lock.", Zh: "C 去查看 B 的节点，它已经不在，代码就当 C 拿到了锁，与 A 同时持有。“前一个走了”不等于“我排第一”。要点：只要队列可能变了，就重新读取列表；排第一，才算拿到锁。"},
+			Route:   strings.Split("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request", ","),
+		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "C's node is the first in the queue.", Zh: "C 的节点在队列里排第一。"}, States: "waits waits waits", Nodes: "C"},
 			{At: 650 * ms, Text: Text{En: "C has read the list, and holds the lock.", Zh: "C 读取了列表，C 持有锁。"}, States: "waits waits holds", Nodes: "C"},
@@ -126,6 +204,16 @@ var articleD = []Bug{
 		// second, and meanwhile the clock of a wait goes on.
 		Play: &Play{Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1,
 			Choices: []string{"A: request", "A: request", "B: request", "B: request", "B: request", "A: cut", "A: reconnect", "B: request", "B: request", "B: request"}},
+		Level: Level{
+			Name:  Text{En: "Five seconds, again and again", Zh: "又一个五秒"},
+			Intro: Text{En: "Three contenders, and lock() is to give up after five seconds. A waiter that is woken calls lock() again, with the whole five seconds. Twice you may let time pass.", Zh: "三个竞争者，lock() 应当在五秒后放弃。等待者醒来后再次调用 lock()，又是完整的五秒。你可以让时间流逝两次。"},
+			Hints: []Text{
+				{En: "When does the clock of a wait start again?", Zh: "等待的计时，在什么时候重新开始？"},
+				{En: "As in “Queueing behind oneself”, a contender that is woken waits once more. Two waits of five seconds are more than five.", Zh: "与“排在自己后面”一样，醒来的竞争者会再等一次。两个五秒，就超过五秒了。"},
+				{En: "Only B is left before C. Let B go, and C will wait twice.", Zh: "C 前面只剩 B 了。让 B 离开，C 就会等两次。"},
+			},
+			Victory: Text{En: "Each wake-up began a new wait with the whole time, so there is no bound at all. Rule: a wait has one end, which is computed once, at the start. A ctx with a deadline is handed down and never begun again.", Zh: "每次醒来都重新等满五秒，所以根本没有上限。要点：等待只有一个终点，一开始就算好。带截止时间的 ctx 一路传下去，从不重来。"},
+		},
 		Stops: []Stop{
 			{At: 850 * ms, Text: Text{En: "A holds the lock, and B's node is behind A's.", Zh: "A 持有锁，B 的节点排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
 			{At: 1550 * ms, Text: Text{En: "B watches A's node. From now on B waits, for at most five seconds.", Zh: "B 监听 A 的节点。从现在起，B 最多等五秒。"}, States: "holds waits", Nodes: "A B", Watchers: "B"},
@@ -143,6 +231,16 @@ var articleD = []Bug{
 		ID: "D9", Step: third, Effect: Hang, Cure: predecessor,
 		Title:   Text{En: "lock b waits for lock a", Zh: "锁 b 在等锁 a"},
 		Listing: listings.NewDistributedLock, World: explore.World{Lock: deep, Apart: true}, Kinds: []explore.Kind{explore.Hang},
+		Level: Level{
+			Name:  Text{En: "Somebody else's queue", Zh: "排错了队"},
+			Intro: Text{En: "A wants the lock lockA, B wants lockB. Two locks that have nothing to do with each other; only their nodes lie below one parent. No faults.", Zh: "A 要的是 lockA，B 要的是 lockB。两把锁毫不相干，只是节点放在同一个父节点下面。没有故障。"},
+			Hints: []Text{
+				{En: "Which names does B look at when it looks for the one before it?", Zh: "B 找前一个节点时，看的是哪些名字？"},
+				{En: "Let A's node be there first.", Zh: "让 A 的节点先创建。"},
+				{En: "A's node is there. Now let B queue.", Zh: "A 的节点已经在了。现在让 B 来排队。"},
+			},
+			Victory: Text{En: "B took A's node for the one before it, and waits for a lock that it does not want. Rule: each lock has a parent of its own, and a contender counts only names that are its lock's.", Zh: "B 把 A 的节点当成了前驱节点，等的是一把它并不要的锁。要点：每把锁有自己的父节点，竞争者只认自己这把锁的节点名。"},
+		},
 		Stops: []Stop{
 			{At: 100 * ms, Quote: "private static final string root_node = \"/businesscode\";", Text: Text{En: "A asks for the lock lockA, and B asks for the lock lockB. The two locks are independent, but the listing puts the nodes of all locks below one parent.", Zh: "A 要的是锁 lockA，B 要的是锁 lockB。两个锁毫不相干，文章的代码却把所有锁的节点放在同一个父节点下。"}, States: "waits waits"},
 			{At: 250 * ms, Text: Text{En: "A's node is made. Its name begins with the name of A's lock: lockA_0000000000.", Zh: "A 的节点已创建，名字以 A 的锁名开头：lockA_0000000000。"}, States: "waits waits", Nodes: "A"},
@@ -165,6 +263,11 @@ var articleD = []Bug{
 		// The scene has no choice, and a scene without choices is not a schedule.
 		Play: &Play{Contenders: 1, Kinds: []explore.Fault{explore.Expire}, Faults: 1,
 			Choices: []string{"A: request"}},
+		Level: Level{
+			Name:    Text{En: "The door stays open", Zh: "门没有关上"},
+			Intro:   Text{En: "A's lock() must fail, because no client may create its node. That is not the bug. Java then calls close() at the end of the try block. There is nothing to choose here: watch what is left.", Zh: "A 的 lock() 必然失败，因为任何客户端都没有权限创建它的节点。这并不是 bug。随后，Java 在 try 块结束时调用 close()。这一关不用选择：看看会留下什么。"},
+			Victory: Text{En: "close() wanted to delete the path null, which threw, and so the next line, which closes the client, was never reached: the session lives on. Rule: releasing must work after each way in which acquiring can fail, and each step of it must be tried even if the one before has failed.", Zh: "close() 要删除路径 null，抛出了异常，下一行关闭客户端就没有执行到：会话一直留着。要点：不管加锁以哪种方式失败，释放都要能进行；前一步失败了，后面的每一步也要照做。"},
+		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A calls lock. Its first request is to create A's node below /private. The lock's path to this node is null until the reply comes.", Zh: "A 调用 lock。第一个请求是在 /private 下创建 A 的节点。收到应答之前，节点路径是 null。"}, States: "waits"},
 			{At: 150 * ms, Text: Text{En: "In this scene no client is allowed to create a node there. So lock must fail, and that is not the bug.", Zh: "在这个场景里，任何客户端都没有权限在那里创建节点。lock 必然失败，这并不是 bug。"}, States: "waits"},
@@ -182,6 +285,11 @@ var articleD = []Bug{
 		// In the scene no heartbeat is sent.
 		Play: &Play{Contenders: 1, Kinds: []explore.Fault{explore.Pause}, Faults: 1,
 			Choices: []string{"A: request", "A: request", "all: time passes", "gap D11: go on", "A: request", "A: reconnect"}},
+		Level: Level{
+			Name:    Text{En: "The thread that never sleeps", Zh: "不睡觉的线程"},
+			Intro:   Text{En: "A alone. Its lock starts a thread that writes into its node each second, a heartbeat, and no exception is to end it. There is nothing to choose here: watch what the thread does after unlock().", Zh: "只有 A。它的锁会启动一个线程，每秒往节点里写一次，作为心跳，任何异常都不能让它停下。这一关不用选择：看看 unlock() 之后这个线程在做什么。"},
+			Victory: Text{En: "unlock() interrupted the thread, the catch printed a line, and the loop went on: each write fails at once now, and a processor is busy forever. Rule: a goroutine that is started must have an end that the one who started it can reach and await.", Zh: "unlock() 中断了线程，catch 打印一行，循环照旧：现在每次写入都立即失败，一个处理器就这样一直空转。要点：启动了 goroutine，就要让它有终点，而且启动它的一方能够到达并等到这个终点。"},
+		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits", Nodes: "A"},
 			{At: 650 * ms, Text: Text{En: "A holds the lock. The listing starts a thread that sends heartbeats.", Zh: "A 持有锁。文章的代码启动了一个发送心跳的线程。"}, States: "holds", Nodes: "A"},
@@ -204,6 +312,16 @@ var articleD = []Bug{
 		// second, and meanwhile the clock of the heartbeat goes on.
 		Play: &Play{Contenders: 2, Kinds: []explore.Fault{explore.Cut, explore.Expire}, Faults: 2,
 			Choices: []string{"A: request", "A: request", "A: cut", "A: reconnect", "A: request", "B: request", "B: request", "B: request", "A: expire", "B: request"}},
+		Level: Level{
+			Name:  Text{En: "A heart that beats for nothing", Zh: "徒劳的心跳"},
+			Intro: Text{En: "A's lock sends heartbeats, so that it is not lost. locked is true since A has got it. Once you may end a session.", Zh: "A 的锁会发送心跳，为的是不丢锁。A 拿到锁之后，locked 就是 true。你可以让一个会话过期一次。"},
+			Hints: []Text{
+				{En: "Which line sets locked to false?", Zh: "哪一行会把 locked 改回 false？"},
+				{En: "Let A hold the lock, and end its session. Then let B in.", Zh: "让 A 持有锁，再让它的会话过期。然后让 B 进去。"},
+				{En: "A's session is over, and A does not know it. Let B in.", Zh: "A 的会话已结束，A 却不知道。让 B 进去。"},
+			},
+			Victory: Text{En: "A's session ended, its node went, and B got in. A still takes itself for the holder: a heartbeat can neither bring a session back nor notice that it has gone. Rule: a holder needs a clock of its own, which ends its lease before the server gives the lock to another.", Zh: "A 的会话结束，节点消失，B 进来了。A 还以为自己是持有者：心跳既恢复不了会话，也发觉不了会话已经结束。要点：持有者要有自己的时钟，赶在服务器把锁交给别人之前，结束自己的租约。"},
+		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's node is the only one in the queue.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
 			{At: 650 * ms, Quote: "if (currentnodeindex == 0) {", Text: Text{En: "A holds the lock. The listing sets locked to true, and starts a thread that is to send a heartbeat each second.", Zh: "A 持有锁。文章的代码把 locked 设为 true，启动了一个线程，要每秒发送一次心跳。"}, States: "holds waits", Nodes: "A"},

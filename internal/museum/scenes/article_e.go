@@ -13,6 +13,16 @@ var articleE = []Bug{
 			En: "The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
 			Zh: "这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
 		},
+		Level: Level{
+			Name:  Text{En: "The late writer", Zh: "迟到的写入"},
+			Intro: Text{En: "The lock is step 3's, and right. Each holder reads a number from /stock, and writes it back with one added when it unlocks. Once you may stop a client until its session is over; then it runs on.", Zh: "锁是第 3 步的，没有写错。每个持有者从 /stock 读一个数，释放时加一写回。你可以让一个客户端停顿一次，直到会话过期，然后它恢复运行。"},
+			Hints: []Text{
+				{En: "A client that is stopped cannot notice that it has lost the lock. What will it do when it runs on?", Zh: "停顿的客户端无从得知自己丢了锁。恢复运行之后，它会做什么？"},
+				{En: "Stop A when it has read the number. Let B come and go. Then wake A.", Zh: "等 A 读到数之后让它停顿。让 B 进来、离开。然后唤醒 A。"},
+				{En: "B is about to write, and A still has the old number. Let B finish, and then let A go on.", Zh: "B 正要写入，A 手里还是旧数。让 B 做完，再让 A 继续。"},
+			},
+			Victory: Text{En: "A wrote what it had computed from an old number, after B: one addition is lost, although the lock made no mistake. No lock can stop a holder that sleeps. Rule: give each holder a token that grows, and let what is protected refuse a token lower than one it has seen.", Zh: "A 在 B 之后写入了根据旧数算出的结果，有一次加一丢失了，而锁没有任何错误。再好的锁也拦不住睡着的持有者。要点：给每个持有者一个递增的令牌，让受保护的资源拒绝比见过的更小的令牌。"},
+		},
 		Stops: []Stop{
 			{At: 950 * ms, Text: Text{En: "A holds the lock, and has read the number in /stock: 0.", Zh: "A 持有锁，读到 /stock 里的数是 0。"}, States: "holds waits", Nodes: "A"},
 			{At: 1150 * ms, Text: Text{En: "A is stopped, as by a long garbage collection, until its session has expired. The server has deleted its node.", Zh: "A 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。服务器删除了它的节点。"}, States: "holds waits"},
@@ -35,6 +45,17 @@ var articleE = []Bug{
 		Substitute: Text{
 			En: "The lock is step 1's, in place of the article's on Redis: its Unlock compares and deletes, too. Each holder reads a number from /stock, and writes it back with one added.",
 			Zh: "这里的锁是第 1 步的，代替文章里 Redis 上的锁：它的 Unlock 同样先比较再删除。每个持有者从 /stock 读一个数，加一后写回。",
+		},
+		Level: Level{
+			Name:  Text{En: "Compared, and still too late", Zh: "比较过了，还是晚了"},
+			Intro: Text{En: "The lock is step 1's: it compares before it deletes, as the article's script on Redis does. Each holder adds one to /stock. Once you may stop a client. Both are to write before either of them unlocks.", Zh: "锁是第 1 步的：先比较再删除，与文章里 Redis 的脚本一样。每个持有者给 /stock 加一。你可以让一个客户端停顿一次。要让两个都写入之后，才有谁释放。"},
+			Hints: []Text{
+				{En: "What does the comparison protect: the lock's node, or /stock?", Zh: "先比较再删除，保护的是锁的节点，还是 /stock？"},
+				{En: "Stop A when it has read the number, let B's create succeed, and wake A. Now both are holders.", Zh: "等 A 读到数之后让它停顿，让 B 创建成功，再唤醒 A。现在两个都是持有者。"},
+				{En: "Both have written. Let A look at the node.", Zh: "两个都写入了。让 A 去看节点。"},
+			},
+			Victory: Text{En: "A compared, found another id in the node, and rightly deleted nothing. But it had written to /stock before that. To compare protects the key, not the resource. Rule: the resource must compare, too: with tokens that grow it refuses the write of A.", Zh: "A 作了比较，发现节点里是别的 ID，于是什么也没删，这没有错。可是在此之前，它已经写了 /stock。比较保护的是键，不是资源。要点：资源自己也要比较：有了递增的令牌，它就会拒绝 A 的写入。"},
+			Else:    Text{En: "An addition is lost, but the late holder's comparison is missing: it must look at the node after both have written.", Zh: "有一次加一丢失了，但还缺少那次比较：迟到的持有者要在两个都写入之后再去看节点。"},
 		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A holds the lock, and has read 0 from /stock. This lock compares before it deletes, as the article's script on Redis does.", Zh: "A 持有锁，从 /stock 读到 0。这个锁先比较再删除，与文章里 Redis 的脚本一样。"}, States: "holds waits", Nodes: "A"},

@@ -63,6 +63,8 @@ type Bug struct {
 	Like func(tr *explore.Trace) bool
 	// Search finds the bug in World; the default is to go through all schedules.
 	Search explore.Search
+	// Level is what the game says around Goal.
+	Level Level
 	// Stops are its story: six to ten instants of the scene's film, or of Play's.
 	Stops []Stop
 	Play  *Play
@@ -219,10 +221,11 @@ func Schedules() map[string]Schedule {
 var fates []byte
 
 // FateTries is how many continuations of each beginning Fates has counted.
-const FateTries = 40
+const FateTries = 100
 
 // Fates are, by the ID of a scene, how many of FateTries random continuations of
-// each beginning of its schedule end in its bug: see [explore.Fates].
+// each beginning of its schedule reach its goal: see [explore.Fates]. Those of its level's
+// Route, if it has one, are behind the ID and a slash.
 func Fates() map[string][]int {
 	all := make(map[string][]int)
 	if err := json.Unmarshal(fates, &all); err != nil {
@@ -248,6 +251,11 @@ func (b Bug) Shows(tr *explore.Trace) bool {
 		return tr.Knows(explore.Outlived)
 	}
 	return tr.Violation != nil && slices.Contains(b.Kinds, tr.Violation.Kind) && (b.Like == nil || b.Like(tr))
+}
+
+// Reached reports whether a trace ends with what Goal says.
+func (b Bug) Reached(tr *explore.Trace) bool {
+	return explore.EndsIn(b.Kinds[0])(tr) && (b.Like == nil || b.Like(tr))
 }
 
 // Trace returns the scene's schedule, to be played; nil if it has none.

@@ -1,0 +1,41 @@
+package locks
+
+import (
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+// provedLocks are the last levels, in worlds of which all schedules were played. None of
+// them breaks the lock.
+var provedLocks = []Lock{
+	proved(0, "proved-predecessor", steps.Predecessor(), explore.World{Contenders: 3}, Text{En: "step 3, three contenders, no fault", Zh: "第 3 步，三个竞争者，没有故障"}, scenes.Level{
+		Name:  Text{En: "Step 3 against you", Zh: "第 3 步对阵你"},
+		Intro: Text{En: "The lock of step 3, three contenders, no fault: only the order is yours. Play what broke the articles' chains.", Zh: "第 3 步的锁，三个竞争者，没有故障：你能支配的只有次序。用击败文章里那些链条的办法来试试。"},
+		Victory: Text{
+			En: "Nothing broke. That is no luck: the explorer has played every order of this world, and none breaks it. Rule: it reads the list after each wake-up, and takes only the first place for the lock; so an unlucky order costs it a request, and nothing else.",
+			Zh: "什么也没有坏。这不是运气：探索器试遍了这里的每一种次序，没有一种能让它出错。要点：它每次醒来都重新读取列表，只有排第一才算拿到锁；所以次序再不巧，也只是多花一个请求。",
+		},
+	}),
+	proved(1, "proved-zklock", steps.Zklock(), explore.World{Contenders: 2, Kinds: []explore.Fault{explore.LoseReply, explore.Expire}, Faults: 1}, Text{En: "zklock, two contenders, one fault", Zh: "zklock，两个竞争者，一次故障"}, scenes.Level{
+		Name:  Text{En: "zklock against you", Zh: "zklock 对阵你"},
+		Intro: Text{En: "The complete lock, two contenders. Once you may lose a reply, or end a session: what broke steps 1 to 4.", Zh: "完整的锁，两个竞争者。你可以丢失一个应答，或者让一个会话过期：第 1 到第 4 步都败在这上面。"},
+		Victory: Text{
+			En: "Nothing broke. The explorer has played every schedule of this world, with the fault at each place and without it. Rule: after a lost reply zklock looks for the id in its node's name; and a holder's own clock ends its lease before the server gives the lock to another.",
+			Zh: "什么也没有坏。探索器试遍了这里的每一种调度，不论故障出在哪里，或者不出故障。要点：应答丢失之后，zklock 会按节点名字里的 ID 去找；持有者自己的时钟，会赶在服务器把锁交给别人之前结束租约。",
+		},
+	}),
+}
+
+func proved(number int, name string, lock explore.Subject, w explore.World, what Text, level scenes.Level) Lock {
+	w.Lock, w.Name = lock, name
+	return Lock{
+		Name: name, Group: Exercises, World: w, Subject: in(lock),
+		Title: Text{En: "You cannot win: " + what.En, Zh: "赢不了的关：" + what.Zh},
+		Note:  Text{En: "All schedules of this world were played: none breaks the lock.", Zh: "这里的每一种调度都试过了，没有一种能让锁出错。"},
+		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
+		Goal: &Goal{Text: Text{En: "Break it: make anything go wrong.", Zh: "击败它：让它出任何一种错。"},
+			Reached: func(*explore.Trace) bool { return false }},
+		Level: &Level{level, len(scenes.All) + len(Tasks) + number, scenes.Chapters[scenes.CannotWin], nil},
+	}
+}

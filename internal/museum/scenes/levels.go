@@ -1,0 +1,93 @@
+package scenes
+
+import (
+	"cmp"
+	"slices"
+
+	"example.com/zklock/internal/explore"
+)
+
+// A Level is what the game says around a goal. Without choices a scene has no Hints.
+type Level struct {
+	Name    Text   `json:"name"`    // which does not say what is wrong
+	Intro   Text   `json:"intro"`   // before: what the code promises, and what may happen; not the solution
+	Hints   []Text `json:"hints"`   // asked for one at a time; with the last one, Plays choices of the way are played
+	Victory Text   `json:"victory"` // after: what happened, why the code let it, and the rule to take away
+	Else    Text   `json:"else"`    // said if another violation comes first than the goal's; empty: the default
+	// Route is the solution as a person plays it, clients in the order A, B, C; nil: the
+	// scene's schedule.
+	Route []string `json:"-"`
+}
+
+// Chapters are the names of the chapters of the game, in their order.
+var Chapters = []Text{
+	{En: "Watch it break", Zh: "看它出错"},
+	{En: "Order is enough", Zh: "次序就够了"},
+	{En: "The one bad moment", Zh: "偏偏那一刻"},
+	{En: "One fault", Zh: "一次故障"},
+	{En: "Time and pauses", Zh: "时间与停顿"},
+	{En: "On your own", Zh: "独自上阵"},
+	{En: "You cannot win", Zh: "赢不了的关"},
+}
+
+// The last two chapters have no scenes.
+const (
+	OnYourOwn = iota + 5
+	CannotWin
+)
+
+// Way is the solution that the hints play.
+func (b Bug) Way() []string {
+	if b.Level.Route != nil {
+		return b.Level.Route
+	}
+	return Schedules()[b.ID].Choices
+}
+
+func (b Bug) chances() []int {
+	if b.Level.Route != nil {
+		return Fates()[b.ID+"/"]
+	}
+	return Fates()[b.ID]
+}
+
+// Plays is how many choices of its Way the last hint plays: all before the one from which
+// on the goal is more likely than not.
+func (b Bug) Plays() int {
+	chances := b.chances()
+	n := len(chances) - 1
+	for n > 0 && chances[n-1]*2 > FateTries {
+		n--
+	}
+	return max(n-1, 0)
+}
+
+// easy is the chance, of FateTries, from which on a goal without a fault is reached by
+// anybody who plays on.
+const easy = 30
+
+// Chapter is the number of its chapter.
+func (b Bug) Chapter() int {
+	kind := func(f explore.Fault) bool { return slices.Contains(b.World.Kinds, f) }
+	switch {
+	case len(b.Way()) == 0:
+		return 0
+	case kind(explore.Stop) || kind(explore.Pause):
+		return 4
+	case len(b.World.Kinds) > 0:
+		return 3
+	case b.chances()[0] >= easy:
+		return 1
+	}
+	return 2
+}
+
+// Levels are the bugs with a scene in the order of the game: by chapter, then by the
+// chance to reach the goal at random, then by the number of choices.
+func Levels() []Bug {
+	list := slices.Clone(All)
+	slices.SortStableFunc(list, func(a, b Bug) int {
+		return cmp.Or(cmp.Compare(a.Chapter(), b.Chapter()), cmp.Compare(b.chances()[0], a.chances()[0]), cmp.Compare(len(a.Way()), len(b.Way())))
+	})
+	return list
+}
