@@ -13,7 +13,7 @@ var provedLocks = []Lock{
 		Name:  Text{En: "Step 3 against you", Zh: "第 3 步对阵你"},
 		Intro: Text{En: "The lock of step 3, three contenders, no fault: only the order is yours. Play what broke the articles' chains.", Zh: "第 3 步的锁，三个竞争者，没有故障：你能支配的只有次序。用击败文章里那些链条的办法来试试。"},
 		Victory: Text{
-			En: "Nothing broke. That is no luck: the explorer has played every order of this world, and none breaks it. Rule: it reads the list after each wake-up, and takes only the first place for the lock; so an unlucky order costs it a request, and nothing else.",
+			En: "Nothing broke, and not by luck: the explorer has played every order of this world, and none breaks it. Rule: it reads the list after each wake-up, and takes only the first place for the lock; so an unlucky order costs it a request, and nothing else.",
 			Zh: "什么也没有坏。这不是运气：探索器试遍了这里的每一种次序，没有一种能让它出错。要点：它每次醒来都重新读取列表，只有排第一才算拿到锁；所以次序再不巧，也只是多花一个请求。",
 		},
 	}),
