@@ -230,7 +230,7 @@ var mostOfWing = map[string]int{
 	"explorer":          9500,
 	"suites, stage":     9800,
 	"museum":            3450,
-	"lab":               7510,
+	"lab":               7800,
 	"exercises, grader": 13350,
 	"other locks":       6500,
 	"command":           2600,
