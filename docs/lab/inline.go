@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"example.com/zklock/internal/loopback"
 )
 
 // inHead puts something at the start of a page's head.
@@ -129,7 +131,7 @@ func inlined(b *builtPage, name, more, policy string) ([]byte, error) {
 		case path.Ext(file) == ".css":
 			text = "<style>\n" + strings.ReplaceAll(string(body), "</style", `<\/style`) + "</style>"
 		default:
-			kind, _, _ := strings.Cut(contentType(file), ";")
+			kind, _, _ := strings.Cut(loopback.ContentType(file), ";")
 			text = `<link rel="icon" href="data:` + kind + ";base64," + base64.StdEncoding.EncodeToString(body) + `">`
 		}
 		wrong = errors.Join(wrong, err)

@@ -21,19 +21,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/loopback"
 )
 
 func main() {
@@ -99,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if *out != "" {
 		return b.writeTo(ctx, *out, stdout)
 	}
-	ln, err := listen(*addr)
+	ln, err := loopback.Listen(*addr)
 	if err != nil {
 		return err
 	}
@@ -113,22 +110,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "the %s is at %s\n", what, url)
 	if *open || *read {
-		if err := openBrowser(url); err != nil {
+		if err := loopback.OpenBrowser(url); err != nil {
 			fmt.Fprintf(stderr, "lab: no browser opens: %v\n", err)
 		}
 	}
 	go s.watch(ctx, b, time.Tick(300*time.Millisecond))
-	return s.serve(ctx, ln)
-}
-
-// serve serves the site until ctx ends.
-func (s *site) serve(ctx context.Context, ln net.Listener) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return loopback.Serve(ctx, ln, s)
 }
 
 // writeTo builds the page and writes it to a file or a directory.
@@ -177,20 +164,4 @@ func find(scene string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", scene)
-}
-
-func openBrowser(url string) error {
-	name, args := "xdg-open", []string{url}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
-	}
-	cmd := exec.Command(name, args...)
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	go cmd.Wait() // it may stay as long as the browser does
-	return nil
 }

@@ -3,44 +3,23 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html"
 	"maps"
-	"mime"
-	"net"
 	"net/http"
 	"path"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"example.com/zklock/internal/loopback"
 )
 
 // The page loads nothing from anywhere else, and only the reader may show it in
 // a frame. WebAssembly needs a word of its own.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"worker-src 'self'; base-uri 'none'; form-action 'none'"
-
-// listen listens on a loopback address.
-func listen(addr string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("-addr %s is not an address: %w", addr, err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("-addr %s is not on loopback: the lab is for this machine only; use 127.0.0.1:PORT", addr)
-	}
-	ln, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the port of %s is taken; without -addr the lab takes a free one", addr)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the lab cannot listen on %s: %w", addr, err)
-	}
-	return ln, nil
-}
 
 // A site serves the page and notifies it of each build.
 type site struct {
@@ -117,19 +96,11 @@ func (s *site) watch(ctx context.Context, b *builder, tick <-chan time.Time) {
 	}
 }
 
-// local reports whether a request names this server as a browser on this machine
-// does. A page of another host whose name has come to mean 127.0.0.1 names
-// that other host.
-func (s *site) local(host string) bool {
-	_, port, err := net.SplitHostPort(s.host)
-	if err != nil {
-		return false
-	}
-	return host == s.host || host == net.JoinHostPort("localhost", port) || host == net.JoinHostPort("127.0.0.1", port) || host == net.JoinHostPort("::1", port)
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	loopback.Only(s.host, s.answer).ServeHTTP(w, r)
 }
 
-func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	ancestors, frames := "'none'", ""
 	switch r.URL.Path {
 	case "/lab.html":
@@ -137,19 +108,8 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/reader.html":
 		frames = "; frame-src 'self'"
 	}
-	h.Set("Content-Security-Policy", policy+frames+"; frame-ancestors "+ancestors)
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-store")
-	switch {
-	case !s.local(r.Host):
-		http.Error(w, "the lab answers only to http://"+s.host+"/", http.StatusMisdirectedRequest)
-		return
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		http.Error(w, "the lab is only read", http.StatusMethodNotAllowed)
-		return
-	case r.URL.Path == "/events":
+	w.Header().Set("Content-Security-Policy", policy+frames+"; frame-ancestors "+ancestors)
+	if r.URL.Path == "/events" {
 		s.events(w, r)
 		return
 	}
@@ -187,18 +147,14 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			body = inHead(body, `<meta name="lab-film" content="`+html.EscapeString(s.filmName)+`">`)
 		}
 	}
-	h.Set("Content-Type", contentType(name))
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if r.Method == http.MethodGet {
-		w.Write(body)
-	}
+	loopback.Write(w, r, name, body)
 }
 
 // failed answers while there is nothing to show but an error. The page that
 // it shows loads itself again after the next build.
 func (s *site) failed(w http.ResponseWriter, name, failure string) {
 	if name == "failed.js" {
-		w.Header().Set("Content-Type", contentType(name))
+		w.Header().Set("Content-Type", loopback.ContentType(name))
 		fmt.Fprint(w, `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };`+"\n")
 		return
 	}
@@ -206,24 +162,10 @@ func (s *site) failed(w http.ResponseWriter, name, failure string) {
 		http.Error(w, failure, http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set("Content-Type", contentType(name))
+	w.Header().Set("Content-Type", loopback.ContentType(name))
 	w.WriteHeader(http.StatusServiceUnavailable)
 	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n",
 		html.EscapeString(failure))
-}
-
-func contentType(name string) string {
-	switch ext := path.Ext(name); ext {
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".wasm":
-		return "application/wasm"
-	default:
-		if t := mime.TypeByExtension(ext); t != "" {
-			return t
-		}
-	}
-	return "application/octet-stream"
 }
 
 // events notifies a page, which has seen a number of builds, of changes in the

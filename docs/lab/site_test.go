@@ -192,20 +192,6 @@ func TestBeforeTheFirstBuildAPageWaits(t *testing.T) {
 	listenTo(t, server.URL+"/events?seen=0").until("reload", "")
 }
 
-func TestOnlyLoopbackIsServed(t *testing.T) {
-	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "example.com:0"} {
-		_, err := listen(addr)
-		require.ErrorContains(t, err, "loopback", addr)
-	}
-	_, err := listen("nonsense")
-	require.ErrorContains(t, err, "not an address")
-	ln, err := listen("127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	_, err = listen(ln.Addr().String())
-	require.ErrorContains(t, err, "is taken")
-}
-
 func TestAFilmIsServedUnderItsName(t *testing.T) {
 	s, server := served(t)
 	s.put(ready(), nil)

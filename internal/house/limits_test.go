@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               97000,
+	"all":               98700,
 	"the steps":         1650,
 	"zklock":            18900,
 	"zkserver":          8200,
@@ -231,6 +231,7 @@ var mostOfWing = map[string]int{
 	"suites, stage":     9800,
 	"museum":            3450,
 	"lab":               7800,
+	"book":              1750,
 	"exercises, grader": 13350,
 	"other locks":       6500,
 	"command":           2600,
@@ -246,7 +247,7 @@ var wings = []struct{ folder, wing string }{
 	{"bench", "bench"}, {"cmd", "command"},
 	{"internal/explore", "explorer"},
 	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"docs/exercises", "exercises, grader"},
-	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/other-locks", "other locks"},
+	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/book", "book"}, {"internal/loopback", "book"}, {"docs/other-locks", "other locks"},
 }
 
 // exhibits are what a bug of the museum adds: its listing, which has the shape of an article's

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/nodetest"
+	"example.com/zklock/internal/language"
+)
+
+var made = sync.OnceValues(func() (*book, error) { return newBook("../..") })
+
+func theBook(t *testing.T) *book {
+	t.Helper()
+	b, err := made()
+	require.NoError(t, err)
+	return b
+}
+
+var (
+	attribute = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	identity  = regexp.MustCompile(` id="([^"]+)"`)
+)
+
+// TestNoLinkOfTheBookIsDead follows each link of each file, also those of the frame around
+// a page, which newBook does not check.
+func TestNoLinkOfTheBookIsDead(t *testing.T) {
+	b := theBook(t)
+	ids := make(map[string]map[string]bool)
+	for name, text := range b.files {
+		if path.Ext(name) == ".html" {
+			ids[name] = make(map[string]bool)
+			for _, m := range identity.FindAllStringSubmatch(string(text), -1) {
+				ids[name][html.UnescapeString(m[1])] = true
+			}
+		}
+	}
+	followed := 0
+	for name := range ids {
+		for _, m := range attribute.FindAllStringSubmatch(string(b.files[name]), -1) {
+			address := html.UnescapeString(m[1])
+			if strings.Contains(address, "://") {
+				continue
+			}
+			file, fragment, _ := strings.Cut(address, "#")
+			fragment, err := url.PathUnescape(fragment)
+			require.NoError(t, err)
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			followed++
+			require.Contains(t, b.files, target, "%s links %s", name, address)
+			require.True(t, fragment == "" || ids[target][fragment], "%s links %s: no such place", name, address)
+		}
+	}
+	require.Greater(t, followed, 20_000)
+}
+
+// TestADeadLinkIsFound makes a book of a page with links that lead nowhere.
+func TestADeadLinkIsFound(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
+	}
+	for _, step := range steps {
+		write(step+"/lock.go", "package a\n")
+	}
+	write("bench/main.go", "package main\n")
+	write("docs/bugs.md", "# Bugs\n\n## Here\n\n## Here\n")
+	write("README.md", "# A\n\n[a](docs/bugs.md#here-1) [b](#a) [c](bench/main.go#L1)\n")
+	b, err := newBook(root)
+	require.NoError(t, err)
+	require.Contains(t, string(b.files["index.html"]), `href="bench/main.go.html#L1"`)
+	write("README.md", "# A\n\n[a](nowhere.md) [b](docs/bugs.md#nowhere) [c](#nowhere) [d](bench/) [e](bench/main.go#L9) [f](bench/main.go#x) ![g](no.svg)\n")
+	_, err = newBook(root)
+	require.EqualError(t, err, "links that lead nowhere:\n"+strings.Join([]string{
+		"README.md: nowhere.md: no such file", "README.md: docs/bugs.md#nowhere: no such heading", "README.md: #nowhere: no such heading",
+		"README.md: bench/: a folder without a README", "README.md: bench/main.go#L9: no such line", "README.md: bench/main.go#x: no such line",
+		"README.md: no.svg: no such picture",
+	}, "\n"))
+	write("README.md", "# A\n")
+	write("docs/new.md", "# New\n")
+	_, err = newBook(root)
+	require.ErrorContains(t, err, "docs/new.md is in no chapter")
+}
+
+var (
+	// What a page has for its writer and its renderer, and not for its reader.
+	notText = regexp.MustCompile(`(?s)<!--.*?-->|\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\)|<br/?>|<div class="page"></div>|(?m:^ *\d+\. )|` + "(?m:^ *```[^\n]*$)")
+	grammar = regexp.MustCompile(`(?m)^ *(?:sequenceDiagram|flowchart \w+|participant \w+ as` +
+		`|participant|Note over [\w,]+:|subgraph \w+|end$|else\b|\w+?(?:-->>|->>|--x|-x|-\))\w+:)`)
+	node        = regexp.MustCompile(`^ +\w+ --> [\w& ]+$|\b\w+(?:\(\[|\["?)|^ +\w+ (?:--|-\.)|-?-> \w+(?: & \w+)*$|\.-> \w+$`)
+	fence       = regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$")
+	alternative = regexp.MustCompile(`^<img .*?alt="([^"]*)"`)
+	element     = regexp.MustCompile(`<[^>]*>`)
+	word        = regexp.MustCompile(`\p{Han}|[\p{L}\p{N}]+`)
+)
+
+// TestNothingIsLost: each page has in the book at least as many of each word, and of each
+// Chinese character, as in its source.
+func TestNothingIsLost(t *testing.T) {
+	b := theBook(t)
+	total := 0
+	for src, p := range b.pages {
+		text := fence.ReplaceAllStringFunc(string(p.source), func(diagram string) string {
+			var all []string
+			for line := range strings.Lines(grammar.ReplaceAllString(fence.FindStringSubmatch(diagram)[1], "")) {
+				all = append(all, node.ReplaceAllString(strings.TrimRight(line, "\n"), " "))
+			}
+			return strings.Join(all, "\n")
+		})
+		want, have := make(map[string]int), make(map[string]int)
+		for _, w := range word.FindAllString(html.UnescapeString(notText.ReplaceAllString(text, " ")), -1) {
+			want[w]++
+			total++
+		}
+		shown := element.ReplaceAllStringFunc(p.body, func(e string) string {
+			if strings.HasPrefix(e, "<i class=") || e == "</i>" { // in the midst of code
+				return ""
+			}
+			if m := alternative.FindStringSubmatch(e); m != nil {
+				return m[1]
+			}
+			return " "
+		})
+		for _, w := range word.FindAllString(html.UnescapeString(shown), -1) {
+			have[w]++
+		}
+		for w, n := range want {
+			require.GreaterOrEqual(t, have[w], n, "%s: %q is missing in the book", src, w)
+		}
+	}
+	require.Greater(t, total, 140_000)
+}
+
+// TestTheBookIsInTheOrderOfTheREADME: what its list of reading names comes in the same order.
+func TestTheBookIsInTheOrderOfTheREADME(t *testing.T) {
+	b := theBook(t)
+	_, learn, ok := strings.Cut(string(b.pages["README.md"].source), "\n## Learn it\n")
+	require.True(t, ok)
+	learn, _, _ = strings.Cut(learn, "\n## ")
+	place := make(map[string]int)
+	for i, p := range b.order {
+		place[p.src] = i
+	}
+	last, checked := 0, 0
+	for _, m := range regexp.MustCompile(`(?m)^(?:\| |- .*?)\[[^\]]*\]\(([^)#]+)\)`).FindAllStringSubmatch(learn, -1) {
+		src := m[1]
+		if strings.HasSuffix(src, "/") {
+			src += "README.md"
+		}
+		require.Contains(t, place, src)
+		require.Greater(t, place[src], last, "%s comes too early in the book: chapters in docs/book/pages.go", src)
+		last = place[src]
+		checked++
+	}
+	require.GreaterOrEqual(t, checked, 12)
+}
+
+func TestTheSwitchStaysOnTheSection(t *testing.T) {
+	b := theBook(t)
+	for src, p := range b.pages {
+		if p.twin != nil {
+			require.Len(t, p.twin.heads, len(p.heads), "%s has as many headings as its other edition", src)
+		}
+	}
+	require.Contains(t, b.pages["docs/bugs.md"].body, `data-twin="a7latch-`)
+}
+
+// TestTheSearchFinds what its readers look for, in the scripts that a page loads.
+func TestTheSearchFinds(t *testing.T) {
+	b := theBook(t)
+	for _, c := range []struct {
+		lang        language.Language
+		query, term string
+		first       string // a hit among the first three
+		least       int
+	}{
+		{language.English, "羊群效应", "herd effect", "", 5},
+		{language.Chinese, "羊群效应", "herd effect", "A，三", 5},
+		{language.English, "fencing token", "fencing token", "", 10},
+		{language.English, "GetW", "", "", 10},
+		{language.English, "two holders", "two holders", "D3: ", 20},
+		{language.Chinese, "lease", "lease", "", 5},
+		{language.English, "会话过期", "", "", 1}, // in the other language
+		{language.English, "TryLock", "", "", 10},
+	} {
+		type answer struct {
+			Term  string
+			Names int
+			First []string
+			N     int
+			Other bool
+		}
+		more := map[string]string{"search.js": string(b.files["search.js"]), "mine.js": string(b.files["texts."+tag(c.lang)+".js"]),
+			"glossary.js": string(b.files["glossary.js"]), "names.js": string(b.files["names.js"])}
+		other := language.Chinese
+		if c.lang == language.Chinese {
+			other = language.English
+		}
+		more["other.js"] = strings.Replace(string(b.files["texts."+tag(other)+".js"]), "globalThis.BOOK", "globalThis.OTHER", 1)
+		a := nodetest.Ask[answer](t, "page", more, c.query, `
+			import "./mine.js"; import "./other.js"; import "./glossary.js"; import "./names.js"; import "./search.js";
+			const r = findAll(asked), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length, Other: r.other };`)
+		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)
+		require.GreaterOrEqual(t, a.N, c.least, what)
+		require.Equal(t, c.term, a.Term, what)
+		require.Contains(t, strings.Join(a.First, "\n"), c.first, what)
+		require.Equal(t, c.query == "会话过期", a.Other, what)
+		require.Equal(t, slices.Contains([]string{"TryLock", "GetW", "lease"}, c.query), a.Names > 0, what)
+	}
+}
+
+func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
+	b := theBook(t)
+	dir := filepath.Join(t.TempDir(), "book")
+	require.NoError(t, refuse(dir))
+	size, err := b.writeTo(dir)
+	require.NoError(t, err)
+	require.Less(t, size, 15_000_000)
+	require.NoError(t, refuse(dir), "an older book is replaced")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.html"), nil, 0o644))
+	_, err = b.writeTo(dir)
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, "old.html"))
+	require.FileExists(t, filepath.Join(dir, "docs", "bugs.zh-CN.html"))
+
+	other := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(other, "thesis.txt"), nil, 0o644))
+	require.ErrorContains(t, run(t.Context(), []string{"-out", other}, io.Discard, io.Discard), "is not a book")
+	require.FileExists(t, filepath.Join(other, "thesis.txt"))
+	require.ErrorContains(t, run(t.Context(), []string{"x"}, io.Discard, io.Discard), "not understood")
+	require.ErrorContains(t, run(t.Context(), []string{"-addr", "0.0.0.0:0"}, io.Discard, io.Discard), "loopback")
+}
+
+func TestTheServedBookIsStrict(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler = theBook(t).handler(server.Listener.Addr().String())
+	server.Start()
+	defer server.Close()
+	for file, want := range map[string]int{"/": 200, "/docs/bugs.zh-CN.html": 200, "/02-herd-effect/": 200, "/book.js": 200, "/none": 404, "/../go.mod": 404} {
+		resp, err := http.Get(server.URL + file)
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, want, resp.StatusCode, file)
+		rules := resp.Header.Get("Content-Security-Policy")
+		if want == 200 {
+			require.Contains(t, rules, "default-src 'none'; script-src 'self' file:;")
+			require.NotContains(t, rules, "unsafe")
+		}
+	}
+	req, err := http.NewRequest(http.MethodGet, server.URL, nil)
+	require.NoError(t, err)
+	req.Host = "evil.example"
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode)
+}
+
+// TestAFunctionIsWhereAPageSaysItIs: a link behind a function's name leads to its line, and
+// the line says who speaks of it.
+func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
+	b := theBook(t)
+	l := b.list("01-naive-ephemeral/lock.go")
+	line := l.functions["TryLock"]
+	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
+	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
+	by := `(?m)^<a id="L` + itoa(line) + `".*<a class="by" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a>`
+	require.Regexp(t, by, string(b.files["01-naive-ephemeral/lock.go.html"]))
+}
+
+func TestTwoStepsSideBySide(t *testing.T) {
+	of := func(text string) *listing { return &listing{file: "a.txt", text: text} }
+	var all []string
+	for _, r := range differ(of("a\nb\nc\nd\n"), of("a\nc\nx\nd\n")).Rows {
+		all = append(all, fmt.Sprint(r.LeftLine, r.Left, " ", r.RightLine, r.Right, " ", r.Changed()))
+	}
+	require.Equal(t, []string{"1a 1a false", "2b 0 true", "3c 2c false", "0 3x true", "4d 4d false"}, all)
+}

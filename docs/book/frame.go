@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/zklock/internal/language"
+)
+
+//go:embed page
+var assets embed.FS
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// A frame is what stands around the content of a page or a listing.
+type frame struct {
+	Policy, Tag, Title, Root string
+	lang                     language.Language
+	Home                     string
+	Twin, TwinTag            string // the address of the page in the other language
+	Groups                   []group
+	Body                     template.HTML
+	Previous, Next           *link
+	// Of a listing.
+	File     string
+	Mentions []link
+	Diff     *difference
+	Left     string // of a difference: the other file
+	// Of a step.
+	Code  template.HTML
+	Diffs []link
+}
+
+type link struct{ Address, Title string }
+
+type group struct {
+	Title string
+	Pages []entry
+}
+
+type entry struct {
+	link
+	Deep, Here, Foreign bool
+	Heads               []heading
+}
+
+// Say is a text in the frame's language.
+func (f frame) Say(en, zh string) string {
+	if f.lang == language.Chinese {
+		return zh
+	}
+	return en
+}
+
+func tag(lang language.Language) string {
+	if lang == language.Chinese {
+		return "zh-CN"
+	}
+	return "en"
+}
+
+var layout = template.Must(template.ParseFS(assets, "page/page.html"))
+
+// frame is that of a file of the book.
+func (b *book) frame(out, title string, lang language.Language) frame {
+	return frame{Policy: policy, Tag: tag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(to(out, "."), "."), Home: to(out, b.start(lang))}
+}
+
+func (b *book) write(out string, f frame) error {
+	var text bytes.Buffer
+	err := layout.Execute(&text, f)
+	b.files[out] = text.Bytes()
+	return err
+}
+
+// assemble makes the book's files of its pages and listings.
+func (b *book) assemble() error {
+	for i, p := range b.order {
+		if err := b.writePage(i, p); err != nil {
+			return err
+		}
+		if p.twin != nil {
+			if err := b.writePage(i, p.twin); err != nil {
+				return err
+			}
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(b.listings)) {
+		if err := b.writeListing(b.listings[file]); err != nil {
+			return err
+		}
+	}
+	if err := b.writeDifferences(); err != nil {
+		return err
+	}
+	for _, name := range []string{"book.css", "book.js", "search.js", "theme.js"} {
+		text, err := assets.ReadFile("page/" + name)
+		if err != nil {
+			return err
+		}
+		b.files[name] = text
+	}
+	b.files[mark] = []byte{}
+	for _, lang := range []language.Language{language.English, language.Chinese} {
+		b.files["texts."+tag(lang)+".js"] = b.searched(lang)
+	}
+	b.files["glossary.js"], b.files["names.js"] = b.glossary(), b.named()
+	return nil
+}
+
+// writePage writes the page of a place in the order.
+func (b *book) writePage(place int, p *page) error {
+	f := b.frame(p.out, p.title, p.lang)
+	f.Body, f.Groups = template.HTML(p.body), b.contents(p)
+	if p.twin != nil {
+		f.Twin, f.TwinTag = to(p.out, p.twin.out), tag(p.twin.lang)
+	}
+	at := func(i int) *link {
+		if i < 0 || i >= len(b.order) {
+			return nil
+		}
+		q := b.order[i].in(p.lang)
+		return &link{to(p.out, q.out), q.title}
+	}
+	f.Previous, f.Next = at(place-1), at(place+1)
+	if i := slices.Index(steps, path.Dir(p.src)); i >= 0 {
+		l := b.list(steps[i] + "/lock.go")
+		f.File, f.Code = to(p.out, l.file+".html"), l.code(p.out, nil)
+		for j := i; j <= i+1; j++ { // to the step before and to the next one
+			if j >= 1 && j < len(steps) {
+				f.Diffs = append(f.Diffs, link{to(p.out, differenceOf(j)), f.Say(fmt.Sprintf("step %d beside step %d", j, j+1), fmt.Sprintf("第 %d 步与第 %d 步对照", j, j+1))})
+			}
+		}
+	}
+	return b.write(p.out, f)
+}
+
+// contents are the contents of the book, beside a page.
+func (b *book) contents(p *page) (all []group) {
+	for i := range chapters {
+		c := &chapters[i]
+		g := group{Title: c.title.In(p.lang)}
+		for _, q := range b.order {
+			if q.chapter != c {
+				continue
+			}
+			deep := q.deep
+			q = q.in(p.lang)
+			e := entry{link: link{to(p.out, q.out), q.title}, Deep: deep, Here: q == p, Foreign: q.lang != p.lang}
+			if e.Here {
+				for _, h := range p.heads {
+					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 {
+						e.Heads = append(e.Heads, h)
+					}
+				}
+			}
+			g.Pages = append(g.Pages, e)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func (b *book) writeListing(l *listing) error {
+	out := l.file + ".html"
+	f := b.frame(out, l.file, language.English)
+	f.File = l.file
+	seen := make(map[*page]bool)
+	var of []mention
+	for _, m := range l.mentions {
+		if m.page.lang != language.English {
+			continue
+		}
+		of = append(of, m)
+		if !seen[m.page] {
+			f.Mentions = append(f.Mentions, link{to(out, m.page.out) + "#" + m.at, m.page.title})
+		}
+		seen[m.page] = true
+	}
+	f.Body = l.code(out, of)
+	return b.write(out, f)
+}
+
+// steps are the folders of the steps.
+var steps = chapters[1].folders()
+
+func (c chapter) folders() (all []string) {
+	for _, part := range c.parts {
+		all = append(all, strings.TrimSuffix(part, "/"))
+	}
+	return all
+}
+
+// differenceOf is the page that shows a step, from 1, beside the next one.
+func differenceOf(step int) string { return fmt.Sprintf("%s/next.html", steps[step-1]) }
+
+// writeDifferences writes the pages that show two steps side by side: the difference is the
+// lesson.
+func (b *book) writeDifferences() error {
+	for i := 1; i < len(steps); i++ {
+		left, right := b.list(steps[i-1]+"/lock.go"), b.list(steps[i]+"/lock.go")
+		d := differ(left, right)
+		f := b.frame(differenceOf(i), left.file+" → "+right.file, language.English)
+		f.File, f.Left, f.Diff = right.file, left.file, &d
+		if err := b.write(differenceOf(i), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	htmlrenderer "github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/docs/lab/picture"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+var (
+	// Parts of a page for its readers on the web: the link to its twin, which the book has
+	// in its head, and the marks of what is generated and translated.
+	switchLine = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
+	comment    = regexp.MustCompile(`(?s)^<!--.*-->\s*$`)
+	playLine   = regexp.MustCompile(`^go run \./docs/lab -open(?: -scene '?([^']+?)'?)?$`)
+	number     = regexp.MustCompile(`^L(\d+)$`)
+)
+
+// markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters
+// the end of a line adds no blank.
+func (b *book) markdown(p *page) goldmark.Markdown {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.GFM, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple))),
+		goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(&blocks{b, p}, 100))))
+}
+
+// parse reads a page: its headings, the texts of its sections, and what else other
+// pages need to know of it.
+func (b *book) parse(p *page) {
+	p.source = switchLine.ReplaceAll(p.source, nil)
+	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
+	used := make(map[string]bool)
+	here := section{}
+	var comments []ast.Node
+	var words strings.Builder
+	flush := func() {
+		if here.text = strings.Join(strings.Fields(words.String()), " "); here.text != "" || here.title != "" {
+			p.sections = append(p.sections, here)
+		}
+		words.Reset()
+	}
+	walk(p.doc, func(n ast.Node) {
+		if n.Type() == ast.TypeBlock || n.Kind() == tables.KindTableCell {
+			words.WriteByte(' ')
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			flush()
+			h := heading{n.Level, "", plain(n, p.source)}
+			h.ID = scenes.Anchor(h.Title)
+			for i := 1; used[h.ID]; i++ {
+				h.ID = fmt.Sprintf("%s-%d", scenes.Anchor(h.Title), i)
+			}
+			used[h.ID] = true
+			n.SetAttributeString("id", []byte(h.ID))
+			p.heads = append(p.heads, h)
+			if p.title == "" {
+				p.title = h.Title
+			}
+			here = section{id: h.ID, title: h.Title}
+		case *ast.HTMLBlock:
+			if comment.Match(lines(n, p.source)) {
+				comments = append(comments, n)
+			}
+		case *ast.FencedCodeBlock:
+			code := lines(n, p.source)
+			words.Write(code)
+			if p.src == "docs/lab/scenes.md" && bytes.HasPrefix(code, []byte("#lock=")) {
+				b.addresses[here.id] = strings.TrimSpace(string(code))
+			}
+		case *ast.Text:
+			words.Write(n.Value(p.source))
+			if n.SoftLineBreak() {
+				words.WriteByte(' ')
+			}
+		case *tables.TableRow:
+			if path.Base(p.src) == "glossary.md" {
+				b.terms = append(b.terms, newTerm(n, p.source))
+			}
+		}
+	})
+	flush()
+	for _, n := range comments {
+		n.Parent().RemoveChild(n.Parent(), n)
+	}
+}
+
+// walk calls f for each node, from the first to the last.
+func walk(n ast.Node, f func(ast.Node)) {
+	ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering {
+			f(n)
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+func lines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
+
+// plain is the text of a node without its marks.
+func plain(n ast.Node, source []byte) string {
+	var all strings.Builder
+	walk(n, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Text:
+			all.Write(n.Value(source))
+		case *ast.String:
+			all.Write(n.Value)
+		}
+	})
+	return all.String()
+}
+
+// render makes the page's body.
+func (b *book) render(p *page) error {
+	head := 0
+	names := []string(nil) // in the block so far, before a link to the file that declares them
+	at := ""               // heading
+	walk(p.doc, func(n ast.Node) {
+		if n.Type() == ast.TypeBlock {
+			names = nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			at = p.heads[head].ID
+			if p.twin != nil && len(p.twin.heads) == len(p.heads) { // the switch of the language stays on the section
+				n.SetAttributeString("data-twin", []byte(p.twin.heads[head].ID))
+			}
+			head++
+		case *ast.CodeSpan:
+			code := plain(n, p.source)
+			names = append(names, code)
+			if m := playLine.FindStringSubmatch(code); m != nil {
+				b.play(n, b.sceneOf(m[1]))
+			}
+		case *ast.Link:
+			b.follow(p, n, at, names)
+		case *ast.Image:
+			n.SetAttributeString("loading", []byte("lazy"))
+			b.copy(p, string(n.Destination))
+		}
+	})
+	var out bytes.Buffer
+	err := b.markdown(p).Renderer().Render(&out, p.source, p.doc)
+	p.body = out.String()
+	if strings.HasPrefix(path.Base(p.src), "hints") {
+		p.body = oneByOne(p.body)
+	}
+	return err
+}
+
+// oneByOne makes each section of a page of hints one that opens.
+func oneByOne(body string) string {
+	parts := strings.Split(body, "<h2 ")
+	for i, part := range parts[1:] {
+		head, rest, _ := strings.Cut(part, "</h2>")
+		attributes, title, _ := strings.Cut(head, ">")
+		parts[i+1] = "<details " + attributes + "><summary>" + title + "</summary>" + rest + "</details>"
+	}
+	return strings.Join(parts, "")
+}
+
+// sceneOf is the address of a lock's scene, or the opening's; "" if there is none.
+func (b *book) sceneOf(name string) string {
+	switch {
+	case name == "":
+		return locks.Opening.String()
+	case strings.HasPrefix(name, "#lock=exercise-"):
+		return name // the exercises' locks are not in this program
+	case strings.HasPrefix(name, "#"):
+		if a, err := locks.ParseAddress(name); err == nil {
+			return a.String()
+		}
+	}
+	if l, err := locks.Find(name); err == nil {
+		return l.Open().String()
+	}
+	return ""
+}
+
+// play makes an element one that plays a scene when it is touched.
+func (b *book) play(n ast.Node, address string) {
+	if address != "" {
+		n.SetAttributeString("data-scene", []byte(html.EscapeString(address)))
+	}
+}
+
+// copy puts a picture into the book.
+func (b *book) copy(p *page, name string) {
+	file := path.Join(path.Dir(p.src), name)
+	body, err := b.read(file)
+	if err != nil {
+		b.dead = append(b.dead, p.src+": "+name+": no such picture")
+	}
+	b.files[file] = body
+}
+
+// follow makes a link one to the page or to the listing in the book.
+func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
+	raw := string(n.Destination)
+	if strings.Contains(raw, "://") {
+		n.SetAttributeString("rel", []byte("noopener noreferrer"))
+		return
+	}
+	file, fragment, _ := strings.Cut(raw, "#")
+	target := p.src
+	if file != "" {
+		target = path.Join(path.Dir(p.src), file)
+	}
+	wrong := func(why string) { b.dead = append(b.dead, p.src+": "+raw+": "+why) }
+	info, err := os.Stat(filepath.Join(b.root, filepath.FromSlash(target)))
+	if err != nil {
+		wrong("no such file")
+		return
+	}
+	q := b.pages[target]
+	if info.IsDir() {
+		if q = b.pages[path.Join(target, "README.md")]; q == nil {
+			wrong("a folder without a README")
+			return
+		}
+		q = q.in(p.lang)
+	}
+	switch {
+	case q != nil:
+		if fragment != "" && !q.has(fragment) {
+			wrong("no such heading")
+		}
+		target = q.out
+		b.linked[q.out+"#"+fragment]++
+		if english := q.in(language.English); english.src == "docs/lab/scenes.md" && fragment != "" {
+			b.play(n, b.addresses[fragment])
+		}
+	case path.Ext(target) == ".svg":
+		b.copy(p, file)
+	default:
+		l := b.list(target)
+		target += ".html"
+		if line := number.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
+			wrong("no such line")
+		}
+		fragment = l.mention(p, at, names, fragment)
+	}
+	if file != "" || q == nil {
+		file = to(p.out, target)
+	}
+	if fragment != "" {
+		file += "#" + fragment
+	}
+	n.Destination = []byte(file)
+}
+
+func (p *page) has(fragment string) bool {
+	for _, h := range p.heads {
+		if h.ID == fragment {
+			return true
+		}
+	}
+	return false
+}
+
+// blocks writes the blocks of code: a diagram as a picture, Go with its words.
+type blocks struct {
+	b *book
+	p *page
+}
+
+func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, func(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		block := n.(*ast.FencedCodeBlock)
+		code, err := string(lines(block, source)), error(nil)
+		switch string(block.Language(source)) {
+		case "mermaid":
+			code, err = w.diagram(code)
+		case "go":
+			code = `<pre class="code">` + highlight(code) + "</pre>\n"
+		default:
+			code = "<pre>" + html.EscapeString(code) + "</pre>\n"
+		}
+		out.WriteString(code)
+		return ast.WalkContinue, err
+	})
+}
+
+func (w *blocks) diagram(mermaid string) (string, error) {
+	if strings.HasPrefix(mermaid, "flowchart") {
+		return flowchart(mermaid), nil
+	}
+	s, err := picture.ParseSequence(mermaid)
+	if err != nil {
+		return "", err
+	}
+	return `<figure class="diagram">` + s.SVG(w.p.title) + "</figure>\n", nil
+}
+
+var (
+	flowNode = regexp.MustCompile(`^(\w+)(?:\(\[|\[)"?(.+?)"?(?:\]\)|\])$`)
+	flowEdge = regexp.MustCompile(`^(.+?) (?:-- "?(.+?)"? -->|-\. "?(.+?)"? \.->|-->) (.+)$`)
+	flowSub  = regexp.MustCompile(`^subgraph (\w+)\["(.+)"\]$`)
+)
+
+// flowchart writes a flowchart as lines: what is in each group of it, and from each arrow to where
+// it leads.
+func flowchart(mermaid string) string {
+	names := make(map[string]string)
+	box := func(node string) string {
+		if m := flowNode.FindStringSubmatch(node); m != nil {
+			names[m[1]] = strings.ReplaceAll(html.EscapeString(m[2]), "&lt;br/&gt;", "<br>")
+			node = m[1]
+		}
+		return "<span>" + cmp.Or(names[node], html.EscapeString(node)) + "</span>"
+	}
+	var out strings.Builder
+	inGroup := false
+	for line := range strings.Lines(mermaid) {
+		line = strings.TrimSpace(line)
+		if m := flowSub.FindStringSubmatch(line); m != nil {
+			names[m[1]] = html.EscapeString(m[2])
+			fmt.Fprintf(&out, "<li><b>%s</b>", names[m[1]])
+			inGroup = true
+		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
+			from := box(m[1])
+			for to := range strings.SplitSeq(m[4], " & ") {
+				fmt.Fprintf(&out, "<li>%s <i>%s →</i> %s</li>\n", from, html.EscapeString(m[2]+m[3]), box(to))
+			}
+		} else if line == "end" {
+			out.WriteString("</li>\n")
+			inGroup = false
+		} else if node := box(line); inGroup {
+			out.WriteString(" " + node)
+		}
+	}
+	return "<ul class=\"flow\">\n" + out.String() + "</ul>\n"
+}

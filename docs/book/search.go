@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+
+	"example.com/zklock/internal/language"
+)
+
+// A term is a row of the glossary: English, Chinese, the meaning in both, and the
+// articles' words.
+type term struct{ en, zh, meaning, chinese, words string }
+
+func newTerm(row ast.Node, source []byte) term {
+	var cells []string
+	for c := row.FirstChild(); c != nil; c = c.NextSibling() {
+		cells = append(cells, strings.TrimSpace(plain(c, source)))
+	}
+	cells = append(cells, make([]string, 5)...) // a table of other columns
+	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
+}
+
+// script is a script that gives a name a value.
+func script(name string, value any) []byte {
+	text, _ := json.Marshal(value) // texts, numbers and lists of them
+	return []byte("globalThis." + name + "=" + string(text) + ";\n")
+}
+
+// searched is the text of all sections in a language, for the page to look through: of
+// each its address, its page, its heading, its text, and the number of links to it.
+func (b *book) searched(lang language.Language) []byte {
+	all := [][5]any{}
+	for _, p := range b.order {
+		p = p.in(lang)
+		for _, s := range p.sections {
+			address := p.out
+			if s.id != "" {
+				address += "#" + s.id
+			}
+			all = append(all, [5]any{address, p.title, s.title, s.text, b.linked[address]})
+		}
+	}
+	return script("BOOK", all)
+}
+
+// named are the functions and types of the listings: their address and their file.
+func (b *book) named() []byte {
+	all := [][3]string{}
+	for file, l := range b.listings {
+		for name, line := range l.functions {
+			all = append(all, [3]string{name, file, file + ".html#L" + itoa(line)})
+		}
+	}
+	slices.SortFunc(all, func(x, y [3]string) int { return strings.Compare(x[0]+x[2], y[0]+y[2]) })
+	return script("NAMES", all)
+}
+
+// glossary has the terms, with their Chinese meanings from the other edition's table.
+func (b *book) glossary() []byte {
+	meanings := make(map[string]string)
+	if p := b.pages["docs/glossary.zh-CN.md"]; p != nil {
+		walk(p.doc, func(n ast.Node) {
+			if n.Kind().String() == "TableRow" {
+				t := newTerm(n, p.source)
+				meanings[t.en] = t.meaning
+			}
+		})
+	}
+	all := [][5]string{}
+	for _, t := range b.terms {
+		all = append(all, [5]string{t.en, t.zh, t.meaning, meanings[t.en], t.words})
+	}
+	return script("GLOSSARY", all)
+}

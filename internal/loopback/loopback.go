@@ -1,0 +1,110 @@
+// Package loopback serves pages to the browsers of this machine, and to nobody else.
+package loopback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"os/exec"
+	"path"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Listen listens on a loopback address.
+func Listen(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("-addr %s is not an address: %w", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("-addr %s is not on loopback: the page is for this machine only; use 127.0.0.1:PORT", addr)
+	}
+	ln, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the port of %s is taken; without -addr a free one is", addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
+	}
+	return ln, nil
+}
+
+// Serve serves until ctx ends.
+func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Only answers what a browser on this machine reads from the server at host, which has its
+// port. A page of another host whose name has come to mean 127.0.0.1 names that
+// other host, and is refused.
+func Only(host string, h http.HandlerFunc) http.Handler {
+	_, port, _ := net.SplitHostPort(host)
+	names := map[string]bool{host: true, net.JoinHostPort("localhost", port): true, net.JoinHostPort("127.0.0.1", port): true, net.JoinHostPort("::1", port): true}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Cache-Control", "no-store")
+		switch {
+		case !names[r.Host]:
+			http.Error(w, "this server answers only to http://"+host+"/", http.StatusMisdirectedRequest)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			http.Error(w, "these pages are only read", http.StatusMethodNotAllowed)
+		default:
+			h(w, r)
+		}
+	})
+}
+
+// Write answers with a file.
+func Write(w http.ResponseWriter, r *http.Request, name string, body []byte) {
+	w.Header().Set("Content-Type", ContentType(name))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method == http.MethodGet {
+		w.Write(body)
+	}
+}
+
+// ContentType is that of a file of this name.
+func ContentType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".wasm":
+		return "application/wasm"
+	default:
+		if t := mime.TypeByExtension(ext); t != "" {
+			return t
+		}
+	}
+	return "application/octet-stream"
+}
+
+// OpenBrowser opens a page in the browser.
+func OpenBrowser(url string) error {
+	name, args := "xdg-open", []string{url}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", url}
+	}
+	cmd := exec.Command(name, args...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go cmd.Wait() // it may stay as long as the browser does
+	return nil
+}
