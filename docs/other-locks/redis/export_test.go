@@ -26,7 +26,7 @@ var Scripts = map[string]string{
 
 // Load loads the scripts, so that the first call of each is one command.
 func Load(ctx context.Context, client *redis.Client) error {
-	for _, s := range []*redis.Script{setAndCount, compareAndDelete, compareAndRenew} {
+	for _, s := range []*redis.Script{setAndCount, compareAndDelete, compareAndRenew, lockAgain, unlockOnce} {
 		if err := s.Load(ctx, client).Err(); err != nil {
 			return err
 		}

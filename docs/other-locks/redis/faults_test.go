@@ -151,6 +151,47 @@ func TestALostReplyToAReentrantCounts(t *testing.T) {
 	require.Zero(t, times)
 }
 
+// held is a client's hook: it holds the first reply back until the test lets it go.
+type held struct {
+	*counter
+	here, goOn chan struct{}
+}
+
+func (h held) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if h.n.Add(1) == 1 {
+			close(h.here)
+			<-h.goOn
+		}
+		return err
+	}
+}
+
+// A waiter gives up before it has the reply, and the reply says that it holds the lock.
+func TestAReentrantWhoseCtxEndedHoldsNothing(t *testing.T) {
+	address := address(t)
+	client, k := connect(t, address), key(t)
+	require.NoError(t, redis.Load(t.Context(), client))
+	h := held{&counter{}, make(chan struct{}), make(chan struct{})}
+	client.AddHook(h)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := redis.NewReentrant(client, k, longer)
+	locked := make(chan error)
+	go func() {
+		_, err := r.Lock(ctx, "A")
+		locked <- err
+	}()
+	<-h.here // A has the key
+	cancel()
+	require.ErrorIs(t, <-locked, context.Canceled)
+	close(h.goOn)
+	require.Eventually(t, func() bool {
+		times, err := r.TryLock(t.Context(), "B")
+		return err == nil && times == 1
+	}, time.Minute, time.Millisecond)
+}
+
 // The server is away for longer than the key lives: the holder is notified, a
 // waiter gets an error, and when the server is back the lock belongs to another.
 func TestAHolderIsNotifiedThatTheServerIsAway(t *testing.T) {

@@ -197,7 +197,9 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		l.remove(ctx, value, set) // the key may be set all the same
+		afterwards(ctx, set.returned, func(ctx context.Context) { // the key may be set all the same
+			compareAndDelete.Run(ctx, l.client, []string{l.key}, value)
+		})
 		return false, fmt.Errorf("redis: lock %s: %w", l.key, explain(ctx, err))
 	}
 	watch, stop := context.WithCancel(context.Background())
@@ -206,16 +208,17 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// remove deletes the key if it has that value, once the SET has returned. When ctx
-// has ended the caller does not wait for a server that is silent.
-func (l *Lock) remove(ctx context.Context, value string, set *command[int64]) {
+// afterwards removes what an attempt that failed may have left, once its command has
+// returned: the removal must not come before it. When ctx has ended the caller does not
+// wait for a server that is silent.
+func afterwards(ctx context.Context, returned <-chan struct{}, remove func(ctx context.Context)) {
 	removed := make(chan struct{})
 	go func() {
 		defer close(removed)
-		<-set.returned // else the script could come before the SET
+		<-returned
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 		defer cancel()
-		compareAndDelete.Run(ctx, l.client, []string{l.key}, value)
+		remove(ctx)
 	}()
 	if ctx.Err() == nil {
 		<-removed

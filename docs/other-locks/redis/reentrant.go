@@ -51,10 +51,19 @@ func NewReentrant(client *redis.Client, key string, ttl time.Duration) *Reentran
 
 // TryLock locks once more and returns how many times the owner now holds the lock,
 // 0 if another owner holds it. After an error that wraps ErrNoReply the count may
-// have grown all the same, which the next call's result shows.
+// have grown all the same, which the next call's result shows. If ctx ends before the
+// reply, what the reply then grants is unlocked again.
 func (r *Reentrant) TryLock(ctx context.Context, owner string) (times int, err error) {
-	times, err = run(ctx, lockAgain, r.client, r.key, owner, r.ttl.Milliseconds())
+	again := start(func() (int, error) {
+		return lockAgain.Run(ctx, r.client, []string{r.key}, owner, r.ttl.Milliseconds()).Int()
+	})
+	times, err = again.wait(ctx)
 	if err != nil {
+		afterwards(ctx, again.returned, func(ctx context.Context) {
+			if again.err == nil && again.result > 0 {
+				unlockOnce.Run(ctx, r.client, []string{r.key}, owner)
+			}
+		})
 		return 0, fmt.Errorf("redis: lock %s: %w", r.key, explain(ctx, err))
 	}
 	return times, nil
