@@ -40,6 +40,7 @@ type entry struct {
 	revoked bool
 	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
 	clock   *time.Timer // closes Lost
+	cacheable
 }
 
 // run is the life of an entry: it makes the node, waits until it is the first, takes
@@ -126,16 +127,27 @@ func (m *Mutex) keep(e *entry) error {
 		// for long, nothing is sent between the create and the delete.
 		look.Reset(m.client.Timeout() / 8)
 	}
+	others, err := m.guard(e)
+	if err != nil {
+		return err
+	}
 	for {
 		var err error
 		select {
 		case ev := <-e.own:
 			err = m.ownChanged(e, ev)
+		case ev := <-others:
+			others, err = nil, m.queueChanged(e, ev)
 		case <-look.C:
 			look.Reset(pause)
 			if e.own == nil {
 				err = m.watchOwn(e)
 				break
+			}
+			if others != nil {
+				if err = m.lookAround(e); err != nil {
+					break
+				}
 			}
 			data, stat, readErr := m.client.Get(e.left, e.node.Path)
 			if err = m.recognize(e, data, stat, readErr); !errors.Is(err, client.ErrGone) {
@@ -193,6 +205,9 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 			close(e.holder.revoke)
 		}
 		e.revoked = true
+		if m.cachedLocked(e) {
+			m.passLocked(e)
+		}
 		m.mu.Unlock()
 	}
 	if e.data = e.rec.Encode(); !bytes.Equal(data, e.data) {

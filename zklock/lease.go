@@ -133,7 +133,7 @@ func (l *Lease) RevokeRequested() <-chan struct{} {
 //
 // If another owner of the Mutex waits, Unlock may hand the lock on to it without a
 // request. If the session has ended and the client has not noticed it yet, the loss
-// is then reported to that owner.
+// is then reported to that owner. With WithCaching, Unlock may keep the node.
 //
 // Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this
 // lease was unlocked before. After an error that wraps ctx.Err() the lease is

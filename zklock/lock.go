@@ -60,11 +60,12 @@ type Mutex struct {
 	owners  map[*Owner]*hold   // of those that hold the lock or wait for it
 	waiting []*hold            // in their order
 	shut    bool               // Shutdown has been called
-	first   *entry             // by which the lock is held; it has a holder
+	first   *entry             // by which the lock is held; it has no holder while its node is cached
 	next    *entry             // which queues for those that wait
 	entries map[string]*entry  // all that have a node, by name
 	watches map[string]watched // on other contenders' nodes, by name
 	stats   Stats              // without what is true of now
+	habit   habit              // for WithCaching
 }
 
 type settings struct {
@@ -73,6 +74,8 @@ type settings struct {
 	holds   int           // by one node, at most
 	during  time.Duration // from the first to the last of them
 	timeout time.Duration // of the session; 0: not given
+	caching time.Duration // how long a node stays that nobody needs; 0: not at all
+	least   int           // of the streaks that let it
 }
 
 // An Option changes how a Mutex works.
@@ -168,7 +171,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	m := &Mutex{
 		settings: settings{
 			acl: zk.WorldACL(zk.PermAll), data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
-			holds: 16, during: 50 * time.Millisecond,
+			holds: 16, during: 50 * time.Millisecond, least: leastStreak,
 		},
 		path:   path,
 		owners: make(map[*Owner]*hold), entries: make(map[string]*entry), watches: make(map[string]watched),
@@ -178,6 +181,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 			return nil, fmt.Errorf("zklock: lock %s: %w", path, err)
 		}
 	}
+	m.habit.least = m.least
 	m.client = client.Of(conn, m.timeout)
 	m.parent = m.client.Parent(path, m.acl)
 	return m, nil
@@ -266,7 +270,7 @@ func (m *Mutex) join(owner *Owner, try bool) (*Lease, error) {
 	switch {
 	case h == nil && m.shut:
 		return nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
-	case try && (h == nil && (m.first != nil || len(m.waiting) > 0) || h != nil && h.entry == nil && !h.try):
+	case try && (h == nil && (m.heldLocked() || len(m.waiting) > 0) || h != nil && h.entry == nil && !h.try):
 		m.stats.Refused++
 		return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
 	case h == nil:
@@ -306,6 +310,9 @@ func (m *Mutex) Shutdown(ctx context.Context) error {
 	began := time.Now()
 	m.mu.Lock()
 	m.shut = true
+	if m.cachedLocked(m.first) {
+		m.passLocked(m.first)
+	}
 	idle := m.tasks.Idle()
 	m.mu.Unlock()
 	select {
@@ -325,7 +332,7 @@ func (m *Mutex) underWay() string {
 	defer m.mu.Unlock()
 	var all []string
 	rest := m.tasks.Running()
-	if m.first != nil {
+	if m.heldLocked() {
 		rest--
 		all = append(all, fmt.Sprintf("%s is held by %q", m.first.node.Path, m.first.holder.owner))
 	}

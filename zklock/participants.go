@@ -24,6 +24,7 @@ type Participant struct {
 	// and otherwise the least that a lease by the node may have: it is higher than those
 	// of the participants before it.
 	Token   int64
+	Cached  bool      // nobody holds the lock by this Mutex, which keeps its node; see WithCaching
 	Library string    // "zklock", "zk.Lock", "Curator mutex", "kazoo lock", "lock-" for a name without an id, "" if unknown
 	Session int64     // whose node it is; it goes with the session
 	Since   time.Time // when the node was made, by the clock of the servers
@@ -45,7 +46,10 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 				p.Owner, p.Data = r.OwnerName(), r.Contents()
 			}
 			m.mu.Lock()
-			if e := m.entries[name]; e != nil && e.holder != nil {
+			switch e := m.entries[name]; {
+			case m.cachedLocked(e):
+				p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
+			case e != nil && e.holder != nil:
 				p.Owner, p.Token = e.holder.owner.name, e.holder.token
 			}
 			m.mu.Unlock()

@@ -47,6 +47,9 @@ func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
 	h.lost, h.lose = context.WithCancelCause(context.Background())
 	m.owners[owner] = h
 	m.waiting = append(m.waiting, h)
+	if m.cachedLocked(m.first) {
+		m.passLocked(m.first)
+	}
 	m.queueLocked()
 	return h
 }
@@ -64,6 +67,7 @@ func (m *Mutex) queueLocked() {
 	m.next = &entry{
 		rec:  record.New(m.waiting[0].owner.name, m.data),
 		left: make(chan struct{}), gone: make(chan struct{}), stuck: make(chan struct{}),
+		cacheable: cacheable{soon: time.Since(m.habit.released) < m.caching},
 	}
 	m.tasks.Begin()
 	go m.run(m.next)
@@ -71,6 +75,9 @@ func (m *Mutex) queueLocked() {
 
 // servesLocked reports whether another owner may hold the lock by e.
 func (m *Mutex) servesLocked(e *entry) bool {
+	if e.guarded {
+		return e.holds < 1<<passBits && !e.revoked
+	}
 	return e.holds < m.holds && time.Since(e.entered) < m.during && !e.revoked
 }
 
@@ -88,6 +95,7 @@ func (m *Mutex) enter(e *entry) bool {
 	m.first, m.next = e, nil
 	e.entered = time.Now()
 	m.startClockLocked(e)
+	m.expectLocked(e)
 	m.grantLocked(e)
 	return true
 }
@@ -96,7 +104,7 @@ func (m *Mutex) enter(e *entry) bool {
 func (m *Mutex) grantLocked(e *entry) {
 	h := m.waiting[0]
 	m.waiting = slices.Delete(m.waiting, 0, 1)
-	h.entry, h.token = e, e.token<<passBits|int64(e.holds)
+	h.entry, h.token = e, m.tokenLocked(e)
 	e.holder = h
 	m.stats.Acquired++
 	if e.holds++; e.holds > 1 {
@@ -110,8 +118,11 @@ func (m *Mutex) grantLocked(e *entry) {
 	close(h.ready)
 }
 
-// releaseLocked ends a hold whose last lease has ended. It hands the lock on if
-// it may, and else gives the node up.
+// tokenLocked is the token of the next hold by e.
+func (m *Mutex) tokenLocked(e *entry) int64 { return e.token<<passBits | int64(e.holds) }
+
+// releaseLocked ends a hold whose last lease has ended. The lock is then handed on if
+// it may be, or the node is kept, and else given up.
 func (m *Mutex) releaseLocked(h *hold) {
 	if m.owners[h.owner] == h {
 		delete(m.owners, h.owner)
@@ -126,12 +137,9 @@ func (m *Mutex) releaseLocked(h *hold) {
 	}
 	e.holder = nil
 	m.stats.HoldDuration += time.Since(h.since)
-	if len(m.waiting) > 0 && m.servesLocked(e) && m.client.Lasts(e.node.Session) {
-		m.grantLocked(e)
-		return
-	}
-	h.last = true
-	m.leaveLocked(e)
+	m.habit.released = time.Now()
+	m.passLocked(e)
+	h.last = client.IsClosed(e.left)
 }
 
 // leaveLocked gives a node up. Its goroutine then deletes it, and makes the next one if
@@ -141,8 +149,10 @@ func (m *Mutex) leaveLocked(e *entry) {
 		return
 	}
 	close(e.left)
-	if e.clock != nil {
-		e.clock.Stop()
+	for _, t := range []*time.Timer{e.clock, e.idle} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 	if m.first == e {
 		m.first = nil
@@ -182,35 +192,43 @@ func (e *entry) notifyLocked() {
 	e.failed = nil
 }
 
-// loseLocked ends the hold of a lock that can no longer be trusted.
+// loseLocked ends the hold of a lock that can no longer be trusted, and gives its node up.
 func (m *Mutex) loseLocked(e *entry) {
-	if h := e.holder; h != nil && !client.IsClosed(e.left) {
+	if m.first != e {
+		return
+	}
+	if h := e.holder; h != nil {
 		h.lose(ErrLost)
 		m.stats.Lost++
 		m.stats.HoldDuration += time.Since(h.since)
 		delete(m.owners, h.owner)
-		m.leaveLocked(e)
 	}
+	m.leaveLocked(e)
 }
 
 // isLostLocked reports whether a lock is lost. It is lost, at the latest, at the end
 // of the time for which its session is safe.
 func (m *Mutex) isLostLocked(h *hold) bool {
-	if client.IsOver(m.client.SafeUntil(h.entry.node.Session)) {
-		m.loseLocked(h.entry)
-	}
+	m.expireLocked(h.entry)
 	return h.lost.Err() != nil
+}
+
+func (m *Mutex) expireLocked(e *entry) {
+	if client.IsOver(m.client.SafeUntil(e.node.Session)) {
+		m.loseLocked(e)
+	}
 }
 
 // startClockLocked starts the clock of a lock that is held: a holder that is cut off
 // gets no event from its client before the next contender may hold the lock. The
-// clock checks often, because it stops while the machine is suspended.
+// clock checks often, because it stops while the machine is suspended. It runs as long as
+// the lock may be held by e.
 func (m *Mutex) startClockLocked(e *entry) {
 	tick := max(time.Millisecond, min(time.Until(m.client.SafeUntil(e.node.Session)), m.client.Timeout()/8))
 	e.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if !client.IsClosed(e.left) && !m.isLostLocked(e.holder) {
+		if m.expireLocked(e); !client.IsClosed(e.left) {
 			m.startClockLocked(e)
 		}
 	})

@@ -7,9 +7,10 @@ import "time"
 type Stats struct {
 	Waiting int // owners that wait
 	Held    int // 1 if an owner holds the lock, or else 0
+	Cached  int // 1 if nobody holds the lock and its node stays, see WithCaching, or else 0
 
 	Acquired int64 // holds that have begun
-	HandedOn int64 // those of them for which the lock was handed on in memory, without a request
+	HandedOn int64 // those of them for which the lock was handed on in memory, or its node was cached: without a request
 	Lost     int64 // holds that have ended because the lock was lost
 	Refused  int64 // calls of TryLock that have returned ErrHeld
 	Retried  int64 // times that waiting owners had to queue again, because their node had gone: as a rule, with its session
@@ -25,9 +26,12 @@ func (m *Mutex) Stats() Stats {
 	defer m.mu.Unlock()
 	s := m.stats
 	s.Waiting = len(m.waiting)
-	if m.first != nil {
+	switch {
+	case m.heldLocked():
 		s.Held = 1
 		s.HoldDuration += time.Since(m.first.holder.since)
+	case m.first != nil:
+		s.Cached = 1
 	}
 	return s
 }

@@ -199,6 +199,12 @@ func (c *Client) Children(stop <-chan struct{}, node string) (names []string, st
 	return names, stat, err
 }
 
+// ChildrenW lists a node and watches its children.
+func (c *Client) ChildrenW(stop <-chan struct{}, node string) (names []string, changed <-chan zk.Event, err error) {
+	err = c.insist(stop, anyServer, func() (err error) { names, _, changed, err = c.conn.ChildrenW(node); return err })
+	return names, changed, err
+}
+
 // Get reads a node.
 func (c *Client) Get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
 	err = c.insist(stop, anyServer, func() (err error) { data, stat, err = c.conn.Get(node); return err })

@@ -1,0 +1,220 @@
+package zklock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zklock/internal/record"
+)
+
+// A node may stay when nobody holds the lock any more: the next Lock of its Mutex then
+// sends nothing. It goes when another contender comes, of which a watch on the parent
+// tells. The lock managers of clusters keep a lock in this way until another machine asks
+// for it: the blocking AST of VMS's distributed lock manager, and of OCFS2 and GFS2.
+//
+// A node is cached if it is that of Mutex.first, and that has no holder. A hold that
+// follows is as safe as one after a hand-over: the node was in the queue all the time,
+// and is the first; its session is proved all the time, and its clock runs. The watch
+// does not matter for that: if its event is late, another contender waits longer.
+
+// WithCaching keeps the node of the Mutex for up to d after an Unlock, as long as no other
+// contender comes, so that the next Lock sends nothing. It is for a lock that one process
+// takes again and again, nearly alone: a scheduler, or the owner of a shard. The Mutex
+// begins when it has made five nodes in a row, each within d of the release before it and
+// with nobody in between, and later if that was of little use. By default d is 0, and no
+// node is kept. More than a third of the session timeout is hardly worth it: the proof of
+// the session goes on, and costs as much as a lock.
+//
+// While nobody else is in the queue, a node serves up to 1024 holds, in place of what
+// WithHandOver says. What else differs:
+//
+//   - Another contender has the lock three round trips after it has come, or four, and
+//     not one. If a server does not set the watches again after a reconnect, it waits for
+//     up to a third of the session timeout.
+//   - TryLock of others, of any library, fails though nobody holds the lock. It takes
+//     the node away, so a later one succeeds.
+//   - If the process crashes or is cut off after its Unlock, others wait until its session ends.
+//   - Unlock returns before the node has gone. It returns nil, and not ErrLost, if the
+//     session has just ended and the client has not noticed that yet.
+//   - Participants has the node, with Cached if it is this Mutex's.
+//   - conn.Close without Shutdown leaves the node behind, even if all leases are unlocked.
+//     Shutdown deletes it.
+func WithCaching(d time.Duration) Option {
+	return func(s *settings) error {
+		if d < 0 {
+			return fmt.Errorf("WithCaching: %v is negative", d)
+		}
+		s.caching = d
+		return nil
+	}
+}
+
+const (
+	leastStreak = 4
+	mostStreak  = 64
+	worthwhile  = 4 // holds: a contender that finds the node cached costs two or three requests more
+)
+
+// A habit is what the nodes of a Mutex say about the next one: whether another contender
+// is likely to come. All is guarded by Mutex.mu.
+type habit struct {
+	released time.Time // when an owner released the lock last
+	number   int32     // of the last node
+	streak   int       // nodes in a row in place of which the one before could have stayed
+	least    int       // of the streaks that let a node stay
+}
+
+// cacheable is what an entry has for WithCaching. All is guarded by Mutex.mu.
+type cacheable struct {
+	soon    bool        // after the last release the node was needed
+	asking  bool        // the node may stay if the answer to a list shows nobody else
+	guarded bool        // it did, and the watch on the parent has not fired
+	idle    *time.Timer // gives up the node
+}
+
+// heldLocked reports whether an owner of the Mutex holds the lock.
+func (m *Mutex) heldLocked() bool { return m.first != nil && m.first.holder != nil }
+
+// cachedLocked reports whether the node of e stays though nobody holds the lock by it.
+func (m *Mutex) cachedLocked(e *entry) bool { return m.first == e && e != nil && e.holder == nil }
+
+// expectLocked decides whether the node of e, which enters, may stay. It may if the numbers
+// show that nobody made a node between the last ones of this Mutex.
+func (m *Mutex) expectLocked(e *entry) {
+	if m.caching == 0 {
+		return
+	}
+	if e.soon && e.node.Number == m.habit.number+1 {
+		m.habit.streak++
+	} else {
+		m.habit.streak = 0
+	}
+	m.habit.number = e.node.Number
+	e.asking = m.habit.streak >= m.habit.least
+}
+
+// guard lists the queue and watches it if the node of e may stay.
+func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
+	m.mu.Lock()
+	asking := e.asking
+	m.mu.Unlock()
+	if !asking {
+		return nil, nil
+	}
+	names, changed, err := m.client.ChildrenW(e.left, m.path)
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil // and nothing is in it
+	}
+	alone, err := e.isAlone(names, err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.asking, e.guarded = false, alone; !alone {
+		m.contendLocked(e)
+		return nil, err
+	}
+	if m.cachedLocked(e) && len(m.waiting) > 0 {
+		m.passLocked(e)
+	}
+	return changed, nil
+}
+
+// isAlone reports whether a list of the queue has only the node of e. If the node is not
+// in it, err is ErrGone; if there is no list, nothing is known.
+func (e *entry) isAlone(names []string, err error) (bool, error) {
+	if err != nil {
+		return false, nil
+	}
+	contenders, found := 0, false
+	for _, name := range names {
+		if _, ok := record.Sequence(name); ok {
+			contenders++
+		}
+		found = found || name == e.node.Name()
+	}
+	if !found {
+		return false, client.ErrGone
+	}
+	return contenders == 1, nil
+}
+
+// queueChanged handles an event of the watch on the parent.
+func (m *Mutex) queueChanged(e *entry, ev zk.Event) error {
+	if err := m.client.EventErr(ev); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.contendLocked(e)
+	return nil
+}
+
+// lookAround does what the event of the watch on the parent does, in case that is lost.
+func (m *Mutex) lookAround(e *entry) error {
+	names, _, err := m.client.Children(e.left, m.path)
+	if err != nil {
+		return nil
+	}
+	alone, err := e.isAlone(names, nil)
+	if !alone {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.contendLocked(e)
+	}
+	return err
+}
+
+// contendLocked handles that another contender has come: e serves no more owners than
+// WithHandOver says, and does not stay.
+func (m *Mutex) contendLocked(e *entry) {
+	if client.IsClosed(e.left) {
+		return
+	}
+	m.learnLocked(e)
+	e.guarded = false
+	if m.cachedLocked(e) {
+		m.passLocked(e)
+	}
+}
+
+// learnLocked notes whether it was worthwhile that the node of e might stay.
+func (m *Mutex) learnLocked(e *entry) {
+	h := &m.habit
+	if h.streak = 0; e.holds < worthwhile {
+		h.least = min(h.least*2, mostStreak)
+	} else {
+		h.least = max(h.least/2, m.least)
+	}
+}
+
+// passLocked hands the lock, which nobody holds, on to the first owner that waits. If
+// nobody waits, the node stays if it may. Otherwise it is given up. While the list is on its
+// way, owners whom the node may no longer serve wait for the answer: as a rule it may go on.
+func (m *Mutex) passLocked(e *entry) {
+	idle := len(m.waiting) == 0
+	switch {
+	case e.revoked || idle && m.shut || !idle && !m.client.Lasts(e.node.Session):
+		m.leaveLocked(e)
+	case !idle && m.servesLocked(e):
+		m.grantLocked(e)
+	case !e.asking && !(e.guarded && idle):
+		m.leaveLocked(e)
+	case e.idle != nil:
+		e.idle.Reset(m.caching)
+	default:
+		e.idle = time.AfterFunc(m.caching, func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if !m.cachedLocked(e) {
+				return // it is Reset at the next release
+			}
+			if e.holds == 1 {
+				m.learnLocked(e)
+			}
+			m.leaveLocked(e)
+		})
+	}
+}

@@ -1,0 +1,564 @@
+package zklock_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
+)
+
+// always keeps every node for an hour.
+var always = []zklock.Option{zklock.WithCaching(time.Hour), zklock.CachingFrom(0)}
+
+// cached locks and unlocks, and returns the lease when its node is cached.
+func (tb *table) cached(m *zklock.Mutex) *zklock.Lease {
+	tb.Helper()
+	l := tb.mustLock(m, zklock.NewOwner("earlier"))
+	require.NoError(tb, l.Unlock(context.Background()))
+	time.Sleep(10 * time.Millisecond) // for the answer to the list
+	tb.isCached(m)
+	return l
+}
+
+func (tb *table) isCached(m *zklock.Mutex) {
+	tb.Helper()
+	require.Len(tb, tb.srv.Children(top), 1, "it is not kept")
+	require.Equal(tb, 1, m.Stats().Cached)
+	require.Zero(tb, m.Stats().Held)
+}
+
+func (tb *table) isNotCached(m *zklock.Mutex) {
+	tb.Helper()
+	synctest.Wait()
+	require.Empty(tb, tb.srv.Children(top), "it is kept")
+	require.Zero(tb, m.Stats().Cached)
+}
+
+// ourClient makes a Mutex that keeps every node, and whose requests are counted.
+func (m *meter) ourClient() (*zklock.Mutex, *zk.Conn) {
+	m.Helper()
+	conn := m.connectWith(ensemble.Options{Tap: m.tap})
+	return m.mutex(conn, always...), conn
+}
+
+// TestANodeServesAThousandHolds, and not more, if nobody else comes: a token has room for no
+// more.
+func TestANodeServesAThousandHolds(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, _ := m.ourClient()
+		last := int64(0)
+		sent := m.sent(func() {
+			for range 3000 {
+				l := m.mustLock(ours, nil)
+				require.Greater(t, l.Token(), last)
+				last = l.Token()
+				m.mustUnlock(l)
+				synctest.Wait()
+			}
+		})
+		require.EqualValues(t, 3, sent[jute.OpCreate]+sent[jute.OpMulti], "%v", sent)
+		require.EqualValues(t, 2, sent[jute.OpDelete], "%v", sent)
+	})
+}
+
+// TestGoroutinesHandTheLockOnAsLongAsNobodyElseComes, for more than 16 holds and 50 ms; and
+// then as WithHandOver says.
+func TestGoroutinesHandTheLockOnAsLongAsNobodyElseComes(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, _ := m.ourClient()
+		holder := m.mustLock(ours, nil)
+		waiters := queued(ours, 100)
+		m.settle()
+		node := holder.Node()
+		for _, waiter := range waiters[:60] {
+			time.Sleep(10 * time.Millisecond) // the work
+			m.mustUnlock(holder)
+			holder = m.acquired(waiter)
+			require.Equal(t, node, holder.Node())
+		}
+		stranger := m.arrives(m.mutex(m.connect()))
+		m.mustUnlock(holder)
+		m.mustUnlock(m.acquired(stranger))
+		for _, waiter := range waiters[60:] {
+			m.mustUnlock(m.acquired(waiter))
+		}
+	})
+}
+
+// TestANodeIsKeptAfterFiveInARow: each soon after the release before it, and nobody in
+// between.
+func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
+	const d = 100 * time.Millisecond
+	onTable(t, func(tb *table) {
+		ours, other := tb.mutex(tb.connect(), zklock.WithCaching(d)), tb.mutex(tb.connect())
+		alone := func(times int, pause time.Duration) {
+			for range times {
+				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+				time.Sleep(pause)
+			}
+		}
+		alone(20, 2*d)
+		alone(4, d/10) // the first of them is the last that came late
+		tb.isNotCached(ours)
+		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		alone(4, d/10)
+		tb.isNotCached(ours)
+		alone(1, d/10)
+		tb.isCached(ours)
+		time.Sleep(d * 9 / 10)
+		tb.isNotCached(ours)
+		// It served one hold, which is little: twice as many are needed now.
+		alone(8, d/10)
+		tb.isNotCached(ours)
+		alone(1, d/10)
+		tb.isCached(ours)
+		alone(10, d/10) // and it serves many
+		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		tb.isNotCached(ours)
+		alone(4, d/10)
+		tb.isNotCached(ours)
+		alone(1, d/10)
+		tb.isCached(ours)
+	})
+}
+
+// TestAnotherContenderTakesACachedNodeAway, however long the node might stay, and of
+// whatever library it is.
+func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
+	const roundTrip = 20 * time.Millisecond
+	far := ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }}
+	type plain interface {
+		Lock() error
+		Unlock() error
+	}
+	for name, open := range map[string]func(tb *table, conn *zk.Conn) plain{
+		"zklock": func(tb *table, conn *zk.Conn) plain {
+			return &contender{mutex: tb.mutex(conn), owner: zklock.NewOwner("other")}
+		},
+		"zk.Lock": func(_ *table, conn *zk.Conn) plain { return zk.NewLock(conn, top, zk.WorldACL(zk.PermAll)) },
+	} {
+		onTables(t, name, func(tb *table) {
+			tb.makeTop(tb.connect())
+			ours, other := tb.mutex(tb.connectAs(far), always...), open(tb, tb.connectAs(far))
+			require.NoError(tb, other.Lock()) // the first time it reads more
+			require.NoError(tb, other.Unlock())
+			for i := range 30 {
+				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+				time.Sleep(time.Minute + time.Duration(i)*roundTrip/10)
+				tb.isCached(ours)
+				began := time.Now()
+				require.NoError(tb, other.Lock())
+				require.LessOrEqual(tb, time.Since(began), 4*roundTrip)
+				require.NoError(tb, other.Unlock())
+				time.Sleep(time.Second)
+				tb.isNotCached(ours)
+			}
+		})
+	}
+}
+
+// TestAnotherContenderThatComesDuringAHoldIsNext, before the goroutines of the Mutex that
+// have waited for longer than WithHandOver says.
+func TestAnotherContenderThatComesDuringAHoldIsNext(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, _ := m.ourClient()
+		m.cached(ours)
+		holder := m.mustLock(ours, nil)
+		waiter := m.arrives(ours)
+		time.Sleep(time.Minute)
+		stranger := m.arrives(m.mutex(m.connect()))
+		require.Empty(t, m.sent(func() { m.settle() }), "the holder goes on")
+		require.Equal(t, requests{jute.OpMulti: 1, jute.OpGetChildren2: 1, jute.OpGetData: 2, jute.OpDelete: 1}, m.sent(func() {
+			m.mustUnlock(holder)
+		}))
+		holder = m.acquired(stranger)
+		require.Empty(t, waiter)
+		m.mustUnlock(holder)
+		m.mustUnlock(m.acquired(waiter))
+	})
+}
+
+// TestAnotherContenderThatComesBeforeTheListTakesTheNodeAway: a hold that is shorter than a
+// round trip leaves the node there until the answer.
+func TestAnotherContenderThatComesBeforeTheListTakesTheNodeAway(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, conn := m.ourClient()
+		m.cached(ours)
+		passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
+		list := m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		holder := m.mustLock(ours, nil)
+		<-list.Hit()
+		m.mustUnlock(holder)
+		m.isCached(ours)
+		stranger := m.arrives(m.mutex(m.connect()))
+		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(list.Release))
+		m.mustUnlock(m.acquired(stranger))
+		m.isNotCached(ours)
+
+		list = m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		m.mustUnlock(m.mustLock(ours, nil))
+		again := m.mustLock(ours, nil) // in memory, before the answer
+		stranger = m.arrives(m.mutex(m.connect()))
+		list.Release()
+		m.settle()
+		require.Empty(t, stranger)
+		m.mustUnlock(again)
+		m.mustUnlock(m.acquired(stranger))
+	})
+}
+
+// TestGoroutinesWaitForTheList, when the node has served as many holds as WithHandOver says:
+// if nobody else is there, it serves them, too.
+func TestGoroutinesWaitForTheList(t *testing.T) {
+	for name, strange := range map[string]bool{"alone": false, "and a stranger": true} {
+		t.Run(name, func(t *testing.T) {
+			onMeter(t, func(m *meter) {
+				ours, conn := m.ourClient()
+				m.cached(ours)
+				passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
+				list := m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+				var l *zklock.Lease
+				for range 16 {
+					l = m.mustLock(ours, nil)
+					m.mustUnlock(l)
+				}
+				waiters := queued(ours, 2)
+				_, err := ours.TryLock(context.Background(), nil)
+				require.ErrorIs(t, err, zklock.ErrHeld, "others wait")
+				var stranger <-chan locked
+				if strange {
+					stranger = m.arrives(m.mutex(m.connect()))
+				}
+				require.ErrorContains(t, ours.Shutdown(limited(m.table, time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
+				require.Empty(t, waiters[0])
+				list.Release()
+				if strange {
+					m.mustUnlock(m.acquired(stranger))
+				}
+				for _, waiter := range waiters {
+					got := m.acquired(waiter)
+					require.Equal(t, !strange, got.Node() == l.Node())
+					m.mustUnlock(got)
+				}
+				require.NoError(t, ours.Shutdown(context.Background()))
+				require.Empty(t, m.srv.Children(top))
+			})
+		})
+	}
+}
+
+// TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled: the connection breaks, and the
+// server refuses to set the watches again, which nobody reports.
+func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn, always...)
+		tb.cached(ours)
+		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+		tb.srv.Cut(conn.SessionID())
+		time.Sleep(5 * time.Second) // until the client is back
+		require.Len(tb, refused.Hit(), 1)
+		tb.isCached(ours)
+		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
+		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a list
+		require.Len(tb, stranger, 1)
+		passes(tb, stranger)
+	})
+}
+
+// TestACachedNodeOutlastsABrokenConnection, and the watch on the queue does.
+func TestACachedNodeOutlastsABrokenConnection(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, conn := m.ourClient()
+		earlier := m.cached(ours)
+		m.srv.Cut(conn.SessionID())
+		time.Sleep(5 * time.Second) // until the client is back
+		l := m.mustLock(ours, nil)
+		require.Equal(t, earlier.Node(), l.Node())
+		m.mustUnlock(l)
+		passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
+		m.isNotCached(ours)
+	})
+}
+
+// TestACachedNodeOfAClientThatIsCutOffGrantsNothing: the client cannot know that it is, and a
+// lease that is granted is as good as lost. The node is given up when its session may end.
+func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		id := conn.SessionID()
+		ours := tb.mutex(conn, always...)
+		l := tb.mustLock(ours, nil)
+		time.Sleep(time.Minute) // it is proved
+		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		safe := l.ValidUntil()
+		require.NoError(tb, l.Unlock(context.Background()))
+		tb.isCached(ours)
+		time.Sleep(time.Until(safe) - time.Millisecond)
+		ctx := limited(tb, time.Second)
+		_, err := ours.Lock(ctx, nil)
+		require.ErrorIs(tb, err, context.DeadlineExceeded, "the lease is as good as lost")
+		require.Zero(tb, ours.Stats().Cached)
+		time.Sleep(time.Minute) // until the session has ended
+		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		releaseAll(silence)
+		require.Greater(tb, stranger.Token(), l.Token())
+		require.NoError(tb, stranger.Unlock(context.Background()))
+		passes(tb, lockAside(context.Background(), ours, nil))
+	})
+}
+
+// TestTheClockOfALeaseRunsOnThroughACachedNode: the lease that follows is lost in time, and
+// the node is given up if there is none, though nobody calls Lost.
+func TestTheClockOfALeaseRunsOnThroughACachedNode(t *testing.T) {
+	for name, locks := range map[string]bool{"locked again": true, "not locked again": false} {
+		onTables(t, name, func(tb *table) {
+			conn := tb.connect()
+			id := conn.SessionID()
+			ours := tb.mutex(conn, always...)
+			earlier := tb.cached(ours)
+			time.Sleep(time.Minute)
+			var l *zklock.Lease
+			var ended <-chan struct{}
+			if locks {
+				l = tb.mustLock(ours, nil)
+				ended = l.Done()
+			}
+			sent := time.Now() // the server receives nothing after this
+			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			time.Sleep(10 * time.Second) // the session timeout
+			synctest.Wait()
+			if locks {
+				require.True(tb, isClosed(ended), "after %v", time.Since(sent))
+				require.True(tb, isClosed(l.Lost()))
+				require.EqualValues(tb, 1, ours.Stats().Lost)
+				require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
+			} else {
+				require.Zero(tb, ours.Stats().Lost, "nobody has lost it")
+			}
+			require.Zero(tb, ours.Stats().Cached)
+			require.False(tb, isClosed(earlier.Lost()), "it was unlocked before")
+			releaseAll(silence)
+		})
+	}
+}
+
+// TestACachedNodeThatIsTakenAway by an operator, with its session, or by a request to
+// release the lock: the next Lock makes another one, and an earlier lease is not lost.
+func TestACachedNodeThatIsTakenAway(t *testing.T) {
+	for name, take := range map[string]func(tb *table, conn *zk.Conn, ours *zklock.Mutex){
+		"the node is deleted": func(tb *table, _ *zk.Conn, _ *zklock.Mutex) {
+			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+		},
+		"the session is ended": func(tb *table, conn *zk.Conn, _ *zklock.Mutex) { tb.srv.Expire(conn.SessionID()) },
+		"it is revoked": func(tb *table, _ *zk.Conn, ours *zklock.Mutex) {
+			all, err := ours.Participants(context.Background())
+			require.NoError(tb, err)
+			require.Len(tb, all, 1)
+			require.NoError(tb, tb.mutex(tb.connect()).Revoke(context.Background(), all[0]))
+		},
+		"Curator's Revoker asks": func(tb *table, _ *zk.Conn, _ *zklock.Mutex) {
+			_, err := tb.connect().Set(tb.node(0), []byte("__REVOKE__"), -1)
+			require.NoError(tb, err)
+		},
+	} {
+		for when, after := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
+			onTables(t, name+" "+when, func(tb *table) {
+				conn := tb.connect()
+				ours := tb.mutex(conn, always...)
+				earlier := tb.cached(ours)
+				time.Sleep(after)
+				take(tb, conn, ours)
+				time.Sleep(10 * time.Second / 8) // by then its node is watched
+				tb.isNotCached(ours)
+				time.Sleep(time.Minute)
+				require.False(tb, isClosed(earlier.Lost()))
+				require.Zero(tb, ours.Stats().Lost)
+				next := tb.mustLock(ours, nil)
+				require.NotEqual(tb, earlier.Node(), next.Node())
+				require.Greater(tb, next.Token(), earlier.Token())
+				require.NoError(tb, next.Unlock(context.Background()))
+			})
+		}
+	}
+}
+
+// TestAHolderWhoseNodeWasCachedLosesTheLock like any other, if an operator takes it away.
+func TestAHolderWhoseNodeWasCachedLosesTheLock(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.mutex(tb.connect(), always...)
+		for _, after := range []time.Duration{0, time.Minute} {
+			tb.cached(ours)
+			l := tb.mustLock(ours, nil)
+			time.Sleep(after)
+			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+			time.Sleep(10 * time.Second / 8)
+			require.True(tb, isClosed(l.Done()))
+			require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestCallsOnACachedNode are those of any lease, and they send nothing that others would not.
+func TestCallsOnACachedNode(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, conn := m.ourClient()
+		other := m.mutex(m.connect())
+		earlier := m.cached(ours)
+		time.Sleep(time.Minute)
+
+		all, err := ours.Participants(context.Background())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		require.True(t, all[0].Cached)
+		require.Empty(t, all[0].Owner, "nobody holds it")
+		require.Equal(t, earlier.Token()+1, all[0].Token, "that of the next lease")
+		all, err = other.Participants(context.Background())
+		require.NoError(t, err)
+		require.False(t, all[0].Cached, "others cannot see it")
+
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = ours.Lock(ended, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		m.isCached(ours)
+
+		var l *zklock.Lease
+		owner := zklock.NewOwner("owner")
+		require.Empty(t, m.sent(func() {
+			l, err = ours.TryLock(context.Background(), owner)
+			require.NoError(t, err)
+			again, err := ours.Lock(context.Background(), owner)
+			require.NoError(t, err)
+			require.Equal(t, 2, ours.Holds(owner))
+			m.mustUnlock(again)
+			_, err = ours.TryLock(context.Background(), nil)
+			require.ErrorIs(t, err, zklock.ErrHeld)
+		}))
+		require.Equal(t, all[0].Token+1, l.Token())
+		require.Equal(t, earlier.Node(), l.Node())
+		require.False(t, isClosed(l.RevokeRequested()))
+		require.Greater(t, time.Until(l.ValidUntil()), 10*time.Second/3-time.Second)
+		all, err = ours.Participants(context.Background())
+		require.NoError(t, err)
+		require.False(t, all[0].Cached)
+		require.Equal(t, "owner", all[0].Owner)
+
+		guard, err := earlier.Guard(context.Background(), "/guard")
+		require.NoError(t, err)
+		_, err = l.Guard(context.Background(), "/guard")
+		require.NoError(t, err)
+		_, err = guard.Create(context.Background(), "/late", nil, 0, zk.WorldACL(zk.PermAll))
+		require.ErrorIs(t, err, zklock.ErrFenced, "of an earlier lease by the same node")
+
+		ctx := l.Context(context.Background())
+		require.NoError(t, ctx.Err())
+		require.Empty(t, m.sent(func() { m.mustUnlock(l) }))
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(ctx), zklock.ErrUnlocked)
+		require.True(t, isClosed(l.Done()))
+		require.Zero(t, l.ValidUntil())
+		require.False(t, isClosed(l.Lost()))
+		require.ErrorIs(t, l.Unlock(context.Background()), zklock.ErrUnlocked)
+		m.isCached(ours)
+		s := ours.Stats()
+		require.EqualValues(t, 2, s.Acquired)
+		require.EqualValues(t, 1, s.HandedOn)
+
+		slow := m.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		_, err = other.TryLock(context.Background(), nil)
+		require.ErrorIs(t, err, zklock.ErrHeld, "nobody holds it, and its node is there")
+		slow.Release()
+		m.settle()
+		tried, err := other.TryLock(context.Background(), nil)
+		require.NoError(t, err, "the first attempt has taken the node away")
+		m.mustUnlock(tried)
+		m.isNotCached(ours)
+	})
+}
+
+// TestShutdownDeletesACachedNode, and none is kept after it: neither that of a holder nor one
+// whose list is not answered.
+func TestShutdownDeletesACachedNode(t *testing.T) {
+	onMeter(t, func(m *meter) {
+		ours, conn := m.ourClient()
+		m.cached(ours)
+		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(func() {
+			require.NoError(t, ours.Shutdown(limited(m.table, time.Second)))
+		}))
+		m.isNotCached(ours)
+		_, err := ours.Lock(context.Background(), nil)
+		require.ErrorIs(t, err, zklock.ErrShutdown)
+
+		ours = m.mutex(conn, always...)
+		m.cached(ours)
+		holder := m.mustLock(ours, nil)
+		require.ErrorContains(t, ours.Shutdown(limited(m.table, time.Second)), "is held by")
+		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(func() { m.mustUnlock(holder) }))
+		require.NoError(t, ours.Shutdown(context.Background()))
+
+		ours = m.mutex(conn, always...)
+		m.cached(ours)
+		passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
+		list := m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		m.mustUnlock(m.mustLock(ours, nil))
+		<-list.Hit()
+		m.isCached(ours)
+		require.ErrorContains(t, ours.Shutdown(limited(m.table, time.Second)), "is being deleted")
+		list.Release()
+		require.NoError(t, ours.Shutdown(context.Background()))
+		require.Empty(t, m.srv.Children(top))
+	})
+}
+
+// TestAClientThatIsClosedWithACachedNode leaves it to the session, and no goroutine.
+func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn, always...)
+		tb.cached(ours)
+		conn.Close()
+		synctest.Wait() // until the Mutex has noticed it
+		_, err := ours.Lock(limited(tb, 10*time.Second), nil)
+		require.Error(tb, err)
+		require.NoError(tb, ours.Shutdown(limited(tb, time.Minute)))
+		require.Zero(tb, ours.Stats().Cached)
+		passes(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
+	})
+}
+
+// TestACachedNodeGoesAfterItsTime, which begins again with each Unlock.
+func TestACachedNodeGoesAfterItsTime(t *testing.T) {
+	onTable(t, func(tb *table) {
+		ours := tb.mutex(tb.connect(), zklock.WithCaching(time.Minute), zklock.CachingFrom(0))
+		for range 5 {
+			tb.cached(ours)
+			time.Sleep(59 * time.Second)
+			tb.isCached(ours)
+		}
+		l := tb.mustLock(ours, nil)
+		time.Sleep(10 * time.Minute)
+		require.NoError(tb, l.Unlock(context.Background()))
+		time.Sleep(59 * time.Second)
+		tb.isCached(ours)
+		time.Sleep(time.Second)
+		tb.isNotCached(ours)
+	})
+}
+
+func TestCachingForLessThanNothingIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		_, err := zklock.New(tb.connect(), top, zklock.WithCaching(-1))
+		require.ErrorContains(tb, err, "WithCaching: -1ns is negative")
+	})
+}
