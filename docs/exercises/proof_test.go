@@ -38,7 +38,19 @@ func graded(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *r
 	r, err := grade(t.Context(), rootOf(t), a, l, onFailure)
 	require.NoError(t, err)
 	inChinese(t, a, r)
+	inTheLab(t, a, r)
 	return r
+}
+
+// inTheLab asks for the address of each schedule that a message tells: the grader replays it as
+// the lab does, and leaves it out if another kind of violation comes, or none.
+func inTheLab(t *testing.T, a *attempt, r *result) {
+	t.Helper()
+	for _, f := range r.Failed {
+		if strings.Contains(f.Words.En, ", in this schedule:\n") {
+			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&", "%s: the lab does not come to it: %s", f.Case, f.Words.En)
+		}
+	}
 }
 
 // inChinese looks for English in the messages about an attempt for a student who

@@ -206,6 +206,9 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 		return locktest.Plan{Missing: err.Error()}
 	}
 	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
+	if _, err := locks.Find(e.Name()); err != nil { // as the lab does with a student's lock
+		locks.AddExercise(s.Folder, language.Same(e.Name()), s.Open, s.NotLocked)
+	}
 	var p locktest.Plan
 	for _, c := range plans(subject, e.Register()) {
 		p.Add(c.name.En, c.name.Zh, c.group, func(in *judge.Case) { c.run(in, subject) })
@@ -251,7 +254,7 @@ func (p schedulePlan) run(c *judge.Case, s explore.Subject) {
 			found = worse
 		}
 	}
-	c.Fail(words(found), address(found))
+	c.Fail(words(found), address(c, found))
 }
 
 // worse looks for a violation for which a lock gets no points, because a schedule
@@ -322,13 +325,44 @@ func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 // unsafe are the violations for which a lock gets no points.
 var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing, explore.OwnCheck}
 
-// address is where the lab plays a trace, from the # on.
-func address(tr *explore.Trace) string {
+// address is where the lab plays a trace, from the # on, up to its violation. If another
+// violation would end the schedule there before, the address says which one is wanted.
+// It is empty if the lab does not come to it: a lock may draw lots.
+func address(c *judge.Case, tr *explore.Trace) string {
+	a := unchecked(tr)
+	for range tries {
+		for _, a.Want = range []explore.Kind{"", tr.Violation.Kind} {
+			if kind, err := replay(c, a.String()); err == nil && kind == tr.Violation.Kind {
+				return a.String()
+			}
+		}
+	}
+	return ""
+}
+
+// tries are for a lock whose schedules do not repeat each time.
+const tries = 4
+
+// replay plays an address as the lab does, and returns the violation that it ends with.
+func replay(c *judge.Case, address string) (explore.Kind, error) {
+	a, err := locks.ParseAddress(address)
+	if err != nil {
+		return "", err
+	}
+	c.Step()
+	_, tr, _, err := explore.PlayFilm(c.T, a.World(), a.Choices)
+	if err != nil || tr.Violation == nil {
+		return "", err
+	}
+	return tr.Violation.Kind, nil
+}
+
+func unchecked(tr *explore.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
 		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble, Scripts: w.Scripts,
 		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Whole()},
-	}.String()
+	}
 }
 
 // words say to a student what has happened.

@@ -25,6 +25,7 @@ type request struct {
 	Faults  int             `json:"faults"`
 	ForS    float64         `json:"for_s"`
 	Goal    explore.Kind    `json:"goal"` // the only violation that a search looks for; "": any
+	Want    string          `json:"want"` // the same of a schedule, as an address names it
 	Trace   *explore.Trace  `json:"trace"`
 	Parts   bool            `json:"parts"` // of a film that takes long: progress is its Parts
 }
@@ -49,13 +50,18 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	case "curves":
 		return Curves(), nil
 	case "play":
+		want, err := locks.Wanted(r.Want)
+		if err != nil {
+			return nil, err
+		}
+		r.World.Lock.Ignore = locks.AllBut(want)
 		return Play(t, r.World, r.Choices)
 	case "find":
 		if len(r.Kinds) > 0 {
 			r.World.Kinds = r.Kinds
 		}
 		r.World.Faults = max(r.World.Faults, r.Faults)
-		r.World.Lock.Ignore = allBut(r.Goal)
+		r.World.Lock.Ignore = locks.AllBut(r.Goal)
 		return Find(t, r.World, time.Duration(r.ForS*float64(time.Second)), progress)
 	case "fates":
 		return Fates(t, r.World, r.Choices, r.Goal, progress)
@@ -106,18 +112,6 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 		return nil, err
 	}
 	return next(f), nil
-}
-
-// allBut returns the kinds that a search ignores if it looks for one.
-func allBut(goal explore.Kind) (ignored []explore.Kind) {
-	if goal != "" {
-		for _, k := range explore.Kinds {
-			if k != goal {
-				ignored = append(ignored, k)
-			}
-		}
-	}
-	return ignored
 }
 
 // complete finds the lock that a world names, and bounds the world.

@@ -28,7 +28,8 @@ type Address struct {
 	Sequence                             int32
 	OneOwner, Stranger, Behind, Ensemble bool
 	Scripts                              [][]explore.Op
-	Extra                                []string // such as "t=1500ms" or "lang=zh"
+	Want                                 explore.Kind // the only violation that ends the schedule; "": any
+	Extra                                []string     // such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
@@ -83,6 +84,9 @@ func (a Address) String() string {
 		if len(a.Scripts) > 0 {
 			add("scripts", joined(a.Scripts, ",", calls))
 		}
+		if a.Want != "" {
+			add("want", wantName(a.Want))
+		}
 		if len(a.Choices) > 0 {
 			add("choices", joined(a.Choices, ",", escape))
 		}
@@ -104,6 +108,36 @@ func calls(script []explore.Op) string {
 		script = []explore.Op{explore.LockOp, explore.UnlockOp}
 	}
 	return joined(script, ".", func(op explore.Op) string { return string(op) })
+}
+
+// wantName is a kind without what is special in an address or in a shell.
+func wantName(k explore.Kind) string {
+	return strings.NewReplacer(" ", "-", "'", "").Replace(string(k))
+}
+
+// Wanted is the kind of violation that an address names; "" is any.
+func Wanted(name string) (explore.Kind, error) {
+	if name == "" {
+		return "", nil
+	}
+	for _, k := range explore.Kinds {
+		if wantName(k) == name {
+			return k, nil
+		}
+	}
+	return "", fmt.Errorf("want is %q, not a kind of violation", name)
+}
+
+// AllBut are the kinds that are ignored if one is wanted.
+func AllBut(want explore.Kind) (ignored []explore.Kind) {
+	if want != "" {
+		for _, k := range explore.Kinds {
+			if k != want {
+				ignored = append(ignored, k)
+			}
+		}
+	}
+	return ignored
 }
 
 func dashed(f explore.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
@@ -193,6 +227,7 @@ var fields = map[string]func(a *Address, value string) error{
 	"stranger": func(a *Address, value string) error { a.Stranger = value == "1"; return nil },
 	"behind":   func(a *Address, value string) error { a.Behind = value == "1"; return nil },
 	"ensemble": func(a *Address, value string) error { a.Ensemble = value == "1"; return nil },
+	"want":     func(a *Address, value string) (err error) { a.Want, err = Wanted(value); return err },
 	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
 }
 
@@ -258,6 +293,8 @@ func parseChange(text string) (c film.Change, err error) {
 // World is the address's world for somebody who plays the scheduler.
 func (a Address) World() explore.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
-	return l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
+	w := l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
 		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Scripts: a.Scripts})
+	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), AllBut(a.Want)...)
+	return w
 }

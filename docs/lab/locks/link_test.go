@@ -24,6 +24,7 @@ var addresses = []string{
 	"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
 	"#lock=D1&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&choices=A:+request,gap+D2:+go+on",
 	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&sequence=9&oneowner=1&scripts=lock.unlock.lock.unlock,trylock.unlock",
+	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=&faults=0&want=deletes-anothers-node&choices=A:+request",
 }
 
 func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
@@ -48,7 +49,7 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 
 func TestAWrongAddressIsAnError(t *testing.T) {
 	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B", "#do=soon.B.cut", "#do=1..B.cut", "#faults=10",
-		"#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly", "#do=B", "#lock=", "#choices=%zz", "#scripts=lock.fly"} {
+		"#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly", "#do=B", "#lock=", "#choices=%zz", "#want=none", "#scripts=lock.fly"} {
 		_, err := locks.ParseAddress(s)
 		require.Error(t, err, s)
 	}

@@ -81,6 +81,7 @@ func (l Lock) In(w explore.World) explore.World {
 		w.Scripts, w.Missing, w.Stranger, w.Forbidden, w.Apart, w.Unconnected, w.Sequence, w.Ensemble =
 			o.Scripts, o.Missing, o.Stranger, o.Forbidden, o.Apart, o.Unconnected, o.Sequence, o.Ensemble
 	}
+	w.Tagged = w.Shared && w.Lock.Lenient && w.Lock.Alone // an attempt, in the grader, too
 	if slices.Contains(w.Kinds, explore.Refuse) {
 		w.Unconnected = true // it is a client's first connection that is refused
 	}

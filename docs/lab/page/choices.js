@@ -31,7 +31,7 @@ export async function loadPlay({ keep, start }) {
   const s = app.scene;
   const from = app.play && app.play.lock === s.locks[0] && s.choices.length > app.play.length ? app.play.end : null;
   try {
-    const r = await app.engine.ask({ do: "play", world: world(), choices: s.choices });
+    const r = await app.engine.ask({ do: "play", world: world(), choices: s.choices, want: s.want });
     if (turn !== app.turn) return;
     const F = indexFilm(r.film);
     const panels = [{ lock: s.locks[0], which: "", F }];

@@ -1,7 +1,7 @@
 // The address holds a scene: everything that is needed to see the same again.
 import { clockText, failure, has, say } from "./strings.js";
 
-export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, stranger: false, behind: false, ensemble: false, scripts: [], vs: false, measured: false };
+export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, stranger: false, behind: false, ensemble: false, scripts: [], want: "", vs: false, measured: false };
 
 // 1500ms, 2.3s, 40s, 250us or 17ns, whichever is exact and short.
 export function formatTime(ns) {
@@ -48,6 +48,7 @@ export function formatLink(s, extra) {
     if (s.sequence) list.push(["sequence", s.sequence]);
     for (const [key, set] of [["oneowner", s.oneOwner], ["stranger", s.stranger], ["behind", s.behind], ["ensemble", s.ensemble]]) if (set) list.push([key, 1]);
     if (s.scripts.length) list.push(["scripts", s.scripts.map(calls => calls.join(".")).join(",")]);
+    if (s.want) list.push(["want", s.want]);
     if (s.choices.length) list.push(["choices", s.choices.map(c => encodeURIComponent(c).replaceAll("%20", "+").replaceAll("%3A", ":")).join(",")]);
   }
   for (const [k, v] of Object.entries(extra || {})) if (v !== undefined && v !== "") list.push([k, v]);
@@ -89,6 +90,7 @@ export function parseLink(hash) {
       case "oneowner": s.oneOwner = value === "1"; break;
       case "stranger": case "behind": case "ensemble": s[key] = value === "1"; break;
       case "scripts": s.scripts = value.split(",").filter(Boolean).map(calls => calls.split(".")); break;
+      case "want": s.want = value; break;
       case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;
       case "t": extra.t = parseTime(value); break;
       case "lang": extra.lang = value.split("-")[0]; break; // zh-CN is zh
