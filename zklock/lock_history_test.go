@@ -67,6 +67,7 @@ type op struct {
 	ret    int64 // never: it has not ended, and has its effect at any time
 	err    error
 	taken  bool // lost by an operator's doing
+	beside bool // a node was cached when it was called
 	excuse bool
 }
 
@@ -78,6 +79,22 @@ const (
 func (h *history) nowLocked() int64 {
 	h.events++
 	return int64(time.Since(h.start))<<within | h.events
+}
+
+// isCachedLocked reports whether a node is there although no lease by it goes on: it is cached,
+// or was, and goes.
+func (h *history) isCachedLocked(node string) bool {
+	leases, known := 0, false
+	for _, o := range h.ops {
+		switch {
+		case h.nodes[o.token] != node || o.ret == never:
+		case o.kind == unlock:
+			leases--
+		case o.kind != lost && o.err == nil:
+			leases, known = leases+1, true
+		}
+	}
+	return known && leases == 0
 }
 
 // instant is when the nanosecond of a time began.
@@ -245,10 +262,11 @@ func step(s state, o *op) (bool, state) {
 // excuseLocked marks the operations whose result may be one that the model does not
 // allow: those of a token from which an operator has taken the lock, until Lost
 // closes; and a TryLock that finds the lock held while another contender tries to
-// get it, is releasing it, or may have left a node.
+// get it, is releasing it, or may have left a node; or one that finds a cached node.
 func (h *history) excuseLocked() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {
+			o.excuse = o.beside
 			for _, other := range h.ops {
 				failed := other.err != nil && !errors.Is(other.err, zklock.ErrHeld)
 				left := failed || other.kind == lost || other.ret == never
@@ -369,19 +387,24 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	}
 	var ops, leases, losses int
 	for i := range n {
-		h := play(t, first+uint64(i), subject{})
-		require.Empty(t, h.check(dir))
-		ops += len(h.ops)
-		for _, o := range h.ops {
-			if o.kind == lost {
-				losses++
-			} else if o.kind != unlock && o.err == nil {
-				leases++
+		for _, lock := range []subject{{}, caching} {
+			h := play(t, first+uint64(i), lock)
+			require.Empty(t, h.check(dir))
+			ops += len(h.ops)
+			for _, o := range h.ops {
+				if o.kind == lost {
+					losses++
+				} else if o.kind != unlock && o.err == nil {
+					leases++
+				}
 			}
 		}
 	}
-	t.Logf("%d histories of %d operations: %d leases, %d of them lost", n, ops, leases, losses)
+	t.Logf("%d histories, and as many with caching, of %d operations: %d leases, %d of them lost", n, ops, leases, losses)
 }
+
+// caching keeps each node for some seconds, in which other clients come.
+var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(2 * time.Second), zklock.CachingFrom(0)}}
 
 // Each of these locks has one fault. The check above must see it.
 var broken = map[string]subject{
@@ -419,6 +442,7 @@ var broken = map[string]subject{
 	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
 	"the token does not grow": {wrap: wrapping(func(l lease) lease { return constantToken{l} })},
 	"a lease ends after 5 s":  {wrap: wrapping(func(l lease) lease { return expiring(l) })},
+	"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
 }
 
 func TestHistoriesShowWhatIsBroken(t *testing.T) {

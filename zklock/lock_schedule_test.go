@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,7 @@ const (
 // of it with a fault.
 type subject struct {
 	options []zklock.Option
+	caches  bool                  // it may keep a node that nobody needs
 	wrap    func(acquire) acquire // or nil
 }
 
@@ -171,7 +173,7 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 					owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
 					for range 1 + s.r.IntN(4)/3 { // some share an owner
 						r := rand.New(rand.NewPCG(seed, uint64(lane)))
-						c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner}
+						c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner, caches: lock.caches}
 						lane++
 						clients.Go(c.work)
 					}
@@ -217,6 +219,7 @@ type client struct {
 	r       *rand.Rand
 	acquire acquire
 	owner   *zklock.Owner
+	caches  bool
 }
 
 func (c *client) work() {
@@ -263,6 +266,11 @@ func (c *client) lock() lease {
 		k = tryLock
 	}
 	o := c.begin(k, c.lane, c.owner.String(), 0)
+	if c.caches && k == tryLock {
+		c.mu.Lock()
+		o.beside = slices.ContainsFunc(c.srv.Children(lockPath), func(name string) bool { return c.isCachedLocked(lockPath + "/" + name) })
+		c.mu.Unlock()
+	}
 	l, err := c.acquire(ctx, c.owner, k == tryLock)
 	if err != nil {
 		c.end(o, err)

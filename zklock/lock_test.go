@@ -82,16 +82,18 @@ func TestLock(t *testing.T) {
 }
 
 // leases is the subject of the suite for locks with leases.
-var leases = locktest.LeaseSubject{
-	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-		m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
-		if err != nil {
-			panic(err)
-		}
-		return func(name string) locktest.LeaseLock { return ownedLock{m, zklock.NewOwner(name)} }
-	},
-	ErrHeld: zklock.ErrHeld,
-	ErrLost: zklock.ErrLost,
+func leases(options ...zklock.Option) locktest.LeaseSubject {
+	return locktest.LeaseSubject{
+		Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+			m, err := zklock.New(conn, path, append(options, zklock.WithSessionTimeout(10*time.Second))...)
+			if err != nil {
+				panic(err)
+			}
+			return func(name string) locktest.LeaseLock { return ownedLock{m, zklock.NewOwner(name)} }
+		},
+		ErrHeld: zklock.ErrHeld,
+		ErrLost: zklock.ErrLost,
+	}
 }
 
 type ownedLock struct {
@@ -108,10 +110,16 @@ func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	locktest.RunFaults(t, leases)
+	locktest.RunFaults(t, leases())
+}
+
+// TestFaultsWithCaching: each node stays for a while.
+func TestFaultsWithCaching(t *testing.T) {
+	t.Parallel()
+	locktest.RunFaults(t, leases(zklock.WithCaching(time.Second), zklock.CachingFrom(0)))
 }
 
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, leases)
+	locktest.Run(t, leases())
 }

@@ -232,12 +232,15 @@ func (c *contender) Lost() <-chan struct{} { return c.lease.Lost() }
 func Zklock() explore.Subject { return ZklockIn(explore.SessionTimeout) }
 
 // ZklockIn is the complete lock with sessions of another timeout.
-func ZklockIn(session time.Duration) explore.Subject {
+func ZklockIn(session time.Duration) explore.Subject { return ZklockWith(session) }
+
+// ZklockWith is ZklockIn with more options.
+func ZklockWith(session time.Duration, options ...zklock.Option) explore.Subject {
 	return explore.Subject{
 		Name:      "zklock",
 		Reentrant: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			m, err := zklock.New(conn, path, zklock.WithSessionTimeout(session))
+			m, err := zklock.New(conn, path, append(options, zklock.WithSessionTimeout(session))...)
 			if err != nil {
 				panic(err) // the path is a constant
 			}
