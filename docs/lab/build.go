@@ -15,16 +15,16 @@ import (
 	"strings"
 	"time"
 
+	"example.com/zklock/docs/lab/guide"
 	"example.com/zklock/internal/language"
 )
 
 // A builder makes the page from the sources of a checkout.
 type builder struct {
-	root string                // of the checkout
-	exec []byte                // wasm_exec.js of the toolchain
-	own  *ownFolder            // nil: the exercises' own folders
-	lang language.Language     // in which the page opens; "": the browser's
-	read map[string][]function // what functions has found in each file since rows began
+	root string            // of the checkout
+	exec []byte            // wasm_exec.js of the toolchain
+	own  *ownFolder        // nil: the exercises' own folders
+	lang language.Language // in which the page opens; "": the browser's
 }
 
 // A builtPage is a page that is ready.
@@ -169,7 +169,7 @@ func (b *builder) page() (map[string][]byte, error) {
 		page["texts.js"], err = b.texts()
 	}
 	if err == nil {
-		page["rows.js"], err = b.rows()
+		page["rows.js"], err = rows(b.root)
 	}
 	if err == nil && page["index.html"] == nil {
 		err = errors.New("docs/lab/page has no index.html")
@@ -180,6 +180,19 @@ func (b *builder) page() (map[string][]byte, error) {
 		}
 	}
 	return page, err
+}
+
+// rows makes the script that holds the reading guide.
+func rows(root string) ([]byte, error) {
+	g, err := guide.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, "// Written by docs/lab/guide.\nexport const GUIDE = %s;\n", text), nil
 }
 
 // A stamp is the state of the sources at an instant. Two that are equal

@@ -77,6 +77,11 @@ func (b *builder) texts() ([]byte, error) {
 		return nil, err
 	}
 	fmt.Fprintf(&out, "export const OPENING = %s;\n", opening)
+	films, err := b.films()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&out, "export const FILMS = %s;\n", films)
 	text, err := json.Marshal(bugs) // JSON is JavaScript
 	if err != nil {
 		return nil, err
@@ -133,6 +138,21 @@ func oneLine(p string) string {
 func inlineHTML(md string) string {
 	md = linkMark.ReplaceAllString(html.EscapeString(md), "$1")
 	return boldMark.ReplaceAllString(codeMark.ReplaceAllString(md, "<code>$1</code>"), "<b>$1</b>")
+}
+
+// films are the recorded runs of other locks as JSON, by their names.
+func (b *builder) films() ([]byte, error) {
+	files, err := filepath.Glob(filepath.Join(b.root, "docs", "other-locks", "films", "*.json"))
+	films := make(map[string]json.RawMessage)
+	for _, file := range files {
+		if films[strings.TrimSuffix(filepath.Base(file), ".json")], err = os.ReadFile(file); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(films)
 }
 
 // opening is the page's opening as JSON: its address, its stops, and the measured times

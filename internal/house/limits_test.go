@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               100400,
+	"all":               101500,
 	"the steps":         1650,
 	"zklock":            19600,
 	"zkserver":          8200,
@@ -230,7 +230,7 @@ var mostOfWing = map[string]int{
 	"explorer":          9500,
 	"suites, stage":     9800,
 	"museum":            3450,
-	"lab":               7800,
+	"lab":               9000,
 	"book":              1750,
 	"exercises, grader": 13750,
 	"other locks":       6500,

@@ -29,7 +29,7 @@ func reader(t *testing.T, address string, width, height int64) *tab {
 		require.NoError(t, err, "%s", out)
 	})
 	p := openReader(t, "file://"+folder+"/reader.html"+address, width, height)
-	p.await("count('.row') > 0 && one('#lab').getAttribute('src')")
+	p.await("count('.row') > 0 && (one('#lab').getAttribute('src') || !one('#empty').hidden)")
 	return p
 }
 
@@ -62,7 +62,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 		{"", "all('.row p', p => p.textContent.trim()).filter(text => !text)", list{}},
 		{do: "click #language"},
 	}
-	p := reader(t, "#A1&lang=en", 1440, 900)
+	p := reader(t, "#A/1&lang=en", 1440, 900)
 	p.play(append(inOrder, inOrder...)...)
 	p.play(
 		// In one go: the lab in the frame need not show what is left at once.
@@ -73,21 +73,32 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 			document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
 			return shown;
 		})`, "rows.map(r => r.phrase)", want},
-		row{"", `rows.filter(r => r.code !== r.coded || r.short || r.hash !== "#" + r.name + "&lang=en")`, list{}}, // the address names the row
-		row{"", "rows.filter(r => r.code).length > 60", nil},
+		row{"", `rows.filter(r => r.coded && !r.code || r.short || r.hash !== "#" + r.name + "&lang=en")`, list{}}, // the address names the row
+		row{"", "rows.filter(r => r.coded).length > 140", nil},
 		row{"", "one('#web').href", has{"https://www.bing.com/search?q="}},
 		// A bug's row has the article's listing beside the lock that cures it.
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent === '当前一个子节点被删除时,重新执行第四步').click()",
 			"all('pre.bug .marked').join()", has{"without another list of the children"}},
 		row{"", "text('pre.cure')", has{") Lock("}},
 		row{"", "count('pre.cure .marked') > 0", nil},
+		// A link in its text shows the bug, and a link to a file the function that is named
+		// with it; one more leads back.
+		row{"click .row[aria-current] a[data-see] | wait location.hash.includes('see=')", "text('#code')", has{"The cure"}},
+		row{"click #back | wait !location.hash.includes('see=')", "count('pre.bug') > 0", nil},
+		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('6、当上一个节点删除后')).querySelector('a').click() | " +
+			"wait location.hash.includes('see=')", "all('pre.whole .marked')[0]", has{"// Lock waits until"}},
+		row{"", "text('.row[aria-current] .number')", "22"},
+		// A phrase with nothing to see has an empty stage, which says why.
+		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('TreeCache')).click()", "one('#lab').hidden", nil},
+		row{"", "text('#empty')", has{"Nothing is to be seen here"}},
+		row{do: "run document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))", look: "!one('#lab').hidden && one('#empty').hidden"},
 	)
 }
 
 // Each scene of a row is one that the lab has, and the lab in the frame plays it.
 func TestTheReaderPlaysEachScene(t *testing.T) {
 	t.Parallel()
-	p := reader(t, "#A1&lang=zh", 1440, 900)
+	p := reader(t, "#A/1&lang=zh", 1440, 900)
 	type shown struct{ Name, Src string }
 	rows := js[[]shown](p, `all(".row", r => {
 		r.click();
@@ -150,5 +161,5 @@ func TestTheReaderFits(t *testing.T) {
 				row{"", beside, window.room})
 		}
 	}
-	reader(t, "#D8&lang=en", 1440, 900).play(rows...)
+	reader(t, "#D/18&lang=en", 1440, 900).play(rows...)
 }

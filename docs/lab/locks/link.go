@@ -44,6 +44,16 @@ func (l Lock) Open() Address {
 	return a
 }
 
+// Tell is the address of the scene of a lock's story.
+func (l Lock) Tell() Address {
+	s := l.Story.Scene
+	a := Address{Locks: []string{l.Name}, Scene: s, Scripts: s.Scripts, Mode: "watch"}
+	if len(s.Choices) > 0 || l.Group == Museum { // there may be nothing to choose
+		a.Mode = "schedule"
+	}
+	return a
+}
+
 // String is the address, from the # on.
 func (a Address) String() string {
 	list := []string{"lock=" + strings.Join(a.Locks, ","), fmt.Sprint("n=", a.Contenders)}

@@ -21,7 +21,7 @@ var (
 			En: "A is done and takes its card away. “Wake all”: ZooKeeper must notify all 19 that wait: the stars. “Wake one”: it has notified one, B, and B is already asking whether it is first.",
 			Zh: "A 用完了，取走自己的卡片。“全部唤醒”：ZooKeeper 要通知全部 19 个等待者（星星）。“唤醒一个”：只通知了 B，它已经在问自己是不是第一了。",
 		}},
-		{At: 4620 * us, Text: Text{
+		{At: 4620 * us, Quote: "有个专业名词:惊群效应", Text: Text{
 			En: "“Wake all”: all 19 ask at once “is it my turn?” and wait in line at the server. For 18 of them it is not: they wake for nothing. This is the herd effect. “Wake one”: B has already had the lock.",
 			Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队，其中 18 个白白醒来。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：B 连锁都用完了。",
 		}},
@@ -42,5 +42,6 @@ const us = time.Microsecond
 type OpeningStop struct {
 	At       time.Duration `json:"at_ns"`
 	Text     Text          `json:"text"`
+	Quote    string        `json:"quote,omitempty"`    // what an article says, as in Stop
 	Measured bool          `json:"measured,omitempty"` // with the measured times
 }

@@ -47,7 +47,7 @@ const ms = time.Millisecond
 var stories = map[string]Story{
 	"naive": {three("naive"), []Stop{
 		{At: 15 * ms, Text: Text{En: "A calls Lock. Its request to create the node /lab/lock is on its way to the server. B and C have not called Lock yet.", Zh: "A 调用了 Lock：创建节点 /lab/lock 的请求正在去服务器的路上。B 和 C 还没有调用 Lock。"}, States: "waits outside outside"},
-		{At: 67 * ms, Text: Text{En: "The server has created the node, and A has the reply: A holds the lock. Of all creates of one name only one succeeds, so the server decides who holds it.", Zh: "服务器已经创建节点，A 也收到了应答：A 持有锁。同名的节点只能创建成功一次，所以锁归谁，由服务器决定。"}, States: "holds waits waits", Nodes: "A"},
+		{At: 67 * ms, Quote: "创建临时节点,创建成功则加锁成功,返回true", Text: Text{En: "The server has created the node, and A has the reply: A holds the lock. Of all creates of one name only one succeeds, so the server decides who holds it.", Zh: "服务器已经创建节点，A 也收到了应答：A 持有锁。同名的节点只能创建成功一次，所以锁归谁，由服务器决定。"}, States: "holds waits waits", Nodes: "A"},
 		{At: 113 * ms, Text: Text{En: "B and C have the reply that the node exists. Each has read it and left a watch: the server will send each of them one event when the node changes.", Zh: "B 和 C 得知节点已存在。它们都读取了节点，同时设置了监听：节点变化时，服务器会各通知它们一次。"}, States: "holds waits waits", Nodes: "A", Watchers: "B C"},
 		{At: 234 * ms, Text: Text{En: "A unlocks: it deletes the node. Both watches fire at once, and two events are on their way.", Zh: "A 释放锁：它删除了节点。两个监听同时触发，两个事件正在路上。"}, States: "unlocks waits waits"},
 		{At: 255 * ms, Text: Text{En: "B and C are awake, and both ask for the node at once. One of them will wake for nothing. With n contenders it is n − 1 of them, at each release.", Zh: "B 和 C 都醒了，同时请求创建节点，其中一个必然白醒一场。如果有 n 个竞争者在等待，每次释放都有 n − 1 个白醒。"}, States: "unlocks waits waits"},

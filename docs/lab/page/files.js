@@ -18,7 +18,7 @@ function captionOf(film, name) {
   return lockTitle(film.lock || say("recorded")) + " " + say("fromFile", name) + (film.recorded ? " · " + say("recordedAt", server) : "");
 }
 
-export async function openFiles(files) {
+export async function openFiles(files, start) {
   const list = [];
   for (const file of [...files].slice(0, 2)) {
     try {
@@ -30,17 +30,17 @@ export async function openFiles(files) {
       notice(() => say("badFile", file.name, reason(e)));
     }
   }
-  if (list.length) await open({}, { file: list });
+  if (list.length) await open({}, { file: list, start });
 }
 
 // loadFile shows the films of the files that were opened.
-export function loadFile() {
+export function loadFile({ start }) {
   setPlaying(false);
   $("workbench").hidden = false;
   sayFile();
   setPanels(app.file);
-  goto(0);
-  if (!app.calm) setPlaying(true);
+  goto(start || 0);
+  if (start === undefined && !app.calm) setPlaying(true);
 }
 
 export function sayFile() {

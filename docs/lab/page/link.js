@@ -98,6 +98,7 @@ export function parseLink(hash) {
       case "play": extra.play = value; break;
       case "projector": extra.projector = value !== "0"; break;
       case "panel": extra.panel = value; break;
+      case "film": extra.film = value; break; // a run of another lock, which the page has
     }
   }
   if (s.locks.length === 0) s.locks = DEFAULT.locks;

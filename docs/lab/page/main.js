@@ -1,7 +1,7 @@
 // The page begins here, with its listeners and its address.
 import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
-import { OPENING } from "./texts.js";
+import { FILMS, OPENING } from "./texts.js";
 import { firstLanguage } from "./language.js";
 import { branchName, parseLink } from "./link.js";
 import { $, el, KINDS, SPEEDS, whole } from "./app.js";
@@ -28,7 +28,7 @@ import "./keys.js";
 
 const whenShown = f => () => { if (app.clock) f(); };
 on("scene", closeMenu, forgetPlay, forgetFind, showScene, () => showRuns(), () => { if (app.file || app.scene.mode !== "schedule") showFate(); }, drawStory,
-  options => app.file ? loadFile() : { watch: loadFilms, schedule: loadPlay, find: loadFind }[app.scene.mode](options));
+  options => app.file ? loadFile(options) : { watch: loadFilms, schedule: loadPlay, find: loadFind }[app.scene.mode](options));
 on("at", drawStory, drawPredict, ...[drawPanels, drawInspect, drawCost, drawInstant, drawOverview, drawPlayHints].map(whenShown));
 on("rest", () => showLink());
 on("play", showPlay);
@@ -86,6 +86,7 @@ async function openLink(hash = location.hash) {
   if (extra.speed && SPEEDS.includes(extra.speed)) setSpeed(extra.speed);
   setProjector(!!extra.projector);
   if (scene.mode === "find" && scene.kinds.length === 0) scene.kinds = KINDS.slice(0, 5);
+  if (Object.hasOwn(FILMS, extra.film || "")) { await openFiles([{ name: extra.film + ".json", text: async () => JSON.stringify(FILMS[extra.film]) }], extra.t); return; }
   await open(scene, extra.t !== undefined ? { start: extra.t } : {});
   if (extra.t !== undefined && extra.play === "1" && !app.calm) setPlaying(true);
 }

@@ -127,7 +127,7 @@ var articleA = []Bug{
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A calls lock(), and its create is on its way. A is the only contender.", Zh: "A 调用了 lock()，它的 create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
 			{At: 300 * ms, Text: Text{En: "The server has created the node. The connection has broken, and the reply is lost with it: A has no sign that it has a node.", Zh: "服务器创建了节点。连接断了，应答随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
-			{At: 800 * ms, Quote: "创建临时节点,创建成功则加锁成功,返回true", Text: Text{En: "For the listing, a broken connection is an exception like any other. tryLock() returns false, which means that another client holds the lock.", Zh: "在文章的代码看来，连接断开与其他异常没有区别。tryLock() 返回 false，意思是锁在别的客户端手里。"}, States: "waits", Nodes: "A"},
+			{At: 800 * ms, Text: Text{En: "For the listing, a broken connection is an exception like any other. tryLock() returns false, which means that another client holds the lock.", Zh: "在文章的代码看来，连接断开与其他异常没有区别。tryLock() 返回 false，意思是锁在别的客户端手里。"}, States: "waits", Nodes: "A"},
 			{At: 1700 * ms, Text: Text{En: "A's client is connected again. Its session has lived on, and so has the node. The exists request is on its way.", Zh: "A 的客户端重新连上了。会话还在，节点也就还在。exists 请求正在路上。"}, States: "waits", Nodes: "A"},
 			{At: 1850 * ms, Quote: "这里先判断一次锁的数据节点是否还存在", Text: Text{En: "The node exists, and the server has set the watch. It is A's own node.", Zh: "节点存在，服务器设置了监听。而这正是 A 自己的节点。"}, States: "waits", Nodes: "A", Watchers: "A"},
 			{At: 2000 * ms, Text: Text{En: "A waits at its latch until its own node is deleted. A's client keeps the session alive with pings, so the server does not delete the node.", Zh: "A 在 latch 上等待，要等到自己的节点被删除。可是 A 的客户端用心跳维持着会话，服务器就不会删除这个节点。"}, States: "waits", Nodes: "A", Watchers: "A"},

@@ -1,0 +1,203 @@
+package guide
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// An Excerpt is a part of a file.
+type Excerpt struct {
+	File   string `json:"file"`
+	Name   string `json:"name,omitempty"`
+	Line   int    `json:"line"` // of its first line
+	Text   string `json:"text"`
+	Marked []int  `json:"marked,omitempty"` // its lines to look at, from 0
+}
+
+// A File is a file of Go, with the first and the last line of each function, from 0.
+type File struct {
+	Text      string            `json:"text"`
+	Functions map[string][2]int `json:"functions,omitempty"`
+}
+
+// A source is a file that was read.
+type source struct {
+	text  string
+	parts []Excerpt // of a file of Go: what it declares; a type's methods have the method's name
+}
+
+// reader reads what the guide names in a checkout.
+type reader struct {
+	root  string
+	files map[string]*source
+	pages map[string]*page
+	looks map[string]*Look
+}
+
+// whole returns all of a file of Go.
+func (s *source) whole() File {
+	f := File{s.text, make(map[string][2]int)}
+	for _, e := range s.parts {
+		if _, ok := f.Functions[e.Name]; ok {
+			continue // a type of a function's name
+		}
+		f.Functions[e.Name] = [2]int{e.Line - 1, e.Line - 1 + strings.Count(e.Text, "\n")}
+	}
+	return f
+}
+
+// source reads a file, and cuts out what a file of Go declares, with the comments.
+func (r *reader) source(file string) (*source, error) {
+	if s, ok := r.files[file]; ok {
+		return s, nil
+	}
+	text, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(file)))
+	if err != nil {
+		return nil, err
+	}
+	s := &source{text: strings.ReplaceAll(string(text), "\r\n", "\n")}
+	if !strings.HasSuffix(file, ".go") {
+		s.parts = blocks(file, s.text)
+		r.files[file] = s
+		return s, nil
+	}
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, file, s.text, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	add := func(name string, node ast.Node, doc *ast.CommentGroup) {
+		from := node.Pos()
+		if doc != nil {
+			from = doc.Pos()
+		}
+		at := set.Position(from)
+		s.parts = append(s.parts, Excerpt{File: file, Name: name, Line: at.Line, Text: s.text[at.Offset:set.Position(node.End()).Offset]})
+	}
+	for _, d := range f.Decls { // first, because a type may have the name of a method
+		if d, ok := d.(*ast.FuncDecl); ok {
+			add(d.Name.Name, d, d.Doc)
+		}
+	}
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.GenDecl); ok {
+			for _, spec := range d.Specs {
+				var node, doc = ast.Node(spec), (*ast.CommentGroup)(nil)
+				if len(d.Specs) == 1 {
+					node, doc = d, d.Doc
+				}
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(spec.Name.Name, node, doc)
+				case *ast.ValueSpec:
+					add(spec.Names[0].Name, node, doc)
+				}
+			}
+		}
+	}
+	r.files[file] = s
+	return s, nil
+}
+
+var block = regexp.MustCompile("(?ms)^#+ ([^\n]+)\n|^```\\w*\n(.*?)^```")
+
+// blocks are the first blocks of code below the headings of a page.
+func blocks(file, text string) (all []Excerpt) {
+	heading := ""
+	for _, m := range block.FindAllStringSubmatchIndex(text, -1) {
+		if m[2] >= 0 {
+			heading = text[m[2]:m[3]]
+			continue
+		}
+		all = append(all, Excerpt{File: file, Name: heading, Line: strings.Count(text[:m[4]], "\n") + 1, Text: strings.TrimSuffix(text[m[4]:m[5]], "\n")})
+	}
+	return all
+}
+
+// excerpt returns what a place names, with its marks.
+func (r *reader) excerpt(p place) (Excerpt, error) {
+	s, err := r.source(p.file)
+	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(p.file, "_test.go") {
+		return Excerpt{}, nil // a copy without tests
+	}
+	if err != nil {
+		return Excerpt{}, err
+	}
+	for _, e := range s.parts {
+		if e.Name == p.name {
+			e.Marked, err = marked(e.Text, p.marks)
+			if err != nil {
+				err = fmt.Errorf("%s, %s: %w", p.file, p.name, err)
+			}
+			return e, err
+		}
+	}
+	return Excerpt{}, fmt.Errorf("%s has no %s", p.file, p.name)
+}
+
+// marked finds the lines that marks name, each the first one after the mark before it.
+func marked(text string, marks []string) (list []int, err error) {
+	lines := strings.Split(text, "\n")
+	next := 0
+	find := func(part string) (int, error) {
+		for ; next < len(lines); next++ {
+			if strings.Contains(lines[next], part) {
+				next++
+				return next - 1, nil
+			}
+		}
+		return 0, fmt.Errorf("no line, or none after the mark before, has %q", part)
+	}
+	for _, mark := range marks {
+		first, last, several := strings.Cut(mark, " … ")
+		from, err := find(first)
+		if err != nil {
+			return nil, err
+		}
+		to := from
+		if several {
+			if to, err = find(last); err != nil {
+				return nil, err
+			}
+		}
+		for ; from <= to; from++ {
+			list = append(list, from)
+		}
+	}
+	return list, nil
+}
+
+// marked returns the functions of the articles' listings in which comments mark the lines
+// of a bug.
+func (r *reader) marked(bug string) (all []Excerpt, err error) {
+	files, err := filepath.Glob(filepath.Join(r.root, filepath.FromSlash(listings), "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	mark := regexp.MustCompile(`[^\t].*//.*\[(?:\w+, )*` + bug + `(?:, \w+)*\]`)
+	for _, file := range files {
+		s, err := r.source(listings + filepath.Base(file))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range s.parts {
+			for i, line := range strings.Split(e.Text, "\n") {
+				if bug != "" && mark.MatchString(line) {
+					e.Marked = append(e.Marked, i)
+				}
+			}
+			if len(e.Marked) > 0 {
+				all = append(all, e)
+			}
+		}
+	}
+	return all, nil
+}

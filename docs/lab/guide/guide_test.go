@@ -1,0 +1,171 @@
+package guide
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/lab"
+	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/explore/film"
+)
+
+func read(t *testing.T) *Guide {
+	t.Helper()
+	g, err := Read("../../..")
+	require.NoError(t, err)
+	require.Greater(t, len(g.Rows), 150)
+	return g
+}
+
+// TestEachRowIsInBothLanguages: the Chinese text of a row or heading is that of the
+// Chinese guide, and not the English one in its place. A row that names a command or a
+// function alone has its Chinese text, too: at least a stop.
+func TestEachRowIsInBothLanguages(t *testing.T) {
+	for _, r := range read(t).Rows {
+		chinese := func(c rune) bool { return unicode.Is(unicode.Han, c) || c == '。' || c == '，' }
+		require.True(t, strings.ContainsFunc(r.Zh, chinese), "%s: %s", r.Name, r.Zh)
+		require.NotEqual(t, r.En, r.Zh, r.Name)
+	}
+}
+
+// At most eight phrases have nothing to see, and each of them says why.
+func TestNearlyEachPhraseHasSomethingToSee(t *testing.T) {
+	empty := 0
+	for _, r := range read(t).Rows {
+		if r.Heading > 0 {
+			continue
+		}
+		if len(r.Code)+len(r.Listing)+len(r.Figures) > 0 || r.Scene != "" {
+			require.Zero(t, r.Nothing, r.Phrase)
+			continue
+		}
+		empty++
+		require.NotEmpty(t, r.Nothing.En, r.Phrase)
+		require.NotEmpty(t, r.Nothing.Zh, r.Phrase)
+	}
+	require.LessOrEqual(t, empty, 8)
+	require.Len(t, nothing, empty)
+}
+
+// quotes are the stops that quote each phrase: "A1 400ms".
+func quotes() map[string][]string {
+	all := make(map[string][]string)
+	for _, l := range locks.All() {
+		if l.Story != nil {
+			for _, s := range l.Story.Stops {
+				all[s.Quote] = append(all[s.Quote], fmt.Sprint(l.Name, " ", s.At))
+			}
+		}
+	}
+	for _, s := range locks.OpeningStops {
+		all[s.Quote] = append(all[s.Quote], fmt.Sprint("herd beside chain ", s.At))
+	}
+	return all
+}
+
+// A phrase that a story quotes opens at that stop.
+func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
+	stops, quoted := quotes(), 0
+	for _, r := range read(t).Rows {
+		if at := stops[r.Phrase]; r.Phrase != "" && at != nil {
+			quoted++
+			require.Contains(t, at, fmt.Sprint(r.moment.scene, " ", r.at), r.Phrase)
+		}
+	}
+	require.Greater(t, quoted, 33)
+}
+
+// filmsOf are the films of a row's scene.
+func filmsOf(t *testing.T, r Row) (films []*film.Film, paced bool) {
+	t.Helper()
+	if name, ok := strings.CutPrefix(r.moment.scene, "film "); ok {
+		text, err := os.ReadFile("../../other-locks/films/" + name + ".json")
+		require.NoError(t, err)
+		f := new(film.Film)
+		require.NoError(t, json.Unmarshal(text, f))
+		return []*film.Film{f}, true
+	}
+	a, err := locks.ParseAddress(r.Scene)
+	require.NoError(t, err, r.Scene)
+	if a.Mode == "schedule" {
+		p, err := lab.Play(t, a.World(), a.Choices)
+		require.NoError(t, err, r.Scene)
+		return []*film.Film{p.Film}, false
+	}
+	for _, lock := range a.Locks {
+		a.Scene.Lock = lock
+		f, err := lab.Run(t, a.Scene)
+		require.NoError(t, err, r.Scene)
+		films = append(films, f)
+	}
+	return films, true
+}
+
+// last returns when an event happened for the last time, up to an instant: the arrival of
+// a request at the server, "A delete", of a reply, "A delete reply", or of an event,
+// "A event"; the departure of a request that has not arrived, "A delete sent"; or the
+// change of a contender or its client, "A holds", "A cut off", "A lost".
+func last(f *film.Film, event string, at time.Duration) time.Duration {
+	when := time.Duration(-1)
+	for _, p := range f.Packets {
+		names := map[string]string{"request": p.Client + " " + p.Op, "reply": p.Client + " " + p.Op + " reply", "event": p.Client + " event"}
+		if names[p.Kind] == event && !p.Lost && p.Arrived <= at {
+			when = max(when, p.Arrived)
+		}
+		if names[p.Kind]+" sent" == event && p.Sent <= at && at <= p.Arrived {
+			when = max(when, p.Sent)
+		}
+	}
+	for _, m := range f.Marks {
+		if m.At <= at && (m.Who+" "+m.State == event || m.Who+" "+m.Kind == event) {
+			when = max(when, m.At)
+		}
+	}
+	return when
+}
+
+// Each scene has an instant, which is in the film, and just then happens what the moment
+// says: in a film of real paces within one way of a packet, in a schedule before anything
+// else arrives.
+func TestMoments(t *testing.T) {
+	films := make(map[string][]*film.Film)
+	for _, r := range read(t).Rows {
+		if r.Scene == "" {
+			continue
+		}
+		require.Contains(t, r.Scene, "&t=", r.Phrase)
+		require.Positive(t, r.at, r.Phrase)
+		key, _, _ := strings.Cut(r.Scene, "&t=")
+		all, paced := films[key], !strings.Contains(r.Scene, "mode=schedule")
+		if all == nil {
+			all, _ = filmsOf(t, r)
+			films[key] = all
+		}
+		event := r.moment.event
+		for _, f := range all {
+			require.LessOrEqual(t, r.at, max(f.End, all[0].End), r.Phrase)
+		}
+		if r.moment.at == 0 || r.moment.scene == "herd beside chain" {
+			require.Empty(t, event, "%s: the story's caption says what is to be seen", r.Phrase)
+			continue
+		}
+		require.NotEmpty(t, event, r.Phrase)
+		slack := 30 * time.Millisecond
+		if !paced {
+			slack = 400 * time.Millisecond
+		} else if strings.Contains(r.moment.event, "connected") {
+			slack = 10 * time.Millisecond
+		}
+		when := last(all[0], event, r.at)
+		assert.GreaterOrEqual(t, when, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
+		assert.LessOrEqual(t, r.at-when, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, when, r.at)
+	}
+}
