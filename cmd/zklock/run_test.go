@@ -219,10 +219,10 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 }
 
 func TestARequestEndsARevocableCommand(t *testing.T) {
-	srv, _, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
+	srv, _, _ := onServer(t)
 	for _, revocable := range []string{"true", "false"} {
 		runs := filepath.Join(t.TempDir(), "runs")
-		p := start(t, "run", "-session", "2s", "-revocable="+revocable, "/q", "--",
+		p := start(t, "run", "-revocable="+revocable, "/q", "--",
 			"sh", "-c", "trap 'exit 5' TERM; echo >"+runs+" .; while :; do sleep 0.01; done")
 		appears(t, runs)
 		status, _, stderr := do(t.Context(), t, "revoke", "-wait", map[string]string{"true": "10s", "false": "1s"}[revocable], "/q")

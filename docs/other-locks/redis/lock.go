@@ -158,19 +158,19 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does
 // not hold the lock; the error wraps ctx.Err() if that was the reason.
-func (l *Lock) Lock(ctx context.Context) error {
-	pause := firstPause
-	for {
-		held, err := l.TryLock(ctx)
+func (l *Lock) Lock(ctx context.Context) error { return poll(ctx, l.key, l.TryLock) }
+
+func poll(ctx context.Context, key string, try func(context.Context) (bool, error)) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		held, err := try(ctx)
 		if held || err != nil {
 			return err
 		}
 		select {
 		case <-time.After(pause/2 + mathrand.N(pause/2)):
 		case <-ctx.Done():
-			return fmt.Errorf("redis: lock %s: %w", l.key, ctx.Err())
+			return fmt.Errorf("redis: lock %s: %w", key, ctx.Err())
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 

@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -71,19 +70,11 @@ func (r *Reentrant) TryLock(ctx context.Context, owner string) (times int, err e
 
 // Lock waits until the owner holds the lock once more, or ctx ends.
 func (r *Reentrant) Lock(ctx context.Context, owner string) (times int, err error) {
-	pause := firstPause
-	for {
-		times, err := r.TryLock(ctx, owner)
-		if times > 0 || err != nil {
-			return times, err
-		}
-		select {
-		case <-time.After(pause/2 + mathrand.N(pause/2)):
-		case <-ctx.Done():
-			return 0, fmt.Errorf("redis: lock %s: %w", r.key, ctx.Err())
-		}
-		pause = min(2*pause, lastPause)
-	}
+	err = poll(ctx, r.key, func(ctx context.Context) (bool, error) {
+		times, err = r.TryLock(ctx, owner)
+		return times > 0, err
+	})
+	return times, err
 }
 
 // Unlock unlocks once and returns how many times the owner still holds the lock;
