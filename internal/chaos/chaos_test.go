@@ -31,8 +31,9 @@ import (
 )
 
 var (
-	chaosFor  = flag.Duration("chaos.for", 20*time.Second, "how `long` there are faults")
-	chaosSeed = flag.Uint64("chaos.seed", 0, "the `seed` of the faults and of the clients; 0: a random one")
+	chaosFor     = flag.Duration("chaos.for", 20*time.Second, "how `long` there are faults")
+	chaosCaching = flag.Duration("chaos.caching", 0, "for how `long` the clients keep a node that nobody needs; then each session is nearly alone for a while")
+	chaosSeed    = flag.Uint64("chaos.seed", 0, "the `seed` of the faults and of the clients; 0: a random one")
 )
 
 const (
@@ -293,6 +294,9 @@ func (c *chaos) counts() map[string]int {
 	counts := make(map[string]int)
 	for _, r := range c.records {
 		counts[strings.TrimSpace(r.Kind+" "+strings.SplitN(r.How, ":", 2)[0])]++
+		if r.Cached {
+			counts["lease by a cached node"]++
+		}
 	}
 	return counts
 }

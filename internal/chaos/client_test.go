@@ -39,6 +39,7 @@ type clientConfig struct {
 	Session  time.Duration
 	Ordinary []bool        // of each session: whether it is a client of zk.Connect
 	Clock    time.Duration // what an ordinary client's Mutex takes for the session timeout
+	Caching  time.Duration // zklock.WithCaching, if it is not 0
 }
 
 // A record is one line that a client process writes. Times are those of the
@@ -57,6 +58,8 @@ type record struct {
 	End   int64  `json:"end,omitempty"`
 	How   string `json:"how,omitempty"`
 	Calm  bool   `json:"calm,omitempty"` // before the first fault, or after the last
+	// Cached: the node was cached just before Lock was called, or TryLock.
+	Cached bool `json:"cached,omitempty"`
 
 	// Of a write: its number, and whether it was acknowledged, refused, or
 	// neither.
@@ -188,6 +191,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 	if err != nil {
 		return nil, err
 	}
+	options = append(options, zklock.WithCaching(p.Caching))
 	for _, path := range paths {
 		m, err := zklock.New(s.conn, p.Root+"/"+path, options...)
 		if err != nil {
@@ -302,6 +306,9 @@ func (p *process) contend(i int) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		path, try := rng.IntN(len(paths)), rng.IntN(5) == 0
 		err := p.lock(ctx, rng, s, path, owner, try, false)
+		if p.Caching > 0 && !p.isTurn(i%len(p.sessions)) {
+			time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Second)))) // so that one session is nearly alone
+		}
 		if err != nil {
 			time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond)))) // as a program that tries again does
 		}
@@ -314,9 +321,15 @@ func (p *process) contend(i int) {
 	}
 }
 
+// isTurn reports whether most locks are those of a session now.
+func (p *process) isTurn(session int) bool {
+	turn := int(now() / int64(2*time.Second) % int64(processes*len(p.sessions)))
+	return turn == p.Process*len(p.sessions)+session
+}
+
 func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *zklock.Owner, try, calm bool) error {
 	m := s.mutexes[path]
-	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now()}
+	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now(), Cached: m.Stats().Cached == 1}
 	acquire := m.Lock
 	if try {
 		acquire = m.TryLock

@@ -28,7 +28,7 @@ func TestChaosOfClients(t *testing.T) {
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
 	t.Logf("again: ZK=%s go test ./internal/chaos -run 'TestChaosOfClients$' -chaos.for %v -chaos.seed %d", os.Getenv("ZK"), *chaosFor, seed)
 	c := newCutOff(t, seed, clientConfig{
-		Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{false, true, false, true},
+		Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{false, true, false, true}, Caching: *chaosCaching,
 	})
 	c.play(*chaosFor,
 		lane{name: "lines", next: c.lineFault, pause: time.Second},
@@ -36,6 +36,7 @@ func TestChaosOfClients(t *testing.T) {
 	c.finish()
 	c.check()
 	require.NotZero(t, c.over(), "sessions that are over")
+	require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 }
 
 // The checks see two holders where a lease's clock is wrong: these clients take

@@ -35,7 +35,7 @@ func TestChaos(t *testing.T) {
 			c := &serverChaos{zoo: zoo}
 			addrs := zoo.Addrs()
 			c.chaos = newChaos(t, seed, clientConfig{
-				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary},
+				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary}, Caching: *chaosCaching,
 			}, [processes][]string{addrs, addrs, addrs})
 			c.play(*chaosFor/2,
 				lane{name: "servers", next: c.serverFault, after: c.spread, pause: 5 * time.Second},
