@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock"
 )
 
 // peers take part when -locks names them: the steps are compared with them. Go
@@ -25,6 +27,15 @@ var peers = []contestant{
 		queue:   true,
 		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
 		formula: ofQueue,
+	},
+	{
+		name: "zklock-caching",
+		what: "zklock with WithCaching: a process that is alone keeps its node, and the next Lock sends nothing",
+		open: onZoo(leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
+			return zklock.New(conn, path, zklock.WithSessionTimeout(session), zklock.WithCaching(100*time.Millisecond))
+		}, zklock.NewOwner)),
+		queue:   true,
+		formula: formula{from: "it depends on the schedule: whether others come in between"},
 	},
 	{
 		name: "least",
