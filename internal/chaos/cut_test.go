@@ -21,6 +21,7 @@ import (
 var (
 	cutTimes   = flag.Int("cut.n", 1, "how `many` times each cut is made")
 	cutSession = flag.Duration("cut.session", 4*time.Second, "the session `timeout` of the contenders")
+	cutCaching = flag.Bool("cut.caching", false, "the holders have their leases by nodes that were cached")
 	cutHolders = flag.Int("cut.holders", 4, "how `many` paths have a holder and a contender that waits")
 )
 
@@ -138,10 +139,18 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 	p := &pair{path: "/cut-" + rand.Text(), over: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	p.stop = cancel
-	h, err := zklock.New(p.connect(t, holders, ordinary), p.path, zklock.WithSessionTimeout(*cutSession))
+	options := []zklock.Option{zklock.WithSessionTimeout(*cutSession)}
+	if *cutCaching {
+		options = append(options, zklock.WithCaching(time.Minute))
+	}
+	h, err := zklock.New(p.connect(t, holders, ordinary), p.path, options...)
 	require.NoError(t, err)
 	p.queue = h
 	p.holder, err = insist(ctx, h, "holder")
+	for err == nil && *cutCaching && h.Stats().HandedOn == 0 { // until a node was cached
+		require.NoError(t, p.holder.Unlock(ctx))
+		p.holder, err = insist(ctx, h, "holder")
+	}
 	require.NoError(t, err)
 	go func() {
 		defer close(p.over)

@@ -18,6 +18,8 @@
 //	go test -tags docker ./internal/chaos -run 'TestChaos$' -v -timeout 30m -chaos.for 10m -chaos.seed 1
 //	go test -tags docker ./internal/chaos -run 'TestCut$' -v -timeout 30m -cut.n 5 -cut.session 4s
 //
+// With -chaos.caching 1s, or -cut.caching, the locks have nodes that stay after Unlock.
+//
 // On servers of Debian's, which are paused, restarted in turn and robbed of their data, and with
 // many locks, for docs/production.md:
 //
