@@ -20,8 +20,8 @@
 //
 // With -chaos.caching 1s, or -cut.caching, the locks have nodes that stay after Unlock.
 //
-// On servers of Debian's, which are paused, restarted in turn and robbed of their data, and with
-// many locks, for docs/production.md:
+// On servers of Debian's, which are paused, stopped or restarted in turn and robbed of their
+// data, and with many locks, for docs/production.md:
 //
 //	ZKLOCK_TESTS=long go run ./internal/servers/with zookeeper -- go test ./internal/chaos -run OfProcesses -v
 //
@@ -49,4 +49,8 @@
 //     it is, none of 128.
 //   - TestChaosOfClients for 20 s, on one server: no violation in 20 runs. The
 //     lock whose lease has a wrong clock: two holders in each of them.
+//   - TestCut with -cut.caching, five kinds of cuts, four holders each, and a session
+//     timeout of 4 s: the next one was in 1.9 s or more after Lost had closed.
+//   - TestCachedNodesOfProcesses, three servers stopped in turn: 2,835 locks of the session
+//     that is nearly alone, 2,686 of them without a request, none lost.
 package chaos
