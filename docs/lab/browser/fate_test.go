@@ -76,21 +76,7 @@ var fates = []pageCase{
 		// Where no goal brings faults, they are chosen.
 		{"open #lock=predecessor&n=2&mode=schedule&kinds=&faults=1", "one('.faults').open", nil},
 	}},
-	// A goal that a reader has reached by choices of their own counts, a schedule that
-	// was only looked at does not; and Next goal leads to another one, from its start.
-	{name: "the goals lead on", at: "#lock=naive&n=2&t=0ns", rows: slices.Concat([]row{
-		{"run localStorage.clear() | tab " + scene("D1"), done, "0"}, // other tests have reached goals
-		{"click #restart", "", nil},
-	}, chosen(address("D1")), []row{
-		{"", "one('#reached').dataset.reached", "yes"},
-		{"", done, "1"},
-		{"", "Number(one('#level').dataset.of) > 20", nil},
-		{"click #next-level | wait s.scene.locks[0] != 'D1' && app.play && app.play.length == 0", "text('#goal') !== ''", nil},
-		{"", done, "1"},
-	})},
 }
-
-const done = "one('#level').dataset.done"
 
 // chosen are the choices of a schedule, clicked one after the other. The goal is reached
 // with the last one.

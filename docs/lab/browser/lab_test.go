@@ -245,7 +245,7 @@ func TestTheSchedulerByKeyboard(t *testing.T) {
 		row{"", "all('.kinds [data-kind]', e => e.dataset.kind).sort()", kinds},
 		row{`run one('[data-kind="time passes"]').focus() | key Space | wait s.scene.kinds.join() == 'time passes'`, "document.activeElement.dataset.kind",
 			"time passes"},
-		row{`wait one('[data-choice="all: time passes"]') | keep number String(app.play.enabled.findIndex(c => c.choice === 'all: time passes') + 1)`, "", nil},
+		row{`wait one('[data-choice="all: time passes"]') | keep number text('[data-choice="all: time passes"] kbd')`, "", nil},
 		row{"key =number | wait s.scene.choices.join() == 'all: time passes'", "app.play.film.marks.some(m => m.text?.en === '18s pass')", nil},
 		row{`run one('[data-kind=refuse]').focus() | key Space | wait one('[data-choice="B: refuse"]')`,
 			"all('[data-client]', e => e.dataset.conn)", list{"unconnected", "unconnected"}},

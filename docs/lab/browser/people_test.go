@@ -52,6 +52,8 @@ func inBothLanguages(rule string) (rows []row) {
 			rows = append(rows, row{"open " + address + lang + " | run lab.pause()", rule, list{}})
 		}
 		rows = append(rows,
+			row{"click #levels", rule, list{}},
+			row{do: "run one('#levels-box').close()"},
 			row{"open #lock=naive,predecessor&n=4&seed=1&t=0ns" + lang + " | run lab.pause() | " + aids + " | wait text('#cost-state') === '' | click " +
 				"#next-release", rule, list{}},
 			row{"run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')", rule, list{}},

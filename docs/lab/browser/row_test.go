@@ -48,7 +48,7 @@ type pageCase struct {
 
 // pages are all cases, in a file for each area.
 var pages = [][]pageCase{
-	opening, fates, mended, notices, faces, listings, inspections, releases,
+	opening, fates, levels, mended, notices, faces, listings, inspections, releases,
 }
 
 // TestPages plays the cases side by side.

@@ -8,6 +8,7 @@ import { jump, JUMPS, merged, setPlaying } from "./time.js";
 import { showLink } from "./scene.js";
 import { readColors } from "./panels.js";
 import { toggleCode } from "./code.js";
+import { showLevels } from "./levels.js";
 import { toggleCost } from "./cost.js";
 import { toggleProjector } from "./projector.js";
 import { toggleInspect } from "./inspect.js";
@@ -20,6 +21,7 @@ export const actions = {
   "step-on": () => app.clock && jump(nextOf(app.clock.instants, app.t, true)),
   "play": () => setPlaying(!app.playing),
   "share": shareLink, "open": () => $("file").click(), "help": () => $("help-box").showModal(),
+  "levels": showLevels, "hint": () => $("hint")?.click(),
   "theme": () => {
     const dark = getTheme() === "dark";
     document.documentElement.dataset.theme = dark ? "light" : "dark";

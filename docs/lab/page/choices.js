@@ -9,9 +9,9 @@ import { showFate } from "./fate.js";
 import { showLink, showScene } from "./scene.js";
 import { failed, setPanels } from "./panels.js";
 import { goto, setPlaying, setSpeed } from "./time.js";
-import { showLevel, wasReached } from "./levels.js";
+import { help, hint, instead, introduction, isWon, lesson, secret, showLevel, toWatch, wasReached } from "./levels.js";
 import { bugOf, cureOf, sceneOf } from "./modes.js";
-import { broke, choiceText, choose, faultBox, saveButton, takeBack, world } from "./world.js";
+import { broke, choiceText, choose, faultBox, keysOf, saveButton, takeBack, world } from "./world.js";
 
 // forgetPlay forgets what was played when another scene is opened.
 export function forgetPlay({ keep }) { if (!keep) app.play = null; }
@@ -42,6 +42,8 @@ export async function loadPlay({ keep, start }) {
     }
     app.play = { ...r, F, lock: s.locks[0], length: s.choices.length, end: Math.max(...panels.map(p => p.F.end)) };
     setPanels(panels);
+    const watch = toWatch(app.byName.get(s.locks[0]) || {}, r);
+    if (watch) goto(start ?? 0);
     showPlayBench();
     showFate();
     if (from !== null && !app.calm && from < app.play.end) {
@@ -52,7 +54,7 @@ export async function loadPlay({ keep, start }) {
       // A schedule that was chosen elsewhere is shown from its start.
       goto(app.calm ? app.play.end : 0);
       if (!app.calm) setPlaying(true);
-    } else goto(start ?? app.play.end);
+    } else goto(start ?? (watch ? 0 : app.play.end));
     showLink(true);
     const last = broke(r) ? violationText(broke(r).kind) + say("fullStop") : "";
     announce(last + app.panels[0].sentence(F.end, stateAt(F, F.end)));
@@ -92,36 +94,38 @@ function madeText(choice, made) {
 function showPlayBench() {
   const box = $("workbench"), s = app.scene, r = app.play, l = app.byName.get(s.locks[0]) || {};
   box.hidden = false;
+  document.body.dataset.secret = secret(s.locks[0]) ? "yes" : "";
   const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + say("colon") + translated(l.goal.text)) : null;
   const settings = el("div", { class: "row" }, faultBox(restartPlay));
-  const parts = [goal, settings];
+  const parts = [l.level ? introduction(l) : null, goal, settings];
   if (r) {
     const enabled = r.enabled || [];
-    const bad = broke(r);
-    if (bad) {
-      const reached = l.goal && (!l.goal.kind || l.goal.kind === bad.kind);
-      if (reached && app.chosen) wasReached(l.name); // and not only looked at
-      parts.push(el("div", { class: "reached" + (reached ? "" : " bad"), id: "reached", "data-reached": reached ? "yes" : "no" },
-        el("strong", {}, say(reached ? "goalReached" : l.goal ? "brokeElse" : "broke") + say("colon") + violationText(bad.kind) + say("fullStop")), say("sentenceGap"),
-        l.goal && l.goal.kind === "two holders" && !r.violation ? say("notTwo") : translated(bad.what)));
+    const bad = broke(r), won = isWon(l, r), keys = keysOf(enabled);
+    if (won && (app.chosen || toWatch(l, r))) wasReached(l.name); // and not only looked at
+    if (won || bad && !(l.level && toWatch(l, r))) {
+      const what = !l.level ? "broke" : !won ? "brokeElse" : bad ? "goalReached" : "level.held";
+      parts.push(el("div", { class: "reached" + (won ? "" : " bad"), id: "reached", "data-reached": won ? "yes" : "no" },
+        el("strong", {}, say(what) + (bad ? say("colon") + violationText(bad.kind) + say("fullStop") : "")), say("sentenceGap"),
+        ...won ? [...lesson(l), showLevel(l.name)] : [l.level && instead(l, bad.kind) || (l.goal && l.goal.kind === "two holders" && !r.violation ? say("notTwo") : translated(bad.what))]));
     }
-    if (enabled.length === 0) { if (!bad) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
-      parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...enabled.map((c, i) => {
+    if (l.level && !won) parts.push(hint(l));
+    if (enabled.length === 0) { if (!bad && !won) parts.push(el("p", { id: "over" }, r.over ? say("over") : say("noEnabled"))); } else {
+      parts.push(el("strong", { id: "your-turn" }, say("yourTurn")), el("div", { class: "choices", role: "group", "aria-labelledby": "your-turn" }, ...[...enabled].sort((a, b) => (keys.get(a) || 10) - (keys.get(b) || 10)).map(c => {
         const p = choicePacket(c), detail = p ? explain({ ...p, lost: false }) : "";
-        return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, gapWords(c) || whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", i < 9 ? el("kbd", { "aria-hidden": "true" }, String(i + 1)) : null);
+        return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, gapWords(c) || whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", keys.has(c) ? el("kbd", { "aria-hidden": "true" }, keys.get(c)) : null);
       })));
     }
     parts.push(el("p", { id: "out-of-reach", class: "reached bad", role: "status", hidden: true })); // fate.js says so
     parts.push(el("div", { class: "row" },
+      ...l.level ? help(l, r, showPlayBench) : [],
       el("button", { id: "take-back", "data-action": "take-back", disabled: s.choices.length === 0, onclick: takeBack }, say("undoChoice")),
       el("button", { id: "restart", "data-action": "restart", disabled: s.choices.length === 0, onclick: () => restartPlay() }, say("restart")),
       enabled.some(c => !c.fault) ? el("button", { id: "rest", "data-action": "rest", onclick: () => follow([]) }, say("rest")) : null,
       r.trace && s.choices.length ? saveButton(r.trace) : null,
-      l.goal && l.scene.choices?.length && l.scene.choices.join() !== s.choices.join() ? el("button", { id: "show-me", "data-action": "show-me", onclick: () => open(sceneOf(l)) }, say("showMe")) : null,
       cureOf(s.locks[0]) ? el("button", { id: "cure", "data-action": "cure", onclick: () => other(cureOf(s.locks[0])) }, say("withCure")) : null,
       cureOf(s.locks[0]) && s.choices.length ? el("button", { id: "beside", "data-action": "beside", "aria-pressed": String(s.locks.length > 1), onclick: () => open({ locks: s.locks[1] ? [s.locks[0]] : [s.locks[0], cureOf(s.locks[0]).name] }, { start: 0 }) }, say("besideCure")) : null,
       bugOf(s.locks[0]) ? el("button", { id: "bug", "data-action": "bug", onclick: () => other(bugOf(s.locks[0])) }, say("withBug")) : null));
-    if (l.goal) parts.push(showLevel(l.name));
+    if (l.level && !won) parts.push(showLevel(l.name));
     if (s.choices.length) parts.push(el("details", { open: !!broke(r) }, el("summary", {}, say("choicesMade", s.choices.length)), el("ol", { id: "trace" }, ...s.choices.map((c, i) => el("li", {}, madeText(c, (r.film.choices || [])[i]))))));
   }
   refill(box, parts);
@@ -133,7 +137,7 @@ function showPlayBench() {
 // that is not a fault is taken.
 function other(l) {
   const scene = { ...sceneOf(l), mode: "schedule" };
-  if (scene.choices.length || l.goal) open(scene); else follow(app.scene.choices, scene);
+  if (l.goal) open({ ...scene, choices: l.scene.choices || [] }); else follow(app.scene.choices, scene);
 }
 
 // follow makes choices in a scene until nothing is left to choose, or something breaks.
@@ -201,6 +205,11 @@ export function drawPlayHints() {
     const e = panel.stage.clientEl(u), on = turn.has(u) || turn.has(panel.F.clientOf.get(u));
     if ((e.dataset.turn === "yes") !== on) e.dataset.turn = on ? "yes" : "";
   });
+}
+
+// showWatched says what there was to see in a level without choices.
+export function showWatched() {
+  if (app.scene.mode === "schedule" && app.play && toWatch(app.byName.get(app.scene.locks[0]) || {}, app.play)) showPlayBench();
 }
 
 export function sayPlay() {

@@ -22,9 +22,17 @@ export function toggleCode() {
   tell("at");
 }
 
+// A comment marks the line of a bug so: [A1, A5].
+const mark = lock => new RegExp("\\[(\\w+, )*" + lock.split("-")[0].replace(/\W/g, "") + "[,\\]]");
+
+// marked are the lines of the listings that are marked with a bug.
+export function marked(lock) {
+  return Object.entries(SOURCES).filter(([file]) => file.includes("/listings/")).flatMap(([file, source]) => source.split("\n").map((text, i) => ({ file, number: i + 1, text: text.trim() })).filter(line => mark(lock).test(line.text)));
+}
+
 export class Code {
   constructor(lock) {
-    this.bug = new RegExp("\\[(\\w+, )*" + lock.split("-")[0].replace(/\W/g, "") + "[,\\]]"); // a comment marks the line of a bug so: [A1, A5]
+    this.bug = mark(lock);
     this.files = new Map();
     this.file = ""; // that a reader has chosen
     this.choice = el("select", { onchange: () => { this.file = this.choice.value; this.shown = null; this.draw(this.F, this.t); } });
@@ -43,7 +51,7 @@ export class Code {
     if (!this.files.has(file)) {
       this.files.set(file, SOURCES[file].replace(/\n$/, "").split("\n").map((text, i) => {
         const who = el("span", { class: "at-line" });
-        const li = el("li", { class: "", "data-line": i + 1 }, who, el("span", { class: "number" }, String(i + 1)), el("code", {}, text));
+        const li = el("li", { class: "", "data-line": i + 1 }, who, el("span", { class: "number" }, String(i + 1)), el("code", {}, ...(/^(.*?)(\/\/.*\[[A-E]\d.*)$/.exec(text)?.slice(1) || [text]).map((part, i) => i ? el("span", { class: "remark" }, part) : part)));
         li.bug = this.bug.test(text) ? " bug" : "";
         return { li, who };
       }));

@@ -30,7 +30,7 @@ function showFind() {
   box.hidden = false;
   const goal = (app.byName.get(s.locks[0]) || {}).goal;
   const parts = [el("p", { class: "hint" }, say("findHint")),
-    goal ? el("label", {}, el("input", { type: "checkbox", id: "only-goal", checked: app.onlyGoal, onchange: e => { app.onlyGoal = e.target.checked; } }), say("onlyGoal", violationText(goal.kind))) : null,
+    goal?.kind ? el("label", {}, el("input", { type: "checkbox", id: "only-goal", checked: app.onlyGoal, onchange: e => { app.onlyGoal = e.target.checked; } }), say("onlyGoal", violationText(goal.kind))) : null,
     el("div", { class: "row" }, faultBox(change => { amend(change); showLink(true); }),
       el("label", {}, el("input", { type: "number", id: "for", min: 1, max: 3600, value: app.findFor, onchange: e => { app.findFor = whole(e.target, 1, 3600, 60); } }), say("seconds")),
       f.running ? el("button", { id: "stop-find", "data-action": "stop-find", class: "main", onclick: () => { if (performance.now() - f.began > 500) stopFind(); } }, say("stop")) : el("button", { id: "start-find", "data-action": "start-find", class: "main", onclick: startFind }, say("start")))];

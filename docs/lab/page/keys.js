@@ -8,7 +8,7 @@ import { compare, undoBranch } from "./scene.js";
 import { actions } from "./buttons.js";
 import { zoom } from "./panel.js";
 import { closeMenu, hideTip, openMenu } from "./menu.js";
-import { choose, takeBack } from "./world.js";
+import { choose, keysOf, takeBack } from "./world.js";
 
 addEventListener("keydown", e => {
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
@@ -45,13 +45,15 @@ addEventListener("keydown", e => {
     case "f": on(actions.projector); return;
     case "l": on(actions.language); return;
     case "d": on(actions.theme); return;
+    case "g": on(actions.levels); return;
+    case "i": on(actions.hint); return;
     case "?": on(actions.help); return;
     case "Escape": closeMenu(); hideTip(); if (app.selected) select(null); else if (app.projector) actions.projector(); return;
     case "Backspace": if (app.scene.mode === "schedule") on(takeBack); return;
   }
   if (app.scene.mode === "schedule" && app.play && /^[1-9]$/.test(e.key)) {
-    const c = (app.play.enabled || [])[Number(e.key) - 1];
-    if (c) on(() => choose(c.choice));
+    const c = [...keysOf(app.play.enabled || [])].find(([, key]) => key === e.key);
+    if (c) on(() => choose(c[0].choice));
   }
 });
 

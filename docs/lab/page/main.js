@@ -14,7 +14,7 @@ import { drawInstant, goto, setPlaying, setSpeed, showPlay } from "./time.js";
 import { actions } from "./buttons.js";
 import { closeMenu } from "./menu.js";
 import { loadFilms } from "./films.js";
-import { drawPlayHints, forgetPlay, loadPlay, sayPlay } from "./choices.js";
+import { drawPlayHints, forgetPlay, loadPlay, sayPlay, showWatched } from "./choices.js";
 import { showFate } from "./fate.js";
 import { forgetFind, loadFind, sayFind } from "./find.js";
 import { drawStory } from "./story.js";
@@ -30,7 +30,7 @@ const whenShown = f => () => { if (app.clock) f(); };
 on("scene", closeMenu, forgetPlay, forgetFind, showScene, () => showRuns(), () => { if (app.file || app.scene.mode !== "schedule") showFate(); }, drawStory,
   options => app.file ? loadFile(options) : { watch: loadFilms, schedule: loadPlay, find: loadFind }[app.scene.mode](options));
 on("at", drawStory, drawPredict, ...[drawPanels, drawInspect, drawCost, drawInstant, drawOverview, drawPlayHints].map(whenShown));
-on("rest", () => showLink());
+on("rest", () => showLink(), showWatched);
 on("play", showPlay);
 on("words", words, sayNotice, showScene, sayPanels, sayFile, showPlay, () => showRuns(), sayPlay, sayFind);
 on("selected", what => { if (what && what.packet !== undefined) announce(app.panels[what.panel].now.textContent); });

@@ -15,7 +15,7 @@ export function sceneOf(l, mode = app.scene.mode) {
   };
   if (mode === "find") // and what is searched for is not given away
     return { ...change, n: Math.min(change.n, 4), changes: [], choices: [], kinds: change.kinds.length ? change.kinds : usual(l) };
-  const choices = scene.choices || [];
+  const choices = !l.level && scene.choices || []; // a level is not opened solved
   // A scene without changes is a schedule of choices, be they none.
   return { ...change, choices, mode: choices.length || l.goal && change.changes.length === 0 ? "schedule" : mode };
 }

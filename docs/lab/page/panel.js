@@ -7,6 +7,7 @@ import { branchName } from "./link.js";
 import { $, el } from "./app.js";
 import { app, select, tell } from "./store.js";
 import { Code } from "./code.js";
+import { nameOf } from "./levels.js";
 import { lockNote, lockTitle, withBug } from "./words.js";
 import { goto, setPlaying } from "./time.js";
 import { closeMenu, hideTip, openMenu, showMenu, showTip } from "./menu.js";
@@ -49,7 +50,7 @@ export class Panel {
   }
 
   words() {
-    const title = this.caption ? this.caption() : isOpening() ? say("opening." + this.lock) : lockTitle(this.lock);
+    const title = this.caption ? this.caption() : isOpening() ? say("opening." + this.lock) : nameOf(this.lock) || lockTitle(this.lock);
     this.title.replaceChildren(title, this.which ? el("span", { class: "which" }, this.branchName()) : "");
     this.note.replaceChildren(...this.caption ? [] : withBug(lockNote(this.lock), this.lock));
     this.note.hidden = this.note.textContent === "";

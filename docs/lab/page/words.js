@@ -76,7 +76,7 @@ function legend() {
   }));
 }
 
-const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["K", "k"], ["F", "f"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
+const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shift"], ["H", "h"], ["V", "v"], ["Home End", "home"], ["− +", "speed"], ["[ ]", "zoom"], ["N P", "letter"], [", .", "packet"], ["Enter", "enter"], ["U", "u"], ["C", "c"], ["1 … 9", "digits"], ["Backspace", "back"], ["G", "g"], ["I", "i"], ["K", "k"], ["F", "f"], ["L", "l"], ["D", "d"], ["?", "q"], ["Esc", "esc"]];
 
 function helpBox() {
   $("help-box").replaceChildren(

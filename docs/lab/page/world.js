@@ -22,6 +22,18 @@ export function choiceText(c) {
   return has("do." + what) ? say("do." + what) : what;
 }
 
+// keysOf gives the choices their digits. A row of digits has the contenders in their order:
+// what lets them go on, then their unlock, then each fault. So a digit keeps its meaning.
+export function keysOf(enabled) {
+  const s = app.scene, rows = ["", "unlock", ...s.packets ? ["reply", "event"] : [], ...s.kinds], keys = new Map();
+  for (const c of enabled) {
+    const who = c.of || c.who, what = c.what || c.choice.replace(/^[^:]*: /, "");
+    const key = String(Math.max(0, rows.indexOf(what)) * s.n + (/^[A-I]$/.test(who) ? who.charCodeAt(0) - 65 : 0) + 1);
+    if (key <= 9 && ![...keys.values()].includes(key)) keys.set(c, key);
+  }
+  return keys;
+}
+
 // faultBox is the box of what may go wrong. Whether it is open stays as it is. A goal
 // brings its faults: its box is closed at first, and the choices are in sight.
 export function faultBox(changed) {

@@ -44,7 +44,7 @@ var articleA = []Bug{
 				{En: "B has slept, and runs on. Let it connect again, and unlock. Leave A alone.", Zh: "B 停顿过，已恢复运行。让它重新连接，再释放锁。不要动 A。"},
 			},
 			Victory: Text{En: "B never had the lock, and has just released A's. Two mistakes met: B's lock() printed an exception and returned as if it had succeeded, and delete(path, -1) asks nobody whose node it is. The next client creates /lock and works beside A. Rule: a lock that is released must prove that it is one's own. Put an id into the node, or give each contender a node with a name of its own, and compare before you delete.", Zh: "B 从来没有拿到锁，却释放了 A 的锁。两个错误凑到了一起：B 的 lock() 打印了异常，就当作成功返回；delete(path, -1) 从不过问节点是谁的。下一个客户端会创建 /lock，与 A 同时干活。要点：释放锁之前，先证明锁是自己的。在节点里写入 ID，或者让每个竞争者的节点各有各的名字，核对之后再删除。"},
-			Else:    Text{En: "Two hold the lock: you are close. B believes that it holds it; now let it unlock.", Zh: "已经有两个持有者了，就差一步：B 以为自己持有锁，让它释放吧。"},
+			Else:    map[explore.Kind]Text{explore.Outlived: {En: "Two hold the lock: you are close. B believes that it holds it; now let it unlock.", Zh: "已经有两个持有者了，就差一步：B 以为自己持有锁，让它释放吧。"}},
 		},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -197,7 +197,7 @@ var articleA = []Bug{
 				{En: "B's session is over, and it waits as before. Let A go, so that B wakes, reads the list, and is not in it.", Zh: "B 的会话已过期，它还在等。让 A 离开：B 会醒来读取列表，而列表里没有它。"},
 			},
 			Victory: Text{En: "B's node had gone with its session, so B's name was not in the list, the search returned a negative number, and get(i − 1) threw in the middle of lock(). Rule: one's own node may be gone at every look. Look for it, and return an error, or queue again, if it is not there.", Zh: "B 的节点已随会话消失，列表里没有它的名字，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。要点：每次查看，自己的节点都可能已经不在。先确认它还在；不在，就返回错误，或者重新排队。"},
-			Else:    Text{En: "Broken, but not like this: the panic must be that of a waiter whose own node is gone.", Zh: "出错了，但不是这一种：要让自己的节点已消失的等待者崩溃。"},
+			Else:    map[explore.Kind]Text{explore.Crash: {En: "Broken, but not like this: the panic must be that of a waiter whose own node is gone.", Zh: "出错了，但不是这一种：要让自己的节点已消失的等待者崩溃。"}},
 			Route:   strings.Split("A: request,B: request,A: request,B: request,C: request,B: request,B: request,C: request,B: expire,B: reconnect,A: unlock,C: request,B: reconnect,C: request,B: request,gap A7: go on,A: request,B: request", ","),
 		},
 		Stops: []Stop{

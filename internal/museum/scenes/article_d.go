@@ -22,7 +22,7 @@ var articleD = []Bug{
 				{En: "B has its list, and A's name is in it. Let A unlock, all the way. Then let B ask for its watch.", Zh: "B 手里的列表上还有 A。让 A 释放锁，彻底完成，然后再让 B 去设置监听。"},
 			},
 			Victory: Text{En: "B watches a node that has gone, with a number that never comes again, so the event never comes. exists answered “no node”, and the code did not read the answer. Nobody crashed and nothing was lost: only the order was unlucky. Rule: check and watch in one request, and look at its answer. getData fails on a node that is gone and leaves no watch; then read the list again.", Zh: "B 监听的节点已经不在了，这个序号也不会再出现，事件永远不会来。exists 明明回答了“节点不存在”，代码却没有看。没有谁崩溃，什么也没丢，只是次序不巧。要点：检查和监听要用同一个请求完成，并且要看它的回答：节点不存在时，getData 会报错，也不留下监听；这时重新读取列表即可。"},
-			Else:    Text{En: "It hangs, but by another mistake: the watch was set in time, and the event came before wait(). That is a level of its own.", Zh: "确实卡住了，不过原因是另一个错误：监听设得及时，事件却先于 wait() 到达。那是另外一关。"},
+			Else:    map[explore.Kind]Text{explore.Hang: {En: "It hangs, but by another mistake: the watch was set in time, and the event came before wait(). That is a level of its own.", Zh: "确实卡住了，不过原因是另一个错误：监听设得及时，事件却先于 wait() 到达。那是另外一关。"}},
 			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ","),
 		},
 		Stops: []Stop{
@@ -48,7 +48,7 @@ var articleD = []Bug{
 				{En: "B's watch is set, and B has not come to wait() yet. Let A's delete arrive now.", Zh: "B 的监听已设好，还没有走到 wait()。现在就让 A 的删除请求到达。"},
 			},
 			Victory: Text{En: "The event came in time, notify() woke nobody, and B went on to wait(). A notify is not kept for later. Rule: under one mutex, test a condition before you wait, and set it before you notify. Or let the event go through a channel, which keeps it.", Zh: "事件及时到了，notify() 却没有唤醒谁，随后 B 才走到 wait()。notify 不会留到以后。要点：在同一把互斥锁下，等待之前先检查条件，通知之前先设置条件；或者让事件走 channel，它会一直留在里面。"},
-			Else:    Text{En: "It hangs, but because the node had gone before B asked for it. Here B's watch must be in time.", Zh: "确实卡住了，不过是因为 B 去监听时节点已经不在。这一关要让 B 的监听及时设好。"},
+			Else:    map[explore.Kind]Text{explore.Hang: {En: "It hangs, but because the node had gone before B asked for it. Here B's watch must be in time.", Zh: "确实卡住了，不过是因为 B 去监听时节点已经不在。这一关要让 B 的监听及时设好。"}},
 		},
 		Stops: []Stop{
 			{At: 1250 * ms, Text: Text{En: "A holds the lock.", Zh: "A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -73,7 +73,7 @@ var articleD = []Bug{
 				{En: "A holds, B waits for A, C waits for B. One choice is left, and it is in the middle.", Zh: "A 持有锁，B 等 A，C 等 B。只差一步，就在中间。"},
 			},
 			Victory: Text{En: "B crashed while it was waiting, its node went, and C was woken. C took the wake-up for its turn: after wait() the code says return true. But an event says only that something has changed, not that it is your turn. Rule: after each wake-up read the list again, and go in only if yours is the first. The article's own text says so; its code does not.", Zh: "B 还在等待就崩溃了，它的节点消失，C 被唤醒。C 把“醒来”当成了“轮到我”：wait() 之后就是 return true。可是事件只说明有了变化，并不说明轮到你。要点：每次醒来都要重新读取列表，只有自己排第一才能进入。文章的文字正是这样写的：“当前一个子节点被删除时，重新执行第四步”，代码却没有照做。"},
-			Else:    Text{En: "It came in before its turn, but not beside a holder. Do it while the first one still holds.", Zh: "它插队了，但当时没有别的持有者。要趁第一个还持有锁的时候下手。"},
+			Else:    map[explore.Kind]Text{explore.Overtaken: {En: "It came in before its turn, but not beside a holder. Do it while the first one still holds.", Zh: "它插队了，但当时没有别的持有者。要趁第一个还持有锁的时候下手。"}},
 			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire", ","),
 		},
 		Stops: []Stop{

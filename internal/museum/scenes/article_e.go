@@ -55,7 +55,7 @@ var articleE = []Bug{
 				{En: "Both have written. Let A look at the node.", Zh: "两个都写入了。让 A 去看节点。"},
 			},
 			Victory: Text{En: "A compared, found another id in the node, and rightly deleted nothing. But it had written to /stock before that. To compare protects the key, not the resource. Rule: the resource must compare, too: with tokens that grow it refuses the write of A.", Zh: "A 作了比较，发现节点里是别的 ID，于是什么也没删，这没有错。可是在此之前，它已经写了 /stock。比较保护的是键，不是资源。要点：资源自己也要比较：有了递增的令牌，它就会拒绝 A 的写入。"},
-			Else:    Text{En: "An addition is lost, but the late holder's comparison is missing: it must look at the node after both have written.", Zh: "有一次加一丢失了，但还缺少那次比较：迟到的持有者要在两个都写入之后再去看节点。"},
+			Else:    map[explore.Kind]Text{explore.OwnCheck: {En: "An addition is lost, but the late holder's comparison is missing: it must look at the node after both have written.", Zh: "有一次加一丢失了，但还缺少那次比较：迟到的持有者要在两个都写入之后再去看节点。"}},
 		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A holds the lock, and has read 0 from /stock. This lock compares before it deletes, as the article's script on Redis does.", Zh: "A 持有锁，从 /stock 读到 0。这个锁先比较再删除，与文章里 Redis 的脚本一样。"}, States: "holds waits", Nodes: "A"},

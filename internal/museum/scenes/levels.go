@@ -13,7 +13,8 @@ type Level struct {
 	Intro   Text   `json:"intro"`   // before: what the code promises, and what may happen; not the solution
 	Hints   []Text `json:"hints"`   // asked for one at a time; with the last one, Plays choices of the way are played
 	Victory Text   `json:"victory"` // after: what happened, why the code let it, and the rule to take away
-	Else    Text   `json:"else"`    // said if another violation comes first than the goal's; empty: the default
+	// Else is said of a violation that is not the goal, or is not like it.
+	Else map[explore.Kind]Text `json:"else,omitempty"`
 	// Route is the solution as a person plays it, clients in the order A, B, C; nil: the
 	// scene's schedule.
 	Route []string `json:"-"`

@@ -30,7 +30,7 @@ window.see = {
     const wrong = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
       const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
-      if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden], .source, #caption q")) continue; // Go and the articles' words are the same in both languages
+      if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden], .source, .fault-line, #caption q")) continue; // Go and the articles' words are the same in both languages
       if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败了?|错误|返回|panic)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
     }
     return [...wrong];
@@ -63,7 +63,7 @@ window.see = {
     return wrong;
   },
 
-  // The contrast of text with what is behind it: 4.5, and 3 for large text, as WCAG 2 has it.
+  // The contrast of text with what is behind it: 4.5, and 3 for large text, as WCAG 2 has it. Behind a dialog nothing is read.
   contrast() {
     const parse = c => { const m = (c.match(/[\d.]+/g) || []).map(Number); return c.startsWith("color(srgb") ? [m[0]*255, m[1]*255, m[2]*255, m[3] ?? 1] : [m[0], m[1], m[2], m[3] ?? 1]; };
     const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
@@ -74,7 +74,7 @@ window.see = {
       return layers.reduceRight((under, c) => over(c, under), [255, 255, 255, 1]);
     };
     const wrong = new Set();
-    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const walk = document.createTreeWalker(one("dialog[open]") || document.body, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
       const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
       if (!text || !e.getClientRects().length || /^(SCRIPT|STYLE|OPTION|OPTGROUP|TITLE|DESC)$/i.test(e.tagName)) continue;
