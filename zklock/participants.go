@@ -1,12 +1,13 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,35 +19,46 @@ import (
 type Participant struct {
 	Owner    string // for whom its node was made; of this Mutex's node, the present holder. "" if it is not a zklock's
 	Data     []byte // its description: WithData; the node's data if it is not one of ours
-	Position int    // 0 is the holder
+	Position int    // in the queue
+	Holds    bool   // it waits for none of those before it: the first, and readers or leases of a semaphore beside it
 	Node     string // the path of its node
 	// Token is the exact fencing token of the holder if it holds the lock by this Mutex,
 	// and otherwise the least that a lease by the node may have: it is higher than those
 	// of the participants before it.
-	Token   int64
-	Cached  bool      // nobody holds the lock by this Mutex, which keeps its node; see WithCaching
-	Library string    // "zklock", "zk.Lock", "Curator mutex", "kazoo lock", "lock-" for a name without an id, "" if unknown
-	Session int64     // whose node it is; it goes with the session
-	Since   time.Time // when the node was made, by the clock of the servers
+	Token  int64
+	Cached bool // nobody holds the lock by this Mutex, which keeps its node; see WithCaching
+	// Library is "zklock", "zk.Lock", "zklock or zk.Lock" if Unreadable, "Curator mutex", "Curator read lock",
+	// "Curator write lock", "Curator semaphore", "Curator latch", "kazoo lock", which its write lock is, too,
+	// "kazoo read lock", "lock-" for a name without an id, "" if unknown.
+	Library    string
+	Unreadable bool      // this client may not read the node's data
+	Session    int64     // whose node it is; it goes with the session
+	Since      time.Time // when the node was made, by the clock of the servers
 }
 
 // Participants returns the queue: the holder, and then those that wait, in
-// their order. It is a picture of a moment: contenders that leave while it is
-// taken are left out. An error wraps the server's error, or ctx.Err().
+// their order. Nodes of a read/write lock, a semaphore or a latch at the path are listed,
+// too, although a Mutex does not wait for them. It is a picture of a moment: contenders that
+// leave while it is taken are left out. An error wraps the server's error, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	m.check()
 	var all []Participant
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
-		return m.readAll(left, func(name string, data []byte, stat *zk.Stat) {
+		children, err := m.readAll(left)
+		var before record.Class
+		for i, c := range children {
 			p := Participant{
-				Data: data, Position: len(all), Node: m.path + "/" + name, Token: stat.Czxid << passBits,
-				Library: record.Library(name, data), Session: stat.EphemeralOwner, Since: time.UnixMilli(stat.Ctime),
+				Data: c.data, Position: i, Holds: before&c.kind.After == 0, Node: m.path + "/" + c.name, Token: c.stat.Czxid << passBits,
+				Library: record.Library(c.name, c.data), Unreadable: c.unreadable, Session: c.stat.EphemeralOwner, Since: time.UnixMilli(c.stat.Ctime),
 			}
-			if r, ok := record.Parse(name, data); ok {
+			before |= c.kind.Is
+			if r, ok := record.Parse(c.name, c.data); ok {
 				p.Owner, p.Data = r.OwnerName(), r.Contents()
+			} else if p.Unreadable && p.Library == "zk.Lock" {
+				p.Library = "zklock or zk.Lock"
 			}
 			m.mu.Lock()
-			switch e := m.entries[name]; {
+			switch e := m.entries[c.name]; {
 			case m.cachedLocked(e):
 				p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
 			case e != nil && e.holder != nil:
@@ -54,7 +66,8 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 			}
 			m.mu.Unlock()
 			all = append(all, p)
-		})
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err // and all may still be written to
@@ -62,32 +75,60 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	return all, nil
 }
 
-// readAll reads the contenders' nodes in their order. It begins with a sync: the
-// client's server may be behind the one through which a node was made.
-func (m *Mutex) readAll(stop <-chan struct{}, each func(name string, data []byte, stat *zk.Stat)) error {
+// A child is a contender's node.
+type child struct {
+	name       string
+	kind       *record.Kind
+	number     int32
+	data       []byte
+	unreadable bool
+	stat       *zk.Stat // nil: it has gone
+}
+
+// readAll returns the contenders' nodes in their order, read side by side. It begins with a
+// sync: the client's server may be behind the one through which a node was made.
+func (m *Mutex) readAll(stop <-chan struct{}) (all []child, err error) {
 	if err := m.client.Sync(stop); err != nil {
-		return err
+		return nil, err
 	}
 	names, _, err := m.client.Children(stop, m.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	numbers := make(map[string]int32)
 	for _, name := range names {
-		if n, ok := record.Sequence(name); ok {
-			numbers[name] = n
+		if k, n := record.KindOf(name); k != nil {
+			all = append(all, child{name: name, kind: k, number: n})
 		}
 	}
-	byNumber := func(a, b string) int { return record.Order(numbers[a], numbers[b]) }
-	for _, name := range slices.SortedFunc(maps.Keys(numbers), byNumber) {
-		data, stat, err := m.client.Get(stop, m.path+"/"+name)
-		if err == nil {
-			each(name, data, stat)
-		} else if !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("read %s/%s: %w", m.path, name, err)
-		}
+	errs, slots := make([]error, len(all)), make(chan struct{}, 100)
+	var reading sync.WaitGroup
+	for i := range all {
+		slots <- struct{}{}
+		reading.Go(func() {
+			errs[i] = m.read(&all[i], stop)
+			<-slots
+		})
 	}
-	return nil
+	reading.Wait()
+	all = slices.DeleteFunc(all, func(c child) bool { return c.stat == nil })
+	slices.SortFunc(all, func(a, b child) int { return record.Order(a.number, b.number) })
+	return all, cmp.Or(errs...)
+}
+
+// read reads a node. Its data may be secret, but its Stat is not.
+func (m *Mutex) read(c *child, stop <-chan struct{}) (err error) {
+	path := m.path + "/" + c.name
+	c.data, c.stat, err = m.client.Get(stop, path)
+	if c.unreadable = errors.Is(err, zk.ErrNoAuth); c.unreadable {
+		c.stat, err = m.client.Stat(stop, path)
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		c.stat, err = nil, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", path, err)
+	}
+	return err
 }
 
 // Revoke asks a participant to release the lock: its Lease's

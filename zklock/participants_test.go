@@ -72,7 +72,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 			all[i].Token, all[i].Session, all[i].Since = 0, 0, time.Time{}
 		}
 		require.Equal(t, []zklock.Participant{
-			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Node: first.Node(), Library: "zklock"},
+			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Holds: true, Node: first.Node(), Library: "zklock"},
 			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator, Library: "Curator mutex"},
 			{Owner: "last", Data: nil, Position: 2, Node: all[2].Node, Library: "zklock"},
 		}, all)

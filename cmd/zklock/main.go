@@ -12,14 +12,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +27,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/language"
+	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -46,7 +47,7 @@ const patience = 10 * time.Second
 
 // A call is one run of zklock.
 type call struct {
-	verb           verb
+	verb           string
 	path           string   // of the lock; the address of serve
 	command        []string // of run
 	stdout, stderr io.Writer
@@ -61,21 +62,24 @@ type call struct {
 	held                         int // the exit status of run if the lock is held
 }
 
-// A verb is what zklock can do.
-type verb struct {
-	name, takes string
-	says        language.Text
-	flags       func(*call, *flag.FlagSet)
-	run         func(*call, context.Context) int
+var verbs = map[string]func(*call, context.Context) int{"who": (*call).who, "run": (*call).run, "revoke": (*call).revoke, "serve": (*call).serve}
+
+//go:embed help.txt
+var english string
+
+//go:embed help.zh-CN.txt
+var chinese string
+
+// help returns the sections of the help: of each verb, with its flags; the flags of all that
+// connect to a server; those of all.
+func (c *call) help() []string {
+	return strings.Split(language.Text{En: english, Zh: chinese}.In(c.lang), "\n\n\n")
 }
 
-func verbs() []verb {
-	return []verb{
-		{"who", "[flags] PATH", whoSays, (*call).whoFlags, (*call).who},
-		{"run", "[flags] PATH -- COMMAND ARGS...", runSays, (*call).runFlags, (*call).run},
-		{"revoke", "[flags] PATH", revokeSays, (*call).revokeFlags, (*call).revoke},
-		{"serve", "[flags] 127.0.0.1:2181", serveSays, func(*call, *flag.FlagSet) {}, (*call).serve},
-	}
+// helpOf returns the section of the verb.
+func (c *call) helpOf() string {
+	all := c.help()
+	return all[slices.IndexFunc(all, func(s string) bool { return strings.HasPrefix(s, "zklock "+c.verb+" ") })]
 }
 
 func main() {
@@ -85,23 +89,21 @@ func main() {
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &call{stdout: stdout, stderr: stderr, began: time.Now(), lang: language.Of("")}
-	for _, c.verb = range verbs() {
-		if len(args) == 0 || c.verb.name != args[0] {
-			continue
-		}
+	if len(args) > 0 && verbs[args[0]] != nil {
+		c.verb = args[0]
 		if status, ok := c.parse(args[1:]); !ok {
 			return status
 		}
-		if c.verb.name != "run" { // that passes signals on
+		if c.verb != "run" { // that passes signals on
 			var stop context.CancelFunc
 			ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 			defer stop()
 		}
-		return c.verb.run(c, ctx)
+		return verbs[c.verb](c, ctx)
 	}
-	for _, v := range verbs() {
-		first, _, _ := strings.Cut(v.says.In(c.lang), "\n")
-		fmt.Fprintf(stderr, "zklock %s %s\n    %s\n", v.name, v.takes, first)
+	for _, section := range c.help()[:len(verbs)] {
+		summary, _, _ := strings.Cut(section, "\n\n")
+		fmt.Fprintln(stderr, summary)
 	}
 	fmt.Fprintln(stderr, c.say("zklock VERB -help says more", "zklock VERB -help 给出详情"))
 	return exitUsage
@@ -122,33 +124,45 @@ func (c *call) note(en, zh string, args ...any) {
 // fail notes what was tried, where, for how long, and what went wrong.
 func (c *call) fail(status int, err error) int {
 	c.note("%s %s at %s, after %v: %v", "%s %s（服务器 %s，历时 %v）：%v",
-		c.verb.name, c.path, cmp.Or(c.servers, "-"), time.Since(c.began).Round(time.Millisecond), err)
+		c.verb, c.path, cmp.Or(c.servers, "-"), time.Since(c.began).Round(time.Millisecond), err)
 	return status
 }
 
 // usage notes that the arguments are wrong.
 func (c *call) usage(err error) int {
-	c.note("%s: %v", "%s：%v", c.verb.name, err)
+	c.note("%s: %v", "%s：%v", c.verb, err)
 	return exitUsage
 }
 
-// define returns the flags of a verb, with their usage in the reader's language.
+// define returns the flags of the verb, as the help has them.
 func (c *call) define() *flag.FlagSet {
-	fs := flag.NewFlagSet(c.verb.name, flag.ContinueOnError)
+	fs := flag.NewFlagSet(c.verb, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.Var(&c.lang, "lang", language.Usage)
-	c.verb.flags(c, fs)
-	if c.verb.name == "serve" {
-		return fs
+	fs.Var(&c.lang, "lang", "")
+	if c.verb != "serve" {
+		fs.StringVar(&c.servers, "zk", cmp.Or(os.Getenv("ZOOKEEPER_SERVERS"), "127.0.0.1:2181"), "")
+		fs.DurationVar(&c.session, "session", 10*time.Second, "")
+		fs.StringVar(&c.auth, "auth", "", "")
+		fs.StringVar(&c.ca, "ca", "", "")
+		fs.StringVar(&c.cert, "cert", "", "")
+		fs.StringVar(&c.key, "key", "", "")
 	}
-	fs.StringVar(&c.servers, "zk", cmp.Or(os.Getenv("ZOOKEEPER_SERVERS"), "127.0.0.1:2181"),
-		c.say("the `servers`, host:port,...; otherwise those of ZOOKEEPER_SERVERS", "服务器 `servers`，host:port,...；不给时取自 ZOOKEEPER_SERVERS"))
-	fs.DurationVar(&c.session, "session", 10*time.Second, c.say("the session `timeout` to ask for", "向服务器申请的会话超时 `timeout`"))
-	fs.StringVar(&c.auth, "auth", "", c.say("a `file` with user:password for the scheme digest, which only its owner may read; otherwise ZOOKEEPER_AUTH",
-		"存有 user:password（digest 方式）的文件 `file`，只有属主可读；不给时取自 ZOOKEEPER_AUTH"))
-	fs.StringVar(&c.ca, "ca", "", c.say("TLS: a `file` with the certificates by which servers are trusted", "TLS：`file` 里是所信任的证书"))
-	fs.StringVar(&c.cert, "cert", "", c.say("TLS: a `file` with the client's certificate", "TLS：`file` 里是客户端的证书"))
-	fs.StringVar(&c.key, "key", "", c.say("TLS: a `file` with the key of -cert", "TLS：`file` 里是 -cert 的私钥"))
+	switch c.verb {
+	case "who":
+		fs.BoolVar(&c.json, "json", false, "")
+		fs.BoolVar(&c.watch, "watch", false, "")
+	case "run":
+		fs.BoolVar(&c.try, "try", false, "")
+		fs.DurationVar(&c.wait, "wait", 0, "")
+		fs.IntVar(&c.held, "E", exitHeld, "")
+		fs.DurationVar(&c.grace, "grace", 0, "")
+		fs.StringVar(&c.name, "name", "", "")
+		fs.StringVar(&c.data, "data", "", "")
+		fs.BoolVar(&c.revocable, "revocable", false, "")
+	case "revoke":
+		fs.Int64Var(&c.token, "token", 0, "")
+		fs.DurationVar(&c.wait, "wait", patience, "")
+	}
 	return fs
 }
 
@@ -157,10 +171,11 @@ func (c *call) define() *flag.FlagSet {
 func (c *call) parse(args []string) (status int, ok bool) {
 	fs := c.define()
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(c.stdout, "zklock %s %s\n\n%s\n\n", c.verb.name, c.verb.takes, c.verb.says.In(c.lang))
-		fs = c.define()
-		fs.SetOutput(c.stdout)
-		fs.PrintDefaults()
+		general := c.help()[len(verbs):]
+		if c.verb == "serve" {
+			general = general[1:]
+		}
+		fmt.Fprint(c.stdout, c.helpOf(), "\n", strings.Join(general, "\n"))
 		return 0, false
 	} else if err != nil {
 		return c.usage(err), false
@@ -169,31 +184,36 @@ func (c *call) parse(args []string) (status int, ok bool) {
 	if len(rest) > 0 {
 		c.path, rest = rest[0], rest[1:]
 	}
-	if c.verb.name == "run" {
+	if c.verb == "run" {
 		if len(rest) > 0 && rest[0] == "--" {
 			rest = rest[1:]
 		}
 		c.command, rest = rest, nil
 	}
-	if c.path == "" || len(rest) > 0 || c.verb.name == "run" && len(c.command) == 0 {
-		return c.usage(language.Errorf("want zklock %s %s", "应为 zklock %s %s", c.verb.name, c.verb.takes)), false
+	if c.path == "" || len(rest) > 0 || c.verb == "run" && len(c.command) == 0 {
+		want, _, _ := strings.Cut(c.helpOf(), "\n")
+		return c.usage(language.Errorf("want %s", "应为 %s", want)), false
 	}
 	return 0, true
 }
 
-// open opens the client. If that fails, it has been noted, and the exit status is not 0.
-func (c *call) open(ctx context.Context) (conn *zk.Conn, status int) {
-	options, err := c.options()
+// open opens the client and the lock. If that fails, it has been noted, and the exit status is
+// not 0.
+func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Conn, m *zklock.Mutex, status int) {
+	how, err := c.options()
 	if err != nil {
-		return nil, c.usage(err)
+		return nil, nil, c.usage(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, options...)
-	if err != nil {
-		return nil, c.fail(exitUnavailable, err)
+	if conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, how...); err != nil {
+		return nil, nil, c.fail(exitUnavailable, err)
 	}
-	return conn, 0
+	if m, err = zklock.New(conn, c.path, options...); err != nil {
+		conn.Close()
+		return nil, nil, c.usage(err)
+	}
+	return conn, m, 0
 }
 
 // options are the credentials and TLS.
@@ -212,41 +232,12 @@ func (c *call) options() (options []zkconn.Option, err error) {
 	if credential != "" {
 		options = append(options, zkconn.WithAuth("digest", credential))
 	}
-	if c.ca == "" && c.cert == "" {
-		return options, nil
-	}
-	config := new(tls.Config)
-	if c.ca != "" {
-		text, err := os.ReadFile(c.ca)
-		if config.RootCAs = x509.NewCertPool(); err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
-			err = language.Errorf("-ca: %s has no certificate", "-ca：%s 里没有证书", c.ca)
-		}
+	if c.ca != "" || c.cert != "" {
+		config, err := zkconn.LoadTLS(c.ca, c.cert, c.key)
 		if err != nil {
 			return nil, err
 		}
+		options = append(options, zkconn.WithTLS(config))
 	}
-	if c.cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.cert, cmp.Or(c.key, c.cert))
-		if err != nil {
-			return nil, err
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return append(options, zkconn.WithTLS(config)), nil
-}
-
-// within makes requests, which cannot be cancelled, until a server has answered. When ctx ends,
-// it closes the client.
-func within(ctx context.Context, conn *zk.Conn, requests func() error) error {
-	defer context.AfterFunc(ctx, conn.Close)()
-	for {
-		err := requests()
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return ctx.Err()
-		case !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) && !errors.Is(err, zk.ErrSessionExpired):
-			return err
-		}
-		time.Sleep(50 * time.Millisecond) // the client connects again
-	}
+	return options, nil
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,4 +61,28 @@ func oneLine(t *testing.T, text, want string) {
 	t.Helper()
 	require.Contains(t, text, want)
 	require.Equal(t, len(text)-1, strings.Index(text, "\n"), "one line: %q", text)
+}
+
+// TestTheHelpHasEachFlagOfItsVerb, and its default, in both languages.
+func TestTheHelpHasEachFlagOfItsVerb(t *testing.T) {
+	t.Setenv("ZOOKEEPER_SERVERS", "")
+	for _, lang := range []string{"en", "zh"} {
+		for verb := range verbs {
+			status, help, _ := do(t.Context(), t, verb, "-lang", lang, "-help")
+			require.Zero(t, status)
+			require.True(t, strings.HasPrefix(help, "zklock "+verb+" "), help)
+			var all []string
+			(&call{verb: verb}).define().VisitAll(func(f *flag.Flag) {
+				all = append(all, f.Name)
+				if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
+					require.Regexp(t, `\n  -`+f.Name+` .*\n.*\b`+strings.TrimSuffix(f.DefValue, "s"), help)
+				}
+			})
+			var shown []string
+			for _, found := range regexp.MustCompile(`(?m)^  -(\w+)`).FindAllStringSubmatch(help, -1) {
+				shown = append(shown, found[1])
+			}
+			require.ElementsMatch(t, all, shown, "%s %s", verb, lang)
+		}
+	}
 }

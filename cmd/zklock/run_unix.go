@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,15 +16,18 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/leash"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
 
 // ends are the signals that end a wait for the lock. The command gets these and the others.
 var (
-	ends   = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
-	others = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+	ends   = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	others = []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
 )
+
+var helper = leash.Helper
 
 // A job is a command that is run under the lock.
 type job struct {
@@ -33,12 +35,6 @@ type job struct {
 	lock  *zklock.Mutex
 	lease *zklock.Lease
 	grace time.Duration // between SIGTERM and the end of the lease
-
-	cmd    *exec.Cmd
-	group  int       // of processes, the command's
-	tty    *terminal // nil: none
-	guards []*guard
-	over   chan struct{} // closed when the leader of the group has ended
 }
 
 // run waits for the lock, and runs the command.
@@ -51,7 +47,7 @@ func (c *call) run(ctx context.Context) int {
 		return c.fail(exitNotFound, err)
 	}
 	signals := make(chan os.Signal, 16)
-	for _, s := range slices.Concat(ends, others) {
+	for _, s := range ends {
 		if !signal.Ignored(s) { // as by nohup; the command ignores it, too
 			signal.Notify(signals, s)
 		}
@@ -63,17 +59,11 @@ func (c *call) run(ctx context.Context) int {
 	for {
 		select {
 		case s := <-signals:
-			status := 128 + int(s.(syscall.Signal))
-			switch {
-			case s == syscall.SIGTSTP:
-				syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-			case !slices.Contains(ends, s):
-			case early != 0:
-				return status
-			default:
-				early = status
-				cancel()
+			cancel()
+			if early != 0 { // the second one
+				return early
 			}
+			early = 128 + int(s.(syscall.Signal))
 		case status := <-taken:
 			switch {
 			case early != 0:
@@ -82,6 +72,7 @@ func (c *call) run(ctx context.Context) int {
 			case j.lease == nil:
 				return status
 			}
+			signal.Notify(signals, others...)
 			return c.under(j, program, signals)
 		}
 	}
@@ -95,7 +86,11 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 		ctx, cancel = context.WithTimeout(ctx, c.wait)
 		defer cancel()
 	}
-	if j.conn, status = c.open(ctx); status != 0 {
+	var options []zklock.Option
+	if c.data != "" {
+		options = append(options, zklock.WithData([]byte(c.data)))
+	}
+	if j.conn, j.lock, status = c.open(ctx, options...); status != 0 {
 		return status
 	}
 	timeout, _ := zkconn.SessionTimeout(j.conn)
@@ -103,17 +98,9 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.grace == 0 {
 		j.grace = timeout / 6
 	}
-	var options []zklock.Option
-	if c.data != "" {
-		options = append(options, zklock.WithData([]byte(c.data)))
-	}
-	var err error
-	if j.lock, err = zklock.New(j.conn, c.path, options...); err == nil && (j.grace < 0 || j.grace >= timeout/5) {
-		err = language.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时 %v 的五分之一", j.grace, timeout)
-	}
-	if err != nil {
+	if j.grace < 0 || j.grace >= timeout/5 {
 		j.conn.Close()
-		return c.usage(err)
+		return c.usage(language.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时 %v 的五分之一", j.grace, timeout))
 	}
 	if c.name == "" {
 		c.name = strings.Join(c.command, " ")
@@ -123,6 +110,7 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.try {
 		lock = j.lock.TryLock
 	}
+	var err error
 	if j.lease, err = lock(ctx, zklock.NewOwner(c.name)); err == nil {
 		return 0
 	}
@@ -154,33 +142,41 @@ func (j *job) release() (err error) {
 
 // under runs the command under the lock.
 func (c *call) under(j *job, program string, signals chan os.Signal) int {
-	err := j.start(program, c.command, append(os.Environ(),
-		fmt.Sprint("ZKLOCK_TOKEN=", j.lease.Token()), "ZKLOCK_NODE="+j.lease.Node(), "ZKLOCK_PATH="+c.path))
+	p, err := leash.Start(program, c.command, append(os.Environ(),
+		fmt.Sprint("ZKLOCK_TOKEN=", j.lease.Token()), "ZKLOCK_NODE="+j.lease.Node(), "ZKLOCK_PATH="+c.path), j.lease.ValidUntil(), j.grace)
 	if err != nil {
 		j.release()
 		return c.fail(exitOS, err)
 	}
-	lost, revoked, changes := j.lease.Lost(), j.lease.RevokeRequested(), make(chan bool, 1)
+	lost, revoked, changes, tick := j.lease.Lost(), j.lease.RevokeRequested(), make(chan bool, 1), time.Tick(50*time.Millisecond)
 	if !c.revocable {
 		revoked = nil
 	}
-	go j.follow(changes)
+	go p.Follow(changes)
 	for asked := false; ; {
 		select {
 		case s := <-signals:
-			asked = j.pass(s.(syscall.Signal), asked)
+			if s == syscall.SIGTERM || s == syscall.SIGINT {
+				if asked { // the second one kills
+					s = syscall.SIGKILL
+				}
+				asked = true
+			}
+			p.Pass(s.(syscall.Signal))
+		case <-tick:
+			p.Extend(j.lease.ValidUntil())
 		case <-revoked:
 			revoked = nil
-			j.signal(syscall.SIGTERM)
+			p.Signal(syscall.SIGTERM)
 		case <-lost:
 			lost = nil
-			j.signal(syscall.SIGKILL)
+			p.Signal(syscall.SIGKILL)
 		case ended := <-changes:
 			if !ended {
-				j.suspend()
+				p.Suspend()
 				continue
 			}
-			state := j.end()
+			state := p.End()
 			if err := j.release(); lost == nil || errors.Is(err, zklock.ErrLost) {
 				c.fail(exitFailure, language.Errorf("the lock was lost, and the command was ended: %v", "锁失去了，命令已被结束：%v", state))
 			} else if err != nil {
@@ -192,113 +188,4 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 			return state.ExitCode()
 		}
 	}
-}
-
-// start starts the command in a group of its own, and the guards. Until the guards know the
-// group, its process waits to become the command; if this process ends, so does that one.
-func (j *job) start(program string, args, env []string) error {
-	wait, begin, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	defer begin.Close()
-	j.tty, j.over = openTerminal(), make(chan struct{})
-	j.cmd = exec.Command(executable(), append([]string{startVerb, program}, args...)...)
-	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr, j.cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
-	j.cmd.ExtraFiles = []*os.File{wait}
-	j.cmd.SysProcAttr = attributes()
-	j.cmd.SysProcAttr.Setpgid = true
-	if j.tty.foreground() == syscall.Getpgrp() {
-		j.cmd.SysProcAttr.Foreground, j.cmd.SysProcAttr.Ctty = true, int(j.tty.Fd())
-	}
-	err = j.cmd.Start()
-	wait.Close()
-	if err != nil {
-		return err
-	}
-	j.group = j.cmd.Process.Pid
-	for _, grace := range []time.Duration{j.grace, 0} { // one of them sends SIGTERM
-		g, err := newGuard(j.group, grace, j.lease.ValidUntil())
-		if err != nil {
-			j.end()
-			return fmt.Errorf("no guard: %w", err)
-		}
-		j.guards = append(j.guards, g)
-	}
-	go j.feed()
-	begin.Write([]byte{0}) // it fails if a guard has ended the group
-	return nil
-}
-
-// signal sends a signal to all processes of the command. Its leader has not been reaped, so no
-// other process has its number.
-func (j *job) signal(s syscall.Signal) { syscall.Kill(-j.group, s) }
-
-// pass passes a signal on. The second one that asks the command to end kills it.
-func (j *job) pass(s syscall.Signal, asked bool) bool {
-	switch s {
-	case syscall.SIGCONT: // by fg or bg
-		j.tty.give(syscall.Getpgrp(), j.group)
-	case syscall.SIGTSTP:
-		defer syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	case syscall.SIGTERM, syscall.SIGINT:
-		if asked {
-			s = syscall.SIGKILL
-		}
-		asked = true
-	}
-	j.signal(s)
-	return asked
-}
-
-// suspend stops this process when the command has stopped, as the shell expects that waits for
-// it. Without a terminal no shell does.
-func (j *job) suspend() {
-	if j.tty != nil {
-		j.tty.give(j.group, syscall.Getpgrp())
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-	}
-}
-
-// follow reports when the leader of the group stops, with false, and when it ends. It reaps
-// nothing.
-func (j *job) follow(ended chan<- bool) {
-	for waitFor(j.group, syscall.WEXITED|syscall.WSTOPPED|syscall.WNOWAIT) == codeStopped {
-		waitFor(j.group, syscall.WSTOPPED|syscall.WNOHANG) // takes note of the stop
-		ended <- false
-	}
-	ended <- true
-}
-
-// feed tells the guards each end of the lease, until the job is over.
-func (j *job) feed() {
-	for told := (time.Time{}); ; {
-		select {
-		case <-j.over:
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
-		if until := j.lease.ValidUntil(); !until.IsZero() && !until.Equal(told) { // zero: the lease is over
-			told = until
-			for _, g := range j.guards {
-				g.tell(until)
-			}
-		}
-	}
-}
-
-// end ends what is left of the group and the guards, and then reaps the leader.
-func (j *job) end() *os.ProcessState {
-	j.signal(syscall.SIGKILL)
-	close(j.over)
-	for _, g := range j.guards {
-		g.cmd.Process.Kill()
-		g.cmd.Wait()
-	}
-	j.cmd.Wait()
-	for began := time.Now(); syscall.Kill(-j.group, 0) == nil && time.Since(began) < 200*time.Millisecond; {
-		time.Sleep(time.Millisecond) // a process that was killed takes a moment to end, and if nobody reaps it, it stays
-	}
-	j.tty.give(j.group, syscall.Getpgrp())
-	return j.cmd.ProcessState
 }

@@ -2,25 +2,19 @@ package main
 
 import (
 	"context"
+	"sync"
 
-	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
 )
 
-var serveSays = language.Say("serves a ZooKeeper, in memory, for a first try, a class or the test of a script\n"+
-	"It serves until Ctrl-C, on loopback alone: it asks nobody for a password. If the port is 0, the system chooses one.",
-	"提供一个内存里的 ZooKeeper，供初次尝试、上课或测试脚本使用\n"+
-		"按 Ctrl-C 结束。只监听环回地址，因为它不问任何人要密码。端口为 0 时由系统选一个。")
-
 // serve runs the embedded server until it is interrupted.
 func (c *call) serve(ctx context.Context) int {
-	refused := make(chan struct{}, 1)
-	s := zkserver.New(zkserver.WithRefusal(func() {
-		select {
-		case refused <- struct{}{}:
-		default:
-		}
-	}))
+	s := zkserver.New(zkserver.WithRefusal(sync.OnceFunc(func() { // called with the server locked, and whenever the client tries again
+		go c.note("a client is refused, because it has seen later transactions than this server: it was connected to an earlier one, whose data is gone "+
+			"(go-zookeeper: \"authentication failed: EOF\"); start the client again, unless it is one of zkconn: that begins a new session by itself",
+			"拒绝了一个客户端：它见过的事务比本服务器的更晚，之前连的是另一个服务器，那里的数据已经没有了（go-zookeeper：\"authentication failed: EOF\"）；"+
+				"请重新启动这个客户端，zkconn 的客户端除外：它会自己开始新会话")
+	})))
 	defer s.Close()
 	addr, err := s.Listen(c.path)
 	if err != nil {
@@ -30,15 +24,7 @@ func (c *call) serve(ctx context.Context) int {
 		"  conn, err := zkconn.Connect(ctx, []string{\"%[1]s\"}, 10*time.Second)\n  go run ./bench -zk %[1]s\n",
 		"内嵌的 ZooKeeper 在 %[1]s 提供服务。一切都在内存里。按 Ctrl-C 结束。\n\n  zkCli.sh -server %[1]s\n"+
 			"  conn, err := zkconn.Connect(ctx, []string{\"%[1]s\"}, 10*time.Second)\n  go run ./bench -zk %[1]s\n", addr)
-	select {
-	case <-refused: // once: the client tries again every second
-		c.note("a client is refused, because it has seen later transactions than this server: it was connected to an earlier one, whose data is gone "+
-			"(go-zookeeper: \"authentication failed: EOF\"); start the client again, unless it is one of zkconn: that begins a new session by itself",
-			"拒绝了一个客户端：它见过的事务比本服务器的更晚，之前连的是另一个服务器，那里的数据已经没有了（go-zookeeper：\"authentication failed: EOF\"）；"+
-				"请重新启动这个客户端，zkconn 的客户端除外：它会自己开始新会话")
-		<-ctx.Done()
-	case <-ctx.Done():
-	}
+	<-ctx.Done()
 	c.note("interrupted: the server at %s and all its nodes are gone", "已中断：%s 上的服务器和它的所有节点都没有了", addr)
 	return 0
 }

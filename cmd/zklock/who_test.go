@@ -193,6 +193,7 @@ func TestFiveThousandWaitersAreShownWithinTwoSeconds(t *testing.T) {
 }
 
 func TestErrorsAreOneLine(t *testing.T) {
+	onServer(t)
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -203,6 +204,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{[]string{"who", "-nonsense", "/a"}, exitUsage, "flag provided but not defined: -nonsense"},
 		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [flags] PATH"},
 		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "zklock: who /a at 127.0.0.1:1, after "},
+		{[]string{"who", "/a/"}, exitUsage, "zklock: who: zklock: "},
+		{[]string{"revoke", "a"}, exitUsage, "invalid path"},
 		{[]string{"run", "/a"}, exitUsage, "want zklock run [flags] PATH -- COMMAND ARGS..."},
 	} {
 		status, stdout, stderr := do(t.Context(), t, c.args...)

@@ -320,39 +320,20 @@ func (a *app) given(at *attempt, stubs stubs) []string {
 // table prints the rows, the sums and the pairs. A character of Chinese takes two
 // columns.
 func (a *app) table(g grades) {
-	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"), g.Say("similar", "相似"), g.Say("time", "用时")}}
+	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"),
+		g.Say("similar", "相似"), g.Say("time", "用时"), ""}}
 	for _, r := range g.Rows {
 		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of),
 			fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
-			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%d %%", r.Similar), fmt.Sprintf("%.1f s", r.Took)})
+			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%d %%", r.Similar), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
 	}
-	widths := make([]int, len(cells[0]))
-	for _, line := range cells {
-		for i, cell := range line {
-			widths[i] = max(widths[i], language.Wide(cell))
-		}
-	}
-	for i, line := range cells {
-		for j, cell := range line {
-			blanks := strings.Repeat(" ", widths[j]-language.Wide(cell))
-			if j < 2 { // names
-				cell += blanks
-			} else {
-				cell = blanks + cell
-			}
-			fmt.Fprint(a.out, cell, "  ")
-		}
-		note := ""
-		if i > 0 {
-			note = g.note(g.Rows[i-1])
-		}
-		fmt.Fprintln(a.out, note)
-	}
+	fmt.Fprint(a.out, language.Table(cells, 2, 3, 4, 5, 6))
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
-		fmt.Fprintf(a.out, "\n%s%s  %s\n", cells[0][0], strings.Repeat(" ", widths[0]-language.Wide(cells[0][0])), g.Say("points", "得分"))
+		sums := [][]string{{cells[0][0], g.Say("points", "得分")}}
 		for _, s := range g.Sums {
-			fmt.Fprintf(a.out, "%s%s  %s\n", s.Student, strings.Repeat(" ", widths[0]-language.Wide(s.Student)), g.Say("%d of %d", "%d/%d", s.Points, s.Of))
+			sums = append(sums, []string{s.Student, g.Say("%d of %d", "%d/%d", s.Points, s.Of)})
 		}
+		fmt.Fprint(a.out, "\n", language.Table(sums))
 	}
 	for i, group := range g.Groups() {
 		if i == 0 {

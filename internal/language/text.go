@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -160,4 +161,29 @@ func Wide(text string) (n int) {
 		}
 	}
 	return n
+}
+
+// Table returns rows in columns, those with these indexes flush right. A line ends with its
+// last character.
+func Table(rows [][]string, right ...int) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], Wide(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			blanks := strings.Repeat(" ", widths[i]-Wide(cell))
+			if slices.Contains(right, i) {
+				line += blanks + cell + "  "
+			} else {
+				line += cell + blanks + "  "
+			}
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return text.String()
 }

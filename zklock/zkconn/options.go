@@ -1,12 +1,15 @@
 package zkconn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -76,6 +79,30 @@ func WithTLS(config *tls.Config) Option {
 		s.tls = config.Clone()
 		return nil
 	}
+}
+
+// LoadTLS returns a configuration for WithTLS from files in PEM: the certificates by which
+// servers are trusted, and the client's certificate with its key, which may be in the same
+// file. Without ca the roots of the system are trusted, without cert the client has none.
+func LoadTLS(ca, cert, key string) (*tls.Config, error) {
+	config := new(tls.Config)
+	if ca != "" {
+		text, err := os.ReadFile(ca)
+		if config.RootCAs = x509.NewCertPool(); err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
+			err = fmt.Errorf("zkconn: %s has no certificate", ca)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if cert != "" {
+		pair, err := tls.LoadX509KeyPair(cert, cmp.Or(key, cert))
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }
 
 // WithAuth has the client prove an identity to each server before its first request,

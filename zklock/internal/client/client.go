@@ -211,6 +211,16 @@ func (c *Client) Get(stop <-chan struct{}, node string) (data []byte, stat *zk.S
 	return data, stat, err
 }
 
+// Stat returns the Stat of a node, nil if there is none. It needs no permission.
+func (c *Client) Stat(stop <-chan struct{}, node string) (stat *zk.Stat, err error) {
+	var there bool
+	err = c.insist(stop, anyServer, func() (err error) { there, stat, err = c.conn.Exists(node); return err })
+	if !there {
+		stat = nil
+	}
+	return stat, err
+}
+
 // GetW reads a node and watches it.
 func (c *Client) GetW(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) {
 	err = c.insist(stop, anyServer, func() (err error) { data, stat, changed, err = c.conn.GetW(node); return err })

@@ -5,6 +5,7 @@ package record
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -63,53 +64,101 @@ func (r Record) OwnerName() string { return r.Owner + string(r.Name) } // one of
 // Contents returns the data that WithData was given.
 func (r Record) Contents() []byte { return append(r.Bytes, r.Data...) } // one of them is empty
 
-var kazoo = regexp.MustCompile(`^[0-9a-f]{32}__lock__$`)
+// A Class is a set of contenders that others wait for.
+type Class int
 
-// libraries are known by what they write before the number. The names of zk.Lock's
-// nodes are like ours.
-var libraries = []struct {
-	name   string
-	prefix *regexp.Regexp
-}{
-	{"zk.Lock", regexp.MustCompile(`^_c_[0-9a-f]{32}-lock-`)},
-	{"Curator mutex", regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-`)},
-	{"kazoo lock", regexp.MustCompile(`^[0-9a-f]{32}__lock__`)},
-	{"lock-", regexp.MustCompile(`^lock-`)},
+const (
+	exclusive Class = 1 << iota
+	kazooLock       // and kazoo's WriteLock, whose node is the same
+	kazooRead
+	curatorRead
+	curatorWrite
+	latch
+	lease
+)
+
+// A Kind is a library's kind of node, which is known by what the library writes before the
+// number.
+type Kind struct {
+	library string
+	prefix  *regexp.Regexp
+	Is      Class
+	After   Class // those before it that it waits for
 }
 
-// Library returns which library has made a contender's node; "lock-" if that has no
-// id, as in hand-written locks, and "" if none of those is known to write such a name.
-// Our nodes are known by their data.
+func kind(library, prefix string, is, after Class) *Kind {
+	return &Kind{library, regexp.MustCompile(`^` + prefix + `$`), is, after}
+}
+
+// The ids in a name: of zklock, zk.Lock and kazoo, and of Curator.
+const guid, uuid = `[0-9a-f]{32}`, `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
+
+var kazoo = kind("kazoo lock", guid+`__lock__`, kazooLock, exclusive|kazooLock|kazooRead)
+
+// The names of zk.Lock's nodes are like ours, which are known by their data.
+var kinds = []*Kind{
+	kind("zk.Lock", `_c_`+guid+`-lock-`, exclusive, exclusive|kazooLock),
+	kind("Curator mutex", `_c_`+uuid+`-lock-`, exclusive, exclusive|kazooLock),
+	kind("Curator read lock", `_c_`+uuid+`-__READ__`, curatorRead, curatorWrite),
+	kind("Curator write lock", `_c_`+uuid+`-__WRIT__`, curatorWrite, curatorRead|curatorWrite),
+	kind("Curator semaphore", `_c_`+uuid+`-lease-`, lease, 0),
+	kind("Curator latch", `_c_`+uuid+`-latch-`, latch, latch),
+	kazoo,
+	kind("kazoo read lock", guid+`__rlock__`, kazooRead, kazooLock),
+	kind("lock-", `lock-`, exclusive, exclusive|kazooLock),
+	kind("", `_c_.*-lock-`, exclusive, exclusive|kazooLock),
+}
+
+// KindOf returns the kind of a node, and the number in its name. k is nil if no library is
+// known to write such a name.
+func KindOf(name string) (k *Kind, n int32) {
+	n, ok := sequence(name, func(prefix string) bool {
+		i := slices.IndexFunc(kinds, func(k *Kind) bool { return k.prefix.MatchString(prefix) })
+		if i >= 0 {
+			k = kinds[i]
+		}
+		return i >= 0
+	})
+	if !ok {
+		return nil, 0
+	}
+	return k, n
+}
+
+// Library returns which library has made a node; "lock-" if that has no id, as in
+// hand-written locks, and "" if none of those is known to write such a name.
 func Library(name string, data []byte) string {
 	if _, ok := Parse(name, data); ok {
 		return "zklock"
 	}
-	for _, l := range libraries {
-		if l.prefix.MatchString(name) {
-			return l.name
-		}
+	if k, _ := KindOf(name); k != nil {
+		return k.library
 	}
 	return ""
 }
 
-// isContender reports whether a contender's name may have this prefix before its
-// number: ours, Curator's and zk.Lock's; that of a lock without an id; kazoo's.
+// isContender reports whether the name of a contender for this lock may have this prefix
+// before its number: ours, Curator's mutex's and zk.Lock's; that of a lock without an id;
+// kazoo's. It looks at each child of each list that a waiter reads, so it has to be quick.
 func isContender(prefix string) bool {
 	switch {
 	case strings.HasPrefix(prefix, "_c_"):
 		return strings.HasSuffix(prefix, "-lock-")
 	case strings.HasSuffix(prefix, "__lock__"):
-		return kazoo.MatchString(prefix)
+		return kazoo.prefix.MatchString(prefix)
 	}
 	return prefix == "lock-"
 }
 
-// Sequence reads the number out of a contender's name, which the server has written
-// with %010d. ok is false if the child is not a contender.
-func Sequence(name string) (n int32, ok bool) {
+// Sequence reads the number out of the name of a contender for this lock. ok is false if
+// the child is none.
+func Sequence(name string) (n int32, ok bool) { return sequence(name, isContender) }
+
+// sequence reads the number out of a name, which the server has written with %010d.
+func sequence(name string, isPrefix func(string) bool) (n int32, ok bool) {
 	for _, digits := range []int{10, 11} { // 11 with a sign
 		i := len(name) - digits
-		if i < 0 || !isContender(name[:i]) {
+		if i < 0 || !isPrefix(name[:i]) {
 			continue
 		}
 		v, err := strconv.ParseInt(name[i:], 10, 32)

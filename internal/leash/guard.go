@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package main
+package leash
 
 import (
 	"fmt"
@@ -8,36 +8,36 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// The processes that run starts are this program, too: one becomes the command, the others are
-// its guards. Of run and two guards any one ends the command in time: two of the three may be
-// killed or stopped.
+// The processes that Start starts are this program, too: one becomes the command, the others are
+// its guards. Of this process and two guards any one ends the command in time: two of the three
+// may be killed or stopped.
 const (
 	startVerb = "__start" // PROGRAM ARGS...
-	guardVerb = "__guard" // GROUP GRACE LEFT END
+	guardVerb = "__guard" // GROUP GRACE
 )
 
-// helper is what those processes do. It returns if this process is none of them.
-func helper(args []string) {
+// Helper is what those processes do. A program that uses Start calls it first of all, with its
+// arguments. It returns if this process is none of them.
+func Helper(args []string) {
 	runtime.LockOSThread() // to the main thread, which lives as long as the process: see attributes
 	switch {
 	case len(args) > 2 && args[0] == startVerb:
 		syscall.CloseOnExec(3)
-		if n, _ := syscall.Read(3, make([]byte, 1)); n == 1 { // 0: run has ended before the guards were there
+		if n, _ := syscall.Read(3, make([]byte, 1)); n == 1 { // 0: the other process has ended before the guards were there
 			err := syscall.Exec(args[1], args[2:], os.Environ())
-			fmt.Fprintf(os.Stderr, "zklock: run: %s: %v\n", args[1], err)
+			fmt.Fprintf(os.Stderr, "%s: %v\n", args[1], err)
 		}
-		os.Exit(exitNotRunnable)
-	case len(args) == 5 && args[0] == guardVerb:
-		var group int
-		var grace time.Duration
-		fmt.Sscan(args[1], &group)
-		fmt.Sscan(args[2], (*int64)(&grace))
-		watch(group, grace, parse(args[3]+" "+args[4]))
+		os.Exit(126)
+	case len(args) == 3 && args[0] == guardVerb:
+		group, _ := strconv.Atoi(args[1])
+		grace, _ := time.ParseDuration(args[2])
+		watch(group, grace)
 		os.Exit(0)
 	}
 }
@@ -51,10 +51,7 @@ func (l limit) left() time.Duration {
 	return min(l.monotonic.Sub(now), l.wall.Sub(now.Round(0)))
 }
 
-// format writes the end of a lease for another process: what is left of it, and the time.
-func format(until time.Time) []any { return []any{int64(time.Until(until)), until.UnixNano()} }
-
-// parse reads what format has written. The text may come late; the wall clock is right then.
+// parse reads what tell has written. The text may come late; the wall clock is right then.
 func parse(text string) limit {
 	var left, end int64
 	fmt.Sscan(text, &left, &end)
@@ -62,13 +59,14 @@ func parse(text string) limit {
 }
 
 // watch is a guard: it ends the group with the lease, or with the process that writes to its
-// standard input. A line there is a later end of the lease. All that is there is read before the
-// clocks are: this process may have been stopped, or have had no processor.
-func watch(group int, grace time.Duration, end limit) {
+// standard input. A line there is an end of the lease; the first was there before this process.
+// All that is there is read before the clocks are: this process may have been stopped, or have
+// had no processor.
+func watch(group int, grace time.Duration) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	syscall.SetNonblock(0, true)
 	text, buffer := "", make([]byte, 4096)
-	for {
+	for end := (limit{}); ; {
 		n, err := syscall.Read(0, buffer)
 		switch left := end.left(); {
 		case n > 0:
@@ -101,19 +99,26 @@ func newGuard(group int, grace time.Duration, until time.Time) (*guard, error) {
 		return nil, err
 	}
 	defer out.Close()
-	args := []string{guardVerb}
-	for _, n := range append([]any{group, int64(grace)}, format(until)...) {
-		args = append(args, fmt.Sprint(n))
-	}
-	g := &guard{exec.Command(executable(), args...), in}
+	g := &guard{exec.Command(executable(), guardVerb, strconv.Itoa(group), grace.String()), in}
+	g.tell(until)
 	g.cmd.Args[0] = "zklock" // for ps
 	g.cmd.Stdin, g.cmd.Dir, g.cmd.Env = out, "/", []string{}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return g, g.cmd.Start()
 }
 
-// tell tells a guard the end of the lease. A guard that is stopped does not read it.
+// tell tells a guard the end of the lease: what is left of it, and the time. A guard that is
+// stopped does not read it.
 func (g *guard) tell(until time.Time) {
-	g.in.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	fmt.Fprintln(g.in, format(until)...)
+	g.in.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	fmt.Fprintln(g.in, int64(time.Until(until)), until.UnixNano())
+}
+
+// executable is this program; on Linux also if its file has been replaced since.
+func executable() string {
+	path, _ := os.Executable()
+	if runtime.GOOS == "linux" {
+		path = "/proc/self/exe"
+	}
+	return path
 }

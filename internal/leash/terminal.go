@@ -1,12 +1,15 @@
 //go:build linux || darwin
 
-package main
+package leash
 
 import (
 	"os"
 	"os/signal"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 )
 
 // A terminal is that from which the command may read. A nil one has no foreground.
@@ -15,26 +18,25 @@ type terminal struct{ *os.File }
 // openTerminal returns the terminal if standard input and output are one. If the output is a
 // pipe, the program that reads it may need the terminal, and is in this process's group.
 func openTerminal() *terminal {
-	if file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil && isTerminal(os.Stdin) && isTerminal(os.Stdout) {
+	if file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil && term.IsTerminal(syscall.Stdin) && term.IsTerminal(syscall.Stdout) {
 		return &terminal{file}
 	}
 	return nil
 }
 
 // foreground returns the group of processes that has the terminal.
-func (t *terminal) foreground() int {
-	var group int32
+func (t *terminal) foreground() (group int) {
 	if t != nil {
-		syscall.Syscall(syscall.SYS_IOCTL, t.Fd(), syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
+		group, _ = unix.IoctlGetInt(int(t.Fd()), unix.TIOCGPGRP)
 	}
-	return int(group)
+	return group
 }
 
 // give gives the terminal to another group if one has it.
 func (t *terminal) give(from, to int) {
-	if group := int32(to); t != nil && t.foreground() == from {
+	if t != nil && t.foreground() == from {
 		signal.Ignore(syscall.SIGTTOU) // a process in the background gets it for that
-		syscall.Syscall(syscall.SYS_IOCTL, t.Fd(), syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&group)))
+		unix.IoctlSetPointerInt(int(t.Fd()), unix.TIOCSPGRP, to)
 		signal.Reset(syscall.SIGTTOU)
 	}
 }

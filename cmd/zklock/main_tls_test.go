@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/zkserver"
+)
+
+// certified writes a certificate for localhost, which is its own authority, and its key into a file.
+func certified(t *testing.T) (file string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	file = filepath.Join(t.TempDir(), "pem")
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	return file
+}
+
+// behindTLS puts TLS before the embedded server. It calls refused when a handshake has failed.
+func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused func()) (port string) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	serve := func(nc net.Conn) {
+		outside := tls.Server(nc, config)
+		defer outside.Close()
+		if outside.Handshake() != nil {
+			refused()
+			return
+		}
+		inside, err := zoo.Dial("", "", 0)
+		if err != nil {
+			return
+		}
+		go func() {
+			io.Copy(outside, inside)
+			outside.Close()
+		}()
+		io.Copy(inside, outside)
+		inside.Close()
+	}
+	go func() {
+		for {
+			nc, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(nc)
+		}
+	}()
+	_, port, err = net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// TestTLSShowsEachSideWhoTheOtherIs: a server that cannot be trusted is one line of error.
+func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
+	server, client, stranger := certified(t), certified(t), certified(t)
+	pair, err := tls.LoadX509KeyPair(server, server)
+	require.NoError(t, err)
+	clients := x509.NewCertPool()
+	text, err := os.ReadFile(client)
+	require.NoError(t, err)
+	require.True(t, clients.AppendCertsFromPEM(text))
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
+	zoo := zkserver.Run(t)
+	for _, c := range []struct{ host, ca, cert, want string }{
+		{"localhost", server, client, ""},
+		{"localhost", stranger, client, "x509: certificate signed by unknown authority"},
+		{"127.0.0.1", server, client, "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs"},
+		{"localhost", server, stranger, "no session after "}, // TLS 1.3 tells the client later that it is not trusted
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var times atomic.Int32
+		port := behindTLS(t, zoo, config, func() {
+			if times.Add(1) == 2 { // the first one has been noted
+				cancel()
+			}
+		})
+		status, stdout, stderr := do(ctx, t, "who", "-zk", c.host+":"+port, "-ca", c.ca, "-cert", c.cert, "/q")
+		if c.want == "" {
+			require.Zero(t, status, stderr)
+			require.Contains(t, stdout, "nobody holds /q")
+			require.Zero(t, times.Load())
+			continue
+		}
+		require.Equal(t, exitUnavailable, status)
+		oneLine(t, stderr, c.want)
+		require.Empty(t, stdout)
+	}
+}
