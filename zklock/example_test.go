@@ -360,29 +360,6 @@ func ExampleLease_Lost() {
 	// what was done must be looked at
 }
 
-// An Unlock too many does no harm: nobody else's lock is touched.
-func ExampleLease_Unlock_twice() {
-	conn, stop := connect()
-	defer stop()
-	ctx := context.Background()
-
-	stock, err := zklock.New(conn, "/locks/stock")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
-	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(lease.Unlock(ctx))
-	fmt.Println(errors.Is(lease.Unlock(ctx), zklock.ErrUnlocked))
-
-	// Output:
-	// <nil>
-	// true
-}
-
 // A Mutex takes the session timeout from a client of zkconn.Connect. For one of
 // zk.Connect it is the one that zk.Connect was called with, or the one that the
 // server has agreed to if that is less.
@@ -427,30 +404,4 @@ func ExampleWithACL() {
 
 	// Output:
 	// digest shop:
-}
-
-// The data shows every reader of the queue which contender holds the lock.
-func ExampleWithData() {
-	conn, stop := connect()
-	defer stop()
-	ctx := context.Background()
-
-	stock, err := zklock.New(conn, "/locks/stock", zklock.WithData([]byte("shop 7, till 2")))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
-	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer lease.Unlock(ctx)
-	queue, err := stock.Participants(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%s: %s\n", queue[0].Owner, queue[0].Data)
-
-	// Output:
-	// order 1: shop 7, till 2
 }
