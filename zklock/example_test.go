@@ -34,6 +34,19 @@ func connect() (conn *zk.Conn, stop func()) {
 	}
 }
 
+// open is what each of the other examples begins with: a client, and a lock of its path.
+func open(path string, options ...zklock.Option) (conn *zk.Conn, m *zklock.Mutex, stop func()) {
+	conn, end := connect()
+	m, err := zklock.New(conn, path, options...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return conn, m, func() {
+		m.Shutdown(context.Background()) // before the client is closed
+		end()
+	}
+}
+
 func ExampleMutex_Lock() {
 	conn, stop := connect()
 	defer stop()
@@ -69,15 +82,9 @@ func ExampleMutex_Lock() {
 
 // Lock waits no longer than its ctx.
 func ExampleMutex_Lock_deadline() {
-	conn, stop := connect()
+	_, stock, stop := open("/locks/stock")
 	defer stop()
 	ctx := context.Background()
-
-	stock, err := zklock.New(conn, "/locks/stock")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -94,15 +101,9 @@ func ExampleMutex_Lock_deadline() {
 }
 
 func ExampleMutex_TryLock() {
-	conn, stop := connect()
+	_, cleanup, stop := open("/locks/cleanup")
 	defer stop()
 	ctx := context.Background()
-
-	cleanup, err := zklock.New(conn, "/locks/cleanup")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer cleanup.Shutdown(context.Background()) // before stop closes the client
 	lease, err := cleanup.TryLock(ctx, zklock.NewOwner("the first"))
 	if err != nil {
 		log.Fatal(err)
@@ -119,16 +120,10 @@ func ExampleMutex_TryLock() {
 }
 
 func ExampleMutex_Do() {
-	conn, stop := connect()
+	_, stock, stop := open("/locks/stock")
 	defer stop()
-
-	stock, err := zklock.New(conn, "/locks/stock")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
 	items := 3
-	err = stock.Do(context.Background(), zklock.NewOwner("order 1"),
+	err := stock.Do(context.Background(), zklock.NewOwner("order 1"),
 		func(ctx context.Context, _ *zklock.Lease) error {
 			// Pass ctx on: it ends when the lock is lost.
 			if ctx.Err() != nil {
@@ -144,16 +139,10 @@ func ExampleMutex_Do() {
 }
 
 func ExampleMutex_Participants() {
-	conn, stop := connect()
+	_, stock, stop := open("/locks/stock", zklock.WithData([]byte("shop 7")))
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-
-	stock, err := zklock.New(conn, "/locks/stock", zklock.WithData([]byte("shop 7")))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
@@ -174,16 +163,10 @@ func ExampleMutex_Participants() {
 
 // A holder that works for long releases the lock when it is asked.
 func ExampleMutex_Revoke() {
-	conn, stop := connect()
+	_, index, stop := open("/locks/index")
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-
-	index, err := zklock.New(conn, "/locks/index")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer index.Shutdown(context.Background()) // before stop closes the client
 	lease, err := index.Lock(ctx, zklock.NewOwner("rebuild"))
 	if err != nil {
 		log.Fatal(err)
@@ -208,15 +191,9 @@ func ExampleMutex_Revoke() {
 
 // Stats is published as a variable of package expvar, at /debug/vars.
 func ExampleMutex_Stats() {
-	conn, stop := connect()
+	_, stock, stop := open("/locks/stock")
 	defer stop()
 	ctx := context.Background()
-
-	stock, err := zklock.New(conn, "/locks/stock")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(ctx) // before stop closes the client
 	expvar.Publish("stock lock", expvar.Func(func() any { return stock.Stats() }))
 
 	for range 3 {
@@ -251,15 +228,9 @@ func (r *resource) write(token int64, value string) error {
 }
 
 func ExampleLease_Token() {
-	conn, stop := connect()
+	_, mutex, stop := open("/locks/register")
 	defer stop()
 	ctx := context.Background()
-
-	mutex, err := zklock.New(conn, "/locks/register")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer mutex.Shutdown(context.Background()) // before stop closes the client
 	var r resource
 	var tokens []int64
 	for _, name := range []string{"the first", "the second"} {
@@ -282,15 +253,9 @@ func ExampleLease_Token() {
 
 // A Guard fences data in the same ZooKeeper.
 func ExampleLease_Guard() {
-	conn, stop := connect()
+	conn, config, stop := open("/locks/config")
 	defer stop()
 	ctx := context.Background()
-
-	config, err := zklock.New(conn, "/locks/config")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer config.Shutdown(ctx) // before stop closes the client
 	if _, err := conn.Create("/config", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		log.Fatal(err)
 	}
@@ -310,7 +275,7 @@ func ExampleLease_Guard() {
 		}
 	}
 	// A write of the first holder, which has been on its way all the time.
-	_, err = guards[0].Set(ctx, "/config", []byte("first, late"), -1)
+	_, err := guards[0].Set(ctx, "/config", []byte("first, late"), -1)
 	fmt.Println(errors.Is(err, zklock.ErrFenced))
 	data, _, _ := conn.Get("/config")
 	fmt.Printf("%s\n", data)
@@ -321,16 +286,10 @@ func ExampleLease_Guard() {
 }
 
 func ExampleLease_Lost() {
-	conn, stop := connect()
+	conn, stock, stop := open("/locks/stock")
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-
-	stock, err := zklock.New(conn, "/locks/stock")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)
