@@ -50,6 +50,9 @@ func inTheLab(t *testing.T, a *attempt, r *result) {
 		if strings.Contains(f.Words.En, ", in this schedule:\n") {
 			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&", "%s: the lab does not come to it: %s", f.Case, f.Words.En)
 		}
+		if strings.HasPrefix(f.Words.En, "node left") && strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
+			require.Contains(t, f.Words.En, ": a getChildren2 is lost; before its error is returned the node must be deleted", "which request is to be tried again")
+		}
 	}
 }
 

@@ -360,6 +360,7 @@ func tryLockRaces(w *World) {
 		w.Eventually(language.Say("the other contender has the lock, or waits", "另一个竞争者拿到锁，或者在等待"), func() bool {
 			return len(result) > 0 || os.Sleeps()
 		})
+		free := len(result) == 0 // and stays so, because the other contender is behind the TryLock
 		held.Release()
 		select {
 		case err := <-tried:
@@ -376,6 +377,9 @@ func tryLockRaces(w *World) {
 					"another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁，TryLock 也拿到了锁：出现两个持有者", n)
 			}
 			w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+		} else if free {
+			w.Failf(
+				"another contender has queued behind TryLock while request %d of it, %v, was on its way, and TryLock returns false, though nobody holds the lock: only the nodes of contenders before its own count", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者排到了它的后面；没有人持有锁，TryLock 却返回 false：只有排在自己前面的竞争者的节点才算数", n, stage.LastRequest(s, n))
 		}
 		w.Holds(result, language.Say("the other contender", "另一个竞争者"))
 		w.Unlock(other, it)

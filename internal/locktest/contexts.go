@@ -334,11 +334,38 @@ func answeredTooLate(w *contexts) {
 		w.NoNodes(language.Say(
 			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到应答，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待应答的那个 goroutine 必须删除节点，哪怕这时已经拿到锁", n, op))
 		w.NothingLeft()
+		w.notHeldAfterGivingUp(n)
 		if !met {
 			w.True(n > 1, "Lock sends no request", "Lock 没有发送任何请求")
 			return
 		}
 	}
+}
+
+// notHeldAfterGivingUp is the same, but the first delete of the late lock fails, and then Unlock is called:
+// a field that the goroutine behind Lock has written does not make the lock held.
+func (w *contexts) notHeldAfterGivingUp(n int) {
+	p := w.contextContender()
+	held := w.Server.HoldReply(stage.Number(p.s, n))
+	w.begin(p)
+	w.Eventually(language.Say("the reply is held back, or Lock returns", "应答被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
+	p.giveUp()
+	if w.Result(p.result, language.Say("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，它的 Lock")) == nil {
+		failed.Release()
+		held.Release()
+		w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
+		return
+	}
+	held.Release()
+	select {
+	case <-failed.Hit():
+	case <-time.After(soon): // there is no node
+	}
+	w.NotLocked(p, language.Say("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到应答；这之后的 Unlock ", n))
+	failed.Release()
+	p.s.Conn.Close()
+	w.Rest()
 }
 
 // givesUpAtOnce ends ctx at every moment from when the holder's node has gone

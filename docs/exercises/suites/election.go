@@ -387,7 +387,9 @@ func leaderCutOff(w *election) {
 // with which the candidate becomes the leader.
 func leaderLateAnswer(w *election) {
 	for n := 1; n <= 8; n++ {
-		for _, late := range []time.Duration{4 * time.Second, 6 * time.Second} {
+		for _, late := range []time.Duration{4 * time.Second, 4600 * time.Millisecond, 6 * time.Second} {
+			// A session ends at a tick of the server, every two seconds: just after the timeout.
+			time.Sleep(time.Until(time.Now().Truncate(2 * time.Second).Add(3900 * time.Millisecond)))
 			w.lateAnswer(n, late)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/judge"
@@ -367,5 +368,27 @@ func unchecked(tr *explore.Trace) locks.Address {
 
 // words say to a student what has happened.
 func words(tr *explore.Trace) language.Text {
-	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s", tr.Violation.Text(), tr.Steps())
+	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s", again(tr), tr.Steps())
+}
+
+// again is the violation, and if a node is left, which lost request is to be tried again.
+func again(tr *explore.Trace) language.Text {
+	v := tr.Violation.Text()
+	if tr.Violation.Kind != explore.NodeLeft {
+		return v
+	}
+	for _, e := range slices.Backward(tr.Log) {
+		if e.Kind != "lost" || e.Who != tr.Violation.Who {
+			continue
+		}
+		switch e.Op {
+		case jute.OpDelete.String():
+			return language.Say("%s: its delete is lost, and must be sent again", "%s：删除它的请求丢失了，必须重发", v)
+		case jute.OpGetChildren2.String(), jute.OpGetData.String(), jute.OpExists.String():
+			return language.Say("%s: a %s is lost; before its error is returned the node must be deleted, and the delete sent again if it fails",
+				"%s：%s 丢失了；返回这个错误之前必须删除节点，删除失败就要重发", v, e.Op)
+		}
+		break
+	}
+	return v
 }
