@@ -87,7 +87,7 @@ func (h *history) isCachedLocked(node string) bool {
 	leases, known := 0, false
 	for _, o := range h.ops {
 		switch {
-		case h.nodes[o.token] != node || o.ret == never:
+		case o.ret == never || h.nodes[o.token] != node: // its token is known once it has ended
 		case o.kind == unlock:
 			leases--
 		case o.kind != lost && o.err == nil:
