@@ -206,7 +206,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 	require.NoError(t, err)
 	lease, err := m.Lock(t.Context(), nil)
 	require.NoError(t, err)
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		p := start(t, "run", "/q", "--", "true")
 		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, time.Minute, time.Millisecond)
 		require.NoError(t, p.Process.Signal(s))

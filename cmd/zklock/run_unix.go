@@ -47,11 +47,14 @@ func (c *call) run(ctx context.Context) int {
 		return c.fail(exitNotFound, err)
 	}
 	signals := make(chan os.Signal, 16)
-	for _, s := range ends {
-		if !signal.Ignored(s) { // as by nohup; the command ignores it, too
-			signal.Notify(signals, s)
+	notify := func(all []os.Signal) {
+		for _, s := range all {
+			if !signal.Ignored(s) { // as by nohup; the command ignores it, too
+				signal.Notify(signals, s)
+			}
 		}
 	}
+	notify(ends)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	j, taken, early := new(job), make(chan int, 1), 0
@@ -72,7 +75,7 @@ func (c *call) run(ctx context.Context) int {
 			case j.lease == nil:
 				return status
 			}
-			signal.Notify(signals, others...)
+			notify(others)
 			return c.under(j, program, signals)
 		}
 	}
