@@ -180,5 +180,6 @@ func (b *builder) opening() ([]byte, error) {
 			return nil, fmt.Errorf("docs/figures/real-1000.json has no %s", name)
 		}
 	}
-	return json.Marshal(map[string]any{"address": locks.Opening.String(), "stops": locks.OpeningStops, "times": times})
+	return json.Marshal(map[string]any{"address": locks.Opening.String(), "stops": locks.OpeningStops, "times": times,
+		"next": map[string]any{"address": locks.Memory.String(), "stops": locks.MemoryStops}})
 }

@@ -53,6 +53,8 @@ var opening = []pageCase{
 		{"", "[...document.querySelectorAll('button, input, select, a')].filter(e => e.checkVisibility() && !e.closest('.stage')).length", 11},
 		{"go s.end", "[...document.querySelectorAll('#panels [data-counter]')].filter(e => e.checkVisibility()).map(e => e.textContent)", list{"250", "171", "21.3 ms", "98", "0", "16.6 ms"}},
 		{"", "text('.real')", has{"wake all", measuredTime("herd"), measuredTime("predecessor")}},
+		{"click #story-more", "[s.t, s.scene.locks, s.scene.n, shown('#choose'), all('.panel h2')]", list{0, list{"timeout", "zklock"}, 16, false, list{"A node for each · step 5", "One node for all · zklock"}}},
+		{"go s.end", "all('#panels [data-counter=requests]')", list{"94", "3"}},
 		{"click #story-next", "[s.scene.n, s.scene.measured, shown('#choose')]", list{6, false, true}},
 	}},
 	{name: "two locks beside each other play", at: "#lock=herd,predecessor", rows: []row{

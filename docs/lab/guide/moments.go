@@ -211,7 +211,7 @@ var moments = []moment{
 	{"悲观锁使用不当还可能产生死锁的情况", "", 0, "", nil},
 	// B, Redis
 	{"SETNX KEY VALUE", "film redis", 20 * ms, "A setAndCount", []place{in(others+"redis/lock.go", "TryLock", "Mode: \"NX\""), onlyIfExists}},
-	{"则原地自旋请求至成功或超时退出", "film redis", 10570 * ms, "B setAndCount", []place{in(others+"redis/lock.go", "Lock", "l.TryLock(ctx)", "case <-time.After")}},
+	{"则原地自旋请求至成功或超时退出", "film redis", 10570 * ms, "B setAndCount", []place{in(others+"redis/lock.go", "poll", "try(ctx)", "case <-time.After")}},
 	{"这样就导致了死锁问题", "", 0, "", []place{in(others+"redis/lock.go", "TryLock", "TTL: l.ttl", "l.held.renew"), shows("docs/bugs.md#b3-after-a-crash-a-key-without-a-time-to-live-stays")}},
 	{"使用线程的Threadlocal变量存储当前持有锁的计数", "", 0, "", []place{in(others+"redis/reentrant.go", "lockAgain"), lockAgain, shows("docs/bugs.md#b4-a-slow-holder-deletes-its-successors-key")}},
 	{`return jedis.set(key, "", "nx", "ex", 5L) != null;`, "film redis", 22020 * ms, "A compareAndDelete", []place{

@@ -90,3 +90,39 @@ func TestTheOpeningIsTrue(t *testing.T) {
 	require.Equal(t, 12, count(herd, 4, "done"))
 	require.Greater(t, wasted(herd, stops[4].At), 140)
 }
+
+// The captions of the second opening say what its films show.
+func TestTheOpeningOfZklockIsTrue(t *testing.T) {
+	films := make([]*film.Film, 2)
+	made, holds := make([]int, 2), make([][]time.Duration, 2)
+	for i, name := range locks.Memory.Locks {
+		scene := locks.Memory.Scene
+		scene.Lock = name
+		var err error
+		films[i], err = lab.Run(t, scene)
+		require.NoError(t, err)
+		for _, m := range films[i].Marks {
+			if m.Kind == "node" && m.Owner != "" && *m.Made {
+				made[i]++
+			}
+			if m.Kind == "state" && m.State == "holds" {
+				holds[i] = append(holds[i], m.At)
+			}
+		}
+	}
+	require.Equal(t, []int{16, 1}, made, "nodes")
+	require.Equal(t, []int{94, 3}, []int{films[0].Counters.Requests, films[1].Counters.Requests})
+	had := func(film, stop int) (n int) { // how many have had the lock by a stop
+		for _, at := range holds[film] {
+			if at <= locks.MemoryStops[stop].At {
+				n++
+			}
+		}
+		return n
+	}
+	for stop, want := range [][]int{{0, 0}, {1, 1}, {1, 8}, {3, 16}, {16, 16}} {
+		require.Equal(t, want, []int{had(0, stop), had(1, stop)}, "stop %d", stop+1)
+	}
+	require.LessOrEqual(t, locks.MemoryStops[4].At, films[0].End)
+	require.Equal(t, 16, strings.Count(seen(films[1], locks.MemoryStops[3].At).States, "done"))
+}

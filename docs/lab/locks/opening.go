@@ -36,6 +36,35 @@ var (
 	}
 )
 
+// Memory is the next opening: sixteen goroutines of one program, with a node each and with
+// one for all.
+var (
+	Memory = Address{Locks: []string{"timeout", "zklock"}, Scene: Scene{Lock: "timeout", Contenders: 16, Shared: true, Measured: true, Seed: 3}, Mode: "watch"}
+
+	MemoryStops = []OpeningStop{
+		{At: 300 * us, Text: Text{
+			En: "Sixteen goroutines of one program, A to P, want the lock. Step 5 asks ZooKeeper for a node for each of them; zklock asks for one node for the whole program.",
+			Zh: "同一个程序里的十六个 goroutine，A 到 P，都要这把锁。第 5 步为每一个都向 ZooKeeper 要一个节点；zklock 为整个程序只要一个节点。",
+		}},
+		{At: 3150 * us, Text: Text{
+			En: "A holds the lock in both. Step 5 has sixteen nodes in its queue, and each has cost several requests. zklock has one node, and has sent two requests.",
+			Zh: "两边都是 A 持有锁。第 5 步的队列里有十六个节点，每个都花了好几个请求。zklock 只有一个节点，一共发了两个请求。",
+		}},
+		{At: 3900 * us, Text: Text{
+			En: "A has released. In step 5 an event wakes B, and B reads the queue and its node before it holds. In zklock B, and then six more, have had the lock meanwhile: it goes on in memory, and nothing is sent.",
+			Zh: "A 释放了锁。在第 5 步，事件唤醒 B，B 要先读队列和自己的节点，才能持有锁。在 zklock，这段时间里从 B 起已有七个先后拿到锁：锁在内存里交接，什么也不用发。",
+		}},
+		{At: 5200 * us, Text: Text{
+			En: "zklock: all sixteen are done, with one node and three requests: create, look, delete. Step 5: the fourth is still to come.",
+			Zh: "zklock：十六个全部完成，只用了一个节点、三个请求：创建、查看、删除。第 5 步：还没轮到第四个。",
+		}},
+		{At: 17600 * us, Text: Text{
+			En: "Step 5 is done, too, with 94 requests. Other programs do not wait long for zklock: after sixteen holds, or after 50 ms, it gives the node back and queues again.",
+			Zh: "第 5 步也完成了，用了 94 个请求。别的程序也不会久等：交接满十六次，或者满 50 ms，zklock 就归还节点，重新排队。",
+		}},
+	}
+)
+
 const us = time.Microsecond
 
 // An OpeningStop is an instant of the opening, and what is to be seen there.

@@ -2,19 +2,20 @@
 // measured server, and nothing else on the page.
 import { getLanguage, say, translated } from "./strings.js";
 import { OPENING } from "./texts.js";
-import { DEFAULT, formatLink } from "./link.js";
+import { DEFAULT, formatLink, parseLink } from "./link.js";
 import { $, el } from "./app.js";
 import { app, open } from "./store.js";
 import { jump, playTo } from "./time.js";
 
-const STOPS = OPENING.stops;
+// The openings, each after the one before; the one that the scene is, whatever instant is shown.
+const current = () => app.file ? undefined : [OPENING, OPENING.next].find(o => o.address === formatLink(app.scene));
 
-// isOpening reports whether the scene is the opening's, whatever instant is shown.
-export function isOpening() { return !app.file && formatLink(app.scene) === OPENING.address; }
+export const isOpening = () => !!current();
 
 export function drawOpening() {
-  if (!isOpening() || app.panels.length !== 2) return false;
-  const box = $("story"), at = STOPS.filter(s => s.at_ns <= app.t).length, key = ["opening", at, getLanguage()].join();
+  const is = current();
+  if (!is || app.panels.length !== 2) return false;
+  const STOPS = is.stops, box = $("story"), at = STOPS.filter(s => s.at_ns <= app.t).length, key = [is.address, at, getLanguage()].join();
   if (box.dataset.shown === key) return true;
   const had = box.contains(document.activeElement) ? document.activeElement.id : "", last = at === STOPS.length;
   box.dataset.shown = key;
@@ -25,7 +26,8 @@ export function drawOpening() {
     el("span", { class: "group" },
       el("button", { id: "story-back", disabled: at < 2, title: say("story.back"), "aria-label": say("story.back"), onclick: () => jump(STOPS[at - 2].at_ns) }, "‹"),
       el("span", { class: "count" }, Math.max(1, at) + " / " + STOPS.length),
-      el("button", { id: "story-next", class: "main", onclick: () => last ? leave() : playTo(STOPS[Math.max(1, at)].at_ns, longest) }, say(last ? "opening.leave" : "story.next"))));
+      el("button", { id: "story-next", class: "main", onclick: () => last ? leave() : playTo(STOPS[Math.max(1, at)].at_ns, longest) }, say(last ? "opening.leave" : "story.next")),
+      last && is.next ? el("button", { id: "story-more", onclick: () => open(parseLink(is.next.address).scene, { start: 0 }) }, say("opening.more")) : null));
   const again = had && $(had);
   if (again && !again.disabled) again.focus();
   return true;
