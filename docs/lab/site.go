@@ -113,7 +113,15 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		s.events(w, r)
 		return
 	}
+	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+	if name == "" || name == "lab.html" {
+		name = "index.html"
+	}
 	b, builds, failure, _, changed := s.state()
+	if b == nil && (name == "index.html" || name == "reader.html" || retries[name] != "") {
+		without(w, name, failure)
+		return
+	}
 	for b == nil && failure == "" {
 		select {
 		case <-r.Context().Done():
@@ -122,12 +130,8 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		}
 		b, builds, failure, _, changed = s.state()
 	}
-	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
-	if name == "" || name == "lab.html" {
-		name = "index.html"
-	}
 	if b == nil {
-		s.failed(w, name, failure)
+		http.Error(w, failure, http.StatusServiceUnavailable)
 		return
 	}
 	body, ok := b.page[name]
@@ -150,22 +154,34 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	loopback.Write(w, r, name, body)
 }
 
-// failed answers while there is nothing to show but an error. The page that
-// it shows loads itself again after the next build.
-func (s *site) failed(w http.ResponseWriter, name, failure string) {
-	if name == "failed.js" {
-		w.Header().Set("Content-Type", loopback.ContentType(name))
-		fmt.Fprint(w, `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };`+"\n")
-		return
-	}
-	if name != "index.html" {
-		http.Error(w, failure, http.StatusServiceUnavailable)
-		return
-	}
+// building is what a page says until the first build has ended.
+const building = `The Go compiler makes the locks, the client library and the server into one program that runs in this page.
+The first time it takes about a minute; then the page opens here.
+
+Go 编译器正在把锁、客户端库和服务器编译成一个在本页里运行的程序。
+第一次约需一分钟，完成后页面会自动打开。`
+
+// retries are the scripts of the pages that are shown before the first build: each loads its
+// page again after an event that has news.
+var retries = map[string]string{
+	"building.js": `new EventSource("events?seen=0").onmessage = e => { const m = JSON.parse(e.data); if (m.reload || m.error) location.reload(); };` + "\n",
+	"failed.js":   `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };` + "\n",
+}
+
+// without answers while nothing has been built, or has failed.
+func without(w http.ResponseWriter, name, failure string) {
 	w.Header().Set("Content-Type", loopback.ContentType(name))
+	if script, ok := retries[name]; ok {
+		fmt.Fprint(w, script)
+		return
+	}
+	text, script := building, "building.js"
+	if failure != "" {
+		text, script = failure, "failed.js"
+	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"failed.js\"></script>\n<pre>%s</pre>\n",
-		html.EscapeString(failure))
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"%s\"></script>\n<pre>%s</pre>\n",
+		script, html.EscapeString(text))
 }
 
 // events notifies a page, which has seen a number of builds, of changes in the

@@ -167,22 +167,17 @@ func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	listenTo(t, server.URL+"/events?seen=2").until("current", "")
 }
 
-func TestBeforeTheFirstBuildAPageWaits(t *testing.T) {
+// The browser that -open starts has a page at once, which says what is being done.
+func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
 	s, server := served(t)
-	done := make(chan string)
-	go func() {
-		resp, err := http.Get(server.URL)
-		if err != nil {
-			done <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		done <- string(b)
-	}()
 	s.begin()
+	_, body := get(t, server.URL, "")
+	require.Contains(t, body, "The Go compiler makes")
+	require.Contains(t, body, `src="building.js"`)
+	_, body = get(t, server.URL+"/building.js", "")
+	require.Contains(t, body, "m.reload || m.error")
 	s.put(nil, &compileError{"a<b"})
-	body := <-done
+	_, body = get(t, server.URL, "")
 	require.Contains(t, body, "a&lt;b")
 	require.Contains(t, body, `src="failed.js"`)
 	_, body = get(t, server.URL+"/failed.js", "")

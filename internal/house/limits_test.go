@@ -230,7 +230,7 @@ var mostOfWing = map[string]int{
 	"explorer":          9500,
 	"suites, stage":     9800,
 	"museum":            3450,
-	"lab":               9050,
+	"lab":               9200,
 	"book":              1750,
 	"exercises, grader": 13750,
 	"other locks":       6520,

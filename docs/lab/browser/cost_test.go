@@ -53,5 +53,10 @@ func TestTheChartIsWhatRunsSend(t *testing.T) {
 		row{`open #lock=herd&n=5&latency=20&seed=1&t=0ns&lang=zh | wait one('#cost-chart .point[data-lock=herd][data-n="5"]')`,
 			"count('#cost-chart .point[data-lock=naive]')", 0},
 		row{"click #cost", "one('#costs').hidden", nil},
+		// Each curve has a name, and a ring that has no room is left out.
+		row{`open #lock=herd,predecessor&n=6&latency=20&seed=1&t=0ns&lang=en | click #cost | wait count('#cost-chart .curve') == 3`,
+			"all('#cost-chart text').filter(t => /^Step [123]: ≤ /.test(t)).length", 3},
+		row{"", "[...Array(20).keys()].flatMap(i => (lab.goto(s.end * i / 20), all('#cost-chart .live', e => +e.getAttribute('cy')))).filter(y => y <= 12)", list{}},
+		row{"", "text('.counter.requests .formula')", "at most n² + n + 1 = 43"},
 	)
 }

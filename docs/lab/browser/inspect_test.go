@@ -113,6 +113,9 @@ var inspections = []pageCase{
 	{name: "the stock of E2 is inspected", at: scene("E2", "&t=0ns&lang=en"), rows: stock},
 	// A node, a watch and a contender of the stage are chosen with a click, and no menu
 	// comes in the way.
+	{name: "of two panels Inspect names its own", at: "#lock=herd,predecessor&n=3&latency=20&seed=1&t=160ms&lang=en", rows: []row{
+		{"run lab.pause() | click #inspect", "text('#inspector h2')", has{"Step 2"}},
+	}},
 	{name: "the stage is inspected", at: "#lock=predecessor&n=3&latency=20&seed=1&t=160ms&lang=zh", rows: []row{
 		{"click #inspect | " + stageClick(".stage [data-node$='0000000001']", "null"), chosenThing, list{"node", "/lab/lock/lock-0000000001"}},
 		{"", "text('#inspector dl')", has{"B"}},

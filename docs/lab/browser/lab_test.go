@@ -72,6 +72,32 @@ var opening = []pageCase{
 		{"tab link", "s.panels.length", 2},
 		{"click #beside | wait s.panels.length == 1", "", nil},
 	}},
+	{name: "stars leave the server at its edge, and names without room are left out", rows: []row{
+		{"go 4300000 | keep stars all('.stage [data-kind=event]', e => +/ ([0-9.]+)/.exec(e.getAttribute('transform'))[1])", "stars.length > 9 && stars.every(y => y > 98)", nil},
+		{"open #lock=herd,predecessor&n=50&latency=20&seed=1&t=400ms", "all('.stage .owner').filter(Boolean)", list{}},
+		{"open #lock=herd,predecessor&n=20&latency=20&seed=1&t=400ms", "all('.stage .owner').filter(Boolean).length > 30", nil},
+	}},
+	{name: "the speed says what it is", at: "#lock=herd&n=3&latency=20&seed=1&t=0ns&lang=en", rows: []row{
+		{"", "text('#rate')", "1 s = 36.4 ms"},
+		{"set speed 2", "text('#rate')", "1 s = 72.7 ms"},
+	}},
+	{name: "keys while a scene loads", at: "#lock=predecessor&n=3&t=100ms", rows: []row{
+		{`keep keys () => ["Enter", "n", ".", "Enter", " ", "ArrowRight", "h", "v", "[", "]", "u", "c", "1", "Backspace", "Escape", "End"].forEach(key =>
+			document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))`, "", nil},
+		{`run (async () => {
+			lab.open("#lock=naive&n=40&seed=7&t=0ns");
+			for (one(".stage [data-client=C]").focus(); app.panels[0]?.F.units.length !== 40; await new Promise(requestAnimationFrame)) keys();
+		})()`, "app.panels.length", 1},
+	}},
+	{name: "an interference keeps the picture and the focus until there is another one", at: "#lock=naive&n=40&seed=7&t=400ms", rows: []row{
+		{`keep waits (async () => {
+			let n = 0;
+			one(".stage [data-client=B]").focus();
+			for (lab.interfere("B", "expire"); app.filming.size; await new Promise(requestAnimationFrame)) n += count(".panel.waiting") + !count(".stage");
+			return n;
+		})()`, "waits", 0},
+		{"wait s.branches.length == 2 && p.hash", "document.activeElement.dataset.client", "B"},
+	}},
 	{name: "back and forth is the same", at: "#lock=herd,predecessor&n=6&do=300ms.B.lose-reply&t=0ns", rows: []row{
 		{"keep at [...Array(10).keys()].map(i => s.end * (i + 0.5) / 10) | keep there at.map(t => (lab.goto(t), dom()))", "there[2] != there[7]", nil},
 		{"", "[...Array(100).keys()].map(i => i * 7 % 10).map(i => (lab.goto(at[i]), difference(there[i], dom()))).filter(Boolean)", list{}}, // near and far

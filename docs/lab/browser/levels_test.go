@@ -30,7 +30,7 @@ var levels = []pageCase{
 		{"key i", "text('#given')", d3Level.Hints[1].En},
 		{"click #hint | wait s.scene.choices.length == 13 | go s.end", "text('#given')", d3Level.Hints[2].En},
 		{"", "[p.holders, one('#intro').open, all('#intro .hint'), shown('#show-me')]", list{list{"A"}, false, list{d3Level.Hints[0].En, d3Level.Hints[1].En}, true}},
-		{"key 8 | wait one('#lesson')", "[text('#lesson'), text('.fault-line')]", list{d3Level.Victory.En, "56  return true            // without another list of the children [D3]"}},
+		{"key 8 | wait one('#lesson')", "[text('#lesson'), text('.fault-line')]", list{d3Level.Victory.En, "55  l.Wait()               // once, in no loop, and without another list of the children [D3]"}},
 		{"", "[F.marks.at(-1).violation, " + done + ", one('#reached').dataset.reached, text('h2').slice(0, 3), shown('#tell')]", list{"two holders", "1", "yes", "D3:", true}},
 		// How it was reached is kept, and is in the list.
 		{"key g", "one('[data-level=D3]').dataset.how", "hints"},

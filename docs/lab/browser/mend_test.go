@@ -31,6 +31,10 @@ var mended = []pageCase{
 		{"open " + scene("A8") + " | click #cure | wait s.scene.locks[0].startsWith('A8-') && s.scene.choices.includes('C: expire') && app.play.over", "!app.play.violation", nil},
 	}},
 	// A search in a listing's world is for the goal of that listing, or for anything.
+	{name: "for a projector there is each button that a caption names", at: scene("D3", "&projector=1&lang=en&t=0ns"), rows: []row{
+		{"go s.end", "all('#story .named')", list{"The same with the lock that cures it"}},
+		{"click #story .named | wait s.scene.locks[0].startsWith('D3-')", "", nil},
+	}},
 	{name: "a search is for the goal", at: "#lock=D3&n=3&mode=find&kinds=expire&faults=1", rows: []row{
 		{longSearch + " | " + search, "text('#find-result')", has{"Two holders"}},
 		{"click #only-goal | " + search, "text('#find-result')", lacks{"Two holders"}}, // what comes first is easier

@@ -300,8 +300,8 @@ var moments = []moment{
 		in(step3, "predecessor", "l.conn.Children(l.path)", "if !strings.HasPrefix(child, prefix)")}},
 	{"if (zkclient.exists(root_node, false) == null) {", "D4", 700 * ms, "B create sent",
 		[]place{in(listings+"d_wait.go", "NewDistributedLock", "conn.Exists(l.rootNode) … conn.Create(l.rootNode"), parents}},
-	{"if (stat != null) {", "D7", 0, "", []place{in(listings+"d_wait.go", "lock", "if stat {", "[D7]"), noNodeGoesOn}},
-	{"// 等待成功,重新执行获取锁操作", "D6", 0, "", []place{in(listings+"d_wait.go", "lock", "[D6]", "if latch.AwaitFor(waitTime) { … [D8]"), lookAgain}},
+	{"if (stat != null) {", "D7", 0, "", []place{in(listings+"d_wait.go", "lock", "[D7]", "if stat {"), noNodeGoesOn}},
+	{"// 等待成功,重新执行获取锁操作", "D6", 0, "", []place{in(listings+"d_wait.go", "lock", "if latch.AwaitFor(waitTime) { … [D6, D8]"), lookAgain}},
 	{"// 超时未等到通知,主动删除自己的临时节点,放弃获取锁", "D6", 0, "", []place{
 		in(listings+"d_wait.go", "lock", "l.zkClient.Delete(l.currentLockNodePath, -1) … return ErrWaitTime"), giveUp, ctxEnds}},
 	{`throw new runtimeexception("failed to release lock: " + lockname, e);`, "D10", 0, "", []place{in(step3, "Unlock", "if l.node == \"\" { … return ErrNotLocked")}},

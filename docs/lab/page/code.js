@@ -1,6 +1,6 @@
 // The lock's source beside the picture, with a pointer for each contender: its
 // letter is at the line at which it is, and, dotted, at the calls that lead
-// there. Which lines these are is in the film: the engine has looked at the
+// there; a holder's, hollow, at those that it has left. Which lines these are is in the film: the engine has looked at the
 // stacks of the contenders' goroutines.
 import { say } from "./strings.js";
 import { whereAt } from "./film.js";
@@ -65,7 +65,12 @@ export class Code {
     this.choice.replaceChildren(...files.map(f => el("option", { value: f }, f)));
     this.el.classList.toggle("empty", files.length === 0);
     this.first = files[0];
+    // A helper has one line at which a contender waits, or is called from several.
+    const waits = new Map(), calls = new Map(), add = (map, name, line) => map.set(name, (map.get(name) || new Set()).add(line));
+    for (const [i, j] of F.where.flatMap(w => w.list)) if (j !== undefined) { add(waits, F.places[i].func, F.places[i].line); add(calls, F.places[i].func, F.places[j].line); }
+    this.helper = p => waits.has(p.func) && (waits.get(p.func).size === 1 || calls.get(p.func).size > 1);
     this.shown = null;
+    this.list.style.setProperty("--pointers", Math.min(6, Math.max(2, F.units.length))); // more than six go on below
   }
 
   draw(F, t, s) {
@@ -81,10 +86,11 @@ export class Code {
     const lines = this.lines(file);
     const pointers = new Map(), left = new Set();
     for (const w of where) {
-      w.at.forEach((i, depth) => {
+      // A holder is outside of the code: it is shown at the lines that it has left.
+      const gone = !w.at.length && holds(w);
+      (gone ? w.left : w.at).forEach((i, depth) => {
         const p = F.places[i];
-        if (p.file !== file) return;
-        pointers.set(p.line, (pointers.get(p.line) || []).concat({ unit: w.unit, caller: depth > 0 }));
+        if (p.file === file) pointers.set(p.line, (pointers.get(p.line) || []).concat({ unit: w.unit, kind: gone ? "was" : depth > 0 ? "caller" : "at" }));
       });
       const was = F.places[w.left[0]];
       if (was && was.file === file && t - w.since <= F.latency * 1.5 && w.left[0] !== w.at[0]) left.add(was.line);
@@ -99,21 +105,23 @@ export class Code {
     this.shown = key;
     lines.forEach(({ li, who }, i) => {
       const at = pointers.get(i + 1) || [];
-      const cls = (at.some(p => !p.caller) ? "here" : left.has(i + 1) ? "left" : "") + li.bug;
+      const cls = (at.some(p => p.kind === "at") ? "here" : left.has(i + 1) ? "left" : "") + li.bug;
       if (li.className !== cls) li.className = cls;
-      const text = at.map(p => p.unit + (p.caller ? "'" : "")).join();
+      const text = at.map(p => p.unit + p.kind).join();
       if (who.said !== text) {
         who.said = text;
-        who.replaceChildren(...at.map(p => el("b", { class: p.caller ? "caller" : "at", "data-unit": p.unit }, p.unit)));
+        who.replaceChildren(...at.map(p => el("b", { class: p.kind, "data-unit": p.unit }, p.unit)));
       }
     });
-    const moved = F.places[stack[0]];
-    if (moved && moved.file === file) this.reveal(lines[moved.line - 1].li);
+    this.reveal(stack.map(i => F.places[i]).filter(p => p.file === file), lines);
   }
 
-  // The line is brought into view, and only the list scrolls.
-  reveal(li) {
-    const top = li.offsetTop, h = this.list.clientHeight;
-    if (top < this.list.scrollTop + 20 || top > this.list.scrollTop + h - 40) this.list.scrollTop = Math.max(0, top - h / 2);
+  // The line that a contender is at is brought into view, with its caller. If both have no
+  // room, and it is a helper's line, the caller is shown. Only the list scrolls.
+  reveal([p, caller = p], lines) {
+    if (!p) return;
+    const of = p => lines[p.line - 1].li.offsetTop, h = this.list.clientHeight, far = Math.abs(of(p) - of(caller)) > h - 60;
+    const shown = far ? [of(this.helper(p) ? caller : p)] : [of(p), of(caller)], top = Math.min(...shown), bottom = Math.max(...shown);
+    if (top < this.list.scrollTop + 20 || bottom > this.list.scrollTop + h - 40) this.list.scrollTop = Math.max(0, (top + bottom - h) / 2);
   }
 }

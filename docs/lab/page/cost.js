@@ -54,7 +54,7 @@ async function count() {
   drawCost();
 }
 
-const WIDTH = 640, HEIGHT = 230, LEFT = 44, RIGHT = 112, TOP = 12, BOTTOM = 26;
+const WIDTH = 720, HEIGHT = 230, LEFT = 44, RIGHT = 192, TOP = 12, BOTTOM = 26;
 
 function chart(n, live) {
   const far = Math.max(10, n), X = x => LEFT + (x - 1) / (far - 1) * (WIDTH - LEFT - RIGHT);
@@ -75,14 +75,15 @@ function chart(n, live) {
     const i = app.scene.locks.indexOf(c.lock), l = app.byName.get(c.lock);
     svgEl("polyline", { class: "curve of" + i, "data-lock": c.lock, points: c[what].slice(0, far).map((y, x) => fix(X(x + 1)) + "," + fix(Y(y / (x + 1)))).join(" ") }, svg);
     last = Math.min(Y(c[what][far - 1] / far) + 4, last - 13);
-    text(WIDTH - RIGHT + 6, last, "(" + l[what] + ") / n", { class: "of" + i });
+    text(WIDTH - RIGHT + 6, last, lockTitle(c.lock).split(/[:：]/)[0] + say("colon") + "≤ (" + l[what] + ") / n", { class: "of" + i });
   }
   for (const p of points) {
     const data = { class: "point of" + p.i, "data-lock": p.lock, "data-n": p.contenders, "data-requests": p.requests, "data-events": p.events };
     const dot = p.i ? svgEl("rect", { ...data, x: fix(X(p.contenders) - 4), y: fix(Y(p.y) - 4), width: 8, height: 8 }, svg) : svgEl("circle", { ...data, cx: fix(X(p.contenders)), cy: fix(Y(p.y)), r: 4.5 }, svg);
     svgEl("title", {}, dot).textContent = say("cost.point", lockTitle(p.lock), p.contenders, p.requests, p.events);
   }
-  for (const p of live) if (p.holds > 0) svgEl("circle", { class: "live of" + p.i, cx: fix(X(n)), cy: fix(Math.max(TOP, Y(p[what] / p.holds))), r: 7 }, svg);
+  for (const p of live) if (p.holds > 0 && p[what] / p.holds <= top) svgEl( // the words below say what has no room here
+    "circle", { class: "live of" + p.i, cx: fix(X(n)), cy: fix(Y(p[what] / p.holds)), r: 7 }, svg);
   return svg;
 }
 

@@ -81,8 +81,8 @@ export async function loadFilms({ keep, start }) {
   mend();
   const want = wanted();
   let shown = false;
-  const slow = setTimeout(() => { if (turn === app.turn) shown ? showRuns(true) : setWaiting(want, true); }, 2500);
-  const early = setTimeout(() => { if (turn === app.turn && !shown) setWaiting(want, false); }, 150);
+  const slow = setTimeout(() => { if (turn === app.turn) shown || keep ? showRuns(true) : setWaiting(want, true); }, 2500);
+  const early = setTimeout(() => { if (turn === app.turn && !shown) setWaiting(want, false, keep); }, 150);
   const films = want.map(() => null);
   // The films are shown as far as they are there, once each panel has some of its film,
   // with the requested instant.

@@ -108,7 +108,7 @@ export function drawInspect() {
   box.replaceChildren(
     el("div", { class: "things" }, ...list.filter(([, some]) => some.length).map(([kind, some, all]) => el("div", { class: "row", role: "group", "aria-label": say("inspect." + kind) }, el("span", {}, say("inspect." + kind)),
       ...some.map(([k, text]) => el("button", { "data-kind": kind, "data-key": k, "aria-pressed": String(kind === chosen.kind && k === chosen.key), onclick: () => inspect(panel, kind, k) }, text)), all > some.length ? el("span", {}, "… " + all) : null))),
-    el("div", { class: "thing", "data-kind": chosen.kind, "data-key": chosen.key }, el("h2", {}, say("inspect." + chosen.kind) + say("colon") + title),
+    el("div", { class: "thing", "data-kind": chosen.kind, "data-key": chosen.key }, el("h2", {}, say("inspect." + chosen.kind) + say("colon") + title, app.panels.length > 1 ? el("span", { class: "which" }, panel.el.querySelector("h2").textContent) : null),
       el("dl", {}, ...rows.map(([name, value, cls]) => el("div", { class: cls }, el("dt", {}, name), el("dd", {}, value))))));
   if (had !== undefined) { const again = [...box.querySelectorAll("button")].find(b => b.dataset.key === had); if (again) again.focus(); }
 }

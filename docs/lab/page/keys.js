@@ -34,7 +34,9 @@ addEventListener("keydown", e => {
     case "n": case "p": on(() => nextClient(e.key === "n" ? 1 : -1)); return;
     case ",": case ".": on(() => nextPacket(e.key === "." ? 1 : -1)); return;
     case "Enter": if (!button && app.selected && app.panels.length) on(() => {
-      const panel = app.panels[app.selected.panel] || app.panels[0], g = panel.stage.clientEl(app.selected.client).getBoundingClientRect();
+      const panel = app.panels[app.selected.panel] || app.panels[0], client = panel.stage.clientEl(app.selected.client);
+      if (!client) return; // another scene has come
+      const g = client.getBoundingClientRect();
       setPlaying(false);
       const p = app.selected.packet !== undefined && panel.F.packets[panel.F.byId.get(app.selected.packet)];
       openMenu(panel, app.selected.client, p || null, g.left + scrollX + g.width / 2, g.top + scrollY + 40);

@@ -48,6 +48,7 @@ $("t").addEventListener("input", () => { setPlaying(false); if (app.clock) goto(
 $("speed").addEventListener("change", () => setSpeed(Number($("speed").value)));
 $("choose").addEventListener("submit", e => e.preventDefault());
 $("choose").addEventListener("change", e => {
+  if (!app.locks.length) { showScene(); return; } // the engine comes
   const s = app.scene, measured = $("latency").value === "measured", locks = [$("lock").value, $("versus").value].filter(Boolean);
   const change = {
     locks: s.mode === "watch" ? locks : [locks[0]], n: whole($("contenders"), 1, 100, 1), shared: $("shared").value === "1",

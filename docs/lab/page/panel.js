@@ -65,7 +65,7 @@ export class Panel {
       c.limit = number ?? null;
       c.small.textContent = say(k);
       c.box.hidden = !!this.F.film.system && k !== "requests" && k !== "took"; // watches are ZooKeeper's
-      c.formula.textContent = text ? text + (number !== null && number !== undefined ? " = " + number : "") : "";
+      c.formula.textContent = text ? say("atMost") + text + (number !== null && number !== undefined ? " = " + number : "") : "";
     }
     for (const [cls, key] of [["zoom-out", "zoomOut"], ["zoom-in", "zoomIn"]]) {
       const b = this.zoom.querySelector("." + cls);

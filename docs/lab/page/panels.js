@@ -12,11 +12,13 @@ import { hideTip } from "./menu.js";
 import { lockTitle } from "./words.js";
 
 export function setPanels(list) {
+  const had = focused();
   hideTip();
   app.failure = null;
   app.growing = list.some(w => w.F.growing);
   app.panels = list.map((w, i) => new Panel(w, i));
   $("panels").dataset.count = String(list.length);
+  $("panels").setAttribute("aria-busy", "false");
   showCode();
   $("panels").replaceChildren(...app.panels.map(p => p.el));
   if (list.length === 0) {
@@ -33,18 +35,31 @@ export function setPanels(list) {
     p.diagram.readColors();
   }
   showFilms();
+  focus(had);
   resized.disconnect();
-  for (const p of app.panels) resized.observe(p.el);
+  for (const p of app.panels) for (const e of [p.el, ...p.el.querySelectorAll(".view")]) resized.observe(e); // Code takes room from the diagram
 }
 
 // growPanels goes on with longer films of the same runs.
 export function growPanels(films) {
-  const at = document.activeElement && document.activeElement.closest(".stage [data-client]"), panel = at && app.panels.find(p => p.svg.contains(at));
+  const had = focused();
   app.growing = films.some(F => F.growing);
   app.panels.forEach((p, i) => { p.F = films[i]; });
   showFilms();
   tell("at");
-  if (panel) panel.stage.clientEl(at.dataset.client).focus();
+  focus(had);
+}
+
+// focused is the client on a stage that has the focus, which focus gives to the same client
+// of other films.
+function focused() {
+  const at = document.activeElement && document.activeElement.closest(".stage [data-client]"), panel = at && app.panels.findIndex(p => p.svg.contains(at));
+  return at ? { client: at.dataset.client, panel } : null;
+}
+
+function focus(had) {
+  const panel = had && (app.panels[had.panel] || app.panels[0]), client = panel && panel.stage.clientEl(had.client);
+  if (client) client.focus();
 }
 
 // whole leaves the films as they are: no more of them comes.
@@ -120,7 +135,10 @@ function showFailure() {
   $("panels").replaceChildren(el("div", { class: "panel waiting" }, el("p", {}, e.name === "Stopped" ? say("runStopped") : say("engineError") + say("sentenceGap") + reason(e)), el("button", { id: "retry", onclick: again }, say("retry"))));
 }
 
-export function setWaiting(want, long) {
+// setWaiting says what is being done. With keep, the picture stays.
+export function setWaiting(want, long, keep) {
+  $("panels").setAttribute("aria-busy", "true");
+  if (keep && app.panels.length) return;
   app.panels = [];
   app.failure = null;
   const text = app.locks.length ? say("running", want.map(w => lockTitle(w.lock)).join(", ")) : say("loading");

@@ -165,8 +165,11 @@ export class Stage {
     const top = this.top(c);
     if (p.kind === "request") return { x: x - (this.crowd ? 0 : 5), y: top + (this.shelf - top) * f };
     if (p.kind === "reply") return { x: x + (this.crowd ? 0 : 5), y: this.shelf + (top - this.shelf) * f };
+    // An event leaves the server at its edge, and covers no name on its way there.
     const a = this.anchor(p.path), b = { x: this.clientX[c], y: top };
-    return curve(a, b, f);
+    let from = 0;
+    for (let step = 0.25; step > 0.005; step /= 2) if (curve(a, b, from + step).y < this.shelf) from += step;
+    return curve(a, b, from + (1 - from) * f);
   }
 
   draw(t, s, selected, options) {
@@ -180,7 +183,7 @@ export class Stage {
       put(this.branches[i], "data-there", dirOf(p) === F.root ? there : "no");
       const owner = node && node.owner || "";
       put(g, "data-owner", owner);
-      if (g.owner) write(g.owner, node ? fit(owner, this.leafW * 0.7) : "");
+      if (g.owner) write(g.owner, node && (this.leafH > 26 || owner.length * 7 < this.leafW) ? fit(owner, this.leafW * 0.7) : ""); // a small one has room for a letter
       write(g.title, node ? p + (owner ? " · " + owner : "") : p + say("sentenceGap") + say("nothingThere"));
       const held = owner && F.unitIndex.has(owner) && s.units[F.unitIndex.get(owner)].state === "holds";
       put(g, "data-held", held ? "yes" : "");

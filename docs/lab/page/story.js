@@ -42,11 +42,17 @@ function previous() {
   jump(before.length ? before.at(-1).at_ns : 0);
 }
 
+// The buttons that a caption names. For a projector those of the page are hidden.
+const named = text => [...text.matchAll(/“([^”]+)”/g)].map(([, name]) => el("button", { class: "named", onclick: () => {
+  const b = [...document.querySelectorAll("button:not(.named)")].find(b => b.textContent.trim() === name);
+  if (b) b.click();
+} }, name));
+
 export function drawStory() {
   if (drawOpening()) return;
   const box = $("story"), is = app.panels.length ? currentStory() : null;
   const at = is && is.same ? is.story.stops.filter(s => s.at_ns <= app.t).length : -1;
-  const key = is ? [app.scene.locks[0], at, getLanguage()].join() : "";
+  const key = is ? [app.scene.locks[0], at, getLanguage(), app.projector].join() : "";
   if (box.dataset.shown === key) return;
   const had = box.contains(document.activeElement) ? document.activeElement.id : "";
   box.dataset.shown = key;
@@ -56,7 +62,7 @@ export function drawStory() {
   const stops = is.story.stops, stop = stops[at - 1];
   box.replaceChildren(
     el("p", { id: "caption" }, stop ? translated(stop.text) : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),
-    el("span", { class: "group" },
+    el("span", { class: "group" }, ...app.projector && stop ? named(translated(stop.text)) : [],
       el("button", { id: "story-back", disabled: at < 1, onclick: previous, title: say("story.back"), "aria-label": say("story.back") }, "‹"),
       el("span", { class: "count" }, at + " / " + stops.length),
       el("button", { id: "story-next", class: "main", disabled: at >= stops.length, onclick: next }, say("story.next"))));

@@ -22,15 +22,15 @@ export function drawInstant() {
     $("clock").replaceChildren(el("b", {}, now), el("span", {}, text.slice(now.length)));
     slider.setAttribute("aria-valuetext", text);
   }
+  const speed = say("speed.is", clockText(plainRate()));
+  if ($("rate").textContent !== speed) $("rate").textContent = speed;
   document.body.dataset.t = String(Math.round(app.t));
 }
 
 // A latency takes about half a second at speed 1, and a run at most two minutes. The way
 // to a stop is at most as long as it may take.
-function rate() {
-  const plain = Math.max(app.clock.latency / 0.55, app.clock.length / 120) * app.speed;
-  return app.until ? Math.max(plain, app.hurry) : plain;
-}
+const plainRate = () => Math.max(app.clock.latency / 0.55, app.clock.length / 120) * app.speed;
+const rate = () => app.until ? Math.max(plainRate(), app.hurry) : plainRate();
 
 let before = 0, pending = 0, asked = () => Infinity;
 // stopAt gives the instants before which playing stops: f returns the next one after t.
@@ -85,6 +85,7 @@ export function playTo(t, seconds) {
 export function setSpeed(speed) {
   app.speed = speed;
   $("speed").value = String(speed);
+  tell("at");
 }
 
 export function showPlay() {

@@ -10,7 +10,7 @@ export function words() {
   for (const e of document.querySelectorAll("[data-say]")) e.textContent = say(e.dataset.say);
   for (const e of document.querySelectorAll("[data-tip]")) {
     e.title = say(e.dataset.tip);
-    if (!e.dataset.say) e.setAttribute("aria-label", say(e.dataset.tip));
+    if (!e.dataset.say && e.id !== "rate") e.setAttribute("aria-label", say(e.dataset.tip));
   }
   $("t").setAttribute("aria-label", say("time"));
   $("drop").textContent = say("dropHere");

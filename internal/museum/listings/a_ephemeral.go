@@ -28,20 +28,20 @@ func (l *zookeeperLock) Lock() error {
 }
 
 func (l *zookeeperLock) tryLock() bool {
-	_, err := l.zooKeeper.Create(l.currentPath, []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	return err == nil // catch (Exception e), for any kind of error [A1, A5, A6]
+	_, err := l.zooKeeper.Create(l.currentPath, []byte("1"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)) // catch (Exception e): any error is false [A1, A5, A6]
+	return err == nil
 }
 
 func (l *zookeeperLock) waitForRelease() {
 	countDownLatch := java.NewCountDownLatch()
 	java.Preemptible("A5")
-	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath)
+	exists, _, watcher, err := l.zooKeeper.ExistsW(l.currentPath) // if it fails, lock returns as well [A11]
 	if err != nil {
-		return // e.printStackTrace(), and lock returns as well [A11]
+		return // e.printStackTrace()
 	}
 	go func() {
 		for watchedEvent := range watcher {
-			if watchedEvent.Type == zk.EventNodeDeleted { // and nothing else [A4]
+			if watchedEvent.Type == zk.EventNodeDeleted { // and nothing else
 				countDownLatch.CountDown()
 			}
 		}
@@ -49,8 +49,8 @@ func (l *zookeeperLock) waitForRelease() {
 	if !exists {
 		l.Lock() // one frame deeper [A1]
 	} else {
-		countDownLatch.Await()
-		l.Lock() // and not whether it has failed [A3]
+		countDownLatch.Await() // another event does not end the wait, and uses up the watch [A4]
+		l.Lock()               // and not whether it has failed [A3]
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type zkClientLock struct {
 	lockPath       string
 	client         zkClient
-	countDownLatch java.Field[*java.CountDownLatch] // not volatile, and the watcher's thread reads it [A7]
+	countDownLatch java.Field[*java.CountDownLatch] // not volatile, and the watcher's thread reads it
 	beforePath     string
 	currentPath    string
 }
@@ -36,17 +36,17 @@ func (l *zkClientLock) Lock() error {
 }
 
 func (l *zkClientLock) tryLock() bool {
-	if l.currentPath == "" { // only the first time [A9]
-		l.currentPath = l.client.createEphemeralSequential(l.lockPath+"/", "lock") // nothing creates lockPath [A10]
+	if l.currentPath == "" {
+		l.currentPath = l.client.createEphemeralSequential(l.lockPath+"/", "lock") // only the first time, and nothing creates lockPath [A9, A10]
 	}
-	children := l.client.getChildren(l.lockPath)
+	children := l.client.getChildren(l.lockPath) // its own node may be gone [A8]
 	slices.Sort(children)
 	if l.currentPath == l.lockPath+"/"+children[0] {
 		return true
 	}
 	sequenceNodeName := l.currentPath[len(l.lockPath)+1:]
 	i := java.BinarySearch(children, sequenceNodeName)
-	l.beforePath = l.lockPath + "/" + children[i-1] // if its own node is gone, i is negative [A8]
+	l.beforePath = l.lockPath + "/" + children[i-1] // then i is negative
 	return false
 }
 
@@ -58,8 +58,8 @@ func (l *zkClientLock) waitForRelease() {
 	}}
 	l.client.subscribeDataChanges(l.beforePath, listener)
 	if l.client.exists(l.beforePath) {
-		java.Preemptible("A7")                         // an event that comes here
-		l.countDownLatch.Set(java.NewCountDownLatch()) // finds no latch [A7]
+		java.Preemptible("A7") // an event that comes here finds no latch [A7]
+		l.countDownLatch.Set(java.NewCountDownLatch())
 		l.countDownLatch.Get().Await()
 	}
 	l.client.unsubscribeDataChanges(listener)

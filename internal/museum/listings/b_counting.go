@@ -26,8 +26,8 @@ func (l *countingLock) Lock() (err error) {
 	}
 	children, _, changed, err := l.conn.ChildrenW(l.path)
 	before, _ := strconv.Atoi(l.node[len(l.path+"/lock-"):])
-	for before > 0 && err == nil { // the number is not a count of those who are there [B1]
-		<-changed
+	for before > 0 && err == nil {
+		<-changed // the number is not a count of those that are there [B1]
 		were := len(children)
 		children, _, changed, err = l.conn.ChildrenW(l.path)
 		if len(children) < were {

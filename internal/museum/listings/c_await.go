@@ -51,9 +51,9 @@ func (l *awaitLock) checkLocked(waiters []string) bool {
 }
 
 func (l *awaitLock) await() error {
-	_, _, w, err := l.client.GetW(l.priorPath)
+	_, _, w, err := l.client.GetW(l.priorPath) // NoNode is an error, though its own node may be the first now [C2]
 	if err != nil {
-		return err // also NoNode, though its own node may be the first now [C2]
+		return err
 	}
 	<-w
 	return nil

@@ -18,13 +18,13 @@ type zkLock struct {
 	businessCode string
 }
 
-// NewZkLock is the constructor: it waits for no session. [D5]
+// NewZkLock is the constructor: it waits for no session.
 func NewZkLock(conn *zk.Conn, path string) Lock {
 	return &zkLock{zookeeper: conn, businessCode: path[1:]}
 }
 
 func (l *zkLock) getLock(businessCode string) bool {
-	found, err := l.exists("/"+businessCode, false)
+	found, err := l.exists("/"+businessCode, false) // perhaps before there is a session [D5]
 	if err == nil && !found {
 		_, err = l.create("/"+businessCode, zk.FlagPersistent) // another client may have created it meanwhile [D4]
 	}
@@ -52,8 +52,8 @@ func (l *zkLock) getLock(businessCode string) bool {
 		lastNode = node
 	}
 	java.Preemptible("D2") // a notify at this moment wakes nobody [D2]
-	l.Wait()               // once, in no loop
-	return true            // without another list of the children [D3]
+	l.Wait()               // once, in no loop, and without another list of the children [D3]
+	return true
 }
 
 func (l *zkLock) Lock() error { return False(l.getLock(l.businessCode)) }

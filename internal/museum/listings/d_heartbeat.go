@@ -38,14 +38,14 @@ func (l *heartbeatLock) Lock() (err error) {
 		return err
 	}
 	for !l.locked {
-		sortedNodes, _, err := l.zkClient.Children(l.rootNode)
+		sortedNodes, _, err := l.zkClient.Children(l.rootNode) // its last look: nothing sets locked to false [D12]
 		if err != nil {
 			return err
 		}
 		slices.Sort(sortedNodes)
 		currentNodeIndex := slices.Index(sortedNodes, path.Base(l.currentLockNodePath))
 		if currentNodeIndex == 0 {
-			l.locked = true // nothing sets it to false [D12]
+			l.locked = true
 			l.startHeartbeatThread()
 			break
 		}
@@ -72,7 +72,7 @@ func (l *heartbeatLock) Unlock() error {
 		return err
 	}
 	l.stopHeartbeatThread()
-	l.zkClient.Close()
+	l.zkClient.Close() // the heartbeat goes on [D11]
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (l *heartbeatLock) startHeartbeatThread() {
 				err = t.Sleep(HeartbeatRate)
 			}
 			if err != nil {
-				java.Preemptible("D11") // catch (Exception e): failed to send heartbeat signal [D11]
+				java.Preemptible("D11") // catch (Exception e): failed to send heartbeat signal, also if it was interrupted [D11]
 			}
 		}
 	})

@@ -25,7 +25,7 @@ type distributedLock struct {
 const WaitTime = 5 * time.Second
 
 // NewDistributedLock is the constructor. A lock of another name has the same
-// root node. [D9]
+// root node.
 func NewDistributedLock(conn *zk.Conn, p string) Lock {
 	l := &distributedLock{rootNode: path.Dir(p), zkClient: conn, lockName: path.Base(p)}
 	if found, _, err := conn.Exists(l.rootNode); err == nil && !found {
@@ -35,8 +35,8 @@ func NewDistributedLock(conn *zk.Conn, p string) Lock {
 }
 
 func (l *distributedLock) lock(waitTime time.Duration) (err error) {
-	l.currentLockNodePath, err = l.zkClient.Create(l.rootNode+"/"+l.lockName+"_", nil,
-		zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // at each call, so also a second node [D6]
+	l.currentLockNodePath, err = l.zkClient.Create(l.rootNode+"/"+l.lockName+"_", nil, // if this fails, Unlock closes nothing [D10]
+		zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	if err != nil {
 		return fmt.Errorf("failed to acquire lock: %w", err)
 	}
@@ -51,7 +51,7 @@ func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 	}
 	latch := java.NewCountDownLatch()
 	previousNodePath := l.rootNode + "/" + sortedNodes[currentNodeIndex-1]
-	stat, _, events, err := l.zkClient.ExistsW(previousNodePath)
+	stat, _, events, err := l.zkClient.ExistsW(previousNodePath) // if it is gone, this contender holds, though it is not the first [D7]
 	if err != nil {
 		return fmt.Errorf("failed to acquire lock: %w", err)
 	}
@@ -61,13 +61,13 @@ func (l *distributedLock) lock(waitTime time.Duration) (err error) {
 		}
 	}()
 	if stat {
-		if latch.AwaitFor(waitTime) {
-			return l.lock(waitTime) // with the whole wait time again [D8]
+		if latch.AwaitFor(waitTime) { // perhaps for a lock of another name [D9]
+			return l.lock(waitTime) // with a second node, and the whole wait time again [D6, D8]
 		}
 		l.zkClient.Delete(l.currentLockNodePath, -1)
 		return ErrWaitTime
 	}
-	return nil // not the first, but the previous node is gone [D7]
+	return nil
 }
 
 // ErrWaitTime is the error of a Lock that has waited that long.
@@ -78,7 +78,7 @@ func (l *distributedLock) Lock() error { return l.lock(WaitTime) }
 // Unlock is close.
 func (l *distributedLock) Unlock() error {
 	if l.currentLockNodePath == "" {
-		return ErrNullPath // nothing is closed [D10]
+		return ErrNullPath
 	}
 	if err := l.zkClient.Delete(l.currentLockNodePath, -1); err != nil {
 		return fmt.Errorf("failed to release lock: %w", err)
