@@ -144,7 +144,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			waiter = (s.idle() - before) / 20
 		})
 		fmt.Fprintf(&rows, "| %v | %v | %.1f to %.1f s | %.2f | %.2f | %.1f | %.2f |\n",
-			timeout, timeout*3/10, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
+			timeout, timeout/2, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
 	}
 	holdsPassage(t, "session timeouts", rows.String())
 }

@@ -106,6 +106,7 @@ func (m *Mutex) grantLocked(e *entry) {
 	m.waiting = slices.Delete(m.waiting, 0, 1)
 	h.entry, h.token = e, m.tokenLocked(e)
 	e.holder = h
+	m.client.Hold(1)
 	m.stats.Acquired++
 	if e.holds++; e.holds > 1 {
 		m.stats.HandedOn++
@@ -139,6 +140,7 @@ func (m *Mutex) releaseLocked(h *hold) {
 	m.stats.HoldDuration += time.Since(h.since)
 	m.habit.released = time.Now()
 	m.passLocked(e)
+	m.client.Hold(-1)
 	h.last = client.IsClosed(e.left)
 }
 
@@ -155,6 +157,9 @@ func (m *Mutex) leaveLocked(e *entry) {
 		}
 	}
 	if m.first == e {
+		if e.holder != nil {
+			m.client.Hold(-1)
+		}
 		m.first = nil
 	}
 	if m.next == e {

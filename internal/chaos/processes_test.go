@@ -74,13 +74,12 @@ func countLost(leases []*zklock.Lease) (lost int) {
 	return lost
 }
 
-// TestPausesOfProcesses: the only server, or the leader of three, stops for less than a third
-// of the session timeout, and a follower for half of it. No lease is lost. It also prints what
-// a pause of the leader for half of the session timeout costs: nobody can prove anything meanwhile.
+// TestPausesOfProcesses: the only server, the leader of three, or a follower stops for up to
+// half of the session timeout. No lease is lost.
 func TestPausesOfProcesses(t *testing.T) {
 	when.Long(t, why)
 	const session, n = 4 * time.Second, 30
-	pauseOf := func(zoo []*servers.ZooKeeper, z *servers.ZooKeeper, what string, d time.Duration) (lost int) {
+	pauseOf := func(zoo []*servers.ZooKeeper, z *servers.ZooKeeper, what string, d time.Duration) {
 		ours, theirs := holdAll(t, n, addrs(zoo), session, false), holdAll(t, n, addrs(zoo), session, true)
 		time.Sleep(session) // until all are proved
 		z.Pause(t)
@@ -88,19 +87,19 @@ func TestPausesOfProcesses(t *testing.T) {
 		z.Continue(t)
 		time.Sleep(2 * session) // until each lease is proved again, or lost
 		t.Logf("%s stopped for %v, T = %v: leases lost of %d: zkconn.Connect %d, zk.Connect %d", what, d, session, n, countLost(ours), countLost(theirs))
-		return countLost(ours)
+		require.Zero(t, countLost(ours), "%s, %v", what, d)
 	}
 	zoo := servers.ZooKeepers(t, 1)
-	for _, d := range []time.Duration{700 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond} {
-		require.Zero(t, pauseOf(zoo, zoo[0], "the only server", d))
+	for _, d := range []time.Duration{700 * time.Millisecond, 900 * time.Millisecond, 1100 * time.Millisecond, session / 2} {
+		pauseOf(zoo, zoo[0], "the only server", d)
 	}
 	zoo = servers.ZooKeepers(t, 3)
 	for _, z := range zoo {
 		if z.Mode(t) == "follower" {
-			require.Zero(t, pauseOf(zoo, z, "a follower", session/2))
+			pauseOf(zoo, z, "a follower", session/2)
 			continue
 		}
-		require.Zero(t, pauseOf(zoo, z, "the leader", session/4))
+		pauseOf(zoo, z, "the leader", session/4)
 		pauseOf(zoo, z, "the leader", session/2)
 	}
 }
@@ -161,6 +160,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 		}
 		mu.Unlock()
 		t.Logf("server %d: it served again after %.1f s; longest time without a release %.1f s", i+1, back.Seconds(), gap.Seconds())
+		require.Less(t, gap, 5*time.Second)
 	}
 	stop()
 	wg.Wait()
@@ -227,7 +227,7 @@ func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
 	require.Zero(t, countLost(leases))
 }
 
-// TestSizesOfProcesses prints what n locks cost: each in a session of its own, and all
+// TestSizesOfProcesses: what n locks cost is bounded, and no lease is lost: each in a session of its own, and all
 // in one session. Its clients have buffers of 4 and 64 KiB, and a session timeout of 40 s.
 func TestSizesOfProcesses(t *testing.T) {
 	when.Long(t, why)
@@ -298,9 +298,15 @@ func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, sessi
 		sent += count
 	}
 	perSecond := float64(sent) / time.Since(at).Seconds()
+	perLock := float64(heap()-memory) / 1024 / float64(n)
 	report := fmt.Sprintf("%d locks in %d sessions: taken in %.1f s; memory of the clients %.1f KiB a lock, server %d MiB more; "+
 		"%.0f requests/s; leases lost: %d", n, sessions, took.Seconds(),
-		float64(heap()-memory)/1024/float64(n), resident()-server, perSecond, countLost(leases))
+		perLock, resident()-server, perSecond, countLost(leases))
+	require.Zero(t, countLost(leases), report)
+	require.Less(t, perLock, 200., report)
+	if n/sessions >= 1000 {
+		require.Less(t, perLock, 4., report)
+	}
 	each(n, func(i int) error { return leases[i].Unlock(t.Context()) })
 	each(sessions, func(i int) error { conns[i].Close(); return nil })
 	return report

@@ -2,11 +2,13 @@ package zkconn
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,7 +41,7 @@ type carefulConn struct {
 	net.Conn
 	c       *client
 	address string
-	redial  func() (net.Conn, error) // another connection to address
+	dial    func(address string) (net.Conn, error) // another connection
 
 	// For the handshake.
 	handshakeTimeout time.Duration
@@ -241,7 +243,7 @@ func (c *carefulConn) readAnswer() (err error) {
 // A leader that has been replaced, and does not know yet, may not know the session.
 // However, no server has heard of the client for as long as mayAsk has waited.
 func (c *carefulConn) ask() (over []byte) {
-	nc, err := c.redial()
+	nc, err := c.dial(c.address)
 	if err != nil {
 		return nil
 	}
@@ -262,25 +264,73 @@ func (c *carefulConn) ask() (over []byte) {
 	return nil
 }
 
-// anotherAnswers reports whether a server of this address answers a four-letter word on
-// another connection, while this one stays silent.
-func (c *carefulConn) anotherAnswers() bool {
+// mayHelp reports whether another connection may help the client, while this one stays
+// silent: one of the servers says that it is the leader, or stands alone, or is a follower
+// that has seen a change meanwhile. If the leader is silent, no server can take the
+// session over, and a client that leaves its server only loses time. A server that does
+// not say what it is may help, too.
+func (c *carefulConn) mayHelp() bool {
+	wait := c.c.leaseTimeout() / 16
 	heard := c.heard.Load()
-	nc, err := c.redial()
+	addresses := c.c.addresses()
+	switch {
+	case len(addresses) == 0 && c.c.servers() > 1:
+		return true // it is not known where they are
+	case len(addresses) == 0:
+		addresses = []string{c.address}
+	}
+	answers := make(chan bool, len(addresses))
+	for _, address := range addresses {
+		go func() {
+			mode, zxid := c.srvr(address)
+			if mode == "follower" || mode == "observer" {
+				time.Sleep(wait)
+				_, later := c.srvr(address)
+				answers <- later != "" && later != zxid
+				return
+			}
+			answers <- mode != ""
+		}()
+	}
+	for range addresses {
+		if <-answers {
+			time.Sleep(2 * wait) // a server that goes on after a pause answers both
+			return c.heard.Load() == heard
+		}
+	}
+	return false
+}
+
+var (
+	modeLine = regexp.MustCompile(`(?m)^Mode: (.+)$`)
+	zxidLine = regexp.MustCompile(`(?m)^Zxid: (.+)$`)
+)
+
+// srvr asks a server, on another connection, what it is and which change it has seen last.
+// The mode is empty if it cannot help anybody, and "unknown" if it does not say.
+func (c *carefulConn) srvr(address string) (mode, zxid string) {
+	nc, err := c.dial(address)
 	if err != nil {
-		return false
+		return "", ""
 	}
 	defer nc.Close()
-	wait := time.Duration(c.c.timeout.Load()) / 16
-	nc.SetDeadline(time.Now().Add(wait))
+	limit := c.c.leaseTimeout() / 8
+	if address == c.address {
+		limit /= 2 // it has paused if it answers later
+	}
+	nc.SetDeadline(time.Now().Add(limit))
 	if _, err := io.WriteString(nc, "srvr"); err != nil {
-		return false
+		return "", ""
 	}
-	if _, err := nc.Read(make([]byte, 1)); err != nil {
-		return false
+	answer, err := io.ReadAll(io.LimitReader(nc, 4096))
+	switch m, z := modeLine.FindSubmatch(answer), zxidLine.FindSubmatch(answer); {
+	case err != nil || len(answer) == 0 || bytes.Contains(answer, []byte("not currently serving")):
+		return "", ""
+	case m == nil || z == nil:
+		return "unknown", ""
+	default:
+		return string(m[1]), string(z[1])
 	}
-	time.Sleep(wait) // a server that goes on after a pause answers both
-	return c.heard.Load() == heard
 }
 
 var errForeign = errors.New("this is not ZooKeeper's protocol")

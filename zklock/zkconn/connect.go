@@ -104,7 +104,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	c := newClient(sessionTimeout)
 	c.tls, c.logger = settings.tls, settings.logger
 	names := &hosts{ctx: ctx, c: c, lookupHost: lookupHost}
-	c.hostOf = names.hostOf
+	c.hostOf, c.addresses = names.hostOf, names.all
 	var unknownVersion error
 	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), func(conn *zk.Conn) {
 		zk.WithHostProvider(names)(conn)
@@ -198,15 +198,17 @@ func hook(conn *zk.Conn, field string, f func()) error {
 
 // A client is the state that Connect keeps of a *zk.Conn.
 type client struct {
-	ctx     context.Context // ends when Connect fails
-	cancel  context.CancelFunc
-	logger  *slog.Logger
-	tls     *tls.Config                 // nil: no TLS
-	hostOf  func(address string) string // the host that Connect was given for an address
-	servers func() int                  // the number of addresses; set before the client dials
-	timeout atomic.Int64                // that the last handshake agreed on; before the first one, that the client asks for
-	expired atomic.Bool                 // the session has expired, and no server has been looked for since
-	left    atomic.Bool                 // the only address is tried again without a pause: another server answers there
+	ctx       context.Context // ends when Connect fails
+	cancel    context.CancelFunc
+	logger    *slog.Logger
+	tls       *tls.Config                 // nil: no TLS
+	hostOf    func(address string) string // the host that Connect was given for an address
+	servers   func() int                  // the number of addresses; set before the client dials
+	addresses func() []string             // of the servers; none if the caller has a host provider of its own
+	timeout   atomic.Int64                // that the last handshake agreed on; before the first one, that the client asks for
+	expired   atomic.Bool                 // the session has expired, and no server has been looked for since
+	leaving   atomic.Bool                 // it finds out whether to leave its server
+	left      atomic.Bool                 // the only address is tried again without a pause: another server answers there
 
 	mu               sync.Mutex
 	tried            map[string]error // by server, since the last session: the last error, nil if there was none
@@ -222,7 +224,7 @@ type client struct {
 func newClient(sessionTimeout time.Duration) *client {
 	c := &client{
 		logger: slog.New(slog.DiscardHandler), hostOf: func(address string) string { return address },
-		servers: func() int { return 1 }, tried: make(map[string]error),
+		servers: func() int { return 1 }, addresses: func() []string { return nil }, tried: make(map[string]error),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.timeout.Store(int64(sessionTimeout))
@@ -238,19 +240,25 @@ func (c *client) SessionTimeout() time.Duration { return time.Duration(c.timeout
 // Reconnect has the client leave a server that is silent: it breaks the connection, the
 // client tries the next server, and keeps its session if one answers in time. What
 // it has sent fails with zk.ErrConnectionClosed. If the client has one address only,
-// it stays, unless a server there answers on another connection: there may be
-// several behind the address. Reconnect does not wait for that. It does nothing
-// if the client has no connection.
+// several servers may be behind it. It stays if no other connection would help, see
+// mayHelp. Reconnect does not wait for that. It does nothing if the client has no
+// connection, or is about to leave it.
 func (c *client) Reconnect() {
 	c.mu.Lock()
 	silent := c.dialed
 	connected := silent != nil && silent == c.connected
 	c.mu.Unlock()
-	if connected {
+	if connected && c.leaving.CompareAndSwap(false, true) {
 		go func() { // to close a connection may take long: RFC 793 lets it send what is left
-			lone := c.servers() < 2
-			if !lone || silent.anotherAnswers() {
-				c.left.Store(lone)
+			helps := silent.mayHelp()
+			c.mu.Lock()
+			if helps && c.connected == silent {
+				c.connected = nil // it is left once
+			}
+			c.mu.Unlock()
+			c.leaving.Store(false)
+			if helps {
+				c.left.Store(c.servers() < 2)
 				silent.Close()
 			}
 		}()
@@ -271,7 +279,7 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 			err = fmt.Errorf("closes the connection at once (maxClientCnxns, 60 by default, is how many it takes from an address): %w", err)
 		}
 		dialed := newCarefulConn(nc, c, address)
-		dialed.redial = func() (net.Conn, error) { return dial(network, address, timeout) }
+		dialed.dial = func(address string) (net.Conn, error) { return dial(network, address, timeout) }
 		c.mu.Lock()
 		c.tried[address] = err
 		ended := c.ctx.Err() != nil
@@ -328,16 +336,18 @@ func (c *client) Within(sessionTimeout time.Duration) {
 	}
 }
 
-// watchesWait is how long the first answer of a resumed session waits for the watches.
-func (c *client) watchesWait() time.Duration {
+// leaseTimeout is the session timeout, or the shortest for which a lease lasts.
+func (c *client) leaseTimeout() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	lease := c.SessionTimeout()
 	if c.within > 0 {
-		lease = min(lease, c.within)
+		return min(c.SessionTimeout(), c.within)
 	}
-	return min(againWatches, lease/16)
+	return c.SessionTimeout()
 }
+
+// watchesWait is how long the first answer of a resumed session waits for the watches.
+func (c *client) watchesWait() time.Duration { return min(againWatches, c.leaseTimeout()/16) }
 
 // Report says what was wrong with each server that has been tried.
 func (c *client) Report() string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -204,9 +206,102 @@ func TestReconnectLeavesASilentServer(t *testing.T) {
 		require.Equal(t, zk.StateHasSession, conn.State())
 		require.Equal(t, session, conn.SessionID())
 		require.NotEqual(t, server, conn.Server())
-		require.Zero(t, time.Since(began))
-		require.EqualValues(t, 2, dialed.Load())
+		require.Equal(t, asked/8, time.Since(began), "the server may go on in the same instant")
+		require.EqualValues(t, 2+len(servers), dialed.Load())
 	})
+}
+
+// says answers a four-letter word, in place of the server.
+type says struct {
+	net.Conn
+	asked  bool
+	answer func() string
+}
+
+func (s *says) Write(b []byte) (int, error) {
+	if s.asked = string(b) == "srvr"; s.asked {
+		return len(b), nil
+	}
+	return s.Conn.Write(b)
+}
+
+func (s *says) Read(b []byte) (int, error) {
+	if s.asked {
+		return copy(b, s.answer()), io.EOF
+	}
+	return s.Conn.Read(b)
+}
+
+// While the leader is silent, no server can take the session over.
+func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
+	const follower, leader = "Zxid: 0x100000007\nMode: follower\n", "Zxid: 0x100000007\nMode: leader\n"
+	always := func(text string) func() string { return func() string { return text } }
+	for _, c := range []struct {
+		name   string
+		others func() string // at the addresses of the other two servers, in turn
+		goesOn bool          // the server has only paused
+		leaves bool
+	}{
+		{"the leader answers", alternating(follower, leader), false, true},
+		{"one that stands alone answers", alternating("", "Zxid: 0x7\nMode: standalone\n"), false, true},
+		{"the leader is silent", alternating(follower, ""), false, false},
+		{"followers see no change", always(follower), false, false},
+		{"followers go on", counting("Zxid: %#x\nMode: follower\n"), false, true},
+		{"observers go on", counting("Zxid: %#x\nMode: observer\n"), false, true},
+		{"there is no quorum", always("This ZooKeeper instance is not currently serving requests\n"), false, false},
+		{"they do not say", alternating("", "srvr is not executed because it is not in the whitelist.\n"), false, true},
+		{"nobody answers", always(""), false, false},
+		{"the server goes on, too", always(leader), true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := zkserver.Run(t)
+				var own atomic.Value
+				own.Store("")
+				conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+					nc, err := srv.Dial(network, address, timeout)
+					if address == own.Load() {
+						return &says{Conn: nc, answer: func() string { return "" }}, err
+					}
+					return &says{Conn: nc, answer: c.others}, err
+				}))
+				server := conn.Server()
+				own.Store(server)
+				hold := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
+				go conn.Get("/")
+				<-hold.Hit()
+				conns.Reconnect(conn)
+				if c.goesOn {
+					time.Sleep(asked / 20)
+					hold.Release()
+				}
+				time.Sleep(asked / 2)
+				if c.leaves {
+					require.NotEqual(t, server, conn.Server())
+				} else {
+					require.Equal(t, server, conn.Server())
+				}
+				hold.Release()
+			})
+		})
+	}
+}
+
+// alternating returns one text, then the other, and so on.
+func alternating(a, b string) func() string {
+	var n atomic.Int32
+	return func() string {
+		if n.Add(1)%2 == 0 {
+			return a
+		}
+		return b
+	}
+}
+
+// counting returns a text that has another number each time.
+func counting(format string) func() string {
+	var n atomic.Int32
+	return func() string { return fmt.Sprintf(format, n.Add(1)) }
 }
 
 func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {

@@ -156,6 +156,13 @@ func (h *hosts) Len() int {
 	return len(h.addresses)
 }
 
+// all returns all addresses.
+func (h *hosts) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.addresses)
+}
+
 // Next returns the next address. It begins a look-up when a connection has been
 // lost, and when all addresses have been tried, which retryStart says.
 func (h *hosts) Next() (server string, retryStart bool) {

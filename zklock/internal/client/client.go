@@ -58,7 +58,7 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	}
 	c := &Client{conn: conn, given: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
 	c.fewer = sync.NewCond(&c.mu)
-	c.round, c.users = make(chan struct{}), make(map[*Tasks]int)
+	c.complete, c.users = make(chan struct{}), make(map[*Tasks]int)
 	c.timer = time.AfterFunc(time.Hour, c.prove)
 	c.timer.Stop()
 	c.silence = time.AfterFunc(time.Hour, c.leave)

@@ -38,7 +38,13 @@ import (
 // servers in between, the new server has asked the leader for the session, which
 // is a sign of it, later than i. Half a tick is at most T/4, because a
 // server by default agrees to no less than two ticks; the other 1/24 T is
-// for a ping that is late. The k of one proof is the i of the next.
+// for a ping that is late.
+//
+// While a lock is held, there is a round of a j and a k each 7/48 T, and the j is the i of
+// the round after the next. So the i of the last proof is at most 7/16 T old. No other
+// order of as many requests does better: a write is needed for each proof, because only
+// for a write does the leader look whether it has begun to end the session. While locks
+// are only waited for, there is a round each third of T.
 //
 // An observer behind an observer master reports a whole tick late. There the
 // proof needs T to be at least four ticks.
@@ -64,19 +70,20 @@ import (
 //	0 to 1/12 T           3/8 T of the Lock                       1.5 s     3.7 s
 //	1/12 to 1/6 T         11/24 T of the Lock                     1.8 s     4.5 s
 //	1/6 to 7/24 T         13/24 T of the Lock                     2.1 s     5.4 s
-//	7/24 to 5/8 T         T of the Lock                           4 s       10 s
-//	later                 1/3 T (the worst) to 2/3 T (the best)   1.3 s     3.3 s
+//	7/24 to 11/24 T       T of the Lock                           4 s       10 s
+//	later                 13/24 T (the worst) to 17/24 T          2.1 s     5.4 s
 //
-// A client of Connect leaves a server that is silent for T/8 during a proof, and
-// the next server answers well before the session ends. So a server that hangs
-// costs no lease that has been proved if another server works. With one address it
-// stays, unless a server answers there on another connection. An ordinary client
-// notices silence after 2/3 T only: one server that hangs may cost the lease. If
-// the connection breaks, both kinds come back at once. If all servers have been tried, as
-// one address always has, an ordinary client comes back after 1 s, and Connect's after
+// A client of Connect leaves a server that is silent for T/8 during a proof, if a
+// leader answers on another connection, or a follower that goes on: otherwise
+// no server could prove anything. The next server answers well before the session
+// ends. So a server that hangs costs no lease that has been proved if another server
+// works. An ordinary client notices silence after 2/3 T only: one server that hangs may
+// cost the lease. If the connection breaks, both kinds come back at once. If all servers have been
+// tried, as one address always has, an ordinary client comes back after 1 s, and Connect's after
 // 100 ms.
 type proof struct {
 	users     map[*Tasks]int // entries that need the session to be safe, of each Mutex
+	held      int            // locks
 	roundTrip time.Duration  // to the server takes at most this, by the last measurement
 	timer     *time.Timer    // runs until the next request is due
 	fires     time.Time      // when timer does
@@ -84,13 +91,14 @@ type proof struct {
 	listening bool          // a proof waits for an answer
 	silence   *time.Timer   // runs meanwhile
 	connected bool          // when silence was started
-	round     chan struct{} // closed when a proof is complete
+	complete  chan struct{} // closed when a proof is complete
 	unproved  error         // why the last proof is not complete, or is of little use
 
 	session  int64         // the fields below are of this session
 	timeout  time.Duration // and of this session timeout: the next server may agree to another one
-	i        exchange      // the last request i
-	ij       exchange      // when i was sent, and j answered
+	signs    []sign        // in the order in which they were sent, without those of complete proofs
+	round    exchange      // the first request of the last round, or the one that counts as such
+	before   exchange      // the same of the round before
 	proved   time.Time     // until when the session is safe, by a proof
 	presumed time.Time     // the same by a write, before there was a valid proof
 }
@@ -100,8 +108,17 @@ type exchange struct {
 	first          bool // no other request was under way when it was sent
 }
 
+// A sign is a request i.
+type sign struct {
+	exchange
+	reported time.Time // when j was answered; zero: it was not
+}
+
 // betweenPings is how long the leader takes at most from one ping to the next.
 func (c *Client) betweenPings() time.Duration { return c.Timeout() * 7 / 24 }
+
+// mostSigns is more than there can be in a session timeout.
+const mostSigns = 48
 
 func (c *Client) note(session int64, by answerer, e exchange) {
 	c.mu.Lock()
@@ -113,7 +130,7 @@ func (c *Client) note(session int64, by answerer, e exchange) {
 		return
 	}
 	if timeout := c.Timeout(); c.session != session || c.timeout != timeout {
-		c.session, c.timeout, c.i, c.ij, c.proved, c.presumed = session, timeout, e, exchange{}, time.Time{}, time.Time{}
+		c.session, c.timeout, c.signs, c.proved, c.presumed = session, timeout, nil, time.Time{}, time.Time{}
 		defer c.armLocked(c.Timeout() / 30)
 	}
 	if took := e.answered.Sub(e.sent); e.first || took < c.roundTrip {
@@ -123,15 +140,23 @@ func (c *Client) note(session int64, by answerer, e exchange) {
 	if by == aQuorum && (len(c.users) == 0 || !c.proved.After(c.presumed)) && until.After(c.presumed) {
 		c.presumed = until
 	}
-	until = c.ij.sent.Add(c.Timeout())
-	switch {
-	case len(c.users) == 0: // no proof is under way
-		c.i, c.ij = e, exchange{}
-	case by == aQuorum && !c.ij.sent.IsZero() && until.After(c.proved) && !e.sent.Before(c.ij.answered):
-		c.proved = until
-		c.i = e
-	case by >= theLeader && c.i.sent.After(c.ij.sent) && e.sent.Sub(c.i.answered) >= c.betweenPings():
-		c.ij = exchange{sent: c.i.sent, answered: e.answered}
+	if len(c.users) == 0 { // no proof is under way
+		c.signs = nil
+	}
+	for n := len(c.signs) - 1; n >= 0 && by == aQuorum; n-- {
+		if i := c.signs[n]; !i.reported.IsZero() && !e.sent.Before(i.reported) { // e is k
+			c.proved = i.sent.Add(c.Timeout())
+			c.signs = slices.Delete(c.signs, 0, n+1)
+			break
+		}
+	}
+	for n := range c.signs {
+		if i := &c.signs[n]; by >= theLeader && i.reported.IsZero() && e.sent.Sub(i.answered) >= c.betweenPings() { // e is j
+			i.reported = e.answered
+		}
+	}
+	if n := len(c.signs); n == 0 || e.sent.Sub(c.signs[n-1].sent) >= c.Timeout()/mostSigns {
+		c.signs = append(c.signs[n/mostSigns:], sign{exchange: e})
 	}
 }
 
@@ -159,23 +184,49 @@ func (c *Client) Lasts(session int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	until := c.safeUntilLocked(session)
-	next, _ := c.nextLocked()
+	next, alone := c.nextLocked()
+	if alone && c.proved.After(c.presumed) && c.signs[0].reported.IsZero() {
+		next = later(next, c.signs[0].answered.Add(c.betweenPings()))
+	}
 	return c.roundTrip < c.Timeout()/12 && next.Add(2*c.roundTrip).Before(until) && !IsOver(until.Add(-c.Timeout()/4))
 }
 
-// nextLocked returns when the next request of a proof is due. While the session is
-// only presumed to live, and j may not be sent until T/12 later, the request is a
-// write alone: it extends the presumed time.
+// nextLocked returns when the next round of a proof is due. Other requests of the
+// client may have completed a proof meanwhile, which puts it off. The request is a write
+// alone if there is no i for a j: it will be one, or it is the k that is missing. So it is
+// while the session is only presumed to live, and j may not be sent until T/12
+// later: the write extends the presumed time.
 func (c *Client) nextLocked() (at time.Time, alone bool) {
-	at = c.i.answered.Add(c.betweenPings())
-	renewal := c.presumed.Add(-c.betweenPings())
-	if now := time.Now(); renewal.Before(now) {
-		renewal = now
+	presumed := !c.proved.After(c.presumed)
+	switch n := slices.IndexFunc(c.signs, func(i sign) bool { return i.reported.IsZero() }); {
+	case presumed && n != 0 || len(c.signs) == 0:
+		return time.Now(), true // k is missing, or i
+	case presumed:
+		at = c.signs[n].answered.Add(c.betweenPings())
+		renewal := later(c.presumed.Add(-c.betweenPings()), time.Now())
+		if renewal.Add(c.Timeout() / 12).Before(at) {
+			return renewal, true
+		}
+		return at, false
+	case c.held > 0:
+		at = later(c.round.sent.Add(c.betweenPings()/2), c.before.answered.Add(c.betweenPings()))
+		at = later(at, c.proved.Add(-c.Timeout()*9/16))
+	default:
+		at = later(c.round.answered.Add(c.Timeout()/3), c.proved.Add(-c.Timeout()/2))
 	}
-	if !c.proved.After(c.presumed) && renewal.Add(c.Timeout()/12).Before(at) {
-		return renewal, true
+	if now := time.Now(); at.Before(now) {
+		at = now
 	}
-	return at, false
+	return at, !slices.ContainsFunc(c.signs, func(i sign) bool {
+		return i.reported.IsZero() && !i.answered.Add(c.betweenPings()).After(at)
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 var Clock = time.Now // except in a test that suspends the machine
@@ -188,8 +239,8 @@ func IsOver(t time.Time) bool {
 }
 
 // Use counts the entries that need the session to be safe. While there are any,
-// a sync and a write are sent per third of the session timeout, as a task of all
-// Mutexes that have one. If an earlier proof may run out before the next one is
+// a sync and a write are sent per third of the session timeout, and more often while
+// there is a lock that is held, as a task of all Mutexes that have one. If an earlier proof may run out before the next one is
 // complete, because an answer may be late, it no longer counts.
 func (c *Client) Use(by *Tasks, entries int) {
 	c.mu.Lock()
@@ -199,9 +250,22 @@ func (c *Client) Use(by *Tasks, entries int) {
 		delete(c.users, by)
 	}
 	if first {
-		if next := c.i.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
+		c.round, c.before = exchange{}, exchange{}
+		if n := len(c.signs); n > 0 {
+			c.round = c.signs[n-1].exchange
+		}
+		if next := c.round.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
 			c.proved = time.Time{}
 		}
+		c.armLocked(0)
+	}
+}
+
+// Hold counts the locks that are held.
+func (c *Client) Hold(locks int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held += locks; c.held == locks {
 		c.armLocked(0)
 	}
 }
@@ -212,7 +276,7 @@ func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.fires)))) // no later than the timer fires already
-	return c.round, c.unproved
+	return c.complete, c.unproved
 }
 
 // armLocked sets the timer to when the next request may be sent, or ought to be,
@@ -221,10 +285,7 @@ func (c *Client) armLocked(pause time.Duration) {
 	if len(c.users) == 0 || c.proving || IsClosed(c.closed) {
 		return
 	}
-	due, alone := c.nextLocked()
-	if !alone && !IsOver(c.safeUntilLocked(c.session).Add(-c.Timeout()/2)) {
-		due = c.i.answered.Add(c.Timeout() / 3)
-	}
+	due, _ := c.nextLocked()
 	c.setLocked(max(time.Until(due), pause))
 }
 
@@ -258,16 +319,24 @@ func (c *Client) prove() {
 		limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
 		defer limit.Stop()
 		measured, err := far && c.keepBack(), error(nil)
+		round := exchange{sent: time.Now()}
 		if !alone {
 			err = c.send(theLeader, c.sync, true)
+			round.answered = time.Now()
 		}
 		if err == nil {
 			err = c.send(aQuorum, c.probe, true)
+		}
+		if alone {
+			round.answered = time.Now()
 		}
 		c.endKeepBack()
 		c.mu.Lock()
 		c.listening = false
 		c.silence.Stop()
+		if err == nil {
+			c.before, c.round = c.round, round
+		}
 		c.mu.Unlock()
 		reason := c.final(err)
 		c.mu.Lock()
@@ -282,8 +351,8 @@ func (c *Client) prove() {
 			err = ErrTooSlow
 		}
 		c.unproved = err
-		close(c.round)
-		c.round = make(chan struct{})
+		close(c.complete)
+		c.complete = make(chan struct{})
 	}()
 }
 
