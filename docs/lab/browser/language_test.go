@@ -37,7 +37,7 @@ func TestThePageOpensInTheLanguageOfItsCommand(t *testing.T) {
 		look(t, "file://"+filepath.Join(folder, "lab.html"))
 		url := "file://" + filepath.Join(folder, "reader.html")
 		openReader(t, url, 1440, 900).play(row{"", "text('h1')", "对照代码读文章"})
-		openReader(t, url+"#A1&lang=en", 1440, 900).play(row{"", language, "en"})
+		openReader(t, url+"#A/1&lang=en", 1440, 900).play(row{"", language, "en"})
 	})
 	t.Run("served, with LANG", func(t *testing.T) {
 		t.Setenv("LC_ALL", "")

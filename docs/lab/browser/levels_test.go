@@ -9,7 +9,6 @@ import (
 
 const (
 	done  = "one('#level').dataset.done"
-	fresh = "run localStorage.clear() | tab " // other tests have reached goals
 	level = "#lock=D3&n=3&mode=schedule&kinds=expire&faults=1&t=0ns"
 )
 
@@ -23,7 +22,7 @@ var levels = []pageCase{
 	// Neither the lock's title, nor the code, nor a story tells what is wrong, until the goal is reached. Then there is a
 	// rule, with the line at fault.
 	{name: "a level has hints, and a lesson at its end", at: "#lock=naive&n=2&t=0ns", rows: []row{
-		{fresh + level, "[text('h2'), text('#intro p')]", list{"One fault · " + d3Level.Name.En, d3Level.Intro.En}},
+		{"tab " + level, "[text('h2'), text('#intro p')]", list{"One fault · " + d3Level.Name.En, d3Level.Intro.En}},
 		{"", "[one('#tell'), count('.source .remark') > 0, all('.source .remark', e => e.checkVisibility()).includes(true), shown('#show-me')]",
 			list{nil, true, false, false}},
 		{"click #hint", "text('#given')", d3Level.Hints[0].En},
@@ -37,7 +36,7 @@ var levels = []pageCase{
 		{"run one('#levels-box').close() | click [data-action=language]", "text('#lesson')", d3Level.Victory.Zh},
 	}},
 	{name: "no level opens solved", at: "#lock=naive&n=2&t=0ns", rows: []row{
-		{fresh + "#lock=naive&n=2&t=0ns", "", nil},
+		{"tab #lock=naive&n=2&t=0ns", "", nil},
 		{"set lock D3", "[s.mode, s.scene.choices, s.scene.kinds, one('#reached')]", list{"schedule", list{}, list{"expire"}, nil}},
 		{"click #levels | click [data-level=A2] | wait s.scene.locks[0] == 'A2'", "[s.scene.choices, text('#intro p')]", list{list{}, a2Level.Intro.En}},
 		// A link that has the choices shows them, and does not count.
@@ -48,11 +47,11 @@ var levels = []pageCase{
 		{"open #lock=A2&n=2&mode=schedule&kinds=stop&faults=1&t=0ns | " + askAll + "6", "text('#reached')", has{"Broken, but not the goal", a2Level.Else["holder outlives its session"].En}},
 	}},
 	{name: "a level without choices is watched", at: "#lock=naive&n=2&t=0ns", rows: []row{
-		{fresh + "#lock=A1&n=1&mode=schedule&kinds=&faults=0", "[s.t, one('#reached'), " + done + "]", list{0, nil, "0"}},
+		{"tab #lock=A1&n=1&mode=schedule&kinds=&faults=0", "[s.t, one('#reached'), " + done + "]", list{0, nil, "0"}},
 		{"run app.calm = true | click #watch-it | wait one('#lesson')", "[s.t > 0, " + done + "]", list{true, "1"}},
 	}},
 	{name: "the last levels cannot be won", at: "#lock=naive&n=2&t=0ns", rows: []row{
-		{fresh + scene("proved-zklock") + ` | click [data-choice="A: lose reply"] | click #rest | wait app.play.over`, "[one('#reached').dataset.reached, " + done + "]", list{"yes", "1"}},
+		{"tab " + scene("proved-zklock") + ` | click [data-choice="A: lose reply"] | click #rest | wait app.play.over`, "[one('#reached').dataset.reached, " + done + "]", list{"yes", "1"}},
 		{"", "text('#reached')", has{"It held.", "Nothing broke."}},
 	}},
 	// A digit is that of a contender and of what it does, whatever else there is to choose.
@@ -66,7 +65,7 @@ var levels = []pageCase{
 	// A goal that a reader has reached by choices of their own counts, and Next level leads to
 	// another one, from its start.
 	{name: "the goals lead on", at: "#lock=naive&n=2&t=0ns", rows: slices.Concat([]row{
-		{fresh + scene("D1"), done, "0"},
+		{"tab " + scene("D1"), done, "0"},
 		{"click #restart", "", nil},
 	}, chosen(address("D1")), []row{
 		{"", "[one('#reached').dataset.reached, one('#level').dataset.of]", list{"yes", "36"}},

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os/exec"
 	"strings"
 	"testing"
@@ -28,7 +30,14 @@ func serve(t *testing.T, args ...string) string {
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	require.NoError(t, err)
-	return strings.TrimSpace(line[strings.Index(line, "http://"):])
+	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
+	engine, err := url.Parse(address)
+	require.NoError(t, err)
+	engine.Path, engine.Fragment = "/engine.wasm", ""
+	built, err := http.Get(engine.String()) // answered when the page has been built
+	require.NoError(t, err)
+	built.Body.Close()
+	return address
 }
 
 // TestTheServedPageIsStrict: the served page has a strict policy, all that it
