@@ -60,7 +60,7 @@ var defects = []struct {
 	},
 	{
 		"nobody looks at the clock",
-		[]change{{"queue.go", "\tm.startClockLocked(e)\n\tm.grantLocked(e)", "\tm.grantLocked(e)"}},
+		[]change{{"queue.go", "\tm.startClockLocked(e)\n\tm.expectLocked(e)", "\tm.expectLocked(e)"}},
 		oneFault(explore.Expire),
 		[]explore.Kind{explore.LateLoss},
 	},
