@@ -13,22 +13,27 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/docs/lab/nodetest"
+	"example.com/zklock/docs/lab/picture"
 	"example.com/zklock/internal/language"
 )
 
-var made = sync.OnceValues(func() (*book, error) { return newBook("../..") })
+var made *book
 
+// theBook is made by the first test that needs it.
 func theBook(t *testing.T) *book {
 	t.Helper()
-	b, err := made()
-	require.NoError(t, err)
-	return b
+	if made == nil {
+		var err error
+		made, err = newBook(t, "../..")
+		require.NoError(t, err)
+	}
+	return made
 }
 
 var (
@@ -84,11 +89,11 @@ func TestADeadLinkIsFound(t *testing.T) {
 	write("bench/main.go", "package main\n")
 	write("docs/bugs.md", "# Bugs\n\n## Here\n\n## Here\n")
 	write("README.md", "# A\n\n[a](docs/bugs.md#here-1) [b](#a) [c](bench/main.go#L1)\n")
-	b, err := newBook(root)
+	b, err := newBook(t, root)
 	require.NoError(t, err)
 	require.Contains(t, string(b.files["index.html"]), `href="bench/main.go.html#L1"`)
 	write("README.md", "# A\n\n[a](nowhere.md) [b](docs/bugs.md#nowhere) [c](#nowhere) [d](bench/) [e](bench/main.go#L9) [f](bench/main.go#x) ![g](no.svg)\n")
-	_, err = newBook(root)
+	_, err = newBook(t, root)
 	require.EqualError(t, err, "links that lead nowhere:\n"+strings.Join([]string{
 		"README.md: nowhere.md: no such file", "README.md: docs/bugs.md#nowhere: no such heading", "README.md: #nowhere: no such heading",
 		"README.md: bench/: a folder without a README", "README.md: bench/main.go#L9: no such line", "README.md: bench/main.go#x: no such line",
@@ -96,7 +101,7 @@ func TestADeadLinkIsFound(t *testing.T) {
 	}, "\n"))
 	write("README.md", "# A\n")
 	write("docs/new.md", "# New\n")
-	_, err = newBook(root)
+	_, err = newBook(t, root)
 	require.ErrorContains(t, err, "docs/new.md is in no chapter")
 }
 
@@ -243,10 +248,10 @@ func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
 
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "thesis.txt"), nil, 0o644))
-	require.ErrorContains(t, run(t.Context(), []string{"-out", other}, io.Discard, io.Discard), "is not a book")
+	require.ErrorContains(t, run(t.Context(), t, []string{"-out", other}, io.Discard, io.Discard), "is not a book")
 	require.FileExists(t, filepath.Join(other, "thesis.txt"))
-	require.ErrorContains(t, run(t.Context(), []string{"x"}, io.Discard, io.Discard), "not understood")
-	require.ErrorContains(t, run(t.Context(), []string{"-addr", "0.0.0.0:0"}, io.Discard, io.Discard), "loopback")
+	require.ErrorContains(t, run(t.Context(), t, []string{"x"}, io.Discard, io.Discard), "not understood")
+	require.ErrorContains(t, run(t.Context(), t, []string{"-addr", "0.0.0.0:0"}, io.Discard, io.Discard), "loopback")
 }
 
 func TestTheServedBookIsStrict(t *testing.T) {
@@ -284,6 +289,33 @@ func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
 	by := `(?m)^<a id="L` + itoa(line) + `".*<a class="by" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a>`
 	require.Regexp(t, by, string(b.files["01-naive-ephemeral/lock.go.html"]))
+}
+
+// TestADiagramIsThatOfItsFilm: each arrow of a diagram with a scene is a packet of the film that
+// plays below it. Of the four others docs/bugs.md says that the test has another schedule.
+func TestADiagramIsThatOfItsFilm(t *testing.T) {
+	b := theBook(t)
+	var apart []string
+	for _, a := range b.apart {
+		page, lock, ok := strings.Cut(a, " #lock=")
+		require.True(t, ok, a)
+		lock, _, _ = strings.Cut(lock, "&")
+		apart = append(apart, page+" "+lock)
+	}
+	require.ElementsMatch(t, []string{"docs/bugs.md A2", "docs/bugs.md A8", "docs/bugs.md E1", "docs/bugs.md E2",
+		"docs/bugs.zh-CN.md A2", "docs/bugs.zh-CN.md A8", "docs/bugs.zh-CN.md E1", "docs/bugs.zh-CN.md E2"}, apart)
+	require.Equal(t, 24, strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
+	for _, stop := range locks.Opening.Locks {
+		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+stop)
+	}
+	// Another lock's film has not these arrows.
+	s, err := picture.ParseSequence("sequenceDiagram\n A->>S: create lock_0\n S-)A: event: lock_0 is deleted\n")
+	require.NoError(t, err)
+	l, err := locks.Find("D3")
+	require.NoError(t, err)
+	f, err := b.filmOf(l.Open().String())
+	require.NoError(t, err)
+	require.Equal(t, 1, timed(s, f))
 }
 
 func TestTwoStepsSideBySide(t *testing.T) {

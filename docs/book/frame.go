@@ -100,7 +100,7 @@ func (b *book) assemble() error {
 	if err := b.writeDifferences(); err != nil {
 		return err
 	}
-	for _, name := range []string{"book.css", "book.js", "search.js", "theme.js"} {
+	for _, name := range []string{"book.css", "book.js", "play.js", "search.js", "theme.js"} {
 		text, err := assets.ReadFile("page/" + name)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (b *book) assemble() error {
 	for _, lang := range []language.Language{language.English, language.Chinese} {
 		b.files["texts."+tag(lang)+".js"] = b.searched(lang)
 	}
-	b.files["glossary.js"], b.files["names.js"] = b.glossary(), b.named()
+	b.files["glossary.js"], b.files["names.js"], b.files["films.js"] = b.glossary(), b.named(), script("FILMS", b.answers)
 	return nil
 }
 

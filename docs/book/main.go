@@ -15,27 +15,38 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/loopback"
 )
 
+// The scenes are played in bubbles of testing/synctest, which need a test: the command is one.
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "book:", err)
-		os.Exit(1)
-	}
+	args := os.Args[1:]
+	os.Args = os.Args[:1]
+	zk.DefaultLogger = log.New(io.Discard, "", 0) // what a lock logs would be written from inside a bubble
+	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "book", F: func(t *testing.T) {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		if err := run(ctx, t, args, os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, "book:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}}}, nil, nil)
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("book", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	out := flags.String("out", "", "write the book into this `folder`: an empty one, one that is not there yet, or one with a book")
@@ -61,8 +72,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	b, err := newBook(root)
+	b, err := newBook(t, root)
 	if err != nil {
+		return err
+	}
+	if err := b.addLab(ctx); err != nil {
 		return err
 	}
 	if *out != "" {

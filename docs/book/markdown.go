@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -22,6 +23,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/docs/lab/picture"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/scenes"
 )
@@ -38,8 +40,12 @@ var (
 // markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters
 // the end of a line adds no blank.
 func (b *book) markdown(p *page) goldmark.Markdown {
-	return goldmark.New(
-		goldmark.WithExtensions(extension.GFM, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple))),
+	extensions := []goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList,
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))} // a style is against the policy
+	if p.lang == language.Chinese { // the option also joins a line to a link that begins the next one
+		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)))
+	}
+	return goldmark.New(goldmark.WithExtensions(extensions...),
 		goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(&blocks{b, p}, 100))))
 }
 
@@ -49,7 +55,7 @@ func (b *book) parse(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
 	used := make(map[string]bool)
-	here := section{}
+	here, scene := section{}, "" // the last scene since the heading
 	var comments []ast.Node
 	var words strings.Builder
 	flush := func() {
@@ -76,7 +82,11 @@ func (b *book) parse(p *page) {
 			if p.title == "" {
 				p.title = h.Title
 			}
-			here = section{id: h.ID, title: h.Title}
+			here, scene = section{id: h.ID, title: h.Title}, ""
+		case *ast.CodeSpan:
+			if m := playLine.FindStringSubmatch(plain(n, p.source)); m != nil {
+				scene = b.sceneOf(m[1])
+			}
 		case *ast.HTMLBlock:
 			if comment.Match(lines(n, p.source)) {
 				comments = append(comments, n)
@@ -84,6 +94,11 @@ func (b *book) parse(p *page) {
 		case *ast.FencedCodeBlock:
 			code := lines(n, p.source)
 			words.Write(code)
+			if story, _ := storyOf(scene); story != nil && string(n.Language(p.source)) == "mermaid" {
+				for _, stop := range story.Stops {
+					words.WriteString(" " + caption(stop, p.lang))
+				}
+			}
 			if p.src == "docs/lab/scenes.md" && bytes.HasPrefix(code, []byte("#lock=")) {
 				b.addresses[here.id] = strings.TrimSpace(string(code))
 			}
@@ -130,18 +145,18 @@ func plain(n ast.Node, source []byte) string {
 	return all.String()
 }
 
-// render makes the page's body.
-func (b *book) render(p *page) error {
+// link makes the links of a page those of the book, and notes the scenes that it plays.
+func (b *book) link(p *page) {
 	head := 0
 	names := []string(nil) // in the block so far, before a link to the file that declares them
-	at := ""               // heading
+	at, scene := "", ""    // the heading, and the last scene since
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock {
 			names = nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			at = p.heads[head].ID
+			at, scene = p.heads[head].ID, ""
 			if p.twin != nil && len(p.twin.heads) == len(p.heads) { // the switch of the language stays on the section
 				n.SetAttributeString("data-twin", []byte(p.twin.heads[head].ID))
 			}
@@ -150,15 +165,29 @@ func (b *book) render(p *page) error {
 			code := plain(n, p.source)
 			names = append(names, code)
 			if m := playLine.FindStringSubmatch(code); m != nil {
-				b.play(n, b.sceneOf(m[1]))
+				scene = b.sceneOf(m[1])
+				b.play(n, scene)
+			}
+		case *ast.FencedCodeBlock:
+			if string(n.Language(p.source)) == "mermaid" && scene != "" {
+				n.SetAttributeString("data-scene", scene)
+				if _, told := storyOf(scene); told != "" {
+					b.played[told] = true
+				}
+				scene = ""
 			}
 		case *ast.Link:
 			b.follow(p, n, at, names)
+			names = nil
 		case *ast.Image:
 			n.SetAttributeString("loading", []byte("lazy"))
 			b.copy(p, string(n.Destination))
 		}
 	})
+}
+
+// render makes the page's body.
+func (b *book) render(p *page) error {
 	var out bytes.Buffer
 	err := b.markdown(p).Renderer().Render(&out, p.source, p.doc)
 	p.body = out.String()
@@ -200,7 +229,8 @@ func (b *book) sceneOf(name string) string {
 // play makes an element one that plays a scene when it is touched.
 func (b *book) play(n ast.Node, address string) {
 	if address != "" {
-		n.SetAttributeString("data-scene", []byte(html.EscapeString(address)))
+		n.SetAttributeString("data-scene", []byte(address))
+		b.played[address] = true
 	}
 }
 
@@ -293,7 +323,8 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		code, err := string(lines(block, source)), error(nil)
 		switch string(block.Language(source)) {
 		case "mermaid":
-			code, err = w.diagram(code)
+			scene, _ := block.AttributeString("data-scene")
+			code, err = w.diagram(code, scene)
 		case "go":
 			code = `<pre class="code">` + highlight(code) + "</pre>\n"
 		default:
@@ -304,7 +335,9 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-func (w *blocks) diagram(mermaid string) (string, error) {
+// diagram draws a diagram. If the text before it names a scene, the film plays below it: then the
+// arrows have the instants of their packets, and the story of the scene is a list.
+func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 	if strings.HasPrefix(mermaid, "flowchart") {
 		return flowchart(mermaid), nil
 	}
@@ -312,6 +345,30 @@ func (w *blocks) diagram(mermaid string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	address, _ := scene.(string)
+	story, told := storyOf(address)
+	for _, address := range slices.Compact([]string{address, told}) {
+		f, err := w.b.filmOf(address)
+		if err != nil {
+			return "", err
+		}
+		if f == nil || timed(s, f) > 0 {
+			continue
+		}
+		text := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(address), s.SVG(w.p.title))
+		if address == told {
+			text += "<ol class=\"stops\">\n"
+			for _, stop := range story.Stops {
+				text += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))
+			}
+			text += "</ol>\n"
+		}
+		return text, nil
+	}
+	if address != "" {
+		w.b.apart = append(w.b.apart, w.p.src+" "+address)
+	}
+	timed(s, new(film.Film)) // none
 	return `<figure class="diagram">` + s.SVG(w.p.title) + "</figure>\n", nil
 }
 

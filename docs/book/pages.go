@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -23,9 +25,12 @@ type book struct {
 	listings  map[string]*listing // the files that the pages link to, by their paths
 	addresses map[string]string   // of the lab's scenes, by their headings in docs/lab/scenes.md
 	terms     []term
-	linked    map[string]int    // the number of links to a section, by its address in the book
-	files     map[string][]byte // of the site
-	dead      []string          // links that lead nowhere
+	linked    map[string]int             // the number of links to a section, by its address in the book
+	played    map[string]bool            // addresses of the scenes that pages play
+	answers   map[string]json.RawMessage // for the lab's page, by its requests
+	files     map[string][]byte          // of the site
+	dead      []string                   // links that lead nowhere
+	apart     []string                   // pages and scenes whose diagram is of another run
 }
 
 // A page is a Markdown page of the project in one language.
@@ -72,9 +77,10 @@ var chapters = []chapter{
 	{language.Say("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "docs/book/", "CONTRIBUTING.md"}},
 }
 
-func newBook(root string) (*book, error) {
+// newBook makes the book without the lab. The test is the one that plays the scenes.
+func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing), addresses: make(map[string]string),
-		linked: make(map[string]int), files: make(map[string][]byte)}
+		linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
 	if err := b.find(); err != nil {
 		return nil, err
 	}
@@ -83,6 +89,12 @@ func newBook(root string) (*book, error) {
 	}
 	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
 		b.parse(b.pages[src])
+	}
+	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+		b.link(b.pages[src])
+	}
+	if err := b.film(t); err != nil {
+		return nil, err
 	}
 	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
 		if err := b.render(b.pages[src]); err != nil {

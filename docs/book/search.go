@@ -25,7 +25,7 @@ func newTerm(row ast.Node, source []byte) term {
 
 // script is a script that gives a name a value.
 func script(name string, value any) []byte {
-	text, _ := json.Marshal(value) // texts, numbers and lists of them
+	text, _ := json.Marshal(value) // texts, numbers, lists of them, and JSON
 	return []byte("globalThis." + name + "=" + string(text) + ";\n")
 }
 

@@ -43,12 +43,11 @@ func write(to string, b *builtPage) (int, error) {
 	return len(page), nil
 }
 
+// writeSite writes what docs/book is made of: the lab without its engine, the engine as
+// a script, and the reader. They work from the disk, where a browser loads no modules.
 func writeSite(dir string, b *builtPage) (size int, err error) {
-	files := maps.Clone(b.page)
-	files["engine.wasm"] = b.wasm
-	files["index.html"] = withPolicy(b.page["index.html"], policy)
-	// Both work from the disk, where a browser loads no modules.
-	if files["lab.html"], err = oneFile(b); err == nil {
+	files := map[string][]byte{"wasm.js": engineScript(b)}
+	if files["lab.html"], err = labPage(b, ""); err == nil {
 		files["reader.html"], err = readerFile(b)
 	}
 	if err != nil {
@@ -96,19 +95,31 @@ func (b *builtPage) file(name string) ([]byte, error) {
 // oneFile makes the lab a page of one file, which works without a server. The
 // worker becomes a text from which the page makes a Blob, and is sent the engine.
 func oneFile(b *builtPage) ([]byte, error) {
+	return labPage(b, "<script type=\"text/plain\" id=\"lab-wasm\">"+pack(compressed(b.wasm))+"</script>")
+}
+
+// labPage is the page in one file, with the engine or without it. Without it the page
+// loads scripts that lie beside it.
+func labPage(b *builtPage, engine string) ([]byte, error) {
 	worker, err := b.file("worker.js")
 	if err != nil {
 		return nil, err
 	}
-	var m strings.Builder
-	m.WriteString("<script type=\"text/plain\" id=\"lab-worker\">\n")
 	// Inside JavaScript the two are the same in a string, and nowhere else
 	// does it occur.
-	m.WriteString(strings.ReplaceAll(string(b.page["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`))
-	m.WriteString("</script>\n<script type=\"text/plain\" id=\"lab-wasm\">")
-	m.WriteString(pack(compressed(b.wasm)))
-	m.WriteString("</script>")
-	return inlined(b, "index.html", m.String(), inlinePolicy)
+	text := strings.ReplaceAll(string(b.page["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`)
+	rules := inlinePolicy
+	if engine == "" {
+		rules = strings.Replace(rules, "script-src ", "script-src 'self' file: ", 1)
+	}
+	return inlined(b, "index.html", "<script type=\"text/plain\" id=\"lab-worker\">\n"+text+"</script>\n"+engine, rules)
+}
+
+// engineScript is a script that puts the engine into the page where oneFile has it.
+func engineScript(b *builtPage) []byte {
+	text, _ := json.Marshal(pack(compressed(b.wasm))) // a string
+	return fmt.Appendf(nil, "document.head.append(Object.assign(document.createElement(\"script\"), "+
+		"{ type: \"text/plain\", id: \"lab-wasm\", textContent: %s }));\n", text)
 }
 
 // readerFile makes the reader a page of one file. Beside it belongs the lab.

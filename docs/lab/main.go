@@ -7,11 +7,11 @@
 //	go run ./docs/lab -open -lock DIR  # plays the exercise's lock that is in this folder
 //	go run ./docs/lab -open -film FILE # shows a trace or a recorded run
 //	go run ./docs/lab -out lab.html    # writes one file, which needs no server
-//	go run ./docs/lab -out site/       # writes a folder for a static site
 //	go run ./docs/lab -read            # opens the reading guide beside code and lab
 //	go run ./docs/lab -open -lang zh   # in Chinese, which LANG can say, too
 //
-// The folder also has the reader, in reader.html, which opens from the disk.
+// go run ./docs/book writes a site of all pages with the lab and the reader in it. It has
+// them from -out DIR/, which writes the lab without its engine.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	out := flags.String("out", "", "write the page to this `file`, or, if it ends with / or is a directory, as a static site")
+	out := flags.String("out", "", "write the page to this `file`; a directory gets the parts of which docs/book makes a site")
 	open := flags.Bool("open", false, "open the page in the browser")
 	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, or this address, which begins with #; see docs/lab/scenes.md")
 	lock := flags.String("lock", "", "play the lock in this `folder` in the place of the exercise's that its package clause names")

