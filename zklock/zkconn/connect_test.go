@@ -214,19 +214,20 @@ func TestReconnectLeavesASilentServer(t *testing.T) {
 // says answers a four-letter word, in place of the server.
 type says struct {
 	net.Conn
-	asked  bool
+	asked  atomic.Bool
 	answer func() string
 }
 
 func (s *says) Write(b []byte) (int, error) {
-	if s.asked = string(b) == "srvr"; s.asked {
+	if asked := string(b) == "srvr"; asked {
+		s.asked.Store(true)
 		return len(b), nil
 	}
 	return s.Conn.Write(b)
 }
 
 func (s *says) Read(b []byte) (int, error) {
-	if s.asked {
+	if s.asked.Load() {
 		return copy(b, s.answer()), io.EOF
 	}
 	return s.Conn.Read(b)
