@@ -281,7 +281,7 @@ func claims(t *testing.T) (readme, benchmark []string) {
 // names are texts whose digits measure nothing.
 var names = map[string][]string{
 	"../README.md": {
-		"step 1 begins with a single node", "step 4 is a\nlayer over step 3",
+		"step 1 begins with a single node", "Step 4 is a layer over step 3",
 		"`go run ./docs/lab -open -scene D3`", "[scene D3](docs/lab/scenes.md#d3)",
 		"`go run ./cmd/zklock serve 127.0.0.1:2181`", `[]string{"127.0.0.1:2181"}, 10*time.Second)`, "5*time.Second)",
 		`NewOwner("worker 7")`, "example.com/zklock@v0.0.0",
