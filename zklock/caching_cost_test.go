@@ -72,9 +72,10 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 func TestUntilANodeIsCachedNothingDiffers(t *testing.T) {
 	without := allRequests(t)
 	require.Greater(t, len(without), 100)
-	require.Equal(t, without, allRequests(t, zklock.WithCaching(time.Hour), zklock.CachingFrom(1000)))
-	require.Equal(t, without, allRequests(t, zklock.WithCaching(0), zklock.CachingFrom(0)), "0 is the default")
-	require.NotEqual(t, without, allRequests(t, always...))
+	// Requests of two clients at one moment have no order.
+	require.ElementsMatch(t, without, allRequests(t, zklock.WithCaching(time.Hour), zklock.CachingFrom(1000)))
+	require.ElementsMatch(t, without, allRequests(t, zklock.WithCaching(0), zklock.CachingFrom(0)), "0 is the default")
+	require.NotSubset(t, without, allRequests(t, always...))
 }
 
 // allRequests are those of one Mutex, of which each call has a moment of its own: alone, with
