@@ -140,7 +140,7 @@ func begin(t *testing.T, server string, conn *zk.Conn, path, first, second strin
 // runs checks that the first command runs: it makes another stamp.
 func (tr *trial) runs(file string) {
 	now := time.Now()
-	for end := now.Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for end := now.Add(time.Minute); ; time.Sleep(5 * time.Millisecond) { // looks again: another process stamps
 		if _, last := stamps(tr.T, file); last.After(now) {
 			return
 		}

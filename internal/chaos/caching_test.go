@@ -55,7 +55,7 @@ func TestCachedNodesOfProcesses(t *testing.T) {
 	ours, often := contend(5*time.Millisecond, zklock.WithCaching(time.Second))
 	other, seldom := contend(700 * time.Millisecond)
 	for i, z := range zoo {
-		time.Sleep(session) // all goes on
+		time.Sleep(session) // of real time, in which all servers answer: a node is cached again before the next stop
 		z.Stop()
 		time.Sleep(session / 2) // the server is away
 		z.Start(t)

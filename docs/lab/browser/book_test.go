@@ -101,7 +101,8 @@ func pagesFit(t *testing.T, dir string) {
 
 func searchAnswers(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/index.html", 1440, 900, noLab)
-	for query, want := range map[string]string{"羊群效应": "herd effect", "fencing token": "fencing token", "GetW": "primers/", "two holders": "D3", "会话过期": "Chinese ones have"} {
+	for query, want := range map[string]string{"羊群效应": "herd effect", "fencing token": "fencing token", "GetW": "primers/",
+		"two holders": "D3", "会话过期": "Chinese ones have"} {
 		p.play(row{`run (one("#q").value = ` + quoted(query) + `, one("#q").dispatchEvent(new Event("input"))) | wait shown("#found") && one("#found mark")`,
 			"one('#found').innerHTML.slice(0, 3500)", has{want}})
 		p.play(row{do: `run (one("#q").value = "", one("#q").dispatchEvent(new Event("input"))) | wait !shown("#found")`})

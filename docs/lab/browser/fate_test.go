@@ -29,8 +29,8 @@ const outOfReach = "can no longer be reached"
 
 // The strip that says when it was too late, and the goals.
 var fates = []pageCase{
-	// D3 mostly goes well until its last choice, and then no continuation does. A reader
-	// who plays the same by hand sees what the scene brings.
+	// D3 mostly goes well until its last choice, and then no continuation does. The
+	// same choices by hand show what the scene brings.
 	{name: "the strip says when it was too late", at: "#lock=naive&n=2&t=0ns", rows: []row{
 		{"", "one('#fate').hidden", true},                     // nobody chooses here
 		{"open " + scene("D3"), shares, scenes.Fates()["D3"]}, // at once: the scene brings them

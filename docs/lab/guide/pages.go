@@ -230,7 +230,7 @@ func (r *reader) figure(name string) error {
 	}
 	file, anchor, _ := strings.Cut(name, "#")
 	if r.pageLook(file, anchor) != name {
-		return fmt.Errorf("there is no section %s", name)
+		return fmt.Errorf("the guide links to %s, and no page has this section", name)
 	}
 	return nil
 }

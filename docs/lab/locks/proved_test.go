@@ -25,7 +25,7 @@ func TestEachGoalIsOneLevel(t *testing.T) {
 	var chapters []scenes.Text
 	for n := range len(byNumber) {
 		l := byNumber[n]
-		require.NotNil(t, l.Level, "there is no level %d", n)
+		require.NotNil(t, l.Level, "no level has the number %d", n)
 		if len(chapters) == 0 || chapters[len(chapters)-1] != l.Level.Chapter {
 			chapters = append(chapters, l.Level.Chapter)
 		}
