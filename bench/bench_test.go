@@ -38,6 +38,23 @@ func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, s
 	return runWithOutput(ctx, onReal(t, args)...)
 }
 
+// fails runs the benchmark, which must fail, print such a table and say all that is wanted.
+func fails(t *testing.T, table string, args []string, want ...string) (stderr string) {
+	t.Helper()
+	status, stdout, stderr := bench(t, args...)
+	require.Equal(t, exitFailure, status, stderr)
+	require.Regexp(t, table, stdout)
+	for _, want := range want {
+		require.Contains(t, stderr, want)
+	}
+	return stderr
+}
+
+// soon are the flags of a run with n goroutines that begins at once.
+func soon(n string, more ...string) []string {
+	return append([]string{"-n", n, "-warmup", "0s"}, more...)
+}
+
 // onReal has the benchmark run against the ZooKeeper that ZK names.
 func onReal(t *testing.T, args []string) []string {
 	if zoo := locktest.Real(t); zoo != nil {
@@ -229,11 +246,7 @@ func letsTwoIn(t *testing.T, name string) {
 
 func TestALockThatDoesNotLockFails(t *testing.T) {
 	letsTwoIn(t, "naive")
-	status, stdout, stderr := bench(t, "-n", "2", "-warmup", "0s")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "naive with 2 goroutines on ")
-	require.Contains(t, stderr, "two goroutines held the lock at once")
-	require.Contains(t, stdout, "FAILED")
+	fails(t, "FAILED", soon("2"), "naive with 2 goroutines on ", "two goroutines held the lock at once")
 }
 
 // waitsInVain makes a contender of a lock that no contender gets.
@@ -261,11 +274,7 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	}))})
 	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := bench(t, "-n", "10", "-warmup", "0s", "-json", file)
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "naive with 10 goroutines on ")
-	require.Contains(t, stderr, zk.ErrNoAuth.Error())
-	require.Regexp(t, `(?m)^naive +10 +FAILED +- +- +- +-$`, stdout)
+	fails(t, `(?m)^naive +10 +FAILED +- +- +- +-$`, soon("10", "-json", file), "naive with 10 goroutines on ", zk.ErrNoAuth.Error())
 	require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), written[[]report.Run](t, file)[0].Error)
 }
 
@@ -294,10 +303,7 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 			srv.Expire((<-fault.Hit()).Session)
 			fault.Release()
 		}()
-		status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "50", "-locks", tc.lock)
-		require.Equal(t, exitFailure, status)
-		require.Contains(t, stderr, tc.lock+" with 50 goroutines on "+addr)
-		require.Contains(t, stdout, "FAILED")
+		fails(t, "FAILED", soon("50", "-zk", addr, "-locks", tc.lock), tc.lock+" with 50 goroutines on "+addr)
 		require.Empty(t, srv.Children("/zklock-bench"))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"example.com/zklock/bench/internal/group"
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/language"
 )
 
 type benchmark struct {
@@ -57,8 +58,8 @@ var returnTimeout = 30 * time.Second
 var meet = func() {}
 
 var (
-	errInterrupted   = errors.New("interrupted")
-	errTwoGoroutines = errors.New("two goroutines held the lock at once")
+	errInterrupted   = language.Errorf("interrupted", "已中断")
+	errTwoGoroutines = language.Errorf("two goroutines held the lock at once", "两个 goroutine 同时持有过锁")
 )
 
 // An errStopped is the end of a run that reached the limit.
@@ -91,7 +92,7 @@ func (b *benchmark) runAll(ctx context.Context) (err error) {
 	} else {
 		b.root = b.cfg.path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
 		if err := group.Create(b.admin, b.root, ""); err != nil {
-			return fmt.Errorf("-path: create %s: %w", b.root, err)
+			return language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", b.root, err)
 		}
 		defer func() { err = errors.Join(err, b.clean()) }()
 	}
@@ -236,7 +237,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	}
 	b.add(r)
 	if err != nil {
-		return fmt.Errorf("%s with %v on %s: %w", c.name, l, r.Server, err)
+		return language.Errorf("%s with %v on %s: %w", "%s，%v，在 %s 上：%v", c.name, l, r.Server, err)
 	}
 	return nil
 }
@@ -270,7 +271,7 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 				return errInterrupted
 			}
 			if err != nil && !errors.As(err, new(errStopped)) {
-				return fmt.Errorf("%s, warming up on %v: %w", c.name, b.zoo, err)
+				return language.Errorf("%s, warming up on %v: %w", "%s，在 %v 上预热：%v", c.name, b.zoo, err)
 			}
 			some = some || warmed
 		}
@@ -286,7 +287,7 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 func guarded(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s panicked: %v%s", name, p, panicPlace())
+			err = language.Errorf("%s panicked: %v%s", "%s panic：%v%s", name, p, panicPlace())
 		}
 	}()
 	return f()
@@ -357,11 +358,11 @@ func (b *benchmark) bounded(cleanUp func() error) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return fmt.Errorf("left behind: %s: %w", b.root, err)
+			return language.Errorf("left behind: %s: %w", "残留节点：%s：%v", b.root, err)
 		}
 		return nil
 	case <-time.After(cleanTimeout):
-		return fmt.Errorf("left behind: %s: no answer from %v within %v", b.root, b.zoo, cleanTimeout)
+		return language.Errorf("left behind: %s: no answer from %v within %v", "残留节点：%s：%v 在 %v 内没有响应", b.root, b.zoo, cleanTimeout)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	reentrant "example.com/zklock/04-reentrant"
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zklock"
 )
 
@@ -20,7 +21,7 @@ import (
 type contestant struct {
 	name string
 	// what it is: its row in docs/benchmark.md, if it is one of peers.
-	what string
+	what language.Text
 	// queue: path is the parent of a queue and is made before the clock
 	// starts; otherwise it is the lock's own node.
 	queue bool
@@ -61,7 +62,7 @@ type player interface {
 // A formula predicts the requests of a run of N contenders.
 type formula struct {
 	text     string                  // for one acquisition
-	from     string                  // where these requests come from; the row in docs/benchmark.md has both
+	from     language.Text           // where these requests come from; the row in docs/benchmark.md has both
 	requests func(n float64) float64 // of all
 	growth   float64                 // about the power of N with which a long run's time grows; 0: nobody asks
 }
@@ -77,7 +78,7 @@ func (c contestant) heavy(n int) float64 {
 
 // ofQueue is the formula of a queue in which each contender watches the one before it.
 var ofQueue = formula{
-	text: "5 - 2/N", from: "create, children, get with the watch, children, delete; the first needs no get and no second children",
+	text: "5 - 2/N", from: language.Say("create, children, get with the watch, children, delete; the first needs no get and no second children", "create、children、带监听的 get、children、delete；第一个竞争者不用 get 和第二次 children"),
 	requests: func(n float64) float64 { return 5*n - 2 },
 }
 
@@ -104,7 +105,7 @@ var contestants = []contestant{
 		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return naive.New(conn, path) })),
 		article: report.ArticleNaive,
 		formula: formula{
-			text: "N + 2", from: "each release wakes all waiters; each of them tries to create, all but one fail and watch again",
+			text: "N + 2", from: language.Say("each release wakes all waiters; each of them tries to create, all but one fail and watch again", "每次释放唤醒所有等待者；它们都去创建，只有一个成功，其余的失败后重新监听"),
 			requests: func(n float64) float64 { return n * (n + 2) }, growth: 2,
 		},
 	},
@@ -115,7 +116,7 @@ var contestants = []contestant{
 		// Half of N+1: the lists that arrivals cause are spared where all
 		// arrive at once.
 		formula: formula{
-			text: "(N + 5) / 2", from: "each release wakes all waiters; each of them reads the list again",
+			text: "(N + 5) / 2", from: language.Say("each release wakes all waiters; each of them reads the list again", "每次释放唤醒所有等待者；它们都重新读取列表"),
 			requests: func(n float64) float64 { return n * (n + 5) / 2 },
 			growth:   2.5, // the lists grow, too
 		},
@@ -138,7 +139,7 @@ var contestants = []contestant{
 		open:  onZoo(ownerless(timeout.New)),
 		queue: true,
 		formula: formula{
-			text: "6 - 2/N", from: "the same, and a get of its own node, for the token",
+			text: "6 - 2/N", from: language.Say("the same, and a get of its own node, for the token", "同上，外加一次对自己节点的 get，用来取得 fencing token（隔离令牌）"),
 			requests: func(n float64) float64 { return 6*n - 2 },
 		},
 	},
@@ -148,6 +149,6 @@ var contestants = []contestant{
 			return zklock.New(conn, path, zklock.WithSessionTimeout(session))
 		}, zklock.NewOwner)),
 		queue:   true,
-		formula: formula{from: "it depends on the schedule: goroutines of a Mutex share requests"},
+		formula: formula{from: language.Say("it depends on the schedule: goroutines of a Mutex share requests", "取决于调度：同一个 Mutex 的 goroutine 共用请求")},
 	},
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -45,7 +45,7 @@ func (p *curatorPlayer) close() error {
 
 func (p *curatorPlayer) run(ctx context.Context, r *report.Run, step func()) error {
 	if p.group != nil {
-		return errCannotRun{errors.New("Curator does not take part with -join")}
+		return errCannotRun{language.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
 	}
 	servers := p.zoo.Servers()
 	if p.cfg.rtt > 0 {
@@ -77,8 +77,9 @@ func (p *curatorPlayer) run(ctx context.Context, r *report.Run, step func()) err
 }
 
 // whatColdIs is the row of docs/benchmark.md on what is reported apart.
-const whatColdIs = "the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. " +
-	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs"
+var whatColdIs = language.Say("the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. "+
+	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
+	"新 JVM 的第一次运行，什么都还没有编译。文章的每次运行都是这样的。Curator 的其他行都先按 `-warmup` 预热，而且至少运行过两次")
 
 // warmJVM starts a JVM, and runs the counter in it once cold, once with
 // its requests counted, and on until it is warm. Servers are those of the cold run,
@@ -152,17 +153,17 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 			_, err = fmt.Sscan(rest, (*int64)(&t.Arrived), (*int64)(&t.Got), &t.Place)
 			turns = append(turns, t)
 		case "failed":
-			return errors.New(rest)
+			return language.Errorf("%s", "%s", rest)
 		case "end":
 			r.Fared(turns)
 			r.Total = r.Count
 			if want := r.Goroutines * r.Times; r.Count != want {
-				return fmt.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, want)
+				return language.Errorf("the count is %d, not %d: two threads held the lock at once", "计数是 %d，应为 %d：两个线程同时持有过锁", r.Count, want)
 			}
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the JVM said %q: %w", line, err)
+			return language.Errorf("the JVM said %q: %w", "JVM 输出了 %q：%v", line, err)
 		}
 		for ; count < r.Count; count++ {
 			step()

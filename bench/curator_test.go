@@ -112,11 +112,7 @@ func TestAJVMThatFailsFailsTheBenchmark(t *testing.T) {
 		"echo began; echo at 1; echo 'out of memory' >&2; exit 1":   "java: out of memory",
 	} {
 		javaIs(t, "echo ready; read line; "+script+"; read line")
-		_, status, stdout, stderr := runCuratorOnly(t)
-		require.Equal(t, exitFailure, status, script)
-		require.Contains(t, stderr, "curator with 2 goroutines on ")
-		require.Contains(t, stderr, want)
-		require.Contains(t, stdout, "FAILED")
+		fails(t, "FAILED", soon("2", "-locks", "curator", "-curator-classpath", "nowhere"), "curator with 2 goroutines on ", want)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/language"
 )
 
 // Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
@@ -107,7 +108,7 @@ func machine(t *testing.T, names []string) string {
 			}
 			return address.ReplaceAllString(r.Members[0], "")
 		}),
-		"- measured on " + list(func(r report.Run) string { return r.Began.Format("2 January 2006") }),
+		"- measured on " + list(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
 	}, "\n")
 }
 
@@ -134,29 +135,34 @@ func peersTable(t *testing.T, names ...string) string {
 	return strings.Join(rows, "\n")
 }
 
-// figuresPage is docs/figures.md. Its template has no digit outside of a call.
-func figuresPage(t *testing.T) string {
-	text, err := os.ReadFile(figures + "page.tmpl")
-	require.NoError(t, err)
-	calls := regexp.MustCompile(`\{\{.*?\}\}`)
-	require.NotRegexp(t, `\d`, calls.ReplaceAllString(string(text), ""), "page.tmpl: a digit that no run has written")
+// figuresPage is docs/figures.md, or its Chinese edition. Its template has no digit outside of a call, stamps apart.
+func figuresPage(t *testing.T, lang language.Language) string {
+	source := text(t, figures+lang.Page("page.md")+".tmpl")
+	calls := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
+	measured := func(text string) string { // what the program prints has none of these words
+		return "<!-- figures -->\n" + strings.NewReplacer(map[language.Language][]string{language.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "- servers: embedded (in memory, no disk); ", "- 服务器：内嵌；",
+			"- measured on ", "- 测量日期：", "| flags |", "| 选项 |", "least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的 requests/acq"}}[lang]...).Replace(text) + "\n<!-- end of figures -->"
+	}
+	require.NotRegexp(t, `\d`, calls.ReplaceAllString(source, ""), "a digit of a template that no run has written")
 	names := make([]string, 0)
-	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(strings.Join(calls.FindAllString(string(text), -1), ""), -1) {
+	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(strings.Join(calls.FindAllString(source, -1), ""), -1) {
 		names = append(names, m[1])
 	}
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
-		"machine":    func() string { return machine(t, names) },
-		"transcript": func(name string) string { return transcript(t, false, name) },
-		"peers":      func(names ...string) string { return peersTable(t, names...) },
+		"machine":    func() string { return measured(machine(t, names)) },
+		"transcript": func(name string) string { return measured(transcript(t, false, name)) },
+		"peers":      func(names ...string) string { return measured(peersTable(t, names...)) },
+		"pauses":     func() string { return strings.TrimSpace(text(t, figures+"pauses.txt")) },
 		"quadratic": func() string {
 			naive := contestants[slices.IndexFunc(contestants, func(c contestant) bool { return c.name == "naive" })]
-			return fmt.Sprintf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
-				1000, 100, naive.formula.predict(1000)/naive.formula.predict(100), float64(naive.article[1000])/float64(naive.article[100]))
+			return language.Say("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
+				"%d 个竞争者与 %d 个相比，请求是 %.0f 倍；文章的时间是 %.0f 倍。",
+				1000, 100, naive.formula.predict(1000)/naive.formula.predict(100), float64(naive.article[1000])/float64(naive.article[100])).In(lang)
 		},
-	}).Parse(string(text)))
+	}).Parse(source))
 	var out bytes.Buffer
 	require.NoError(t, page.Execute(&out, nil))
-	return "<!-- written by go generate ./... from docs/figures -->\n" + out.String()
+	return out.String()
 }
 
 // chartsOf are the charts of figures.md, by their files.
@@ -170,9 +176,7 @@ func chartsOf(t *testing.T) map[string]string {
 		require.NoError(t, report.WriteCharts(dir+"/", charts))
 		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
 		for chart, file := range map[string]string{"elapsed": "elapsed", "requests": "requests", "waits": "waits-" + n} {
-			svg, err := os.ReadFile(filepath.Join(dir, file+".svg"))
-			require.NoError(t, err)
-			all[figures+prefix+"-"+chart+".svg"] = string(svg)
+			all[figures+prefix+"-"+chart+".svg"] = text(t, filepath.Join(dir, file+".svg"))
 		}
 	}
 	return all
@@ -195,17 +199,19 @@ func passages(t *testing.T) map[string][]string {
 		lists := []any{run.Goroutines, herd, bytesOf("naive")}
 		english = fmt.Sprintf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per acquisition, and
 %.2f MB with the naive lock. `, lists...)
-		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁是 %.2f MB；
-朴素锁是 %.2f MB。`, lists...)
+		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
+朴素锁要传 %.2f MB。`, lists...)
 	}
 	factor := []any{elapsed(n, "naive") / elapsed(n, "zklock"), run.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
 	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
-	chinese += fmt.Sprintf(`zklock 的倍数 %.1fx 是同一个进程中的 goroutine 的，它们在内存中交接锁。
-如果每个竞争者有自己的会话，如同 %d 个进程，zklock 用 %.0f ms，predecessor 用 %.0f ms。`, factor...)
+	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
+如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 要 %.0f ms，predecessor 要 %.0f ms。`, factor...)
 	return map[string][]string{
-		"../README.md":       {transcript(t, true, n), english},
-		"../README.zh-CN.md": {transcript(t, true, n), chinese},
+		"../README.md":               {transcript(t, true, n), english},
+		"../README.zh-CN.md":         {transcript(t, true, n), chinese},
+		"../docs/benchmark.md":       {formulasPassage(t, language.English), peersPassage(t, language.English)},
+		"../docs/benchmark.zh-CN.md": {formulasPassage(t, language.Chinese), peersPassage(t, language.Chinese)},
 	}
 }
 
@@ -213,13 +219,12 @@ var passage = regexp.MustCompile(`(?s)(<!-- figures -->\n)(.*?)(\n<!-- end of fi
 
 func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	files := chartsOf(t)
-	files["../docs/figures.md"] = figuresPage(t)
+	files["../docs/figures.md"], files["../docs/figures.zh-CN.md"] = figuresPage(t, language.English), figuresPage(t, language.Chinese)
 	for page, texts := range passages(t) {
-		old, err := os.ReadFile(page)
-		require.NoError(t, err)
-		require.Len(t, passage.FindAll(old, -1), len(texts), page)
+		old := text(t, page)
+		require.Len(t, passage.FindAllString(old, -1), len(texts), page)
 		i := 0
-		files[page] = passage.ReplaceAllStringFunc(string(old), func(found string) string {
+		files[page] = passage.ReplaceAllStringFunc(old, func(found string) string {
 			i++
 			m := passage.FindStringSubmatch(found)
 			return m[1] + texts[i-1] + m[3]
@@ -230,20 +235,14 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 			continue
 		}
-		old, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.True(t, want == string(old), "%s is stale: go generate ./...", file)
+		require.True(t, want == text(t, file), "%s is stale: go generate ./...", file)
 	}
 }
 
 // claims are the texts with digits that are made of the program's constants or of
 // its tests' facts.
 func claims(t *testing.T) (readme, benchmark []string) {
-	mod, err := os.ReadFile("../go.mod")
-	require.NoError(t, err)
-	version := regexp.MustCompile(`\ngo (\d+\.\d+)`).FindSubmatch(mod)
-	require.NotNil(t, version)
-	readme = []string{fmt.Sprintf("Go %s installed", version[1])}
+	readme = []string{"Go " + found(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
 	alone, many := everyday[0], everyday[1]
 	const rtt, times = 20, 20 // of examples
 	benchmark = []string{
@@ -260,22 +259,20 @@ func claims(t *testing.T) (readme, benchmark []string) {
 		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
 	}
 	// TestTheTimesHaveTheRatiosOfTheMeasuredServer
-	b, err := os.ReadFile("../internal/explore/film/server_test.go")
-	require.NoError(t, err)
-	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(string(b), 4)
+	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(text(t, "../internal/explore/film/server_test.go"), 4)
 	require.Len(t, took, 4)
 	column := func(of int) string {
 		return fmt.Sprintf("%s, %s, %s and %s", took[0][of], took[1][of], took[2][of], took[3][of])
 	}
 	pace := film.Measured(0)
 	work := pace.Server
-	return readme, slices.Concat(benchmark, formulaRows(t), []string{
+	return readme, append(benchmark,
 		fmt.Sprintf("`film.Measured`: %d µs for a request,\n%d µs more if it writes, %d µs for an event, %d ns for a byte, and %d µs from a client",
 			work.Request.Microseconds(), work.Write.Microseconds(), work.Event.Microseconds(), work.Byte.Nanoseconds(), pace.Latency.Microseconds()),
 		fmt.Sprintf("There the herd took %s times as long as step 3 with %s contenders. In the lab it is\nwithin 10 %%", column(2), column(1)),
 		fmt.Sprintf("The naive lock took %s times as long", column(3)),
 		"in the lab it is within 30 %, and too\nfast with 20 contenders",
-	})
+	)
 }
 
 // names are texts whose digits measure nothing.
@@ -319,11 +316,9 @@ func unheld(page string, texts []string) string {
 func TestEachDigitIsHeld(t *testing.T) {
 	readme, benchmark := claims(t)
 	for file, texts := range map[string][]string{"../README.md": readme, "../docs/benchmark.md": benchmark} {
-		b, err := os.ReadFile(file)
-		require.NoError(t, err)
-		page := passage.ReplaceAllString(string(b), "")
+		page := passage.ReplaceAllString(text(t, file), "")
 		texts = append(texts, names[file]...)
-		require.Empty(t, unheld(page, texts), "%s: a figure that is not held", file)
+		require.Empty(t, unheld(page, texts), "%s: a figure that is not held: write its text into claims, made of what decides it, or into names", file)
 		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {
 			changed := []byte(page)
 			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10
@@ -348,19 +343,19 @@ func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
 	require.Equal(t, []string{handOver[1], handOver[0]}, found(t, page, `no\s+longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
 	require.Equal(t, found(t, "../zklock/internal/client/proof.go", `Timeout\(\) \* (\d+) / (\d+)`),
 		found(t, page, `: (\d+)/(\d+) of the session timeout`))
-	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(t, float64\(all\)/n, (.*?),`),
+	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(t, float64\(sum\(sent\)\)/n, (.*?),`),
 		found(t, page, `at most \*\*(.*?) N\*\*`))
 }
 
 // found are the groups of what a pattern finds in a file.
 func found(t *testing.T, file, pattern string) []string {
+	m := regexp.MustCompile(pattern).FindStringSubmatch(text(t, file))
+	require.NotNil(t, m, "%s: %s", file, pattern)
+	return m[1:]
+}
+
+func text(t *testing.T, file string) string {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
-	m := regexp.MustCompile(pattern).FindSubmatch(b)
-	require.NotNil(t, m, "%s: %s", file, pattern)
-	var groups []string
-	for _, g := range m[1:] {
-		groups = append(groups, string(g))
-	}
-	return groups
+	return string(b)
 }

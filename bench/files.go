@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 )
 
 type output struct{ flag, name string }
@@ -27,7 +27,7 @@ func (cfg config) checkFiles() error {
 	for i, o := range outputs {
 		for _, earlier := range outputs[:i] {
 			if sameFile(earlier.name, o.name) {
-				return fmt.Errorf("%s: %s is the file of %s, too: give each its own", o.flag, o.name, earlier.flag)
+				return language.Errorf("%s: %s is the file of %s, too: give each its own", "%s：%s 也是 %s 的文件：请各用一个", o.flag, o.name, earlier.flag)
 			}
 		}
 	}
@@ -52,12 +52,12 @@ func sameFile(a, b string) bool {
 func (cfg config) checkWritable() error {
 	for _, o := range cfg.outputs() {
 		if err := report.CheckFile(o.name); err != nil {
-			return fmt.Errorf("%s: %w", o.flag, err)
+			return language.Errorf("%s: %w", "%s：%v", o.flag, err)
 		}
 	}
 	if cfg.svg != "" {
 		if _, err := os.Stat(filepath.Dir(cfg.svg)); err != nil {
-			return fmt.Errorf("-svg: %w", err)
+			return language.Errorf("-svg: %w", "-svg：%v", err)
 		}
 	}
 	return nil
@@ -67,7 +67,7 @@ func (cfg config) checkWritable() error {
 func (cfg config) writeFiles(results []report.Run) (err error) {
 	note := func(flag string, e error) {
 		if e != nil && err == nil {
-			err = fmt.Errorf("%s: %w", flag, e)
+			err = language.Errorf("%s: %w", "%s：%v", flag, e)
 		}
 	}
 	charts, chartErr := []report.Chart(nil), error(nil)

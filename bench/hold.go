@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -76,7 +77,7 @@ func (b *benchmark) holdAll(ctx context.Context) (faults map[string]error) {
 		}
 		names = slices.DeleteFunc(names, func(name string) bool { return name == h.Lock })
 		if h.Fault != "" {
-			faults[h.Lock] = fmt.Errorf("%s: %w", h.Fault, errTwoGoroutines)
+			faults[h.Lock] = language.Errorf("%s: %w", "%s：%v", h.Fault, errTwoGoroutines)
 		}
 	}
 	if len(names) > 0 && ctx.Err() != context.Canceled {
@@ -156,7 +157,7 @@ func (p *zooPlayer) hold(ctx context.Context) error {
 	case err := <-second:
 		if err == nil {
 			waited := time.Since(began).Round(100 * time.Millisecond)
-			return fmt.Errorf("a contender got the lock after %v of waiting, although its holder had not unlocked", waited)
+			return language.Errorf("a contender got the lock after %v of waiting, although its holder had not unlocked", "持有者还没有释放锁，一个竞争者等了 %v 就拿到了锁", waited)
 		}
 	case <-time.After(longHold):
 		// So that none of the lock's goroutines is left in the bubble.

@@ -5,14 +5,13 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -46,12 +45,13 @@ type jvm struct {
 func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, errCannotRun{errors.New("java is not on PATH (Debian: default-jdk-headless)")}
+		return nil, errCannotRun{language.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
 	}
 	if classPath == "" {
 		classPath = curatorPath
 		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
-			return nil, errCannotRun{errors.New("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)")}
+			return nil, errCannotRun{language.Errorf("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)",
+				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 -curator-classpath）")}
 		}
 	}
 	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}
@@ -125,7 +125,7 @@ func (j *jvm) died() error {
 	if said == "" {
 		said = j.cmd.ProcessState.String()
 	}
-	return fmt.Errorf("java: %s", said)
+	return language.Errorf("java: %s", "java：%s", said)
 }
 
 // end kills the JVM if it still runs: it holds nothing that matters now. The

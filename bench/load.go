@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 )
 
 // A load is the work that a run gives to a lock.
@@ -87,9 +88,9 @@ func (d duration) Set(text string) (err error) {
 	*d.Duration, err = time.ParseDuration(text)
 	if err != nil {
 		if _, e := time.ParseDuration(text + d.unit); e == nil {
-			return fmt.Errorf("it has no unit: write %s%s", text, d.unit)
+			return language.Errorf("it has no unit: write %s%s", "没有写单位：请写成 %s%s", text, d.unit)
 		}
-		return fmt.Errorf("it is not a time such as 5%s", d.unit)
+		return language.Errorf("it is not a time such as 5%s", "不是 5%s 这样的时间", d.unit)
 	}
 	return nil
 }

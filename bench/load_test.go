@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	"example.com/zklock/bench/internal/report"
-	"example.com/zklock/internal/when"
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
@@ -144,91 +141,21 @@ const heavyN = 240
 
 func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
 	beside(t)
-	rs, stdout := results(t, "-n", "4", "-closed", "6", "-sessions", "2", "-locks", "naive,predecessor,reentrant,timeout,zklock,zk.Lock,least,floor")
+	locks := slices.DeleteFunc(namesOf(onZooKeeper()), func(name string) bool { return name == "curator" })
+	rs, stdout := results(t, "-n", "4", "-closed", "6", "-sessions", "2", "-locks", strings.Join(locks, ","))
 	require.Contains(t, stdout, "N goroutines over 2 sessions, each 6 times: lock, num++, unlock.\n")
 	require.Regexp(t, `(?m)^predecessor +4 +24 `, stdout)
+	require.Regexp(t, `(?m)^floor +4 +no lock `, stdout, "it says that it is none")
+	require.Len(t, rs, len(locks))
 	for _, r := range rs {
 		require.Equal(t, 4, r.Goroutines)
 		require.Equal(t, 6, r.Times)
 		require.Equal(t, 24, r.Count, r.Lock)
-		if r.Lock != "naive" && r.Lock != "zklock" {
+		if r.Lock != "naive" && !strings.HasPrefix(r.Lock, "zklock") {
 			require.EqualValues(t, 24, r.Kinds["create"], r.Lock)
 			require.EqualValues(t, 24, r.Kinds["delete"], r.Lock)
 		}
 	}
-}
-
-// lateBrokenLock is a lock that excludes no contender once acquisition number from
-// is reached. The holders then meet while they hold it.
-type lateBrokenLock struct {
-	locker
-	from, count int
-	all         *sync.WaitGroup // contenders that have not come so far
-}
-
-func (l *lateBrokenLock) Lock() error {
-	if l.count++; l.count < l.from {
-		return l.locker.Lock()
-	}
-	l.all.Done()
-	l.all.Wait()
-	return nil
-}
-
-func (l *lateBrokenLock) Unlock() error {
-	if l.count >= l.from {
-		return nil
-	}
-	return l.locker.Unlock()
-}
-
-// forgets competes with a lock that lets n contenders in at once, from their
-// acquisition number from on, where there are n contenders.
-func forgets(t *testing.T, n, from int) {
-	right := func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) }
-	set(t, &meet, meet) // each run has another one
-	compete(t, contestant{name: "forgets", queue: true, open: onZoo(func(s setting) maker {
-		if s.n != n {
-			return right
-		}
-		var holds atomic.Int64
-		met := make(chan struct{})
-		var all sync.WaitGroup
-		all.Add(n)
-		meet = func() {
-			switch k := holds.Add(1) - int64(n*(from-1)); {
-			case k == int64(n):
-				close(met)
-			case k > 0:
-				<-met
-			}
-		}
-		return func(conn *zk.Conn, path string) locker {
-			return &lateBrokenLock{locker: right(conn, path), from: from, all: &all}
-		}
-	})})
-	untried(t)
-}
-
-func TestALockThatDoesNotLockAgainFails(t *testing.T) {
-	when.NotRaced(t, "two goroutines hold its lock at once")
-	forgets(t, 2, 2)
-	status, stdout, stderr := bench(t, "-n", "2", "-closed", "2", "-warmup", "0s")
-	require.Equal(t, exitFailure, status, stdout)
-	require.Contains(t, stderr, "forgets with 2 goroutines locking 2 times on ")
-	require.Contains(t, stderr, errTwoGoroutines.Error())
-}
-
-func TestALockThatLetsEverybodyInFailsInTheSecondTable(t *testing.T) {
-	when.NotRaced(t, "two goroutines hold its lock at once")
-	set(t, &usualSizes, "2,3")
-	forgets(t, 50, 1)
-	status, stdout, stderr := bench(t, "-warmup", "0s")
-	require.Equal(t, exitFailure, status, stdout)
-	require.Contains(t, stderr, "forgets with 50 goroutines with a session each on ")
-	require.Contains(t, stderr, errTwoGoroutines.Error())
-	require.Regexp(t, `(?m)^forgets +3 +3 `, stdout)
-	require.Regexp(t, `(?m)^forgets +50 +FAILED +- +- +- +-$`, stdout)
 }
 
 func TestTwoFlagsCannotNameOneFile(t *testing.T) {

@@ -44,6 +44,7 @@ import (
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/language"
 )
 
 func main() {
@@ -76,7 +77,7 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 	}
 	n, err := w.Writer.Write(b)
 	if err != nil {
-		w.err = fmt.Errorf("standard output: %w", err)
+		w.err = language.Errorf("standard output: %w", "标准输出：%v", err)
 	}
 	return n, w.err
 }
@@ -99,7 +100,8 @@ func checkOpen(stdout io.Writer) error {
 		return nil
 	}
 	if _, err := f.Read(make([]byte, 1)); err == io.EOF {
-		return errors.New("standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE")
+		return language.Errorf("standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE",
+			"标准输出已关闭，看不到结果；请写入文件，例如 >FILE 或 -json FILE")
 	}
 	return nil
 }
@@ -116,12 +118,12 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	stdout := &stdoutWriter{Writer: out}
 	cfg, err := parseFlags(args, stdout)
 	if err != nil && !errors.Is(err, errHelp) {
-		fmt.Fprintf(stderr, "bench: %v\n", err)
+		fmt.Fprintln(stderr, "bench:", language.TextOf(err).In(cfg.lang))
 		return exitUsage
 	}
 	fail := func(err error) int {
 		// Joined errors have several lines.
-		fmt.Fprintf(stderr, "bench: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+		fmt.Fprintln(stderr, "bench:", strings.ReplaceAll(language.TextOf(err).In(cfg.lang), "\n", "; "))
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}
@@ -148,7 +150,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
-		return fail(fmt.Errorf("-zk: %w", err))
+		return fail(language.Errorf("-zk: %w", "-zk：%v", err))
 	}
 	defer zoo.Close()
 	if err := cfg.checkWritable(); err != nil {

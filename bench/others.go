@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/zklock/bench/internal/spec"
+	"example.com/zklock/internal/language"
 )
 
 // others are the locks of docs/other-locks: the articles' locks that are not on
@@ -87,10 +88,11 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 				label, spec = m[1], m[2]
 			}
 			if i > 0 && strings.Contains(spec, "@") && !strings.Contains(spec, "://") && flag != "etcd" {
-				return nil, fmt.Errorf("-%s: the part after comma %d is not an address; in a password a comma is written %%2C", flag, i)
+				return nil, language.Errorf("-%s: the part after comma %d is not an address; in a password a comma is written %%2C",
+					"-%s：第 %d 个逗号之后的部分不是地址；密码里的逗号要写成 %%2C", flag, i)
 			}
 			if spec == "" && flag != "etcd" {
-				return nil, fmt.Errorf("-%s: it names no server", flag)
+				return nil, language.Errorf("-%s: it names no server", "-%s：没有写出服务器", flag)
 			}
 			on := c
 			on.spec = spec
@@ -101,14 +103,14 @@ func onServers(locks []contestant, servers map[string]string) (all []contestant,
 				on.name += "/" + label
 			}
 			if slices.ContainsFunc(all, func(c contestant) bool { return c.name == on.name }) {
-				return nil, fmt.Errorf("-%s: %s is named twice", flag, label)
+				return nil, language.Errorf("-%s: %s is named twice", "-%s：%s 写了两次", flag, label)
 			}
 			all = append(all, on)
 		}
 	}
 	for _, c := range all {
 		if err := c.server().Check(); err != nil {
-			return nil, fmt.Errorf("-%s: %w", c.flag(), err)
+			return nil, language.Errorf("-%s: %w", "-%s：%v", c.flag(), err)
 		}
 	}
 	return all, nil

@@ -17,6 +17,7 @@ import (
 
 	"example.com/zklock/bench/internal/spec"
 	"example.com/zklock/docs/other-locks/etcd"
+	"example.com/zklock/internal/language"
 )
 
 func init() { arenas["etcd"] = openEtcd }
@@ -76,7 +77,7 @@ func (a *etcdArena) begin(ctx context.Context, n int) (lockers []otherLocker, er
 	}
 	wg.Wait()
 	if err := cmp.Or(errs...); err != nil {
-		return nil, fmt.Errorf("%d sessions cannot be opened within %v: %w", n, patience, err)
+		return nil, language.Errorf("%d sessions cannot be opened within %v: %w", "%d 个会话在 %v 内无法建立：%v", n, patience, err)
 	}
 	return lockers, nil
 }
@@ -89,7 +90,7 @@ func (a *etcdArena) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, uncountedKey{}, true), spec.AnswerTimeout)
 	defer cancel()
 	if _, err := a.client.Get(ctx, a.prefix); err != nil {
-		return fmt.Errorf("no answer within %v: %w", spec.AnswerTimeout, err)
+		return language.Errorf("no answer within %v: %w", "%v 内没有响应：%v", spec.AnswerTimeout, err)
 	}
 	return nil
 }

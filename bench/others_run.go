@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 )
 
 // watchEvery is the pause between two checks of a watched server.
@@ -30,7 +30,7 @@ func elsewhere(kind string) opener {
 		}
 		var err error
 		if p.arena, err = arenas[kind](ctx, c.spec); err != nil {
-			return nil, fmt.Errorf("-%s: %w", p.flag(), err)
+			return nil, language.Errorf("-%s: %w", "-%s：%v", p.flag(), err)
 		}
 		return p, nil
 	}
@@ -52,7 +52,7 @@ func (p *otherPlayer) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	if err := p.arena.close(ctx); err != nil {
-		return fmt.Errorf("left behind on %v: %w", p.arena, err)
+		return language.Errorf("left behind on %v: %w", "%v 上有残留：%v", p.arena, err)
 	}
 	return nil
 }
@@ -66,9 +66,9 @@ func (p *otherPlayer) clean(ctx context.Context, err error) error {
 	case e != nil && err != nil:
 		p.arena.close(ctx)
 		p.arena = nil
-		return fmt.Errorf("%w; what it has made there is left behind: %v", err, e)
+		return language.Errorf("%w; what it has made there is left behind: %v", "%v；它在那里创建的东西成了残留：%v", err, e)
 	case e != nil:
-		return fmt.Errorf("left behind on %v: %w", p.arena, e)
+		return language.Errorf("left behind on %v: %w", "%v 上有残留：%v", p.arena, e)
 	}
 	return err
 }
@@ -76,7 +76,8 @@ func (p *otherPlayer) clean(ctx context.Context, err error) error {
 // run is one round.
 func (p *otherPlayer) run(ctx context.Context, r *report.Run, step func()) (err error) {
 	if p.arena == nil {
-		return errCannotRun{fmt.Errorf("it has no embedded server; name one that is running, -%s host:port", p.flag())}
+		return errCannotRun{language.Errorf("it has no embedded server; name one that is running, -%s host:port",
+			"没有内嵌的服务器可用；请指定一个正在运行的，-%s host:port", p.flag())}
 	}
 	r.Client = ""
 	defer func() { err = p.clean(ctx, err) }()

@@ -25,68 +25,6 @@ func opens(t *testing.T, lock string, open func(ctx context.Context, spec string
 	t.Cleanup(func() { arenas[lock] = usual })
 }
 
-// brokenArena is a server with locks that are wrong in one way or another.
-type brokenArena struct {
-	arena
-	contender func() otherLocker
-}
-
-func (a brokenArena) begin(_ context.Context, n int) (lockers []otherLocker, err error) {
-	for range n {
-		lockers = append(lockers, a.contender())
-	}
-	return lockers, nil
-}
-
-// breaks puts another lock in the place of that on Redis.
-func breaks(t *testing.T, contender func() otherLocker) {
-	opens(t, "redis", func(ctx context.Context, spec string) (arena, error) {
-		a, err := openRedis(ctx, spec)
-		return brokenArena{a, contender}, err
-	})
-}
-
-type brokenLock struct {
-	lock     func(ctx context.Context) error
-	attempts atomic.Int64
-}
-
-func (l *brokenLock) Lock(ctx context.Context) error { l.attempts.Add(1); return l.lock(ctx) }
-func (l *brokenLock) Unlock(context.Context) error   { return nil }
-func (l *brokenLock) Attempts() int64                { return l.attempts.Load() }
-
-func TestAnOtherLockThatIsWrongEndsTheBenchmark(t *testing.T) {
-	wholeTrials(t)
-	var held atomic.Bool
-	for _, c := range []struct {
-		name string
-		lock func(ctx context.Context) error
-		want string
-	}{
-		{"lets everybody in", func(context.Context) error { return nil }, cameInText + ": two goroutines held the lock at once"},
-		{"hangs", func(ctx context.Context) error {
-			if held.CompareAndSwap(false, true) {
-				return nil
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		}, "it hangs"},
-		{"panics", func(context.Context) error { panic("no lock") }, "Lock panicked: no lock"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			set(t, &trialPatience, 2*time.Minute)
-			if c.name == "hangs" { // only this one has to wait for its end
-				set(t, &trialPatience, time.Second)
-			}
-			breaks(t, func() otherLocker { return &brokenLock{lock: c.lock} })
-			status, stdout, stderr := bench(t, "-locks", "redis", "-n", "5")
-			require.Equal(t, exitFailure, status)
-			require.Contains(t, stderr, c.want)
-			require.Regexp(t, `(?m)^redis +5 +FAILED`, stdout)
-		})
-	}
-}
-
 // yieldingLock is released when a waiter gives up. It asks late.
 type yieldingLock struct {
 	free     chan struct{}
@@ -113,15 +51,25 @@ func (l *yieldingLock) Lock(ctx context.Context) error {
 func (l *yieldingLock) Unlock(context.Context) error { l.free <- struct{}{}; return nil }
 func (l *yieldingLock) Attempts() int64              { return l.attempts.Load() }
 
+// yieldingArena has such locks.
+type yieldingArena struct{ arena }
+
+func (a yieldingArena) begin(_ context.Context, n int) (lockers []otherLocker, err error) {
+	free := make(chan struct{}, n)
+	free <- struct{}{}
+	for range n {
+		lockers = append(lockers, &yieldingLock{free: free})
+	}
+	return lockers, nil
+}
+
 func TestATrialWaitsUntilAnOtherLockHasAsked(t *testing.T) {
 	wholeTrials(t)
-	free := make(chan struct{}, trialContenders)
-	free <- struct{}{}
-	breaks(t, func() otherLocker { return &yieldingLock{free: free} })
-	status, _, stderr := bench(t, "-locks", "redis", "-n", "5")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "tried with 5 contenders")
-	require.Contains(t, stderr, fmt.Sprintf(gaveUpText, "the context of a waiter ended"))
+	opens(t, "redis", func(ctx context.Context, spec string) (arena, error) {
+		a, err := openRedis(ctx, spec)
+		return yieldingArena{a}, err
+	})
+	fails(t, `(?m)^redis +5 +FAILED`, []string{"-locks", "redis", "-n", "5"}, "tried with 5 contenders", fmt.Sprintf(gaveUpText, "the context of a waiter ended"))
 }
 
 // The server is killed while the contenders count on it.
@@ -134,9 +82,7 @@ func TestAnOtherServerThatIsKilledIsOneLine(t *testing.T) {
 		a, err := openRedis(ctx, spec)
 		return killingArena{a, server.Close}, err
 	})
-	status, stdout, stderr := bench(t, "-locks", "redis", "-n", "50", "-redis", server.Addr())
-	require.Equal(t, exitFailure, status)
-	require.Regexp(t, `(?m)^redis +50 +FAILED`, stdout)
+	stderr := fails(t, `(?m)^redis +50 +FAILED`, []string{"-locks", "redis", "-n", "50", "-redis", server.Addr()})
 	oneLine(t, complaint(stderr), "bench: redis with 50 goroutines on Redis ")
 }
 
@@ -194,12 +140,9 @@ func TestAnOtherServerThatIsStoppedIsOneLine(t *testing.T) {
 		a, err := open(ctx, via)
 		return silencingArena{killingArena{a, func() { line.Silence(cable.ToServer, cable.ToClient) }}}, err
 	})
-	status, stdout, stderr := bench(t, "-locks", "sqlrow", "-n", "50", "-limit", "5m", "-sql", spec)
-	line.Heal()
-	require.Equal(t, exitFailure, status)
-	require.Regexp(t, `(?m)^sqlrow +50 +FAILED`, stdout)
-	require.Contains(t, stderr, "no answer within 5s")
-	require.Contains(t, stderr, "is left behind: in table zklock_row the row whose method_name is bench-")
+	defer line.Heal()
+	stderr := fails(t, `(?m)^sqlrow +50 +FAILED`, []string{"-locks", "sqlrow", "-n", "50", "-limit", "5m", "-sql", spec},
+		"no answer within 5s", "is left behind: in table zklock_row the row whose method_name is bench-")
 	require.NotContains(t, stderr, "secret")
 }
 

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/docs/other-locks/sqlversion"
+	"example.com/zklock/internal/language"
 )
 
 func init() {
@@ -84,7 +85,7 @@ func openSQL(table, key string,
 		}
 		if err != nil {
 			db.Close()
-			return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
+			return nil, language.Errorf("%s: %w", "%s：%v", database.Redacted(spec), err)
 		}
 		db.Rest()
 		return a, nil
@@ -127,7 +128,7 @@ func (a *sqlArena) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, spec.AnswerTimeout)
 	defer cancel()
 	if err := a.watcher.PingContext(ctx); err != nil {
-		return fmt.Errorf("no answer within %v: %w", spec.AnswerTimeout, database.Explain(ctx, err))
+		return language.Errorf("no answer within %v: %w", "%v 内没有响应：%v", spec.AnswerTimeout, database.Explain(ctx, err))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (a *sqlArena) end(ctx context.Context) error {
 	}
 	a.db.Rest() // a server has room for one pool, not for that of each lock
 	if err != nil {
-		err = fmt.Errorf("in table %s the row whose %s is %s: %w", a.table, a.key, a.run, err)
+		err = language.Errorf("in table %s the row whose %s is %s: %w", "表 %s 里 %s 为 %s 的那一行：%v", a.table, a.key, a.run, err)
 	}
 	return err
 }
@@ -150,7 +151,7 @@ func (a *sqlArena) close(ctx context.Context) (err error) {
 			_, err = a.db.Exec(ctx, "DROP TABLE "+a.table)
 		}
 		if err != nil {
-			err = fmt.Errorf("table %s: %w", a.table, err)
+			err = language.Errorf("table %s: %w", "表 %s：%v", a.table, err)
 		}
 	}
 	a.db.Close()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"example.com/zklock/bench/internal/ownlock"
+	"example.com/zklock/internal/language"
 )
 
 // -locks also takes folders: packages with a lock of the reader's own. They
@@ -43,7 +43,7 @@ func ownContestants(folders, taken []string) ([]contestant, error) {
 			return nil, err
 		}
 		if slices.Contains(dirs, dir) {
-			return nil, fmt.Errorf("-locks: %s is named twice", folder)
+			return nil, language.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", folder)
 		}
 		names[i], dirs[i] = filepath.Base(dir), dir
 		count[names[i]]++
@@ -79,7 +79,7 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 	var folders, tags, names []string
 	for _, c := range missing {
 		if err := c.server().Reach(ctx); err != nil {
-			return exitFailure, fmt.Errorf("-%s: %w", c.flag(), err)
+			return exitFailure, language.Errorf("-%s: %w", "-%s：%v", c.flag(), err)
 		}
 		switch {
 		case c.folder != "":
@@ -97,7 +97,7 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 		err = errInterrupted
 	}
 	if err != nil {
-		return exitFailure, fmt.Errorf("-locks: %w", err)
+		return exitFailure, language.Errorf("-locks: %w", "-locks：%v", err)
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
@@ -110,7 +110,7 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 	case status == exitFailure || status == exitInterrupted:
 		return status, nil // it has said why
 	default: // Go's own for a panic is 2
-		return exitFailure, fmt.Errorf("the benchmark crashed (%w): a goroutine of %s panicked, see above",
+		return exitFailure, language.Errorf("the benchmark crashed (%w): a goroutine of %s panicked, see above", "基准测试崩溃了（%v）：%s 的一个 goroutine panic，见上文",
 			err, strings.Join(names, " or of "))
 	}
 }
@@ -119,7 +119,8 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 func sourceFolder() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	if _, err := os.Stat(file); err != nil || !filepath.IsAbs(file) {
-		return "", errors.New("a lock that is not built in needs the source of this program: use go run ./bench in a clone")
+		return "", language.Errorf("a lock that is not built in needs the source of this program: use go run ./bench in a clone",
+			"不是内置的锁需要本程序的源代码：请在仓库的克隆里用 go run ./bench")
 	}
 	return filepath.Dir(file), nil
 }

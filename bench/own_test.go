@@ -248,20 +248,7 @@ func TestALockThatYieldsWhenAContextEndsFailsItsTrial(t *testing.T) {
 		}
 		return yielding{fake{lock: func() error { <-given; return nil }}, given}
 	}))})
-	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, fmt.Sprintf(gaveUpText, "the context of a waiter ended"))
-}
-
-func TestALockThatHangsFailsItsTrial(t *testing.T) {
-	impatient(t)
-	compete(t, neverHad, contestants[2])
-	status, stdout, stderr := bench(t, "-n", "5", "-warmup", "0s")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "bench: stuck, tried with 5 contenders on ")
-	require.Contains(t, stderr, ": it hangs: for 50ms no contender got the lock although it was free\n")
-	require.Regexp(t, `(?m)^stuck +5 +FAILED `, stdout)
-	require.Regexp(t, `(?m)^predecessor +5 +not run: stuck with 5 failed`, stdout)
+	fails(t, "FAILED", soon("5"), fmt.Sprintf(gaveUpText, "the context of a waiter ended"))
 }
 
 // A lock that is only a mutex excludes, but not from another process.
@@ -273,9 +260,7 @@ func TestALockThatDoesNotAskZooKeeperFailsItsTrial(t *testing.T) {
 			func() error { mutex.Unlock(); return nil },
 		}
 	}))})
-	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, ": it sent nothing to ZooKeeper: it excludes no contender of another process\n")
+	fails(t, "FAILED", soon("5"), ": it sent nothing to ZooKeeper: it excludes no contender of another process\n")
 }
 
 // The lock does not even return when its session ends.
@@ -284,16 +269,13 @@ func TestALockThatNeverReturnsDoesNotKeepTheBenchmark(t *testing.T) {
 	defer close(over)
 	compete(t, contestant{name: "deaf", open: onZoo(each(func(*zk.Conn, string) locker {
 		return fake{lock: func() error { <-over; return errors.New("the test is over") }}
-	}))})
+	}))}, contestants[2])
 	impatient(t)
-	status, _, stderr := bench(t, "-n", "5", "-warmup", "0s")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "it hangs: for 50ms no contender got the lock although it was free\n")
+	fails(t, `(?m)^deaf +5 +FAILED (.|\n)*^predecessor +5 +not run: deaf with 5 failed`, soon("5"),
+		"bench: deaf, tried with 5 contenders on ", ": it hangs: for 50ms no contender got the lock although it was free\n")
 
 	untried(t)
-	status, _, stderr = bench(t, "-n", "5", "-warmup", "0s", "-limit", "100ms")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "it hangs: for 50ms no contender got the lock and nothing was sent, at 0 of 5\n")
+	fails(t, "FAILED", soon("5", "-limit", "100ms"), "it hangs: for 50ms no contender got the lock and nothing was sent, at 0 of 5\n")
 }
 
 func TestAPanicEndsTheRun(t *testing.T) {
@@ -301,7 +283,5 @@ func TestAPanicEndsTheRun(t *testing.T) {
 		return fake{unlock: func() error { panic("no such node") }}
 	}))})
 	untried(t)
-	status, _, stderr := bench(t, "-n", "1", "-warmup", "0s")
-	require.Equal(t, exitFailure, status)
-	require.Regexp(t, `panicky with 1 goroutine on .*: session 0x\w+: Unlock panicked: no such node \(own_test.go:\d+\)`, stderr)
+	require.Regexp(t, `panicky with 1 goroutine on .*: session 0x\w+: Unlock panicked: no such node \(own_test.go:\d+\)`, fails(t, "FAILED", soon("1")))
 }

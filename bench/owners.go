@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zklock"
 )
 
@@ -51,7 +51,7 @@ func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 		m, err := open(conn, path, session)
 		return func() locker {
 			if err != nil {
-				return &adaptedLock{lock: func(context.Context) error { return fmt.Errorf("New: %w", err) }}
+				return &adaptedLock{lock: func(context.Context) error { return language.Errorf("New: %w", "New：%v", err) }}
 			}
 			owner := newOwner("bench")
 			var lease L
@@ -64,7 +64,7 @@ func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 					if l, ok := any(lease).(interface{ Lost() <-chan struct{} }); ok {
 						select {
 						case <-l.Lost():
-							return fmt.Errorf("%w before its Unlock", zklock.ErrLost)
+							return language.Errorf("%w before its Unlock", "%v，在 Unlock 之前", zklock.ErrLost)
 						default:
 						}
 					}

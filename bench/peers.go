@@ -5,15 +5,18 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/bench/internal/least"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zklock"
 )
 
 // peers take part when -locks names them: the steps are compared with them. Go
-// generate ./... writes what each is, and its formula, into docs/benchmark.md.
+// generate ./... writes what each is, and its formula, into docs/benchmark.md and its Chinese edition.
 var peers = []contestant{
 	{
 		name: "zk.Lock",
-		what: "the recipe of the Go client library, our nearest peer",
+		what: language.Say("the recipe of the Go client library, our nearest peer",
+			"Go 客户端库自带的锁，与我们最接近的同类"),
 		open: onZoo(each(func(conn *zk.Conn, path string) locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 		})),
@@ -21,8 +24,9 @@ var peers = []contestant{
 		formula: ofQueue,
 	},
 	{
-		name:    "curator",
-		what:    "Curator's InterProcessMutex, the article's third row, in a Java process and timed there",
+		name: "curator",
+		what: language.Say("Curator's InterProcessMutex, the article's third row, in a Java process and timed there",
+			"Curator 的 InterProcessMutex，即文章的第三行，在 Java 进程里运行和计时"),
 		open:    inJava,
 		queue:   true,
 		article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
@@ -30,32 +34,35 @@ var peers = []contestant{
 	},
 	{
 		name: "zklock-caching",
-		what: "zklock with WithCaching: a process that is alone keeps its node, and the next Lock sends nothing",
+		what: language.Say("zklock with WithCaching: a process that is alone keeps its node, and the next Lock sends nothing",
+			"带 WithCaching 的 zklock：进程独自使用时保留节点，下一次 Lock 不发任何请求"),
 		open: onZoo(leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
 			return zklock.New(conn, path, zklock.WithSessionTimeout(session), zklock.WithCaching(100*time.Millisecond))
 		}, zklock.NewOwner)),
 		queue:   true,
-		formula: formula{from: "it depends on the schedule: whether others come in between"},
+		formula: formula{from: language.Say("it depends on the schedule: whether others come in between", "取决于调度：中间有没有别的竞争者到来")},
 	},
 	{
 		name: "least",
-		what: "not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over " +
+		what: language.Say("not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over "+
 			"through the server sends less; but if a waiter gives up, two hold it",
-		open:   onZoo(each(func(conn *zk.Conn, path string) locker { return &least{conn: conn, path: path, mine: -1} })),
+			"不是锁：每个竞争者创建一个节点，监听前一个节点，再删除自己的。通过服务器交接的队列，请求数不可能比它更少；但是，如果有等待者放弃，就会有两个同时持有"),
+		open:   onZoo(each(func(conn *zk.Conn, path string) locker { return least.New(conn, path) })),
 		queue:  true,
 		unsafe: "least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
 		formula: formula{
-			text: "3 - 1/N", from: "create, get of the one before it with the watch, delete; the first needs no get",
+			text: "3 - 1/N", from: language.Say("create, get of the one before it with the watch, delete; the first needs no get", "create、对前一个节点带监听的 get、delete；第一个竞争者不用 get"),
 			requests: func(n float64) float64 { return 3*n - 1 },
 		},
 	},
 	{
 		name: "floor",
-		what: "not a lock: N nodes are made at once, and deleted one after the other in order. The turn is handed over in the memory " +
+		what: language.Say("not a lock: N nodes are made at once, and deleted one after the other in order. The turn is handed over in the memory "+
 			"of the process, which no lock of several processes can do. No queue with a node for each acquisition can be faster",
+			"不是锁：N 个节点一次创建好，再按次序逐个删除。交接在进程的内存里完成，用于多个进程的锁都做不到这一点。每次加锁用一个节点的队列，不可能比它更快"),
 		open:    onZoo(newFloor),
 		queue:   true,
 		unsafe:  "floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; its contenders find their turn in memory, not by the server",
-		formula: formula{text: "2", from: "create, delete", requests: func(n float64) float64 { return 2 * n }},
+		formula: formula{text: "2", from: language.Say("create, delete", "create、delete"), requests: func(n float64) float64 { return 2 * n }},
 	},
 }

@@ -21,6 +21,7 @@ import (
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
 )
 
@@ -42,78 +43,43 @@ func written[T any](t *testing.T, file string) (value T) {
 	return value
 }
 
-var update = flag.Bool("update", false, "write docs/figures.md, what README.md shows of it, and what each peer is into docs/benchmark.md")
+var update = flag.Bool("update", false, "write docs/figures.md, what README.md shows of it, and what each lock is into docs/benchmark.md")
 
-// peerRows are the rows of the peers in docs/benchmark.md.
-func peerRows(t *testing.T) (rows []string) {
+// peersPassage is the table of the peers in docs/benchmark.md.
+func peersPassage(t *testing.T, lang language.Language) string {
+	rows := []string{"", language.Say("| row | what it is |", "| 行 | 是什么 |").In(lang), "|---|---|"}
 	for _, c := range peers {
-		require.NotEmpty(t, c.what, "the entry of %s does not say what it is", c.name)
-		rows = append(rows, "| "+c.name+" | "+c.what+" |")
+		require.NotEmpty(t, c.what.Zh, "the entry of %s does not say what it is, in both languages", c.name)
+		rows = append(rows, "| "+c.name+" | "+c.what.In(lang)+" |")
 		if c.name == "curator" {
-			rows = append(rows, "| "+c.name+" cold | "+whatColdIs+" |")
+			rows = append(rows, "| "+c.name+" cold | "+whatColdIs.In(lang)+" |")
 		}
 	}
-	return rows
+	return strings.Join(rows, "\n") + "\n"
 }
 
-// formulaRows are the rows of the formulas there: the locks with the same formula,
+// formulasPassage is that of the formulas there: the locks with the same formula,
 // and those with a reason for which they have none.
-func formulaRows(t *testing.T) (rows []string) {
+func formulasPassage(t *testing.T, lang language.Language) string {
 	names := make(map[string][]string)
 	var order []string
 	for _, c := range onZooKeeper() {
 		f := c.formula
-		if f.text == "" && f.from == "" {
+		if f.text == "" && f.from.En == "" {
 			continue
 		}
-		require.NotEmpty(t, f.from, "the entry of %s: from says where the requests of its formula come from", c.name)
-		key := cmp.Or(f.text, "no formula") + " | " + f.from
+		require.NotEmpty(t, f.from.Zh, "the entry of %s: from says where the requests of its formula come from, in both languages", c.name)
+		key := cmp.Or(f.text, language.Say("no formula", "没有公式").In(lang)) + " | " + f.from.In(lang)
 		if names[key] == nil {
 			order = append(order, key)
 		}
 		names[key] = append(names[key], c.name)
 	}
+	rows := []string{"", language.Say("| | requests per acquisition | where they come from |", "| | 每次加锁的请求数 | 由什么组成 |").In(lang), "|---|---:|---|"}
 	for _, key := range order {
 		rows = append(rows, "| "+strings.Join(names[key], ", ")+" | "+key+" |")
 	}
-	return rows
-}
-
-func TestTheDocsSayWhatThePeersAre(t *testing.T) {
-	const file = "../docs/benchmark.md"
-	for head, rows := range map[string][]string{
-		"| row | what it is |\n|---|---|\n":                                       peerRows(t),
-		"| | requests per acquisition | where they come from |\n|---|---:|---|\n": formulaRows(t),
-	} {
-		page, err := os.ReadFile(file)
-		require.NoError(t, err)
-		_, rest, found := strings.Cut(string(page), head)
-		require.True(t, found, "%s has no table\n%s", file, head)
-		shown, after, _ := strings.Cut(rest, "\n\n")
-		written := strings.Join(rows, "\n")
-		if *update {
-			page := strings.TrimSuffix(string(page), rest) + written + "\n\n" + after
-			require.NoError(t, os.WriteFile(file, []byte(page), 0o644))
-			continue
-		}
-		require.Equal(t, written, shown, "docs/benchmark.md is stale: go generate ./...")
-	}
-}
-
-func TestPeersCountToN(t *testing.T) {
-	var names []string
-	for _, c := range peers {
-		if c.name != "curator" {
-			names = append(names, c.name)
-		}
-	}
-	rs, stdout := results(t, "-n", "10,30", "-locks", strings.Join(names, ","))
-	require.Len(t, rs, 2*len(names))
-	require.Regexp(t, `(?m)^zk\.Lock +30 +30 `, stdout)
-	require.Regexp(t, `(?m)^floor +30 +no lock `, stdout, "it says that it is none")
-	for _, r := range rs {
-		require.Equal(t, r.Goroutines, r.Count)
-	}
+	return strings.Join(rows, "\n") + "\n"
 }
 
 // Alone neither needs to watch, whatever it did before.
@@ -254,9 +220,8 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 		}
 	})
 	untried(t)
-	status, _, stderr := bench(t, "-zk", l.Addr().String(), "-warmup", "0s", "-locks", "predecessor", "-n", "10", "-sessions", "10")
-	require.Equal(t, exitFailure, status)
-	require.Contains(t, stderr, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
+	fails(t, "FAILED", soon("10", "-zk", l.Addr().String(), "-locks", "predecessor", "-sessions", "10"),
+		"session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 }
 
 func TestALockWithoutAFormulaHasNoPrediction(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language/chinesetest"
 )
 
 func TestWithoutATerminalEachRunIsALine(t *testing.T) {
@@ -57,6 +59,9 @@ func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	status, help, stderr := bench(t, "-help")
 	require.Zero(t, status)
 	require.Empty(t, stderr)
+	_, chinese, _ := bench(t, "-lang", "zh", "-help")
+	require.Empty(t, chinesetest.Flags(chinese))
+	require.Contains(t, chinese, "\n  -warmup 时间\n")
 	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(string(page), -1)
 	require.NotEmpty(t, commands)
 	for _, command := range commands {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 )
 
 // A contender is one of those that want the lock. Its context ends with the race.
@@ -114,7 +115,7 @@ func (c *race) contend(ctx context.Context, i int) {
 		c.step()
 		if err != nil {
 			if named, ok := c.contenders[i].(fmt.Stringer); ok {
-				err = fmt.Errorf("%v: %w", named, err)
+				err = language.Errorf("%v: %w", "%v：%v", named, err)
 			}
 			c.failed.Store(true)
 			c.end(err)
@@ -184,7 +185,8 @@ func (c *race) stopLate(ctx context.Context, sleep func(context.Context, time.Du
 	if c.sent != nil {
 		nothing = " and nothing was sent"
 	}
-	c.end(errLimit{fmt.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", c.limit-c.limit/2, nothing, heldThen, c.all())})
+	c.end(errLimit{language.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d",
+		"卡住了：%v 内没有竞争者拿到锁%s，进度 %d / %d", c.limit-c.limit/2, nothing, heldThen, c.all())})
 }
 
 // missing is the error of a race some of whose contenders do not return.
@@ -192,7 +194,8 @@ func (c *race) missing(cause error) error {
 	if !errors.As(cause, new(errStopped)) && (c.failed.Load() || errors.As(cause, new(errLimit))) {
 		return cause
 	}
-	return fmt.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
+	return language.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
+		"卡住了：结束 %v 之后，仍有竞争者没有从 Lock 或 Unlock 返回，进度 %d / %d",
 		returnTimeout, c.holds(), c.all())
 }
 
@@ -208,7 +211,8 @@ func (c *race) verdict(cause error) error {
 	case failed:
 		return cause
 	case c.holds() != c.all():
-		return fmt.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", c.all()-c.holds(), c.all())
+		return language.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there",
+			"%[2]d 次 Lock 调用中，有 %[1]d 次既没有拿到锁，也没有返回错误：goroutine 就此结束", c.all()-c.holds(), c.all())
 	case !c.stock:
 		return c.isAll(c.num)
 	}
@@ -218,7 +222,7 @@ func (c *race) verdict(cause error) error {
 // isAll fails if a count is not the number of times that the lock was held.
 func (c *race) isAll(count int) error {
 	if count != c.all() {
-		return fmt.Errorf("the count is %d, not %d: %w", count, c.all(), errTwoGoroutines)
+		return language.Errorf("the count is %d, not %d: %w", "计数是 %d，应为 %d：%v", count, c.all(), errTwoGoroutines)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 )
 
 // Before any lock is measured each one is tried. In a trial a few contenders
@@ -104,7 +105,7 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 			b.notRun(c, b.cfg.loads[0])
 			r := &b.results[i] // that of c with the first load: there were no rows before
 			r.Status, r.Error = report.StatusFailed, err.Error()
-			return fmt.Errorf("%s, tried with %d contenders on %s: %w", c.name, trialContenders, r.Server, err)
+			return language.Errorf("%s, tried with %d contenders on %s: %w", "%s，用 %d 个竞争者在 %s 上试跑：%v", c.name, trialContenders, r.Server, err)
 		}
 	}
 	return nil
@@ -196,7 +197,7 @@ func (t *trial) enter() (contender int, err error) {
 				return o.contender, nil
 			}
 		case <-late:
-			return 0, fmt.Errorf("it hangs: for %v no contender got the lock although it was free", trialPatience)
+			return 0, language.Errorf("it hangs: for %v no contender got the lock although it was free", "卡住了：锁空闲，%v 内却没有竞争者拿到锁", trialPatience)
 		case <-t.ctx.Done():
 			return 0, context.Cause(t.ctx)
 		}
@@ -236,7 +237,7 @@ func (t *trial) take(o outcome) error {
 	}
 	switch {
 	case o.err == nil && t.held:
-		return fmt.Errorf("%s: %w", t.entry, errTwoGoroutines)
+		return language.Errorf("%s: %w", "%s：%v", t.entry, errTwoGoroutines)
 	case o.err == nil:
 		t.held = true
 		return nil

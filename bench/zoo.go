@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/bench/internal/group"
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -197,7 +198,7 @@ func (p *zooPlayer) try(ctx context.Context) (err error) {
 	}
 	t.leaves = func() error {
 		if holders.SessionID() != session || holders.State() != zk.StateHasSession {
-			return fmt.Errorf("session %#x of the holder was lost", session)
+			return language.Errorf("session %#x of the holder was lost", "持有者的会话 %#x 已丢失", session)
 		}
 		return nil
 	}
@@ -214,7 +215,7 @@ func (p *zooPlayer) try(ctx context.Context) (err error) {
 		return err
 	}
 	if sent == 0 {
-		return errors.New("it sent nothing to ZooKeeper: it excludes no contender of another process")
+		return language.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process", "没有向 ZooKeeper 发送任何请求：无法与其他进程的竞争者互斥")
 	}
 	return shutDownAll(t.contenders)
 }
@@ -258,8 +259,9 @@ func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n i
 		conn, err := b.zoo.Connect(ctx, options)
 		cancel()
 		if err != nil && len(conns) > 0 {
-			err = fmt.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
-				"takes from one address, 60 unless it is set: %w", len(conns)+1, sessions, err)
+			err = language.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
+				"takes from one address, 60 unless it is set: %w",
+				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(conns)+1, sessions, err)
 		}
 		if err != nil {
 			return conns, err

@@ -41,8 +41,8 @@ import (
 //   - Unlock returns before the node has gone. It returns nil, and not ErrLost, if the
 //     session has just ended and the client has not noticed that yet.
 //   - Participants has the node, with Cached if it is this Mutex's.
-//   - conn.Close without Shutdown leaves the node behind, even if all leases are unlocked.
-//     Shutdown deletes it.
+//   - A process that ends while no server can be reached leaves the node to its session,
+//     even if all leases were unlocked long ago.
 func WithCaching(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < 0 {
@@ -116,7 +116,7 @@ func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
 		m.contendLocked(e)
 		return nil, err
 	}
-	if m.cachedLocked(e) && len(m.waiting) > 0 {
+	if len(m.waiting) > 0 {
 		m.passLocked(e)
 	}
 	return changed, nil
@@ -175,9 +175,7 @@ func (m *Mutex) contendLocked(e *entry) {
 	}
 	m.learnLocked(e)
 	e.guarded = false
-	if m.cachedLocked(e) {
-		m.passLocked(e)
-	}
+	m.passLocked(e)
 }
 
 // learnLocked notes whether it was worthwhile that the node of e might stay.
@@ -190,12 +188,14 @@ func (m *Mutex) learnLocked(e *entry) {
 	}
 }
 
-// passLocked hands the lock, which nobody holds, on to the first owner that waits. If
-// nobody waits, the node stays if it may. Otherwise it is given up. While the list is on its
-// way, owners whom the node may no longer serve wait for the answer: as a rule it may go on.
+// passLocked hands the lock on to the first owner that waits, if e is the first node and
+// nobody holds the lock by it. If nobody waits, the node stays if it may. Otherwise it is
+// given up. While the list is on its way, owners whom the node may no longer serve wait for
+// the answer: as a rule it may go on.
 func (m *Mutex) passLocked(e *entry) {
 	idle := len(m.waiting) == 0
 	switch {
+	case !m.cachedLocked(e):
 	case e.revoked || idle && m.shut || !idle && !m.client.Lasts(e.node.Session):
 		m.leaveLocked(e)
 	case !idle && m.servesLocked(e):

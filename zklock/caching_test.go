@@ -12,8 +12,8 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // always keeps every node for an hour.
@@ -136,29 +136,34 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	far := ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }}
-	type plain interface {
-		Lock() error
-		Unlock() error
-	}
-	for name, open := range map[string]func(tb *table, conn *zk.Conn) plain{
-		"zklock": func(tb *table, conn *zk.Conn) plain {
-			return &contender{mutex: tb.mutex(conn), owner: zklock.NewOwner("other")}
+	for name, open := range map[string]func(tb *table, conn *zk.Conn) (lock, unlock func() error){
+		"zklock": func(tb *table, conn *zk.Conn) (lock, unlock func() error) {
+			c := locktest.Background(contender(conn, top))
+			return c.Lock, c.Unlock
 		},
-		"zk.Lock": func(_ *table, conn *zk.Conn) plain { return zk.NewLock(conn, top, zk.WorldACL(zk.PermAll)) },
+		"zk.Lock": func(_ *table, conn *zk.Conn) (lock, unlock func() error) {
+			l := zk.NewLock(conn, top, zk.WorldACL(zk.PermAll))
+			return l.Lock, l.Unlock
+		},
+		"Curator's recipe": func(_ *table, conn *zk.Conn) (lock, unlock func() error) {
+			l := &foreignLock{conn: conn, path: top, name: "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f"}
+			return func() error { return l.Lock(context.Background()) }, func() error { return l.Unlock(context.Background()) }
+		},
 	} {
 		onTables(t, name, func(tb *table) {
-			tb.makeTop(tb.connect())
-			ours, other := tb.mutex(tb.connectAs(far), always...), open(tb, tb.connectAs(far))
-			require.NoError(tb, other.Lock()) // the first time it reads more
-			require.NoError(tb, other.Unlock())
+			tb.makeTop()
+			ours := tb.mutex(tb.connectAs(far), always...)
+			lock, unlock := open(tb, tb.connectAs(far))
+			require.NoError(tb, lock()) // the first time it reads more
+			require.NoError(tb, unlock())
 			for i := range 30 {
 				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
 				time.Sleep(time.Minute + time.Duration(i)*roundTrip/10)
 				tb.isCached(ours)
 				began := time.Now()
-				require.NoError(tb, other.Lock())
+				require.NoError(tb, lock())
 				require.LessOrEqual(tb, time.Since(began), 4*roundTrip)
-				require.NoError(tb, other.Unlock())
+				require.NoError(tb, unlock())
 				time.Sleep(time.Second)
 				tb.isNotCached(ours)
 			}
@@ -232,8 +237,7 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 					m.mustUnlock(l)
 				}
 				waiters := queued(ours, 2)
-				_, err := ours.TryLock(context.Background(), nil)
-				require.ErrorIs(t, err, zklock.ErrHeld, "others wait")
+				m.isHeld(ours, "others wait")
 				var stranger <-chan locked
 				if strange {
 					stranger = m.arrives(m.mutex(m.connect()))
@@ -295,22 +299,20 @@ func TestACachedNodeOutlastsABrokenConnection(t *testing.T) {
 func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
-		id := conn.SessionID()
 		ours := tb.mutex(conn, always...)
 		l := tb.mustLock(ours, nil)
 		time.Sleep(time.Minute) // it is proved
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
 		safe := l.ValidUntil()
 		require.NoError(tb, l.Unlock(context.Background()))
 		tb.isCached(ours)
 		time.Sleep(time.Until(safe) - time.Millisecond)
-		ctx := limited(tb, time.Second)
-		_, err := ours.Lock(ctx, nil)
+		_, err := ours.Lock(limited(tb, time.Second), nil)
 		require.ErrorIs(tb, err, context.DeadlineExceeded, "the lease is as good as lost")
 		require.Zero(tb, ours.Stats().Cached)
 		time.Sleep(time.Minute) // until the session has ended
 		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
-		releaseAll(silence)
+		silence.Release()
 		require.Greater(tb, stranger.Token(), l.Token())
 		require.NoError(tb, stranger.Unlock(context.Background()))
 		passes(tb, lockAside(context.Background(), ours, nil))
@@ -323,7 +325,6 @@ func TestTheClockOfALeaseRunsOnThroughACachedNode(t *testing.T) {
 	for name, locks := range map[string]bool{"locked again": true, "not locked again": false} {
 		onTables(t, name, func(tb *table) {
 			conn := tb.connect()
-			id := conn.SessionID()
 			ours := tb.mutex(conn, always...)
 			earlier := tb.cached(ours)
 			time.Sleep(time.Minute)
@@ -334,7 +335,7 @@ func TestTheClockOfALeaseRunsOnThroughACachedNode(t *testing.T) {
 				ended = l.Done()
 			}
 			sent := time.Now() // the server receives nothing after this
-			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			silence := tb.srv.Hold(from(conn.SessionID())).Every()
 			time.Sleep(10 * time.Second) // the session timeout
 			synctest.Wait()
 			if locks {
@@ -347,7 +348,7 @@ func TestTheClockOfALeaseRunsOnThroughACachedNode(t *testing.T) {
 			}
 			require.Zero(tb, ours.Stats().Cached)
 			require.False(tb, isClosed(earlier.Lost()), "it was unlocked before")
-			releaseAll(silence)
+			silence.Release()
 		})
 	}
 }
@@ -361,14 +362,12 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 		},
 		"the session is ended": func(tb *table, conn *zk.Conn, _ *zklock.Mutex) { tb.srv.Expire(conn.SessionID()) },
 		"it is revoked": func(tb *table, _ *zk.Conn, ours *zklock.Mutex) {
-			all, err := ours.Participants(context.Background())
-			require.NoError(tb, err)
+			all := tb.participants(ours)
 			require.Len(tb, all, 1)
 			require.NoError(tb, tb.mutex(tb.connect()).Revoke(context.Background(), all[0]))
 		},
 		"Curator's Revoker asks": func(tb *table, _ *zk.Conn, _ *zklock.Mutex) {
-			_, err := tb.connect().Set(tb.node(0), []byte("__REVOKE__"), -1)
-			require.NoError(tb, err)
+			tb.set(tb.connect(), tb.node(0), "__REVOKE__")
 		},
 	} {
 		for when, after := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
@@ -412,24 +411,23 @@ func TestAHolderWhoseNodeWasCachedLosesTheLock(t *testing.T) {
 // TestCallsOnACachedNode are those of any lease, and they send nothing that others would not.
 func TestCallsOnACachedNode(t *testing.T) {
 	onMeter(t, func(m *meter) {
-		ours, conn := m.ourClient()
+		ours, _ := m.ourClient()
 		other := m.mutex(m.connect())
 		earlier := m.cached(ours)
 		time.Sleep(time.Minute)
 
-		all, err := ours.Participants(context.Background())
-		require.NoError(t, err)
+		all := m.participants(ours)
 		require.Len(t, all, 1)
 		require.True(t, all[0].Cached)
+		require.Equal(t, "zklock", all[0].Library, "by the name and the record, as earlier versions read them")
 		require.Empty(t, all[0].Owner, "nobody holds it")
 		require.Equal(t, earlier.Token()+1, all[0].Token, "that of the next lease")
-		all, err = other.Participants(context.Background())
-		require.NoError(t, err)
+		all = m.participants(other)
 		require.False(t, all[0].Cached, "others cannot see it")
 
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_, err = ours.Lock(ended, nil)
+		_, err := ours.Lock(ended, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		m.isCached(ours)
 
@@ -442,15 +440,13 @@ func TestCallsOnACachedNode(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 2, ours.Holds(owner))
 			m.mustUnlock(again)
-			_, err = ours.TryLock(context.Background(), nil)
-			require.ErrorIs(t, err, zklock.ErrHeld)
+			m.isHeld(ours)
 		}))
 		require.Equal(t, all[0].Token+1, l.Token())
 		require.Equal(t, earlier.Node(), l.Node())
 		require.False(t, isClosed(l.RevokeRequested()))
 		require.Greater(t, time.Until(l.ValidUntil()), 10*time.Second/3-time.Second)
-		all, err = ours.Participants(context.Background())
-		require.NoError(t, err)
+		all = m.participants(ours)
 		require.False(t, all[0].Cached)
 		require.Equal(t, "owner", all[0].Owner)
 
@@ -474,16 +470,6 @@ func TestCallsOnACachedNode(t *testing.T) {
 		s := ours.Stats()
 		require.EqualValues(t, 2, s.Acquired)
 		require.EqualValues(t, 1, s.HandedOn)
-
-		slow := m.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		_, err = other.TryLock(context.Background(), nil)
-		require.ErrorIs(t, err, zklock.ErrHeld, "nobody holds it, and its node is there")
-		slow.Release()
-		m.settle()
-		tried, err := other.TryLock(context.Background(), nil)
-		require.NoError(t, err, "the first attempt has taken the node away")
-		m.mustUnlock(tried)
-		m.isNotCached(ours)
 	})
 }
 
@@ -527,12 +513,14 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 		conn := tb.connect()
 		ours := tb.mutex(conn, always...)
 		tb.cached(ours)
+		tb.srv.LoseRequest(of(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
 		synctest.Wait() // until the Mutex has noticed it
 		_, err := ours.Lock(limited(tb, 10*time.Second), nil)
 		require.Error(tb, err)
 		require.NoError(tb, ours.Shutdown(limited(tb, time.Minute)))
 		require.Zero(tb, ours.Stats().Cached)
+		require.Len(tb, tb.srv.Children(top), 1, "it is not deleted, because Shutdown came late")
 		passes(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
 	})
 }

@@ -42,7 +42,7 @@
 //   - The session timeout must not be longer than what the server has agreed
 //     to; see WithSessionTimeout. Clocks must not run slower than the server's.
 //   - Lost closes in time if the servers' minSessionTimeout is two ticks or
-//     more, which is the default. The first proof comes at most about 0.3 of the
+//     more, which is the default, and four behind an observer master. The first proof comes at most about 0.3 of the
 //     session timeout after the Lock. Until then Lost also relies on the client's
 //     pings, so the process must not have been suspended just before.
 //   - A round trip to the server must take less than a twelfth of the

@@ -18,7 +18,6 @@ import (
 // cancelled, so callers wait on channels, ctx in hand.
 type entry struct {
 	rec  record.Record // the node's
-	data []byte        // the record, encoded
 	node *client.Node  // nil before there is one
 
 	left  chan struct{} // closed when the node is no longer needed
@@ -38,6 +37,7 @@ type entry struct {
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
+	behind  bool        // another contender is before it
 	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
 	clock   *time.Timer // closes Lost
 	cacheable
@@ -100,8 +100,7 @@ func (m *Mutex) leave(e *entry, err error) {
 func (m *Mutex) create(e *entry) (err error) {
 	e.node, err = m.parent.Create(e.left, func(id string) (string, []byte) {
 		e.rec.ID = id
-		e.data = e.rec.Encode()
-		return record.Prefix(id), e.data
+		return record.Prefix(id), e.rec.Encode()
 	}, m.refused(e))
 	if err != nil {
 		return err
@@ -128,11 +127,7 @@ func (m *Mutex) keep(e *entry) error {
 		look.Reset(m.client.Timeout() / 8)
 	}
 	others, err := m.guard(e)
-	if err != nil {
-		return err
-	}
-	for {
-		var err error
+	for err == nil {
 		select {
 		case ev := <-e.own:
 			err = m.ownChanged(e, ev)
@@ -140,28 +135,32 @@ func (m *Mutex) keep(e *entry) error {
 			others, err = nil, m.queueChanged(e, ev)
 		case <-look.C:
 			look.Reset(pause)
-			if e.own == nil {
-				err = m.watchOwn(e)
-				break
-			}
-			if others != nil {
-				if err = m.lookAround(e); err != nil {
-					break
-				}
-			}
-			data, stat, readErr := m.client.Get(e.left, e.node.Path)
-			if err = m.recognize(e, data, stat, readErr); !errors.Is(err, client.ErrGone) {
-				err = nil
-			}
+			err = m.look(e, others != nil)
 		case <-e.left:
 			return nil
 		case <-m.client.Closed():
-			return client.ErrClosed
+			err = client.ErrClosed
 		}
-		if err != nil {
+	}
+	return err
+}
+
+// look does what an event of e's node does, or of the queue if that is guarded, in case
+// that is lost.
+func (m *Mutex) look(e *entry, guarded bool) error {
+	if e.own == nil {
+		return m.watchOwn(e)
+	}
+	if guarded {
+		if err := m.lookAround(e); err != nil {
 			return err
 		}
 	}
+	data, stat, err := m.client.Get(e.left, e.node.Path)
+	if err = m.recognize(e, data, stat, err); !errors.Is(err, client.ErrGone) {
+		return nil // the next look may succeed
+	}
+	return err
 }
 
 // ownChanged handles an event of e's own node.
@@ -195,9 +194,6 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	if e.token == 0 {
 		e.token = stat.Czxid
 	}
-	if bytes.Equal(data, e.data) {
-		return nil
-	}
 	if r, ok := record.Parse(e.node.Name(), data); ok && r.Revoke || string(data) == record.CuratorRevoke {
 		e.rec.Revoke = true
 		m.mu.Lock()
@@ -205,13 +201,11 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 			close(e.holder.revoke)
 		}
 		e.revoked = true
-		if m.cachedLocked(e) {
-			m.passLocked(e)
-		}
+		m.passLocked(e)
 		m.mu.Unlock()
 	}
-	if e.data = e.rec.Encode(); !bytes.Equal(data, e.data) {
-		m.client.Set(e.left, e.node.Path, e.data, stat.Version)
+	if own := e.rec.Encode(); !bytes.Equal(data, own) {
+		m.client.Set(e.left, e.node.Path, own, stat.Version)
 	}
 	return nil
 }
@@ -226,12 +220,10 @@ func (m *Mutex) refused(e *entry) client.RefusalFunc {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
-		m.failLocked(e, err, false)
-		for _, h := range e.failed {
-			if !errors.Is(h.err, err) {
-				h.err = errors.Join(h.err, err)
-			}
+		for _, h := range e.failed { // with another error
+			h.err = errors.Join(h.err, err)
 		}
+		m.failLocked(e, err, false)
 		e.notifyLocked()
 		e.err = err
 		if !client.IsClosed(e.stuck) {

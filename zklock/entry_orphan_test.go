@@ -1,9 +1,9 @@
 package zklock_test
 
 import (
-	"bytes"
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,13 +24,12 @@ const throttled = jute.Code(-127) // what a server under load says; it passes
 func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 	for what, op := range map[string]jute.Op{"Sync": jute.OpSync, "Children": jute.OpGetChildren2, "Get": jute.OpGetData} {
 		onTables(t, what, func(tb *table) {
-			tb.makeTop(tb.connect())
+			tb.makeTop()
 			conn := tb.connectAs(ordinary{})
 			id := conn.SessionID()
 			lost := tb.srv.LoseReply(creates(id))
 			refused := tb.srv.Fail(throttled, of(id, op, ""))
-			ctx := limited(tb, time.Minute)
-			l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("owner"))
+			l, err := tb.mutex(conn).Lock(limited(tb, time.Minute), nil)
 			require.Len(tb, lost.Hit(), 1)
 			require.Len(tb, refused.Hit(), 1)
 			require.NoError(tb, err, "Lock returns while its node is in the queue")
@@ -46,17 +45,15 @@ func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 // for a contender that nobody waits for when the search is refused.
 func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		conn := tb.connectAs(ordinary{})
 		id := conn.SessionID()
 		tb.srv.LoseReply(creates(id))
 		asks := tb.srv.Hold(of(id, jute.OpSync, ""))
 		tb.srv.Fail(throttled, of(id, jute.OpGetChildren2, ""))
-		ctx, cancel := context.WithCancel(context.Background())
-		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("owner"))
+		_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
 		<-asks.Hit()
-		cancel()
-		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		giveUp()
 		asks.Release()
 		time.Sleep(5 * time.Second) // much less than the session timeout
 		require.Empty(tb, tb.srv.Children(top), "a contender that has given up leaves its node")
@@ -70,18 +67,16 @@ func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.connect()
 		conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-			return eventFilter{nc, new(bytes.Buffer), ""}
+			return withoutEvents(nc, "")
 		}})
-		id := conn.SessionID()
 		m := tb.mutex(conn)
 		former := tb.mustLock(m, zklock.NewOwner("former"))
 		time.Sleep(2 * time.Second) // until it watches its node
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
 
-		lost := tb.srv.LoseReply(creates(id))
-		ctx := limited(tb, 30*time.Second)
-		l, err := m.Lock(ctx, zklock.NewOwner("next"))
+		lost := tb.srv.LoseReply(creates(conn.SessionID()))
+		l, err := m.Lock(limited(tb, 30*time.Second), nil)
 		require.Len(tb, lost.Hit(), 1)
 		require.NoError(tb, err, "it waits for its own node: %v", tb.srv.Children(top))
 		require.Len(tb, tb.srv.Children(top), 1)
@@ -102,17 +97,14 @@ func TestALateRevokeAsksNobodyElse(t *testing.T) {
 		admin, asker := tb.connect(), tb.connectAs(ordinary{})
 		old := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("old"))
 		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
-		revoked := make(chan error, 1)
-		go func() {
-			m := tb.mutex(asker)
-			revoked <- m.Revoke(context.Background(), zklock.Participant{Node: old.Node()})
-		}()
+		revoked := aside(func() error {
+			return tb.mutex(asker).Revoke(context.Background(), zklock.Participant{Node: old.Node()})
+		})
 		<-late.Hit()
 		require.NoError(tb, old.Unlock(context.Background()))
 		require.NoError(tb, admin.Delete(top, -1))
 		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
-		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		time.Sleep(time.Second) // until it waits
+		next := queues(tb.mutex(tb.connect()))
 		require.Equal(tb, holder.Node(), tb.node(0))
 		late.Release()
 		require.NoError(tb, <-revoked)
@@ -134,10 +126,9 @@ func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
 		require.True(tb, ok)
 		require.NoError(tb, old.Unlock(context.Background()))
 		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
-		_, err := admin.Set(holder.Node(), asked(record.Data), 0)
-		require.NoError(tb, err)
+		tb.set(admin, holder.Node(), asked(record.Data))
 		time.Sleep(time.Minute) // until the node has been read many times
-		require.False(tb, tb.isLost(holder))
+		require.False(tb, isClosed(holder.Lost()))
 		require.False(tb, isClosed(holder.RevokeRequested()), "another was asked")
 		require.NoError(tb, holder.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
@@ -145,9 +136,7 @@ func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
 }
 
 // asked is a record with a request for the lock in it, as Revoke writes it.
-func asked(record []byte) []byte {
-	return append(bytes.TrimSuffix(record, []byte("}")), `,"revoke":true}`...)
-}
+func asked(record []byte) string { return strings.TrimSuffix(string(record), "}") + `,"revoke":true}` }
 
 // TestARecordOfAnotherBeforeTheFirstReadOrphansNobody is the same for a waiter
 // that finds the other's record when it reads its node for the first time.
@@ -160,19 +149,13 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 		reads := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
 		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
 		<-reads.Hit()
-		_, err := admin.Set(tb.node(1), asked(record.Data), 0)
-		require.NoError(tb, err)
+		tb.set(admin, tb.node(1), asked(record.Data))
 		reads.Release()
 		synctest.Wait()
 		require.NoError(tb, holder.Unlock(context.Background()))
-		select {
-		case got := <-waiter:
-			require.NoError(tb, got.err)
-			require.False(tb, isClosed(got.lease.RevokeRequested()), "another was asked")
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		case <-time.After(time.Minute):
-			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
-		}
+		got := gets(tb, waiter, "it waits for its own node")
+		require.False(tb, isClosed(got.RevokeRequested()), "another was asked")
+		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -183,23 +166,17 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 // the node that it finds.
 func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		tb.makeTop(admin)
+		admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
 		tb.srv.LoseReply(creates(conn.SessionID()))
 		looks := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
-		ctx, cancel := context.WithCancel(context.Background())
-		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("owner"))
+		_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
 		<-looks.Hit()
 		record, ok := tb.srv.Node(tb.node(0))
 		require.True(tb, ok)
 		require.NoError(tb, admin.Delete(tb.node(0), -1))
 		tb.remakeTop(admin)
-		foreign, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		_, err = admin.Set(foreign, record.Data, 0)
-		require.NoError(tb, err)
-		cancel()
-		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+		tb.set(admin, tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential), string(record.Data))
+		giveUp()
 		looks.Release()
 		time.Sleep(5 * time.Second) // for a node that goes by mistake
 		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top), "it has deleted the node of another")
@@ -211,23 +188,15 @@ func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
 func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		id := conn.SessionID()
-		back := tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
-		synctest.Wait() // its create waits in the client
+		back := tb.cutOff(id)
+		waiter := waits(tb.mutex(conn)) // its create waits in the client
 		tb.srv.Expire(id)
 		back.Release()
-		select {
-		case got := <-waiter:
-			require.NoError(tb, got.err)
-			require.Len(tb, tb.srv.Children(top), 1)
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		case <-time.After(time.Minute):
-			require.Fail(tb, "it waits for its own node", "%v", tb.srv.Children(top))
-		}
+		got := gets(tb, waiter, "it waits for its own node")
+		require.Len(tb, tb.srv.Children(top), 1)
+		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -238,12 +207,10 @@ func TestARequestOfCuratorDoesNotHideTheOwner(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		_, err := tb.connect().Set(tb.node(0), []byte("__REVOKE__"), -1)
-		require.NoError(tb, err)
+		tb.set(tb.connect(), tb.node(0), "__REVOKE__")
 		time.Sleep(2 * time.Second) // until the holder has read it
 		require.True(tb, isClosed(holder.RevokeRequested()))
-		queue, err := m.Participants(context.Background())
-		require.NoError(tb, err)
+		queue := tb.participants(m)
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "holder", queue[0].Owner)
 		require.Equal(tb, "the host", string(queue[0].Data))

@@ -3,11 +3,7 @@ package zklock_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"fmt"
-	"io"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,9 +27,7 @@ func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
 		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		back.Release()
 		synctest.Wait() // until the client is back, and the second try is due
-		back = tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
+		back = tb.cutOff(id)
 		time.Sleep(time.Second) // until the second try has failed
 		back.Release()
 		require.NoError(tb, <-unlocked)
@@ -47,14 +41,10 @@ func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
 // contender has looked in which session it is.
 func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		tb.makeTop(admin)
+		admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
 		id := conn.SessionID()
-		back := tb.srv.Hold(handshakeOf(id))
-		tb.srv.Cut(id)
-		<-back.Hit()
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
-		synctest.Wait() // its create waits in the client
+		back := tb.cutOff(id)
+		waiter := waits(tb.mutex(conn)) // its create waits in the client
 		tb.srv.Expire(id)
 		looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
 		back.Release()
@@ -68,36 +58,12 @@ func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
 	})
 }
 
-// TestASecondLostCreateIsFoundByASearchOfItsOwn: the result of the first search
-// must not be used for it.
-func TestASecondLostCreateIsFoundByASearchOfItsOwn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
-		conn := tb.connectAs(ordinary{})
-		m := tb.mutex(conn)
-		for i := range 3 {
-			lost := tb.srv.LoseReply(creates(conn.SessionID()))
-			l := tb.mustLock(m, zklock.NewOwner("owner"))
-			require.Len(tb, lost.Hit(), 1)
-			require.Len(tb, tb.srv.Children(top), 1)
-			require.True(tb, strings.HasSuffix(tb.node(0), fmt.Sprintf("-lock-%010d", i)), tb.node(0))
-			require.NoError(tb, l.Unlock(context.Background()))
-			require.Empty(tb, tb.srv.Children(top))
-		}
-	})
-}
-
 // TestASearchAndADeleteThatAreBothRefusedAreSurvived: an operator has taken
 // away both rights, and gives back one after the other.
 func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		tb.makeTop(admin)
-		may := func(perms int32) {
-			_, err := admin.SetACL(top, zk.WorldACL(perms|zk.PermAdmin), -1)
-			require.NoError(tb, err)
-		}
-		conn := tb.connectAs(ordinary{})
+		admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
+		may := func(perms int32) { tb.allow(admin, top, perms|zk.PermAdmin) }
 		may(zk.PermCreate)
 		lost := tb.srv.LoseReply(creates(conn.SessionID()))
 		_, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("owner"))
@@ -120,11 +86,9 @@ func TestARevokeOutlastsARepair(t *testing.T) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until its node is watched
 		repair := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, tb.node(0)))
-		_, err := admin.Set(tb.node(0), []byte("mine"), -1)
-		require.NoError(tb, err)
+		tb.set(admin, tb.node(0), "mine")
 		<-repair.Hit()
-		_, err = admin.Set(tb.node(0), []byte("__REVOKE__"), -1) // as Curator's Revoker does
-		require.NoError(tb, err)
+		tb.set(admin, tb.node(0), "__REVOKE__") // as Curator's Revoker does
 		repair.Release()
 		synctest.Wait()
 		require.True(tb, isClosed(holder.RevokeRequested()), "the repair has written over the request")
@@ -139,9 +103,8 @@ func TestALeaseOutlastsTheRightToReadItsNode(t *testing.T) {
 		conn, admin := tb.connect(), tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until its node is watched
-		_, err := admin.SetACL(tb.node(0), zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		require.NoError(tb, err)
-		_, _, err = conn.Get(tb.node(0))
+		tb.allow(admin, tb.node(0), zk.PermAll&^zk.PermRead)
+		_, _, err := conn.Get(tb.node(0))
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		lasts(tb, holder)
 	})
@@ -179,7 +142,7 @@ func TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete(t *testing.T) {
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		lost := tb.srv.LoseRequest(of(id, jute.OpDelete, ""))
-		back := tb.srv.Hold(handshakeOf(id))
+		back := tb.srv.Hold(of(id, jute.OpConnect, ""))
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		<-lost.Hit()
 		<-back.Hit()
@@ -192,47 +155,29 @@ func TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete(t *testing.T) {
 // TestASearchThatIsRefusedEndsWithItsSession: the node has gone with it.
 func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		tb.makeTop(admin)
-		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		require.NoError(tb, err)
+		conn := tb.connectAs(ordinary{})
+		tb.allow(tb.makeTop(), top, zk.PermAll&^zk.PermRead)
 		m := tb.mutex(conn)
 		lost := tb.srv.LoseReply(creates(conn.SessionID()))
-		_, err = m.Lock(context.Background(), zklock.NewOwner("owner"))
+		_, err := m.Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		ctx := limited(tb, time.Minute)
-		require.ErrorIs(tb, m.Shutdown(ctx), context.DeadlineExceeded, "it is looked for until it is found")
+		require.ErrorIs(tb, m.Shutdown(limited(tb, time.Minute)), context.DeadlineExceeded, "it is looked for until it is found")
 		tb.srv.Expire(conn.SessionID())
-		ctx = limited(tb, time.Minute)
-		require.NoError(tb, m.Shutdown(ctx))
+		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
 	})
 }
 
-// A farEpoch makes zxids in answers larger than a token has room for: the czxid and the
+// farEpoch makes zxids in answers larger than a token has room for: the czxid and the
 // pzxid of a Stat at the end.
-type farEpoch struct {
-	net.Conn
-	in *bytes.Buffer // what has arrived of packets that are whole
-}
-
-func (c farEpoch) Read(b []byte) (int, error) {
-	for c.in.Len() == 0 {
-		var length [4]byte
-		if _, err := io.ReadFull(c.Conn, length[:]); err != nil {
-			return 0, err
-		}
-		packet := make([]byte, binary.BigEndian.Uint32(length[:]))
-		if _, err := io.ReadFull(c.Conn, packet); err != nil {
-			return 0, err
-		}
+func farEpoch(nc net.Conn) net.Conn {
+	return packetFilter{nc, new(bytes.Buffer), func(packet []byte) bool {
 		const header, stat = 4 + 8 + 4, 68
 		if n := len(packet); n >= header+stat {
 			packet[n-stat], packet[n-8] = 0x40, 0x40
 		}
-		c.in.Write(append(length[:], packet...))
-	}
-	return c.in.Read(b)
+		return true
+	}}
 }
 
 // TestAZxidThatATokenHasNoRoomForIsAnError, whether a list tells it or a read: a token
@@ -240,13 +185,12 @@ func (c farEpoch) Read(b []byte) (int, error) {
 func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 	onTable(t, func(tb *table) {
 		far := func() *zklock.Mutex {
-			return tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return farEpoch{nc, new(bytes.Buffer)} }}))
+			return tb.mutex(tb.connectAs(ordinary{wrap: farEpoch}))
 		}
 		_, err := far().Lock(context.Background(), nil)
 		require.ErrorContains(tb, err, "a token has room for 53 bits")
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-		waiter := lockAside(context.Background(), far(), nil)
-		time.Sleep(time.Second) // until it waits
+		waiter := queues(far())
 		require.NoError(tb, holder.Unlock(context.Background()))
 		require.ErrorContains(tb, (<-waiter).err, "a token has room for 53 bits")
 		synctest.Wait()
@@ -271,7 +215,7 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), nil)
-		away := tb.srv.LoseRequest(handshakeOf(id)).Every() // every server closes the connection
+		away := tb.srv.LoseRequest(of(id, jute.OpConnect, "")).Every() // every server closes the connection
 		tb.srv.Cut(id)
 		<-away.Hit()
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
@@ -289,8 +233,7 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
 		first := lockAside(context.Background(), tb.mutex(conn), nil)
 		<-list.Hit()
-		second := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
-		time.Sleep(time.Second) // until it is in the queue
+		second := queues(tb.mutex(tb.connect()))
 		list.Release()
 		got := gets(tb, first)
 		node, ok := tb.srv.Node(got.Node())

@@ -333,7 +333,7 @@ func ExampleWithSessionTimeout() {
 
 	// Output:
 	// <nil>
-	// zklock: lock /locks/stock: WithSessionTimeout: 8ns is less than 100ms
+	// zklock: lock /locks/stock: WithSessionTimeout: 8ns is not between 100ms and 596h31m23.647s
 }
 
 // Only a client that has the password may contend.

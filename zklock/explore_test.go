@@ -30,26 +30,34 @@ type foreignLock struct {
 	node       string // "": it does not hold the lock
 }
 
+func (l *foreignLock) enqueue() (node string, err error) {
+	return l.conn.Create(l.path+"/_c_"+l.name+"-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+}
+
+// before returns the name of the node before ours, "" if ours is the first.
+func (l *foreignLock) before(node string) (before string, err error) {
+	number := func(name string) string { return name[len(name)-10:] }
+	names, _, err := l.conn.Children(l.path)
+	for _, name := range names {
+		if number(name) < number(node) && (before == "" || number(name) > number(before)) {
+			before = name
+		}
+	}
+	return before, err
+}
+
 func (l *foreignLock) Lock(context.Context) error {
-	node, err := l.conn.Create(l.path+"/_c_"+l.name+"-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	node, err := l.enqueue()
 	if err != nil {
 		return err
 	}
-	number := func(name string) string { return name[len(name)-10:] }
 	for {
-		names, _, err := l.conn.Children(l.path)
-		if err != nil {
-			return err
-		}
-		before := ""
-		for _, name := range names {
-			if number(name) < number(node) && (before == "" || number(name) > number(before)) {
-				before = name
-			}
-		}
-		if before == "" {
+		before, err := l.before(node)
+		if err == nil && before == "" {
 			l.node = node
-			return nil
+		}
+		if err != nil || before == "" {
+			return err
 		}
 		_, _, gone, err := l.conn.GetW(l.path + "/" + before)
 		if err == nil {
@@ -61,7 +69,18 @@ func (l *foreignLock) Lock(context.Context) error {
 	}
 }
 
-func (l *foreignLock) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
+func (l *foreignLock) TryLock(context.Context) (bool, error) {
+	node, err := l.enqueue()
+	if err != nil {
+		return false, err
+	}
+	before, err := l.before(node)
+	if err == nil && before == "" {
+		l.node = node
+		return true, nil
+	}
+	return false, errors.Join(err, l.conn.Delete(node, -1))
+}
 
 func (l *foreignLock) Unlock(context.Context) error {
 	if l.node == "" {

@@ -2,9 +2,7 @@ package zklock
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -53,9 +51,6 @@ func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 	err := m.client.Aside(ctx, &m.tasks, "make the guard "+path, func(stop <-chan struct{}) error {
 		return m.client.Guard(stop, path, l.Token(), m.acl)
 	})
-	if errors.Is(err, ErrFenced) {
-		err = fmt.Errorf("%w: %s", ErrFenced, path)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,44 +66,8 @@ func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 // again: if its answer is lost, the error wraps ErrUnknownOutcome. If ctx ends, the error
 // wraps ctx.Err(), and ErrUnknownOutcome, too, unless nothing was sent.
 func (g *Guard) Multi(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
-	m, began, what := g.lease.m, time.Now(), "write with the guard "+g.path
-	if ctx.Err() != nil {
-		return nil, m.client.Ended(ctx, what, began)
-	}
-	all := []any{&zk.CheckVersionRequest{Path: g.mark, Version: -1}}
-	for _, operation := range operations {
-		switch operation.(type) {
-		case *zk.CreateRequest, *zk.SetDataRequest, *zk.DeleteRequest, *zk.CheckVersionRequest:
-			all = append(all, operation)
-		default:
-			return nil, fmt.Errorf("zklock: %s: %T is not an operation of a transaction", what, operation)
-		}
-	}
-	type outcome struct {
-		done []zk.MultiResponse
-		err  error
-	}
-	answer := make(chan outcome, 1)
-	ended := m.client.Aside(ctx, &m.tasks, what, func(stop <-chan struct{}) error {
-		done, err := m.client.Multi(stop, all...)
-		answer <- outcome{done, err}
-		return err
-	})
-	var o outcome
-	select {
-	case o = <-answer:
-	default:
-		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
-	}
-	switch {
-	case o.err == nil:
-		return o.done[1:], nil
-	case errors.Is(o.err, client.ErrStopped):
-		return nil, ended // and nothing was sent
-	case len(o.done) > 0 && errors.Is(o.done[0].Error, zk.ErrNoNode):
-		return nil, fmt.Errorf("%w: %s", ErrFenced, g.path)
-	}
-	return o.done[min(1, len(o.done)):], fmt.Errorf("zklock: %s: %w", what, o.err)
+	m := g.lease.m
+	return m.client.Guarded(ctx, &m.tasks, g.path, g.mark, operations)
 }
 
 // Set is zk.Conn's Set. Its errors are those of Multi.

@@ -47,9 +47,10 @@ func (l *Lease) check() *Lease {
 // is the zxid with which the holder's node was made, or one as good, shifted left by
 // ten bits, plus the number of times that the lock was handed on within its Mutex.
 //
-// There is one exception. If somebody deletes the holder's node by hand, another process
+// There are two exceptions. If somebody deletes the holder's node by hand, another process
 // may get the lock, and the Mutex may hand it on until it sees that the node has gone:
-// those tokens are lower than the other process's, and the resource refuses them.
+// those tokens are lower than the other process's, and the resource refuses them. And
+// servers that have lost their data begin again at low numbers.
 func (l *Lease) Token() int64 { return l.check().hold.token }
 
 // Node returns the path of the holder's node, by which Participants shows it. It does not
@@ -97,10 +98,7 @@ func (l *Lease) ValidUntil() time.Time {
 
 // Done returns a channel that is closed when the lease is over: when Unlock is
 // called for it, or when the lock is lost.
-func (l *Lease) Done() <-chan struct{} {
-	l.check()
-	return l.over.Done()
-}
+func (l *Lease) Done() <-chan struct{} { return l.check().over.Done() }
 
 // Context returns a context that ends when parent does, and when the lease is over:
 // its cause is then ErrLost, or ErrUnlocked after Unlock. It has parent's values and
@@ -111,8 +109,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	end := func() { cancel(context.Cause(l.over)) }
 	if l.over.Err() != nil {
-		end()
-		return ctx
+		end() // at once
 	}
 	forget := context.AfterFunc(l.over, end)
 	context.AfterFunc(ctx, func() { forget() })
@@ -122,10 +119,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // RevokeRequested returns a channel that is closed when somebody has called
 // Revoke for this holder, or Curator's Revoker. It is a request: the lock is
 // held until Unlock. The channel stays open if nobody does; see Done.
-func (l *Lease) RevokeRequested() <-chan struct{} {
-	l.check()
-	return l.hold.revoke
-}
+func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().hold.revoke }
 
 // Unlock ends the lease; an owner's last Unlock releases the lock, and
 // returns when its node has gone. If the connection is broken it tries again
@@ -165,19 +159,17 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		stuck = nil
 	}
 	m.mu.Unlock()
-	var err error
 	select {
 	case <-e.gone:
 	case <-stuck:
 	case <-ctx.Done():
-		err = m.client.Ended(ctx, "unlock "+m.path, began)
 	}
 	m.mu.Lock()
-	if err != nil {
-		return err
-	}
-	if l.reported {
+	switch {
+	case l.reported:
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
+	case !client.IsClosed(e.gone) && !client.IsClosed(stuck):
+		return m.client.Ended(ctx, "unlock "+m.path, began)
 	}
 	l.reported, l.refused = client.IsClosed(e.gone), true
 	return e.err

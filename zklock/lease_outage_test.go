@@ -10,36 +10,30 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zklock/zkconn"
-	"example.com/zklock/zkserver"
 )
 
 // TestSilenceGathersNoGoroutines: a proof waits in one goroutine.
 func TestSilenceGathersNoGoroutines(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(time.Minute) // the lease is proved many times
 		before := runtime.NumGoroutine()
-		var held []*zkserver.Fault
-		for range 100 { // connections
-			held = append(held, tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id }))
-		}
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
 		time.Sleep(time.Minute)
 		require.Less(tb, runtime.NumGoroutine(), before+20)
-		releaseAll(held)
+		silence.Release()
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 	})
 }
@@ -52,7 +46,6 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 	for _, age := range []time.Duration{0, session / 10, session / 5, session * 2 / 5, session} {
 		onTables(t, fmt.Sprintf("silence at the age of %v", age), func(tb *table) {
 			conn := tb.connectAs(ordinary{})
-			id := conn.SessionID()
 			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			locked, before := time.Now(), holder.ValidUntil()
 			for ; time.Since(locked) < age; time.Sleep(session / 100) {
@@ -65,12 +58,12 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 				before = until
 			}
 			until := holder.ValidUntil()
-			silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+			silence := tb.srv.Hold(from(conn.SessionID())).Every()
 			<-holder.Lost()
 			require.Equal(tb, until, time.Now())
 			require.Zero(tb, holder.ValidUntil())
 			time.Sleep(session) // until the session has ended
-			releaseAll(silence)
+			silence.Release()
 		})
 	}
 }
@@ -81,24 +74,20 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	const session = 10 * time.Second
 	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		var conn *zk.Conn
 		if connect {
 			conn = kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
 		} else {
 			conn = tb.connectAs(ordinary{wrap: watchesFirst})
 		}
-		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(part(age))
-		var held []*zkserver.Fault
-		for range 100 { // connections
-			held = append(held, tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id }))
-		}
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
 		time.Sleep(part(outage))
-		releaseAll(held)
+		silence.Release()
 		time.Sleep(time.Minute) // for Lost to close
-		kept = !tb.isLost(holder)
+		kept = !isClosed(holder.Lost())
 		holder.Unlock(context.Background())
 	})
 	return kept
@@ -206,7 +195,8 @@ func (c *pausing) Close() error {
 }
 
 // With one address, a client of Connect's loses no lease by a pause that an ordinary
-// client's lease outlasts: one of half a session timeout. With three, the pause of the client's server costs none, whatever it lasts.
+// client's lease outlasts: one of half a session timeout. With three, the pause of the client's
+// server costs none, whatever it lasts. Before the first proof a lease outlasts a quarter.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
@@ -221,6 +211,10 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 						}
 					}
 				}
+				for phase := range 7 {
+					require.True(t, outlastsPause(t, true, false, addresses, timeout, float64(phase)/24, 0.25), "phase %d of the first proof", phase)
+				}
+				require.False(t, outlastsPause(t, true, false, addresses, timeout, 0.25, 0.3), "a lease without a proof")
 			})
 		}
 	}
@@ -259,10 +253,9 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.Duration, age, length float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(timeout)) }
 	onTable(t, func(tb *table) {
-		servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
 		pauses := make(map[string]*pause)
-		for _, server := range servers {
-			pauses[server] = &pause{over: make(chan struct{}), follower: leader && server != servers[0]}
+		for _, server := range three {
+			pauses[server] = &pause{over: make(chan struct{}), follower: leader && server != three[0]}
 			pauses[server].end()
 		}
 		var connections atomic.Int32
@@ -272,27 +265,27 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 				return nil, err
 			}
 			if addresses == 0 {
-				address = servers[connections.Add(1)%3]
+				address = three[connections.Add(1)%3]
 			}
 			return pauses[address].wrap(nc), nil
 		}
+		list := three[:max(1, addresses)]
 		var conn *zk.Conn
-		var err error
-		list := servers[:max(1, addresses)]
+		var m *zklock.Mutex
 		if ours {
-			conn, err = zkconn.Connect(context.Background(), list, timeout, zkconn.WithDialer(dial))
+			conn, m = tb.connectFor(timeout, list, dial)
 		} else {
+			var err error
 			conn, _, err = zk.Connect(list, timeout, zk.WithDialer(dial), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
+			require.NoError(tb, err)
+			tb.Cleanup(conn.Close)
+			m = tb.mutex(conn, zklock.WithSessionTimeout(timeout))
 		}
-		require.NoError(tb, err)
-		tb.Cleanup(conn.Close)
-		m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
-		require.NoError(tb, err)
-		lease := tb.mustLock(m, zklock.NewOwner("holder"))
+		lease := tb.mustLock(m, nil)
 		time.Sleep(part(age))
 		p := pauses[conn.Server()]
 		if addresses == 0 {
-			p = pauses[servers[connections.Load()%3]]
+			p = pauses[three[connections.Load()%3]]
 		}
 		paused := []*pause{p}
 		if leader {
@@ -306,7 +299,7 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 			p.end()
 		}
 		time.Sleep(2 * timeout)
-		kept = !tb.isLost(lease)
+		kept = !isClosed(lease.Lost())
 		lease.Unlock(context.Background())
 	})
 	return kept
@@ -317,34 +310,23 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 // that are interrupted together.
 func TestShortInterruptionsCostNoLease(t *testing.T) {
 	const timeout = 3 * time.Second
-	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
 	for _, addresses := range []int{1, 3} {
 		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
 			for phase := range 24 {
 				onTable(t, func(tb *table) {
-					var away atomic.Bool
-					conn, err := zkconn.Connect(context.Background(), servers[:addresses], timeout,
-						zkconn.WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
-							if away.Load() {
-								return nil, syscall.ECONNREFUSED
-							}
-							return tb.srv.Dial(network, address, patience)
-						}))
-					require.NoError(tb, err)
-					tb.Cleanup(conn.Close)
-					m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
-					require.NoError(tb, err)
+					line := &bubble.Line{Server: tb.srv}
+					_, m := tb.connectFor(timeout, three[:addresses], line.Dial)
 					holder := tb.mustLock(m, nil)
 					time.Sleep(timeout * time.Duration(phase) / 12)
 					for range 3 {
-						away.Store(true)
+						line.Down.Store(true)
 						tb.srv.CutAll()
 						time.Sleep(300 * time.Millisecond)
-						away.Store(false)
+						line.Down.Store(false)
 						time.Sleep(500 * time.Millisecond)
 					}
 					time.Sleep(2 * timeout)
-					require.False(tb, tb.isLost(holder), "interruptions at the age of %d/12 T", phase)
+					require.False(tb, isClosed(holder.Lost()), "interruptions at the age of %d/12 T", phase)
 					require.NoError(tb, holder.Unlock(context.Background()))
 				})
 			}
@@ -357,7 +339,6 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 // watches, for which the client waits before it reads the first answer. The shortest
 // session timeouts are given, and shorter than what the server agrees to.
 func TestABrokenConnectionCostsNoLease(t *testing.T) {
-	servers := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
 	for _, timeout := range []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, time.Second,
 		1200 * time.Millisecond, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		for _, addresses := range []int{1, 3} {
@@ -367,18 +348,13 @@ func TestABrokenConnectionCostsNoLease(t *testing.T) {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
 				for age := range 24 {
 					onTable(t, func(tb *table) {
-						conn, err := zkconn.Connect(context.Background(), servers[:addresses], timeout, zkconn.WithDialer(tb.srv.Dial))
-						require.NoError(tb, err)
-						tb.Cleanup(conn.Close)
-						m, err := zklock.New(conn, top, zklock.WithSessionTimeout(timeout))
-						require.NoError(tb, err)
-						_, err = zklock.New(conn, top, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
-						require.NoError(tb, err)
+						conn, m := tb.connectFor(timeout, three[:addresses], tb.srv.Dial)
+						tb.mutex(conn, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
 						holder := tb.mustLock(m, nil)
 						time.Sleep(timeout * time.Duration(age) / 24)
 						tb.srv.CutAll()
 						time.Sleep(2 * timeout)
-						require.False(tb, tb.isLost(holder), "at the age of %d/24 T", age)
+						require.False(tb, isClosed(holder.Lost()), "at the age of %d/24 T", age)
 						require.NoError(tb, holder.Unlock(context.Background()))
 					})
 				}
@@ -397,13 +373,13 @@ func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
 			id := conn.SessionID()
 			holder := tb.mustLock(tb.mutex(conn), nil)
 			time.Sleep(2*session + time.Duration(phase)*session/36)
-			first := tb.srv.Hold(handshakeOf(id))
+			first := tb.srv.Hold(of(id, jute.OpConnect, ""))
 			second := tb.srv.Hold(of(id, jute.OpSync, ""))
 			tb.srv.Cut(id)
 			time.Sleep(2 * session)
 			require.Len(tb, first.Hit(), 1)
 			require.Len(tb, second.Hit(), 1)
-			require.False(tb, tb.isLost(holder), "phase %d", phase)
+			require.False(tb, isClosed(holder.Lost()), "phase %d", phase)
 			first.Release()
 			second.Release()
 			require.NoError(tb, holder.Unlock(context.Background()))

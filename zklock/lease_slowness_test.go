@@ -36,7 +36,7 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	} {
 		onTables(t, fmt.Sprintf("%+v", c), func(tb *table) {
 			ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-			tb.makeTop(tb.connect())
+			tb.makeTop()
 			far := func(nc net.Conn) net.Conn { return newDistant(nc, ms(c.roundTrip)) }
 			var conn *zk.Conn
 			if c.connect {
@@ -55,10 +55,9 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 				}()
 				time.Sleep(100 * time.Millisecond) // they ask at different times
 			}
-			ctx := limited(tb, 10*time.Minute)
-			_, err := m.Lock(ctx, zklock.NewOwner("owner"))
+			_, err := m.Lock(limited(tb, 10*time.Minute), nil)
 			require.ErrorIs(tb, err, zklock.ErrTooSlow)
-			_, err = m.Participants(ctx)
+			_, err = m.Participants(limited(tb, 10*time.Minute))
 			require.NoError(tb, err, "requests are kept back without end")
 			rest()
 			leavesNothing(tb)
@@ -90,7 +89,7 @@ func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn {
 func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 	const session = 10 * time.Second
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		conn := tb.connectAs(ordinary{
 			sessionTimeout: session, wrap: func(nc net.Conn) net.Conn { return newNarrow(nc, 4<<10, 10*time.Millisecond) },
 		})
@@ -110,7 +109,7 @@ func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 // have waited for those in front of it, but the round trip is no longer than that.
 func TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 50*time.Millisecond) }})
 		m := tb.mutex(conn)
 		ctx, stop := context.WithCancel(context.Background())
@@ -129,8 +128,7 @@ func TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap(t *testing.T) {
 		late.Release()
 		time.Sleep(25 * time.Millisecond) // until the answers are halfway
 		go ask()
-		within := limited(tb, 10*time.Second)
-		l, err := m.Lock(within, zklock.NewOwner("owner"))
+		l, err := m.Lock(limited(tb, 10*time.Second), nil)
 		require.NoError(tb, err, "one late answer keeps the lock from being taken")
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
@@ -142,7 +140,7 @@ func TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap(t *testing.T) {
 func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	for _, others := range []int{25, 200} {
 		onTables(t, fmt.Sprint(others), func(tb *table) {
-			tb.makeTop(tb.connect())
+			tb.makeTop()
 			conn := tb.connectAs(ordinary{
 				sessionTimeout: 40 * time.Second, // patient
 				wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
@@ -163,21 +161,14 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
 			late.Release()
 			began := time.Now()
-			_, err := m.Participants(context.Background())
-			require.NoError(tb, err)
+			tb.participants(m)
 			const answers = 3
 			require.Greater(tb, time.Since(began), answers*10*time.Second/12, "they come too soon to show anything")
 			if others == 200 {
 				time.Sleep(time.Minute) // for all that may go wrong
 				rest()
 			}
-			select {
-			case got := <-waiter:
-				require.NoError(tb, got.err)
-				got.lease.Unlock(context.Background()) // it may have been lost meanwhile
-			case <-time.After(time.Minute):
-				require.Fail(tb, "the session is never proved")
-			}
+			gets(tb, waiter, "the session is never proved").Unlock(context.Background()) // it may have been lost meanwhile
 		})
 	}
 }
@@ -190,7 +181,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 		{0, 0}, {300, 0}, {500, 0}, {600, 0}, {700, 0}, {800, 0}, {833, 0}, {100, 1000}, {100, 1400}, {100, 2000}, {100, 3000},
 	} {
 		onTables(t, fmt.Sprintf("%d ms, a create %d ms", c.roundTrip, c.late), func(tb *table) {
-			tb.makeTop(tb.connect())
+			tb.makeTop()
 			far := func(nc net.Conn) net.Conn { return newDistant(nc, c.roundTrip*time.Millisecond) }
 			conn := tb.connectAs(ordinary{wrap: far})
 			if c.late > 0 {
@@ -233,37 +224,15 @@ func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
 	}
 }
 
-// TestALeaseIsLostWhereEverySyncIsRefused: without a sync there is no proof. A
-// write alone is good for a while, and no longer.
-func TestALeaseIsLostWhereEverySyncIsRefused(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
-		conn := tb.connectAs(ordinary{})
-		id := conn.SessionID()
-		tb.srv.Fail(zkserver.CodeUnimplemented, of(id, jute.OpSync, "")).Every()
-		l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
-		select {
-		case <-l.Lost():
-		case <-time.After(sessionTimeout):
-			require.Fail(tb, "nothing proves the session, and Lost is open")
-		}
-		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
-		leavesNothing(tb)
-	})
-}
-
 // TestLockEndsWhereEveryProofIsRefused: the session is not proved to be safe when
 // the turn of the waiter comes, and never will be.
 func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connectAs(ordinary{})
-		ctx := limited(tb, 2*time.Minute)
-		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
+		waiter := lockAside(limited(tb, 2*time.Minute), tb.mutex(conn), zklock.NewOwner("waiter"))
 		synctest.Wait()
-		tb.srv.Fail(zkserver.CodeUnimplemented, func(r zkserver.Request) bool {
-			return r.Session == conn.SessionID() && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
-		}).Every()
+		tb.srv.Fail(zkserver.CodeUnimplemented, ofProof(conn.SessionID())).Every()
 		time.Sleep(sessionTimeout) // until its create proves nothing any more
 		require.NoError(tb, holder.Unlock(context.Background()))
 		got := <-waiter
@@ -279,19 +248,12 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connectAs(ordinary{})
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
-		synctest.Wait()
+		waiter := waits(tb.mutex(conn))
 		id := conn.SessionID()
-		ofProof := func(r zkserver.Request) bool {
-			return r.Session == id && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
-		}
-		var refused []*zkserver.Fault
-		for range 1000 {
-			refused = append(refused, tb.srv.Fail(jute.Code(-6), ofProof)) // unimplemented
-		}
+		refused := tb.srv.Fail(zkserver.CodeUnimplemented, ofProof(id)).Every()
 		time.Sleep(sessionTimeout) // until its create proves nothing any more
-		releaseAll(refused)
-		first := tb.srv.Fail(jute.Code(-6), ofProof)
+		refused.Release()
+		first := tb.srv.Fail(zkserver.CodeUnimplemented, ofProof(id))
 		require.NoError(tb, holder.Unlock(context.Background()))
 		late := tb.srv.HoldReply(of(id, jute.OpMulti, ""))
 		select {
@@ -300,30 +262,13 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 			require.NoError(tb, got.err, "after two that were refused")
 		}
 		time.Sleep(sessionTimeout / 6) // this proof is good, and of little use
-		second := tb.srv.Fail(jute.Code(-6), ofProof)
+		second := tb.srv.Fail(zkserver.CodeUnimplemented, ofProof(id))
 		late.Release()
 		got := <-waiter
 		require.NoError(tb, got.err)
 		require.Len(tb, first.Hit(), 1)
 		require.Len(tb, second.Hit(), 1)
 		require.NoError(tb, got.lease.Unlock(context.Background()))
-	})
-}
-
-// TestOneThrottledReadDoesNotCostTheLease: a server under load answers that it is
-// too busy.
-func TestOneThrottledReadDoesNotCostTheLease(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until its node is watched
-		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
-		_, err := tb.connect().Set(tb.node(0), nil, -1) // so that it is read again
-		require.NoError(tb, err)
-		synctest.Wait()
-		require.Len(tb, refused.Hit(), 1)
-		lasts(tb, holder)
-		require.Empty(tb, tb.srv.Children(top))
 	})
 }
 
@@ -334,10 +279,8 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectAs(ordinary{}), "Connect's": tb.connect()} {
 			first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
-			second := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("second"))
-			time.Sleep(time.Second) // until it waits
-			waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
-			time.Sleep(time.Second) // until its watches are set
+			second := queues(tb.mutex(tb.connect()))
+			waiter := queues(tb.mutex(conn))
 			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
 			time.Sleep(5 * time.Second) // until the client is back
@@ -358,21 +301,18 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
-		time.Sleep(time.Second) // until its watches are set
-		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		time.Sleep(time.Second) // until it waits
+		waiter := queues(tb.mutex(conn))
+		stranger := queues(tb.mutex(tb.connect()))
 		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
 		tb.srv.Cut(conn.SessionID())
 		time.Sleep(5 * time.Second) // until the client is back
 		require.Len(tb, refused.Hit(), 1)
 		require.NoError(tb, admin.Delete(tb.node(1), -1))
 		require.NoError(tb, first.Unlock(context.Background()))
-		holder := <-stranger
-		require.NoError(tb, holder.err)
+		holder := gets(tb, stranger)
 		time.Sleep(20 * time.Second) // two session timeouts
 		require.Empty(tb, waiter, "two holders: the waiter has no node")
-		require.NoError(tb, holder.lease.Unlock(context.Background()))
+		require.NoError(tb, holder.Unlock(context.Background()))
 		passes(tb, waiter)
 	})
 }
@@ -385,8 +325,7 @@ func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 		conn := tb.connect()
 		mutex := tb.mutex(conn)
 		unlocked := tb.unlockThrottled(conn.SessionID(), tb.mustLock(mutex, zklock.NewOwner("first")))
-		second := lockAside(context.Background(), mutex, zklock.NewOwner("second"))
-		synctest.Wait() // its watch is set
+		second := waits(mutex) // its watch is set
 		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
 		tb.srv.Cut(conn.SessionID())
 		time.Sleep(2 * time.Second) // until the client is back
@@ -395,7 +334,7 @@ func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
 		require.NoError(tb, <-unlocked)
 		lease := (<-second).lease
 		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a read
-		require.True(tb, tb.isLost(lease))
+		require.True(tb, isClosed(lease.Lost()))
 	})
 }
 
@@ -432,10 +371,7 @@ func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
 		late := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, ""))
 		before := tap.Counts()
 		ctx, cancel := context.WithCancel(context.Background())
-		asked := aside(func() error {
-			_, err := tb.mutex(conn).Participants(ctx)
-			return err
-		})
+		asked := aside(func() error { _, err := tb.mutex(conn).Participants(ctx); return err })
 		<-late.Hit()
 		synctest.Wait() // until the hundred are sent
 		cancel()
@@ -472,7 +408,7 @@ func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 // after the other, and each asks for a proof at once.
 func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		conn, elsewhere := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{}), kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
@@ -480,16 +416,12 @@ func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
 		var turns []<-chan locked
 		for i := range 40 {
 			path := fmt.Sprintf("/other%d", i)
-			a, err := zklock.New(elsewhere, path)
-			require.NoError(tb, err)
-			b, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second)) // as the holder's
-			require.NoError(tb, err)
-			before = append(before, tb.mustLock(a, zklock.NewOwner("a")))
-			turns = append(turns, lockAside(context.Background(), b, zklock.NewOwner("b")))
+			before = append(before, tb.mustLock(tb.mutexAt(path, elsewhere), nil))
+			turns = append(turns, lockAside(context.Background(), tb.mutexAt(path, conn), nil))
 		}
 		time.Sleep(20 * time.Second) // the session is proved many times
-		silent := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id && r.Op == jute.OpSync })
-		back := tb.srv.Hold(handshakeOf(id))
+		silent := tb.srv.Hold(of(id, jute.OpSync, ""))
+		back := tb.srv.Hold(of(id, jute.OpConnect, ""))
 		<-silent.Hit()
 		<-back.Hit()
 		back.Release()
@@ -497,7 +429,7 @@ func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
 			time.Sleep(90 * time.Millisecond) // less than until the next try of the proof
 			require.NoError(tb, l.Unlock(context.Background()))
 		}
-		require.False(tb, tb.isLost(holder), "the server has answered all the time")
+		require.False(tb, isClosed(holder.Lost()), "the server has answered all the time")
 		silent.Release()
 		require.NoError(tb, holder.Unlock(context.Background()))
 		for _, turn := range turns {

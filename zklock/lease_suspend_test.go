@@ -3,12 +3,12 @@ package zklock
 import (
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/zklock/internal/client"
 	"example.com/zklock/zkserver"
@@ -31,6 +31,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	now := time.Now()
 	require.Zero(t, afterSuspend(now, hour).Sub(now), "by the monotonic clock")
 	require.Equal(t, hour, afterSuspend(now, hour).Round(0).Sub(now.Round(0)), "by the wall clock")
+	require.True(t, client.IsOver(afterSuspend(now, hour)), "a wall clock that was set back")
 	for _, c := range []struct {
 		name  string
 		after func(t *testing.T, l *Lease, suspend func())
@@ -42,6 +43,11 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 		{"so does Unlock", func(t *testing.T, l *Lease, suspend func()) {
 			suspend()
 			require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
+		}},
+		{"so does Holds", func(t *testing.T, l *Lease, suspend func()) {
+			require.Equal(t, 1, l.m.Holds(l.hold.owner))
+			suspend()
+			require.Zero(t, l.m.Holds(l.hold.owner))
 		}},
 		{"a channel that the caller has already is closed soon", func(t *testing.T, l *Lease, suspend func()) {
 			lost := l.Lost()
@@ -59,18 +65,24 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			defer func() { client.Clock = time.Now }()
 			srv := zkserver.New()
 			defer srv.Close()
-			conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
-			require.NoError(t, err)
-			defer conn.Close()
-			m, err := New(conn, "/lock", WithSessionTimeout(session))
-			require.NoError(t, err)
-			l, err := m.Lock(t.Context(), NewOwner("owner"))
-			require.NoError(t, err)
+			m, l, end := held(t, srv, session)
+			defer end()
 			c.after(t, l, func() { suspended.Store(int64(hour)) })
 			<-l.Done()
 			require.NoError(t, m.Shutdown(t.Context()))
 		})
 	}
+}
+
+// held has a client of a server hold the lock. End closes the client.
+func held(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
+	conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
+	require.NoError(t, err)
+	m, err = New(conn, "/lock", WithSessionTimeout(session))
+	require.NoError(t, err)
+	l, err = m.Lock(t.Context(), NewOwner("owner"))
+	require.NoError(t, err)
+	return m, l, conn.Close
 }
 
 // TestAChannelIsClosedSoonAfterASuspend: the timers stop meanwhile. In virtual time
@@ -80,15 +92,9 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 	var suspended atomic.Int64
 	client.Clock = func() time.Time { return time.Now().Add(time.Duration(suspended.Load())) }
 	defer func() { client.Clock = time.Now }()
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
-		require.NoError(t, err)
-		defer conn.Close()
-		m, err := New(conn, "/lock", WithSessionTimeout(session))
-		require.NoError(t, err)
-		l, err := m.Lock(t.Context(), NewOwner("owner"))
-		require.NoError(t, err)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		m, l, end := held(t, srv, session)
+		defer end()
 		time.Sleep(2 * session) // it is proved
 		lost := l.Lost()
 		suspended.Store(int64(time.Hour))

@@ -93,11 +93,8 @@ const (
 // holder got in; if it is too short, leases are lost without need.
 func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) error {
-		if d < shortest {
-			return fmt.Errorf("WithSessionTimeout: %v is less than %v", d, shortest)
-		}
-		if d > longest {
-			return fmt.Errorf("WithSessionTimeout: %v is more than %v", d, longest)
+		if d < shortest || d > longest {
+			return fmt.Errorf("WithSessionTimeout: %v is not between %v and %v", d, shortest, longest)
 		}
 		s.timeout = d
 		return nil
@@ -194,8 +191,8 @@ func (m *Mutex) check() {
 	}
 }
 
-// Lock waits until the owner holds the lock, or ctx ends. An owner that holds
-// it already gets another lease of it, without a request. A nil owner is a new one,
+// Lock waits until the owner holds the lock, or ctx ends; the lease does not end with
+// ctx. An owner that holds it already gets another lease of it, without a request. A nil owner is a new one,
 // without a name, as is right for work that locks once.
 //
 // A session that expires while Lock waits is not an error: it queues again, at
@@ -214,8 +211,10 @@ func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 
 // TryLock is Lock without the wait for other contenders: if one of them holds
 // the lock or waits for it, TryLock returns ErrHeld, and has left nothing
-// behind. For TryLock, a node that is being deleted still holds the lock, and an owner
-// that waits in Lock is another contender, even if it is the same one. TryLock returns when the server has answered, or when ctx ends.
+// behind. For TryLock, a node that is being deleted still holds the lock. An owner is
+// not another contender for itself: beside a Lock of the same owner that finds the lock
+// free, TryLock gets a lease, too. TryLock returns when the server has answered, or when
+// ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }
@@ -230,13 +229,14 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 	}
 	began := time.Now()
 	for ctx.Err() == nil {
-		l, err := m.join(owner, try)
+		l, refused, err := m.join(owner, try)
 		if err != nil {
 			return nil, err
 		}
 		h := l.hold
 		select {
 		case <-h.ready:
+		case <-refused:
 		case <-ctx.Done():
 		}
 		m.mu.Lock()
@@ -245,41 +245,51 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			return l, nil
 		}
 		l.endLocked()
-		held, err := h.entry != nil, h.err // held: the lock was lost at once
-		if try && err == ErrHeld {
-			m.stats.Refused++
+		lostAtOnce, err := h.entry != nil, h.err
+		if err == ErrHeld || client.IsClosed(refused) {
+			err = m.refusedLocked()
+		} else if err != nil {
+			err = fmt.Errorf("zklock: lock %s: %w", m.path, err)
 		}
 		m.mu.Unlock()
-		again := held || !try && errors.Is(err, ErrHeld) // another goroutine of the owner tried
-		switch {
-		case ctx.Err() != nil || again:
-		case err == ErrHeld:
-			return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
-		default:
-			return nil, fmt.Errorf("zklock: lock %s: %w", m.path, err)
+		if ctx.Err() == nil && !lostAtOnce {
+			return nil, err
 		}
 	}
 	return nil, m.client.Ended(ctx, "lock "+m.path, began)
 }
 
-// join adds a lease to the owner's hold, for which it waits if there is none.
-func (m *Mutex) join(owner *Owner, try bool) (*Lease, error) {
+// join adds a lease to the owner's hold, for which it waits if there is none. With try,
+// refused is closed if another contender is before the owner, and the hold waits for it.
+func (m *Mutex) join(owner *Owner, try bool) (l *Lease, refused <-chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.owners[owner]
 	switch {
 	case h == nil && m.shut:
-		return nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
-	case try && (h == nil && (m.heldLocked() || len(m.waiting) > 0) || h != nil && h.entry == nil && !h.try):
-		m.stats.Refused++
-		return nil, fmt.Errorf("%w: %s", ErrHeld, m.path)
+		return nil, nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
+	case try && m.isBehindLocked(h):
+		return nil, nil, m.refusedLocked()
 	case h == nil:
-		h = m.enqueueLocked(owner, try)
+		h = m.enqueueLocked(owner)
 	}
-	l := &Lease{m: m, hold: h}
+	l = &Lease{m: m, hold: h}
 	l.over, l.end = context.WithCancelCause(h.lost)
 	h.leases++
-	return l, nil
+	if !try {
+		h.waits = true
+		return l, nil, nil
+	}
+	if h.refused == nil {
+		h.refused = make(chan struct{})
+	}
+	return l, h.refused, nil
+}
+
+// refusedLocked counts a TryLock that fails because of another contender.
+func (m *Mutex) refusedLocked() error {
+	m.stats.Refused++
+	return fmt.Errorf("%w: %s", ErrHeld, m.path)
 }
 
 // Holds returns how many leases an owner has: how often it has locked and not
@@ -299,8 +309,9 @@ func (m *Mutex) Holds(owner *Owner) int {
 // It waits until nothing is under way: nobody holds the lock or waits for it through
 // this Mutex, and no request of it is unanswered. Owners that wait already get their
 // turn, and an owner that holds the lock may lock it again. A node that was given up
-// is deleted in the background, so call Shutdown before conn.Close: otherwise the node
-// may stay until the session ends, and the next holder waits for that.
+// is deleted in the background, so call Shutdown before conn.Close: without a server,
+// the node stays until the session ends, and the next holder waits for that. With a server,
+// Close ends the session, and the next holder is in, though this one may still work.
 //
 // If ctx ends first, Shutdown returns an error that wraps ctx.Err() and names what is
 // still under way. Nothing of that is ended, and Shutdown may be called again to wait
@@ -310,14 +321,11 @@ func (m *Mutex) Shutdown(ctx context.Context) error {
 	began := time.Now()
 	m.mu.Lock()
 	m.shut = true
-	if m.cachedLocked(m.first) {
-		m.passLocked(m.first)
-	}
+	m.passLocked(m.first)
 	idle := m.tasks.Idle()
 	m.mu.Unlock()
 	select {
 	case <-idle:
-		return nil
 	case <-ctx.Done():
 	}
 	if client.IsClosed(idle) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -26,8 +25,7 @@ func onMeter(t *testing.T, play func(m *meter)) {
 	t.Helper()
 	onTable(t, func(tb *table) {
 		m := &meter{tb, wiretap.New()}
-		_, err := tb.connect().Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)) // or the first makes it
-		require.NoError(t, err)
+		tb.makeTop() // or the first makes it
 		play(m)
 	})
 }
@@ -93,30 +91,43 @@ func TestCostWithoutContention(t *testing.T) {
 	})
 }
 
-// TestTheDataOfTheParentIsKept, which costs a contender that is alone a list and
-// a read of its node.
-func TestTheDataOfTheParentIsKept(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		_, err := m.connect().Set(top, []byte("the lock of the orders"), -1)
-		require.NoError(t, err)
-		ours := m.newMutex()
-		for range 3 {
-			m.mustUnlock(m.mustLock(ours, zklock.NewOwner("alone")))
-		}
-		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1},
-			m.sent(func() { m.mustUnlock(m.mustLock(ours, zklock.NewOwner("alone"))) }))
-		node, _ := m.srv.Node(top)
-		require.Equal(t, "the lock of the orders", string(node.Data))
-		require.EqualValues(t, 1, node.Stat.Version, "it was written")
-	})
+// TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten: the list shows both. That costs a
+// contender that is alone a list and a read of its node.
+func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
+	for what, parent := range map[string]struct {
+		data  string
+		perms int32
+	}{
+		"it has data":           {"the lock of the orders", zk.PermAll},
+		"it may not be written": {"", zk.PermAll &^ zk.PermWrite},
+	} {
+		t.Run(what, func(t *testing.T) {
+			onMeter(t, func(m *meter) {
+				admin := m.connect()
+				m.allow(admin, top, parent.perms)
+				if parent.data != "" {
+					m.set(admin, top, parent.data)
+				}
+				before, _ := m.srv.Node(top)
+				ours := m.newMutex()
+				alone := func() { m.mustUnlock(m.mustLock(ours, nil)) }
+				for range 3 {
+					alone()
+				}
+				require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, m.sent(alone))
+				node, _ := m.srv.Node(top)
+				require.Equal(t, parent.data, string(node.Data))
+				require.Equal(t, before.Stat.Version, node.Stat.Version, "it was written")
+			})
+		})
+	}
 }
 
 // TestTheDataOfAParentThatIsMadeAgainIsKept: the first parent has no data, and has
 // gone when a contender makes its node; the one that somebody else makes has some.
 func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connect()
-		tb.makeTop(admin)
+		admin, conn := tb.makeTop(), tb.connect()
 		m := tb.mutex(conn)
 		for range 2 { // the list of the first one shows that the parent has no data
 			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
@@ -125,26 +136,12 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		makes := tb.srv.Hold(of(conn.SessionID(), jute.OpCreateContainer, top))
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("owner"))
 		<-makes.Hit()
-		_, err := admin.Create(top, []byte("the lock of the orders"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.create(admin, top, "the lock of the orders", zk.FlagPersistent)
 		makes.Release()
 		got := gets(tb, waiter)
 		node, _ := tb.srv.Node(top)
 		require.Equal(tb, "the lock of the orders", string(node.Data))
 		require.NoError(tb, got.Unlock(context.Background()))
-	})
-}
-
-func TestAParentThatMayNotBeWrittenIsNotWritten(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		_, err := m.connect().SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermWrite), -1)
-		require.NoError(t, err)
-		ours := m.newMutex()
-		for range 2 { // the list of the second one shows it
-			m.mustUnlock(m.mustLock(ours, zklock.NewOwner("alone")))
-		}
-		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1},
-			m.sent(func() { m.mustUnlock(m.mustLock(ours, zklock.NewOwner("alone"))) }))
 	})
 }
 
@@ -155,22 +152,13 @@ func TestCostOfManyGoroutines(t *testing.T) {
 		ours := m.newMutex()
 		sent := m.sent(func() {
 			holder := m.mustLock(ours, zklock.NewOwner("first"))
-			var waiters []<-chan locked
-			for range n - 1 {
-				waiters = append(waiters, lockAside(context.Background(), ours, zklock.NewOwner("waiter")))
-				synctest.Wait() // so that they queue in this order
-			}
-			for _, waiter := range waiters {
+			for _, waiter := range queued(ours, n-1) {
 				m.mustUnlock(holder)
 				holder = (<-waiter).lease
 			}
 			m.mustUnlock(holder)
 		})
-		all := int64(0)
-		for _, k := range sent {
-			all += k
-		}
-		require.LessOrEqual(t, float64(all)/n, 0.2, "requests per acquisition: %v", sent)
+		require.LessOrEqual(t, float64(sum(sent))/n, 0.2, "requests per acquisition: %v", sent)
 	})
 }
 
@@ -359,9 +347,7 @@ func TestAHundredMutexesOfAClientProveLikeOne(t *testing.T) {
 			conn := tb.connectAs(ordinary{wrap: tapped(tap)})
 			var leases []*zklock.Lease
 			for i := range mutexes {
-				m, err := zklock.New(conn, fmt.Sprintf("%s-%d", top, i), zklock.WithSessionTimeout(10*time.Second))
-				require.NoError(tb, err)
-				leases = append(leases, tb.mustLock(m, zklock.NewOwner("owner")))
+				leases = append(leases, tb.mustLock(tb.mutexAt(fmt.Sprintf("%s-%d", top, i), conn), nil))
 			}
 			time.Sleep(100 * time.Second) // ten session timeouts
 			before := tap.Counts()

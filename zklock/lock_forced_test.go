@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // TestLostClosesInTimeAfterAHandOver: nothing of the new holder has reached
@@ -25,21 +23,18 @@ import (
 func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		_, err := admin.Create("/config", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
+		tb.create(admin, "/config", "", zk.FlagPersistent)
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		_, _, _, err = conn.GetW("/config")
+		_, _, _, err := conn.GetW("/config")
 		require.NoError(tb, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
 		synctest.Wait()
 		sent := time.Now() // the last packet that the server receives from it
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
-		time.Sleep(6 * time.Second)            // the server receives nothing, and the session lives
-		_, err = admin.Set("/config", nil, -1) // so that the client receives something
-		require.NoError(tb, err)
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		time.Sleep(6 * time.Second)                               // the server receives nothing, and the session lives
+		tb.set(admin, "/config", "")                              // so that the client receives something
 		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond))) // just before the session ends
 		require.NoError(tb, holder.Unlock(context.Background()))
 		select {
@@ -48,29 +43,7 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 			require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "Lost closes too late")
 		case <-time.After(time.Second): // it does not take a lock that is as good as lost
 		}
-		releaseAll(silence)
-	})
-}
-
-func TestAHolderWhoseNodeTheServerDoesNotShowLosesTheLeaseBeforeTheLock(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
-		time.Sleep(2 * time.Second)                                            // until it waits, and the holder watches its node
-		tb.srv.Fail(jute.Code(-127), ofNode(conn.SessionID(), jute.OpGetData)) // throttled
-		_, err := tb.connect().Set(tb.node(0), nil, -1)
-		require.NoError(tb, err)
-		synctest.Wait()
-		select {
-		case got := <-waiter:
-			require.True(tb, tb.isLost(holder), "two holders: the lock was let go behind the back of the first")
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		default:
-			require.NoError(tb, holder.Unlock(context.Background()))
-			got := <-waiter
-			require.NoError(tb, got.lease.Unlock(context.Background()))
-		}
+		silence.Release()
 	})
 }
 
@@ -80,34 +53,13 @@ func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until it watches its node
 		held := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
-		_, err := tb.connect().Set(tb.node(0), nil, -1)
-		require.NoError(tb, err)
+		tb.set(tb.connect(), tb.node(0), "")
 		<-held.Hit() // it has no watch now
 		go conn.Close()
 		synctest.Wait()
 		held.Release()
 		time.Sleep(20 * time.Second) // twice the session timeout
-		require.True(tb, tb.isLost(holder), "Lost is open, and the client has been closed long ago")
-	})
-}
-
-func TestUnlockInAnExpiredSessionTouchesNobodyElsesNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		tb.srv.Cut(id)
-		<-back.Hit()
-		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
-		synctest.Wait()
-		tb.srv.Expire(id)
-		require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
-		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		back.Release()
-		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
-		require.Len(tb, tb.srv.Children(top), 1, "the expired holder has deleted the node of the next one: two holders")
-		require.NoError(tb, next.Unlock(context.Background()))
+		require.True(tb, isClosed(holder.Lost()), "Lost is open, and the client has been closed long ago")
 	})
 }
 
@@ -119,91 +71,6 @@ type slowCtx struct {
 }
 
 func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
-
-func TestALockThatIsLostBeforeLockReturnsIsLockedAgain(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		asleep := true
-		ctx := slowCtx{context.Background(), func() {
-			if asleep {
-				asleep = false
-				time.Sleep(2 * time.Second) // it gets the lock meanwhile, and watches its node
-				require.NoError(tb, admin.Delete(tb.node(0), -1))
-				time.Sleep(time.Second) // for the next one to get in, should it
-			}
-		}}
-		l, err := tb.mutex(tb.connect()).Lock(ctx, zklock.NewOwner("slow"))
-		require.NoError(tb, err)
-		require.NoError(tb, l.Unlock(context.Background()))
-	})
-}
-
-func TestTwoOwnersOfOneSessionDoNotTakeOneNodeForTheirs(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		tb.makeTop(admin)
-		lost := tb.srv.LoseRequest(of(id, jute.OpGetChildren2, ""))
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		one := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("one"))
-		<-lost.Hit()
-		<-back.Hit()
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		tb.remakeTop(admin)
-		two := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("two"))
-		synctest.Wait()
-		back.Release()
-		time.Sleep(5 * time.Second) // until both have what they get
-		var holders []*zklock.Lease
-		for _, c := range []<-chan locked{one, two} {
-			select {
-			case got := <-c:
-				require.NoError(tb, got.err)
-				if !tb.isLost(got.lease) {
-					holders = append(holders, got.lease)
-				}
-			default:
-			}
-		}
-		require.Len(tb, holders, 1, "two holders")
-		require.NoError(tb, holders[0].Unlock(context.Background()))
-		for _, c := range []<-chan locked{one, two} {
-			select {
-			case got := <-c:
-				require.NoError(tb, got.lease.Unlock(context.Background()))
-			case <-time.After(time.Second):
-			}
-		}
-	})
-}
-
-// TestTokenMayBeReadAtAnyTime is for the race detector.
-func TestTokenMayBeReadAtAnyTime(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(done)
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(time.Millisecond):
-					holder.Token()
-				}
-			}
-		}()
-		time.Sleep(2 * time.Second) // until it watches its node
-		for range 3 {
-			_, err := tb.connect().Set(tb.node(0), nil, -1)
-			require.NoError(tb, err)
-			time.Sleep(time.Second) // until the node has been read again
-		}
-		close(stop)
-		<-done
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
 
 // TestARefusedDeleteIsReportedWhole is for the race detector.
 func TestARefusedDeleteIsReportedWhole(t *testing.T) {
@@ -227,10 +94,8 @@ func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 		const most = 32 << 10 // that the client sends at once
 		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
 		for _, size := range []int{most - 1<<10, most, 64 << 10} {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			began := time.Now()
-			l, err := m.Lock(ctx, zklock.NewOwner(strings.Repeat("x", size)))
-			cancel()
+			l, err := m.Lock(limited(tb, time.Minute), zklock.NewOwner(strings.Repeat("x", size)))
 			if size < most {
 				require.NoError(tb, err)
 				require.NoError(tb, l.Unlock(context.Background()))
@@ -261,8 +126,7 @@ func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 		onTable(t, func(tb *table) {
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn { return slowly{nc} }})
 			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-			waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter, by another Mutex"))
-			time.Sleep(time.Second) // until it waits
+			waiter := queues(tb.mutex(conn))
 			conn.Close()
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "the waiter has got the lock, and there is no session")
 		})
@@ -317,86 +181,6 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 	})
 }
 
-// TestANodeOfTheSameNumberIsNotTakenForOurs: the parent was made again, and the
-// first node in it is of another library.
-func TestANodeOfTheSameNumberIsNotTakenForOurs(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until it watches its node
-		back := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		tb.srv.Cut(id)
-		<-back.Hit()
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		tb.remakeTop(admin)
-		_, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(tb, err)
-		back.Release()
-		time.Sleep(time.Second) // until it is connected and has looked
-		require.True(tb, tb.isLost(holder), "two holders: ours takes the other's node for its own")
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.Len(tb, tb.srv.Children(top), 1, "the other's node has been deleted")
-	})
-}
-
-// TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession: the next one has the
-// same session, and so the same ephemeral owner.
-func TestUnlockThatIsTriedAgainTouchesNoOtherNodeOfItsSession(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		back, unlocked := tb.unlockUnanswered(id, holder)
-		tb.remakeTop(admin)
-		next := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("next"))
-		synctest.Wait()
-		back.Release() // its create and the delete that is tried again are on their way
-		require.NoError(tb, <-unlocked)
-		got := gets(tb, next)
-		time.Sleep(time.Second) // for a delete that is tried again
-		require.Len(tb, tb.srv.Children(top), 1,
-			"the Unlock has deleted the node of the next holder: two holders")
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
-}
-
-func TestLostCountsFromWhenARequestWasSent(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{}) // Connect's would change the connection
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		late := tb.srv.HoldReply(ofNode(id, jute.OpGetData))
-		<-late.Hit()
-		sent := time.Now() // the last packet that the server receives from it
-		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
-		time.Sleep(5 * time.Second) // the reply is on its way
-		late.Release()
-		<-holder.Lost()
-		require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "the session had ended, and Lost was open")
-		silence.Release()
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-	})
-}
-
-// TestAWaiterSendsRequestsWhileItWaits: otherwise a new holder would lose the lease
-// as soon as no server answers for a moment.
-func TestAWaiterSendsRequestsWhileItWaits(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
-		time.Sleep(time.Minute) // six session timeouts
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := gets(tb, waiter)
-		silence := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == id })
-		time.Sleep(3 * time.Second) // less than a third of the session timeout
-		silence.Release()
-		lasts(tb, got)
-	})
-}
-
 // TestALeaseIsLostWithoutAnEvent: a client may miss an event while it
 // reconnects.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
@@ -404,7 +188,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 		onTables(t, what, func(tb *table) {
 			admin := tb.connect()
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-				return eventFilter{nc, new(bytes.Buffer), ""}
+				return withoutEvents(nc, "")
 			}})
 			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			time.Sleep(2 * time.Second) // until it watches its node
@@ -415,7 +199,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 			}
 			nodes := tb.srv.Children(top)
 			time.Sleep(4 * time.Second) // more than a third of the session timeout
-			require.True(tb, tb.isLost(holder), "Lost is open, and "+what)
+			require.True(tb, isClosed(holder.Lost()), "Lost is open, and "+what)
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 			require.Equal(tb, nodes, tb.srv.Children(top), "it has deleted the node of another")
 		})
@@ -428,14 +212,13 @@ func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		m, id := tb.mutex(conn), conn.SessionID()
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		lost := tb.srv.LoseReply(creates(id))
 		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
 		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
 		<-lost.Hit()
 		<-looks.Hit()
-		two := lockAside(context.Background(), m, zklock.NewOwner("two"))
-		synctest.Wait()
+		two := waits(m)
 		looks.Release()
 		time.Sleep(time.Minute) // until one of them has the lock
 		require.Len(tb, one, 1, "nobody lets in the one that is first in the queue")
@@ -449,13 +232,11 @@ func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testin
 	onTable(t, func(tb *table) {
 		conn := tb.connect()
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		slow := tb.srv.Hold(creates(conn.SessionID()))
-		ctx, cancel := context.WithCancel(context.Background())
-		first := lockAside(ctx, m, owner)
+		_, giveUp := tb.mayGiveUp(m, owner)
 		<-slow.Hit()
-		cancel()
-		require.ErrorIs(tb, (<-first).err, context.Canceled)
+		giveUp()
 		second := lockAside(context.Background(), m, owner)
 		synctest.Wait()
 		slow.Release() // the node of the first is made, and goes again

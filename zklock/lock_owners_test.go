@@ -2,9 +2,7 @@ package zklock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,98 +10,37 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
-// A holder is the complete lock with one owner, for the suite: it has the owner's
-// leases, and ends the latest first.
-type holder struct {
-	mutex *zklock.Mutex
-	owner *zklock.Owner
-
-	mu     sync.Mutex
-	leases []*zklock.Lease // guarded by mu
-}
-
-func (h *holder) Lock() error {
-	lease, err := h.mutex.Lock(context.Background(), h.owner)
-	h.got(lease)
-	return err
-}
-
-func (h *holder) TryLock() (bool, error) {
-	lease, err := h.mutex.TryLock(context.Background(), h.owner)
-	h.got(lease)
-	if errors.Is(err, zklock.ErrHeld) {
-		err = nil
-	}
-	return lease != nil, err
-}
-
-func (h *holder) got(lease *zklock.Lease) {
-	if lease == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leases = append(h.leases, lease)
-}
-
-func (h *holder) latest() *zklock.Lease {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last := len(h.leases) - 1
-	if last < 0 {
-		return nil
-	}
-	lease := h.leases[last]
-	h.leases = h.leases[:last]
-	return lease
-}
-
-func (h *holder) Unlock() error {
-	lease := h.latest()
-	if lease == nil {
-		return errNotLocked
-	}
-	err := lease.Unlock(context.Background())
-	if errors.Is(err, zklock.ErrLost) {
-		return fmt.Errorf("%w: %w", errNotLocked, err)
-	}
-	if err != nil {
-		h.got(lease) // Unlock may be called again
-	}
-	return err
-}
-
-func TestOwners(t *testing.T) {
-	open := func(conn *zk.Conn, path string) *zklock.Mutex {
-		m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
-		if err != nil {
-			panic(err) // the paths are the suite's, and right
-		}
-		return m
-	}
-	locktest.Run(t, locktest.OwnersSubject{
+// owners is the subject of the suite for locks with owners.
+func owners(options ...zklock.Option) locktest.OwnersSubject {
+	s := leases(options...)
+	return locktest.OwnersSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
-			m := open(conn, path)
-			return func(name string) locktest.Lock { return &holder{mutex: m, owner: zklock.NewOwner(name)} }
+			owner := s.Open(conn, path)
+			return func(name string) locktest.Lock { return locktest.Background(locktest.NewContender(s, owner(name))) }
 		},
-		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &holder{mutex: open(conn, path)} },
-		ErrNotOwner: errNotLocked,
+		Nobody: func(conn *zk.Conn, path string) locktest.Lock {
+			return locktest.Background(locktest.NewContender(s, ownedLock{mutexAt(conn, path, options...), nil}))
+		},
+		ErrNotOwner: locktest.ErrNotLocked,
 		Requeues:    true,
 		Shared:      true,
-	})
+	}
 }
+
+func TestOwners(t *testing.T) { locktest.Run(t, owners()) }
 
 // TestANilOwnerIsANewOne: it does not share the lock with another one.
 func TestANilOwnerIsANewOne(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m := tb.mutex(tb.connect())
 		holder := tb.mustLock(m, nil)
-		_, err := m.TryLock(context.Background(), nil)
-		require.ErrorIs(tb, err, zklock.ErrHeld)
+		tb.isHeld(m)
 		waiter := lockAside(context.Background(), m, new(zklock.Owner))
 		synctest.Wait()
 		require.Empty(tb, waiter)
@@ -112,27 +49,85 @@ func TestANilOwnerIsANewOne(t *testing.T) {
 	})
 }
 
-// TestTwoTriesOfAnOwnerShareTheLock: they do not exclude each other.
-func TestTwoTriesOfAnOwnerShareTheLock(t *testing.T) {
+// TestTryLockBesideALockOfItsOwnerIsRefused at once if another owner of the Mutex is before it.
+func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
 		conn := tb.connect()
+		tb.create(conn, top, "", zk.FlagPersistent)
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-		late := tb.srv.HoldReply(creates(conn.SessionID()))
-		tries := make(chan locked, 2)
-		for range 2 {
-			go func() {
-				l, err := m.TryLock(context.Background(), owner)
-				tries <- locked{l, err}
-			}()
-		}
-		<-late.Hit()
+		slow := tb.srv.Hold(creates(conn.SessionID()))
+		first := lockAside(context.Background(), m, nil)
+		<-slow.Hit()
+		second := lockAside(context.Background(), m, owner)
 		synctest.Wait()
-		late.Release()
-		first, second := gets(tb, tries), gets(tb, tries)
-		require.Equal(tb, first.Token(), second.Token())
-		require.Equal(tb, 2, m.Holds(owner))
-		require.NoError(tb, first.Unlock(context.Background()))
-		require.NoError(tb, second.Unlock(context.Background()))
+		for range 2 { // before the other holds the lock, and then
+			_, err := m.TryLock(limited(tb, time.Minute), owner)
+			require.ErrorIs(tb, err, zklock.ErrHeld)
+			slow.Release()
+			synctest.Wait()
+		}
+		passes(tb, first)
+		passes(tb, second)
 	})
+}
+
+// TestTryLockBesideALockOfItsOwner gets the lock if Lock does, and ErrHeld once another
+// contender is known to be before it. That does not end Lock, whichever came first.
+func TestTryLockBesideALockOfItsOwner(t *testing.T) {
+	for _, c := range []struct{ first, held bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
+		onTables(t, fmt.Sprintf("Lock first: %v; held: %v", c.first, c.held), func(tb *table) {
+			conn := tb.connectAs(ordinary{})
+			m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+			tb.create(conn, top, "", zk.FlagPersistent)
+			var holder *zklock.Lease
+			if c.held {
+				holder = tb.mustLock(tb.mutex(tb.connect()), nil)
+			}
+			late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
+			tried, tries := make(chan locked, 2), 1
+			var waiter <-chan locked
+			try := func() {
+				l, err := m.TryLock(context.Background(), owner)
+				tried <- locked{l, err}
+			}
+			if c.first {
+				waiter = lockAside(context.Background(), m, owner)
+				synctest.Wait()
+				go try()
+			} else {
+				tries = 2 // which share the attempt, too
+				go try()
+				go try()
+				<-late.Hit()
+				waiter = lockAside(context.Background(), m, owner)
+			}
+			synctest.Wait()
+			require.Empty(tb, tried)
+			late.Release()
+			if c.held {
+				for range tries {
+					require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
+				}
+				try() // at once
+				require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
+				require.EqualValues(tb, tries+1, m.Stats().Refused)
+				tries = 1
+				synctest.Wait()
+				unproved := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing }).Every()
+				time.Sleep(5 * time.Second) // until the session is not known to be safe
+				require.Empty(tb, waiter)
+				require.NoError(tb, holder.Unlock(context.Background()))
+				synctest.Wait()
+				go try() // it is the first, and needs a proof
+				synctest.Wait()
+				require.Empty(tb, waiter)
+				unproved.Release()
+			}
+			token := gets(tb, waiter).Token()
+			for range tries {
+				require.Equal(tb, token, gets(tb, tried).Token())
+			}
+			require.Equal(tb, tries+1, m.Holds(owner))
+		})
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // TestWhatAnOptionWasGivenMayBeChangedAfterNew is for the race detector, too.
@@ -22,8 +21,7 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
 		got := gets(tb, holder)
-		queue, err := m.Participants(context.Background())
-		require.NoError(tb, err)
+		queue := tb.participants(m)
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "the first words", string(queue[0].Data))
 		for _, path := range []string{top, queue[0].Node} {
@@ -61,16 +59,15 @@ func TestNewRefusesCharactersThatServersRefuse(t *testing.T) {
 func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{sessionTimeout: time.Second})
-		id := conn.SessionID()
 		require.Equal(tb, 4*time.Second, tb.srv.Sessions()[0].Timeout)
 		m, err := zklock.New(conn, top)
 		require.NoError(tb, err)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(10 * time.Second) // the holder is well
-		require.False(tb, tb.isLost(holder))
+		require.False(tb, isClosed(holder.Lost()))
 		sent := time.Now() // the server has received its last packet by now
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
 		select {
 		case <-holder.Lost():
 		case <-next:
@@ -78,7 +75,7 @@ func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
 		}
 		require.LessOrEqual(tb, time.Since(sent), 4*time.Second)
 		got := gets(tb, next)
-		releaseAll(silence)
+		silence.Release()
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 		require.NoError(tb, got.Unlock(context.Background()))
 	})

@@ -1,24 +1,36 @@
 package zklock_test
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/jute"
-	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 const top = "/lock" // the root is its parent, and does not go
+
+var aside, isClosed = bubble.Aside, bubble.IsClosed
 
 const longest = 3 * time.Hour // of virtual time, for a schedule
 
@@ -54,7 +66,7 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	if connectOtherwise != nil {
 		return connectOtherwise(tb, options)
 	}
-	zoo := ensemble.OverPipes(tb.srv, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
+	zoo := ensemble.OverPipes(tb.srv, three...)
 	options.SessionTimeout = 10 * time.Second
 	conn, err := zoo.Connect(context.Background(), options)
 	require.NoError(tb, err)
@@ -62,11 +74,26 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	return conn
 }
 
+// connectFor opens a client of zkconn with another session timeout, and makes a Mutex that
+// knows it.
+func (tb *table) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
+	tb.Helper()
+	conn, err := zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial))
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	return conn, tb.mutex(conn, zklock.WithSessionTimeout(timeout))
+}
+
 // mutex is a Mutex of a client that was opened with 10 s, unless the options say
 // otherwise.
 func (tb *table) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 	tb.Helper()
-	m, err := zklock.New(conn, top, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...)
+	return tb.mutexAt(top, conn, options...)
+}
+
+func (tb *table) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
+	tb.Helper()
+	m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...)
 	require.NoError(tb, err)
 	return m
 }
@@ -119,25 +146,24 @@ func lockAside(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan
 	return done
 }
 
-func (tb *table) isLost(l *zklock.Lease) bool {
-	select {
-	case <-l.Lost():
-		return true
-	default:
-		return false
-	}
+// cutOff breaks a session's connection, and returns when its client has asked for another one,
+// which it gets when back is released.
+func (tb *table) cutOff(session int64) (back *zkserver.Fault) {
+	back = tb.srv.Hold(of(session, jute.OpConnect, ""))
+	tb.srv.Cut(session)
+	<-back.Hit()
+	return back
 }
 
 // unlockUnanswered unlocks aside. The node goes, the reply is lost with the
 // connection, and the session has no other one until back is released.
 func (tb *table) unlockUnanswered(session int64, holder *zklock.Lease) (back *zkserver.Fault, unlocked <-chan error) {
 	lost := tb.srv.LoseReply(of(session, jute.OpDelete, ""))
-	back = tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == session })
-	done := make(chan error, 1)
-	go func() { done <- holder.Unlock(context.Background()) }()
+	back = tb.srv.Hold(of(session, jute.OpConnect, ""))
+	unlocked = aside(func() error { return holder.Unlock(context.Background()) })
 	<-lost.Hit()
 	<-back.Hit()
-	return back, done
+	return back, unlocked
 }
 
 // unlockThrottled unlocks aside. The server refuses the deletes for three seconds: the
@@ -152,8 +178,315 @@ func (tb *table) unlockThrottled(session int64, holder *zklock.Lease) (unlocked 
 }
 
 // of is true of the requests of one kind that a session makes for one node.
-func of(session int64, op jute.Op, path string) func(zkserver.Request) bool {
+func of(session int64, op jute.Op, path string) zkserver.Condition {
+	return zkserver.On(op, path).From(session)
+}
+
+// from is true of all that a session sends.
+func from(session int64) zkserver.Condition { return of(session, zkserver.AnyOp, "") }
+
+// ofProof is true of the requests with which a session proves that it lives.
+func ofProof(session int64) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {
-		return r.Session == session && r.Op == op && (path == "" || r.Path == path)
+		return r.Session == session && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
+	}
+}
+
+// waits locks aside, and returns when all goroutines wait.
+func waits(m *zklock.Mutex) <-chan locked {
+	waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+	synctest.Wait()
+	return waiter
+}
+
+// queues is waits for a client whose first answer takes a moment.
+func queues(m *zklock.Mutex) <-chan locked {
+	waiter := waits(m)
+	time.Sleep(time.Second) // until it waits
+	return waiter
+}
+
+// mayGiveUp is waits for a contender whose ctx giveUp ends: then Lock returns.
+func (tb *table) mayGiveUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan locked, giveUp func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	waiter = lockAside(ctx, m, owner)
+	synctest.Wait()
+	return waiter, func() {
+		tb.Helper()
+		cancel()
+		require.ErrorIs(tb, (<-waiter).err, context.Canceled)
+	}
+}
+
+// onTables plays one of several schedules of a test.
+func onTables(t *testing.T, name string, play func(tb *table)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { onTable(t, play) })
+}
+
+// limited returns a ctx that ends after d, or with the test.
+func limited(tb *table, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	tb.Cleanup(cancel)
+	return ctx
+}
+
+// gets returns the lease that a lockAside gets.
+func gets(tb *table, waiter <-chan locked, otherwise ...any) *zklock.Lease {
+	tb.Helper()
+	select {
+	case got := <-waiter:
+		require.NoError(tb, got.err)
+		return got.lease
+	case <-time.After(10 * time.Minute):
+		require.Fail(tb, "Lock does not return", otherwise...)
+		return nil
+	}
+}
+
+// passes is gets, and the lock is let go at once.
+func passes(tb *table, waiter <-chan locked, otherwise ...any) {
+	tb.Helper()
+	require.NoError(tb, gets(tb, waiter, otherwise...).Unlock(context.Background()))
+}
+
+// lasts asserts that a lease is not lost within a minute, and ends it.
+func lasts(tb *table, l *zklock.Lease) {
+	tb.Helper()
+	time.Sleep(time.Minute) // long enough for it to be lost by mistake
+	require.NoError(tb, l.Unlock(context.Background()))
+}
+
+// leavesNothing asserts that each node goes that is no longer needed.
+func leavesNothing(tb *table) {
+	tb.Helper()
+	time.Sleep(time.Minute) // until it is deleted, or its session has ended
+	require.Empty(tb, tb.srv.Children(top))
+}
+
+func releaseAll(faults []*zkserver.Fault) {
+	for _, f := range faults {
+		f.Release()
+	}
+}
+
+// ordinary has the options of a client of zk.Connect, which most users have. Only
+// one of its faults is worked around, because a bubble cannot end after it: the hang
+// in Close, which zkconn's TestFaultCloseHangsTheClient plays.
+type ordinary struct {
+	sessionTimeout time.Duration // asked of the server; 10 s if zero
+	buffer         int           // the largest packet, in bytes; the client's own choice if zero
+	onEvent        zk.EventCallback
+	wrap           func(net.Conn) net.Conn
+}
+
+type silentLogger struct{}
+
+func (silentLogger) Printf(string, ...any) {}
+
+// connectAs opens a session that ends with the test, and returns when the
+// client is at rest.
+func (tb *table) connectAs(o ordinary) *zk.Conn {
+	tb.Helper()
+	if o.sessionTimeout == 0 {
+		o.sessionTimeout = 10 * time.Second
+	}
+	line := &bubble.Line{Server: tb.srv, Wrap: func(nc net.Conn) net.Conn {
+		if o.wrap != nil {
+			nc = o.wrap(nc)
+		}
+		return silentWriter{nc}
+	}}
+	if o.onEvent == nil {
+		o.onEvent = func(zk.Event) {}
+	}
+	if o.buffer == 0 {
+		o.buffer = 1536 << 10
+	}
+	conn, _, err := zk.Connect(three, o.sessionTimeout, zk.WithDialer(line.Dial),
+		zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(o.onEvent), zk.WithMaxConnBufferSize(o.buffer))
+	require.NoError(tb, err)
+	tb.Cleanup(conn.Close)
+	for conn.State() != zk.StateHasSession {
+		time.Sleep(time.Millisecond) // until the server has answered
+	}
+	synctest.Wait()
+	return conn
+}
+
+// A silentWriter is a connection on which a write that fails is not reported,
+// but closes it, so that the reader notices. The client, which gives three
+// answers to a request whose write fails after Close, hangs with the third.
+type silentWriter struct{ net.Conn }
+
+func (c silentWriter) Write(b []byte) (int, error) {
+	if _, err := c.Conn.Write(b); err != nil {
+		c.Conn.Close()
+	}
+	return len(b), nil
+}
+
+// givesUp has a contender come, and leave.
+func (tb *table) givesUp(m *zklock.Mutex) {
+	tb.Helper()
+	_, giveUp := tb.mayGiveUp(m, nil)
+	giveUp()
+	synctest.Wait()
+}
+
+// create makes a node, and returns its path.
+func (tb *table) create(conn *zk.Conn, path, data string, flags int32) string {
+	tb.Helper()
+	node, err := conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
+	require.NoError(tb, err)
+	return node
+}
+
+// set writes a node.
+func (tb *table) set(conn *zk.Conn, node, data string) {
+	tb.Helper()
+	_, err := conn.Set(node, []byte(data), -1)
+	require.NoError(tb, err)
+}
+
+// allow sets the rights of everybody at a node.
+func (tb *table) allow(conn *zk.Conn, node string, perms int32) {
+	tb.Helper()
+	_, err := conn.SetACL(node, zk.WorldACL(perms), -1)
+	require.NoError(tb, err)
+}
+
+// makeTop has a client make the lock's parent, so that the first create of a contender is
+// that of its node.
+func (tb *table) makeTop() (admin *zk.Conn) {
+	tb.Helper()
+	admin = tb.connect()
+	tb.create(admin, top, "", zk.FlagPersistent)
+	return admin
+}
+
+// remakeTop removes the lock's parent, which is empty, and makes it again: the
+// numbers begin at 0 again.
+func (tb *table) remakeTop(admin *zk.Conn) {
+	tb.Helper()
+	require.NoError(tb, admin.Delete(top, -1))
+	tb.create(admin, top, "", zk.FlagPersistent)
+}
+
+func (tb *table) participants(m *zklock.Mutex) []zklock.Participant {
+	tb.Helper()
+	all, err := m.Participants(context.Background())
+	require.NoError(tb, err)
+	return all
+}
+
+// isHeld asserts that TryLock finds the lock held.
+func (tb *table) isHeld(m *zklock.Mutex, what ...any) {
+	tb.Helper()
+	_, err := m.TryLock(limited(tb, time.Minute), nil)
+	require.ErrorIs(tb, err, zklock.ErrHeld, what...)
+}
+
+// watchesFirst is a connection that works around one fault of go-zookeeper:
+// when the client has connected, it reads the last zxid for SetWatches while
+// its reader writes it for other replies, which is a data race. In a new
+// session the watches may be those that the first replies have set. Here no
+// reply but the handshake's is read before SetWatches is written, or a
+// moment of virtual time has passed: then there are no watches.
+func watchesFirst(nc net.Conn) net.Conn {
+	ended, end := context.WithCancel(context.Background())
+	return &watchesFirstConn{Conn: nc, reader: bufio.NewReader(nc), unread: -1, sent: make(chan struct{}), ended: ended, end: end}
+}
+
+type watchesFirstConn struct {
+	net.Conn
+	reader *bufio.Reader
+	unread int           // of the handshake's reply; -1 before its length is known
+	shaken bool          // the handshake has been written
+	begun  bool          // the first reply may be read
+	sent   chan struct{} // closed when SetWatches is written
+	once   sync.Once
+	ended  context.Context // when the connection is closed
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	out     [][]byte // what waits to be written
+	writing bool
+}
+
+func (c *watchesFirstConn) Write(b []byte) (int, error) {
+	switch {
+	case !c.shaken:
+		c.shaken = true
+	case jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpSetWatches: // after length and xid
+		c.once.Do(func() { close(c.sent) })
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(c.out, bytes.Clone(b))
+	if !c.writing {
+		c.writing = true
+		go c.write()
+	}
+	return len(b), nil
+}
+
+// write writes the packets that wait. As with a socket, the client does not wait for
+// the server to read; or else SetWatches might wait for a request that is held.
+func (c *watchesFirstConn) write() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for ; len(c.out) > 0; c.out = c.out[1:] {
+		b := c.out[0]
+		c.mu.Unlock()
+		_, err := c.Conn.Write(b)
+		c.mu.Lock()
+		if err != nil {
+			c.Close()
+		}
+	}
+	c.writing = false
+}
+
+func (c *watchesFirstConn) Read(b []byte) (int, error) {
+	switch {
+	case c.unread < 0:
+		if _, err := c.reader.Peek(4); err != nil {
+			return 0, err
+		}
+		n, err := io.ReadFull(c.reader, b[:4])
+		c.unread = int(binary.BigEndian.Uint32(b))
+		return n, err
+	case c.unread > 0:
+		n, err := c.reader.Read(b[:min(len(b), c.unread)])
+		c.unread -= n
+		return n, err
+	case !c.begun:
+		// Peek: over a pipe the server takes nothing while its own packet is not read.
+		if _, err := c.reader.Peek(1); err != nil {
+			return 0, err
+		}
+		select {
+		case <-c.sent:
+		case <-time.After(time.Microsecond):
+		case <-c.ended.Done(): // what has been read ahead would be the race
+			return 0, net.ErrClosed
+		}
+		c.begun = true
+	}
+	return c.reader.Read(b)
+}
+
+func (c *watchesFirstConn) Close() error {
+	c.end()
+	return c.Conn.Close()
+}
+
+// tapped wraps each connection of a client for a tap.
+func tapped(tap *wiretap.Tap) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		dial := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return nc, nil })
+		nc, _ = dial("", "", 0) // it fails only if what it is given does
+		return nc
 	}
 }

@@ -1,17 +1,16 @@
 package zklock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/zklock/internal/client"
 	"example.com/zklock/zklock/internal/record"
 )
 
@@ -44,21 +43,22 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	m.check()
 	var all []Participant
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
-		children, err := m.readAll(left)
+		children, err := m.contenders(left)
 		var before record.Class
 		for i, c := range children {
+			kind, _ := record.KindOf(c.Name)
 			p := Participant{
-				Data: c.data, Position: i, Holds: before&c.kind.After == 0, Node: m.path + "/" + c.name, Token: c.stat.Czxid << passBits,
-				Library: record.Library(c.name, c.data), Unreadable: c.unreadable, Session: c.stat.EphemeralOwner, Since: time.UnixMilli(c.stat.Ctime),
+				Data: c.Data, Position: i, Holds: before&kind.After == 0, Node: m.path + "/" + c.Name, Token: c.Stat.Czxid << passBits,
+				Library: record.Library(c.Name, c.Data), Unreadable: c.Unreadable, Session: c.Stat.EphemeralOwner, Since: time.UnixMilli(c.Stat.Ctime),
 			}
-			before |= c.kind.Is
-			if r, ok := record.Parse(c.name, c.data); ok {
+			before |= kind.Is
+			if r, ok := record.Parse(c.Name, c.Data); ok {
 				p.Owner, p.Data = r.OwnerName(), r.Contents()
 			} else if p.Unreadable && p.Library == "zk.Lock" {
 				p.Library = "zklock or zk.Lock"
 			}
 			m.mu.Lock()
-			switch e := m.entries[c.name]; {
+			switch e := m.entries[c.Name]; {
 			case m.cachedLocked(e):
 				p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
 			case e != nil && e.holder != nil:
@@ -75,60 +75,18 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	return all, nil
 }
 
-// A child is a contender's node.
-type child struct {
-	name       string
-	kind       *record.Kind
-	number     int32
-	data       []byte
-	unreadable bool
-	stat       *zk.Stat // nil: it has gone
-}
-
-// readAll returns the contenders' nodes in their order, read side by side. It begins with a
-// sync: the client's server may be behind the one through which a node was made.
-func (m *Mutex) readAll(stop <-chan struct{}) (all []child, err error) {
-	if err := m.client.Sync(stop); err != nil {
-		return nil, err
-	}
-	names, _, err := m.client.Children(stop, m.path)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if k, n := record.KindOf(name); k != nil {
-			all = append(all, child{name: name, kind: k, number: n})
-		}
-	}
-	errs, slots := make([]error, len(all)), make(chan struct{}, 100)
-	var reading sync.WaitGroup
-	for i := range all {
-		slots <- struct{}{}
-		reading.Go(func() {
-			errs[i] = m.read(&all[i], stop)
-			<-slots
-		})
-	}
-	reading.Wait()
-	all = slices.DeleteFunc(all, func(c child) bool { return c.stat == nil })
-	slices.SortFunc(all, func(a, b child) int { return record.Order(a.number, b.number) })
-	return all, cmp.Or(errs...)
-}
-
-// read reads a node. Its data may be secret, but its Stat is not.
-func (m *Mutex) read(c *child, stop <-chan struct{}) (err error) {
-	path := m.path + "/" + c.name
-	c.data, c.stat, err = m.client.Get(stop, path)
-	if c.unreadable = errors.Is(err, zk.ErrNoAuth); c.unreadable {
-		c.stat, err = m.client.Stat(stop, path)
-	}
-	if errors.Is(err, zk.ErrNoNode) {
-		c.stat, err = nil, nil
-	}
-	if err != nil {
-		err = fmt.Errorf("read %s: %w", path, err)
-	}
-	return err
+// contenders returns the contenders' nodes in their order.
+func (m *Mutex) contenders(stop <-chan struct{}) (all []client.Child, err error) {
+	all, err = m.client.ReadChildren(stop, m.path, func(name string) bool {
+		kind, _ := record.KindOf(name)
+		return kind != nil
+	})
+	slices.SortFunc(all, func(a, b client.Child) int {
+		_, n := record.KindOf(a.Name)
+		_, o := record.KindOf(b.Name)
+		return record.Order(n, o)
+	})
+	return all, err
 }
 
 // Revoke asks a participant to release the lock: its Lease's

@@ -13,15 +13,15 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // notExactly are paths that lead to a node of the queue only after a clean-up that
-// no server does.
+// no server does, and paths of something else.
 func notExactly(name string) []string {
 	return []string{
 		top + "//" + name, "/" + top + "/" + name, top + "/./" + name,
 		top + "/x/../" + name, top + "/" + name + "/", "lock/" + name, top + "/_c_x/y-lock-0000000000",
+		"", top, top + "/config", "/elsewhere/lock-0000000000", "lock-0000000000",
 	}
 }
 
@@ -46,18 +46,35 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	})
 }
 
+// TestRevokeAsksNoOtherNodeOfTheName: the parent was made again, and its numbers begin again.
+func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.makeTop()
+		m := tb.mutex(admin)
+		enqueue := func() string { return tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential) }
+		node := enqueue()
+		all := tb.participants(m)
+		require.NoError(tb, admin.Delete(node, -1))
+		tb.remakeTop(admin)
+		require.Equal(tb, node, enqueue())
+		require.NoError(tb, m.Revoke(context.Background(), all[0]))
+		another, ok := tb.srv.Node(node)
+		require.True(tb, ok)
+		require.Empty(tb, another.Data, "it was asked")
+	})
+}
+
 // TestAnErrorOfTheClientAloneDoesNotKeepTheLease: the holder is cut off,
 // and Revoke of a name that the client refuses is called again and again.
 func TestAnErrorOfTheClientAloneDoesNotKeepTheLease(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})
-		id := conn.SessionID()
 		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		synctest.Wait()
 		sent := time.Now() // the last packet that the server receives from it
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == id })
-		for time.Since(sent) < 20*time.Second && !tb.isLost(holder) {
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		for time.Since(sent) < 20*time.Second && !isClosed(holder.Lost()) {
 			for _, node := range notExactly("lock-0000000000") {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 				m.Revoke(ctx, zklock.Participant{Node: node})
@@ -65,10 +82,10 @@ func TestAnErrorOfTheClientAloneDoesNotKeepTheLease(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond) // until the next round
 		}
-		require.True(tb, tb.isLost(holder), "Lost is open %v after the holder's last request", time.Since(sent))
+		require.True(tb, isClosed(holder.Lost()), "Lost is open %v after the holder's last request", time.Since(sent))
 		require.LessOrEqual(tb, time.Since(sent), 10*time.Second+200*time.Millisecond)
 		time.Sleep(5 * time.Second) // until the session has ended
-		releaseAll(silence)
+		silence.Release()
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 	})
 }
@@ -85,13 +102,10 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		<-list.Hit()
 		require.NoError(tb, before.Unlock(context.Background()))
 		list.Release()
-		l := (<-turn).lease
+		l := gets(tb, turn)
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: l.Node(), Token: l.Token()}))
-		select {
-		case <-l.RevokeRequested():
-		case <-time.After(10 * time.Second):
-			require.Fail(tb, "the holder is not asked")
-		}
+		time.Sleep(10 * time.Second) // by then its node has been read
+		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }
@@ -108,10 +122,9 @@ func TestAHolderMayBeAskedInBothWays(t *testing.T) {
 			require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
 			synctest.Wait()
 			require.True(tb, isClosed(holder.RevokeRequested()))
-			_, err := admin.Set(tb.node(0), []byte("__REVOKE__"), -1) // as Curator's Revoker does
-			require.NoError(tb, err)
+			tb.set(admin, tb.node(0), "__REVOKE__") // as Curator's Revoker does
 			synctest.Wait()
-			require.False(tb, tb.isLost(holder))
+			require.False(tb, isClosed(holder.Lost()))
 		}
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})

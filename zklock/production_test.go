@@ -3,24 +3,22 @@ package zklock_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"net"
 	"os"
 	"reflect"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
@@ -61,29 +59,21 @@ type site struct {
 	tap     *wiretap.Tap
 }
 
-// client opens a client. Once cut is set, its server is out of its reach.
-func (s *site) client(cut *atomic.Bool) *zk.Conn {
-	dial := s.tap.Dialer(s.srv.Dial)
-	conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, s.timeout,
-		zkconn.WithZK(zk.WithMaxConnBufferSize(1<<16)),
-		zkconn.WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
-			if cut != nil && cut.Load() {
-				return nil, errors.New("no route to host")
-			}
-			return dial(network, address, patience)
-		}))
+// client opens a client, and the line to its server.
+func (s *site) client() (*zk.Conn, *bubble.Line) {
+	line := &bubble.Line{Server: s.srv}
+	conn, err := zkconn.Connect(context.Background(), three, s.timeout,
+		zkconn.WithZK(zk.WithMaxConnBufferSize(1<<16)), zkconn.WithDialer(s.tap.Dialer(line.Dial)))
 	require.NoError(s, err)
 	s.Cleanup(conn.Close)
-	return conn
+	return conn, line
 }
 
 // lock holds the lock at a path, or waits for it, aside.
 func (s *site) lock(conn *zk.Conn, path string) <-chan locked {
 	m, err := zklock.New(conn, path)
 	require.NoError(s, err)
-	got := lockAside(context.Background(), m, nil)
-	time.Sleep(time.Second) // until it holds the lock or waits
-	return got
+	return queues(m)
 }
 
 // idle counts the requests and pings per second while nothing happens.
@@ -92,11 +82,7 @@ func (s *site) idle() float64 {
 	const periods = 12
 	before := s.tap.Counts()
 	time.Sleep(periods * s.timeout)
-	sent := int64(0)
-	for _, n := range s.tap.Counts().Since(before).Requests {
-		sent += n
-	}
-	return float64(sent) / (periods * s.timeout).Seconds()
+	return float64(sum(s.tap.Counts().Since(before).Requests)) / (periods * s.timeout).Seconds()
 }
 
 // TestProductionSaysWhatASessionTimeoutCosts.
@@ -110,12 +96,12 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 		least, most := time.Hour, time.Duration(0)
 		for phase := range 8 {
 			on(func(s *site) {
-				var cut atomic.Bool
-				holder := s.client(&cut)
+				holder, line := s.client()
 				<-s.lock(holder, top)
-				next := s.lock(s.client(nil), top)
+				other, _ := s.client()
+				next := s.lock(other, top)
 				time.Sleep(timeout + timeout*time.Duration(phase)/8)
-				cut.Store(true)
+				line.Down.Store(true)
 				s.srv.Cut(holder.SessionID())
 				began := time.Now()
 				<-next
@@ -124,7 +110,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 		}
 		var session, holder, holders, waiter float64
 		on(func(s *site) {
-			conn := s.client(nil)
+			conn, _ := s.client()
 			session = s.idle()
 			s.lock(conn, top)
 			holder = s.idle() - session
@@ -134,16 +120,18 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			holders = s.idle() - session
 		})
 		on(func(s *site) {
-			for range 10 {
-				s.lock(s.client(nil), top)
+			come := func(n int) {
+				for range n {
+					conn, _ := s.client()
+					s.lock(conn, top)
+				}
 			}
+			come(10)
 			before := s.idle()
-			for range 20 {
-				s.lock(s.client(nil), top)
-			}
+			come(20)
 			waiter = (s.idle() - before) / 20
 		})
-		fmt.Fprintf(&rows, "| %v | %v | %.1f to %.1f s | %.2f | %.2f | %.1f | %.2f |\n",
+		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.1f | %.2f |\n",
 			timeout, timeout/2, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
 	}
 	holdsPassage(t, "session timeouts", rows.String())
@@ -153,7 +141,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 // and each other text in the table is part of a message.
 func TestProductionHasEveryError(t *testing.T) {
 	sources := context.DeadlineExceeded.Error()
-	for _, err := range []error{zk.ErrNoServer, zk.ErrConnectionClosed, zk.ErrNoAuth} {
+	for _, err := range []error{zk.ErrNoServer, zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNoAuth} {
 		sources += err.Error()
 	}
 	var names []string

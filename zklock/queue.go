@@ -20,7 +20,6 @@ import (
 // A hold is one owner's turn: the owner waits for the lock, and then holds it.
 type hold struct {
 	owner  *Owner
-	try    bool          // it does not wait for other contenders
 	ready  chan struct{} // closed when the owner holds the lock, or has got err
 	revoke chan struct{} // closed when another contender asks for the lock
 
@@ -28,12 +27,14 @@ type hold struct {
 	lose context.CancelCauseFunc
 
 	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
-	leases int
-	since  time.Time // since when the owner waits, or holds the lock
-	entry  *entry    // by which the lock is held; nil while the owner waits
-	token  int64
-	last   bool // of its entry: Unlock waits until the node has gone
-	err    error
+	leases  int
+	waits   bool          // for other contenders: one of the leases is that of a Lock
+	refused chan struct{} // closed when there are some, for TryLock beside a Lock
+	since   time.Time     // since when the owner waits, or holds the lock
+	entry   *entry        // by which the lock is held; nil while the owner waits
+	token   int64
+	last    bool // of its entry: Unlock waits until the node has gone
+	err     error
 }
 
 // passBits is how far a node's czxid is shifted to make room in the token for
@@ -41,15 +42,19 @@ type hold struct {
 // grow with each holder: a later node has a higher czxid.
 const passBits = 10
 
+// isBehindLocked reports whether the owner of h, nil if it has none, is known to wait for another contender.
+func (m *Mutex) isBehindLocked(h *hold) bool {
+	holds := h != nil && h.entry != nil
+	return !holds && (m.heldLocked() || len(m.waiting) > 0 && m.waiting[0] != h || m.next != nil && m.next.behind)
+}
+
 // enqueueLocked adds an owner to those that wait.
-func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
-	h := &hold{owner: owner, try: try, ready: make(chan struct{}), revoke: make(chan struct{}), since: time.Now()}
+func (m *Mutex) enqueueLocked(owner *Owner) *hold {
+	h := &hold{owner: owner, ready: make(chan struct{}), revoke: make(chan struct{}), since: time.Now()}
 	h.lost, h.lose = context.WithCancelCause(context.Background())
 	m.owners[owner] = h
 	m.waiting = append(m.waiting, h)
-	if m.cachedLocked(m.first) {
-		m.passLocked(m.first)
-	}
+	m.passLocked(m.first)
 	m.queueLocked()
 	return h
 }
@@ -57,11 +62,10 @@ func (m *Mutex) enqueueLocked(owner *Owner, try bool) *hold {
 // queueLocked makes a node at the end of the queue if owners wait and the Mutex has
 // none. If nobody waits, it gives up the node that queues.
 func (m *Mutex) queueLocked() {
-	switch {
-	case len(m.waiting) == 0 && m.next != nil:
+	if len(m.waiting) == 0 && m.next != nil {
 		m.leaveLocked(m.next)
-		return
-	case len(m.waiting) == 0 || m.next != nil || m.first != nil:
+	}
+	if len(m.waiting) == 0 || m.next != nil || m.first != nil {
 		return
 	}
 	m.next = &entry{
@@ -75,21 +79,15 @@ func (m *Mutex) queueLocked() {
 
 // servesLocked reports whether another owner may hold the lock by e.
 func (m *Mutex) servesLocked(e *entry) bool {
-	if e.guarded {
-		return e.holds < 1<<passBits && !e.revoked
-	}
-	return e.holds < m.holds && time.Since(e.entered) < m.during && !e.revoked
+	return e.holds < m.holds && time.Since(e.entered) < m.during || e.guarded && e.holds < 1<<passBits
 }
 
-// enter makes e, which is the first in the queue, the holder of the lock. It
-// returns false if the session is not known to be safe for long enough.
+// enter makes e, which is the first in the queue, the holder of the lock. It returns
+// false if nobody needs e any more, or if the session may end too soon.
 func (m *Mutex) enter(e *entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if client.IsClosed(e.left) {
-		return true // and run notices it
-	}
-	if !m.client.Lasts(e.node.Session) {
+	if client.IsClosed(e.left) || !m.client.Lasts(e.node.Session) {
 		return false
 	}
 	m.first, m.next = e, nil
@@ -174,7 +172,11 @@ func (m *Mutex) failLocked(e *entry, err error, onlyTry bool) {
 		return
 	}
 	m.waiting = slices.DeleteFunc(m.waiting, func(h *hold) bool {
-		if onlyTry && !h.try {
+		if onlyTry && h.waits {
+			if h.refused != nil {
+				close(h.refused)
+				h.refused = nil
+			}
 			return false
 		}
 		h.err = err

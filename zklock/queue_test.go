@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // withHandOver makes a Mutex of a client of its own.
@@ -26,8 +24,7 @@ func (tb *table) withHandOver(holds int, d time.Duration) *zklock.Mutex {
 // queued locks aside n times, one after the other.
 func queued(m *zklock.Mutex, n int) (waiters []<-chan locked) {
 	for range n {
-		waiters = append(waiters, lockAside(context.Background(), m, zklock.NewOwner("waiter")))
-		synctest.Wait()
+		waiters = append(waiters, waits(m))
 	}
 	return waiters
 }
@@ -68,8 +65,7 @@ func TestAnotherProcessWaitsForNoMoreHoldsThanAgreed(t *testing.T) {
 			ours := tb.withHandOver(holds, time.Hour)
 			holder := tb.mustLock(ours, zklock.NewOwner("first"))
 			waiters := queued(ours, 50)
-			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-			time.Sleep(time.Second) // until it is in the queue
+			stranger := queues(tb.mutex(tb.connect()))
 			require.Len(tb, tb.srv.Children(top), 2, "the second node of ours would give it two turns")
 			served := 0
 			for ; len(stranger) == 0; served++ {
@@ -131,53 +127,6 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	}
 }
 
-// TestAnotherProcessWaitsNoLongerThanAgreed: every process has ten goroutines that
-// lock again and again, and each hold takes a fifth of the time for which a node
-// may serve. A process that has come waits for one turn of each other process.
-func TestAnotherProcessWaitsNoLongerThanAgreed(t *testing.T) {
-	const (
-		during = 50 * time.Millisecond
-		hold   = 10 * time.Millisecond
-	)
-	for _, processes := range []int{2, 50} {
-		onTables(t, fmt.Sprint(processes), func(tb *table) {
-			ctx, stop := context.WithCancel(context.Background())
-			var all []*zklock.Mutex
-			longest := make([]time.Duration, processes) // between two turns of a process
-			for i := range processes {
-				m := tb.withHandOver(16, during)
-				all = append(all, m)
-				last := time.Now()
-				for range 10 {
-					go func() {
-						owner := zklock.NewOwner("goroutine")
-						for ctx.Err() == nil {
-							l, err := m.Lock(ctx, owner)
-							if err != nil {
-								return
-							}
-							longest[i] = max(longest[i], time.Since(last)) // guarded by the lock
-							time.Sleep(hold)                               // the work
-							last = time.Now()
-							if l.Unlock(context.Background()) != nil {
-								return
-							}
-						}
-					}()
-				}
-			}
-			time.Sleep(time.Duration(processes) * time.Second) // of work
-			stop()
-			for _, m := range all {
-				require.NoError(t, m.Shutdown(context.Background()))
-			}
-			worst := slices.Max(longest)
-			require.LessOrEqual(t, worst, time.Duration(processes-1)*(during+hold), "a process waits for its next turn")
-			require.Positive(t, slices.Min(longest))
-		})
-	}
-}
-
 // TestNothingIsHandedOnOnceTheTimeIsOver.
 func TestNothingIsHandedOnOnceTheTimeIsOver(t *testing.T) {
 	onTable(t, func(tb *table) {
@@ -186,8 +135,7 @@ func TestNothingIsHandedOnOnceTheTimeIsOver(t *testing.T) {
 		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
 		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
 		time.Sleep(50 * time.Millisecond)
-		late := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("late"))
-		time.Sleep(time.Second) // until it is in the queue
+		late := queues(tb.mutex(tb.connect()))
 		require.NoError(tb, holder.Unlock(context.Background()))
 		for _, waiter := range []<-chan locked{stranger, late, next} {
 			synctest.Wait()
@@ -212,6 +160,7 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 				holder = m.acquired(waiter)
 			})
 			delete(sent, jute.OpGetChildren2)
+			delete(sent, jute.OpGetData) // of the token, if the list is answered before the node before has gone
 			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
 		m.mustUnlock(holder)
@@ -225,20 +174,16 @@ func TestAHolderThatIsAskedForTheLockDoesNotHandItOn(t *testing.T) {
 		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
 		stranger := lockAside(context.Background(), other, zklock.NewOwner("stranger"))
 		time.Sleep(2 * time.Second) // until the holder's node is watched
-		queue, err := other.Participants(context.Background())
-		require.NoError(tb, err)
-		require.NoError(tb, other.Revoke(context.Background(), queue[0]))
+		require.NoError(tb, other.Revoke(context.Background(), tb.participants(other)[0]))
 		<-holder.RevokeRequested()
 		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-stranger
-		require.NoError(tb, got.err)
+		got := gets(tb, stranger)
 		synctest.Wait()
 		require.Empty(tb, next, "it was handed on")
-		require.NoError(tb, got.lease.Unlock(context.Background()))
-		got = <-next
-		require.NoError(tb, got.err)
-		require.False(tb, isClosed(got.lease.RevokeRequested()), "the other node was asked")
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
+		got = gets(tb, next)
+		require.False(tb, isClosed(got.RevokeRequested()), "the other node was asked")
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -249,7 +194,7 @@ func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 		holder := tb.mustLock(ours, zklock.NewOwner("first"))
 		waiters := queued(ours, 3)
 		session := conn.SessionID()
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		silence := tb.srv.Hold(from(session)).Every()
 		<-holder.Lost()
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 		time.Sleep(time.Minute) // until the session has ended
@@ -257,7 +202,7 @@ func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 			require.Empty(tb, waiter)
 		}
 		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		releaseAll(silence)
+		silence.Release()
 		time.Sleep(time.Minute) // they queue again
 		require.NoError(tb, stranger.Unlock(context.Background()))
 		token := stranger.Token()
@@ -276,8 +221,7 @@ func TestALeaseThatHasEndedIsNotLostWithTheNextOne(t *testing.T) {
 		conn := tb.connect()
 		ours := tb.mutex(conn)
 		first := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		synctest.Wait()
+		next := waits(ours)
 		require.NoError(tb, first.Unlock(context.Background()))
 		second := (<-next).lease
 		require.Equal(tb, first.Node(), second.Node())
@@ -289,69 +233,21 @@ func TestALeaseThatHasEndedIsNotLostWithTheNextOne(t *testing.T) {
 	})
 }
 
-// TestAWaiterThatGivesUpInMemoryIsSkipped, whichever it is, and nothing is left.
-func TestAWaiterThatGivesUpInMemoryIsSkipped(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect())
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		var cancels []context.CancelFunc
-		var waiters []<-chan locked
-		for range 4 {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancels = append(cancels, cancel)
-			waiters = append(waiters, lockAside(ctx, ours, zklock.NewOwner("waiter")))
-			synctest.Wait()
-		}
-		for _, i := range []int{0, 2, 3} {
-			cancels[i]()
-			require.ErrorIs(tb, (<-waiters[i]).err, context.Canceled)
-		}
-		require.NoError(tb, holder.Unlock(context.Background()))
-		passes(tb, waiters[1])
-		cancels[1]()
-		require.NoError(tb, ours.Shutdown(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestANodeThatNobodyNeedsAnyMoreGoes: its owners wait behind a stranger, and give up.
-func TestANodeThatNobodyNeedsAnyMoreGoes(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		ours := tb.mutex(tb.connect())
-		ctx, giveUp := context.WithCancel(context.Background())
-		waiters := []<-chan locked{lockAside(ctx, ours, nil), lockAside(ctx, ours, nil)}
-		time.Sleep(time.Second) // until they wait
-		require.Len(tb, tb.srv.Children(top), 2)
-		giveUp()
-		for _, waiter := range waiters {
-			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
-		}
-		synctest.Wait()
-		require.Len(tb, tb.srv.Children(top), 1, "nobody waits")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, ours.Shutdown(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
 // TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
 func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
 	onTable(t, func(tb *table) {
 		ours := tb.mutex(tb.connect())
 		first := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		synctest.Wait()
+		next := waits(ours)
 		require.NoError(tb, first.Unlock(context.Background()))
-		got := <-next
-		queue, err := ours.Participants(context.Background())
-		require.NoError(tb, err)
+		got := gets(tb, next)
+		queue := tb.participants(ours)
 		require.Len(tb, queue, 1)
-		require.Equal(tb, "next", queue[0].Owner)
-		require.Equal(tb, got.lease.Node(), queue[0].Node)
-		require.Equal(tb, got.lease.Token(), queue[0].Token)
+		require.Equal(tb, "waiter", queue[0].Owner)
+		require.Equal(tb, got.Node(), queue[0].Node)
+		require.Equal(tb, got.Token(), queue[0].Token)
 		require.Greater(tb, queue[0].Token, first.Token())
-		require.NoError(tb, got.lease.Unlock(context.Background()))
+		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -363,10 +259,10 @@ func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
 		ours := tb.mutex(conn)
 		holder := tb.mustLock(ours, zklock.NewOwner("first"))
 		session := conn.SessionID()
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		silence := tb.srv.Hold(from(session)).Every()
 		<-holder.Lost()
 		time.Sleep(time.Minute) // until the session has ended
-		releaseAll(silence)
+		silence.Release()
 		time.Sleep(10 * time.Second) // until the client has another session
 		require.Empty(tb, tb.srv.Children(top))
 		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
@@ -384,8 +280,7 @@ func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
 		ours := tb.mutex(conn)
 		holder := tb.mustLock(ours, zklock.NewOwner("first"))
 		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		ctx := limited(tb, time.Second)
-		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
+		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Second)), context.DeadlineExceeded)
 		time.AfterFunc(time.Second, slow.Release)
 		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
 		require.NoError(tb, err)
@@ -396,50 +291,12 @@ func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
 // TestAnErrorOfTheServerEndsTheWaitOfAllOwners: each of them would meet it.
 func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		tb.makeTop(admin)
-		_, err := admin.SetACL(top, zk.WorldACL(zk.PermRead|zk.PermAdmin), -1)
-		require.NoError(tb, err)
+		tb.allow(tb.makeTop(), top, zk.PermRead|zk.PermAdmin)
 		ours := tb.mutex(tb.connect())
 		for _, waiter := range queued(ours, 3) {
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrNoAuth)
 		}
 		require.NoError(tb, ours.Shutdown(context.Background()))
-	})
-}
-
-func TestAHandOverThatMakesNoSenseIsRefused(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		for want, option := range map[string]zklock.Option{
-			"0 holds":     zklock.WithHandOver(0, time.Second),
-			"1025 holds":  zklock.WithHandOver(1025, time.Second),
-			"is negative": zklock.WithHandOver(2, -1),
-		} {
-			_, err := zklock.New(conn, top, option)
-			require.ErrorContains(tb, err, want)
-			require.ErrorContains(tb, err, top)
-		}
-	})
-}
-
-// TestANodeServesAsManyHoldsAsAgreed, and not one fewer.
-func TestANodeServesAsManyHoldsAsAgreed(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.withHandOver(3, time.Hour)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		nodes := []string{holder.Node()}
-		for _, waiter := range queued(ours, 8) {
-			require.NoError(tb, holder.Unlock(context.Background()))
-			got := gets(tb, waiter)
-			holder = got
-			nodes = append(nodes, holder.Node())
-		}
-		require.NoError(tb, holder.Unlock(context.Background()))
-		for i := range nodes {
-			require.Equal(tb, nodes[i/3*3], nodes[i], "hold %d", i)
-		}
-		require.Len(tb, slices.Compact(nodes), 3)
 	})
 }
 
@@ -452,15 +309,14 @@ func TestALockThatIsAboutToBeLostIsNotHandedOn(t *testing.T) {
 		holder := tb.mustLock(ours, zklock.NewOwner("first"))
 		waiter := queued(ours, 1)[0]
 		session := conn.SessionID()
-		silence := many(tb.srv.Hold, func(r zkserver.Request) bool { return r.Session == session })
+		silence := tb.srv.Hold(from(session)).Every()
 		time.Sleep(3 * time.Second) // the lease has 3/8 of the session timeout
-		require.False(tb, tb.isLost(holder))
+		require.False(tb, isClosed(holder.Lost()))
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		synctest.Wait()
 		require.Empty(tb, waiter, "it would lose the lock at once")
-		releaseAll(silence)
+		silence.Release()
 		require.NoError(tb, <-unlocked)
-		got := gets(tb, waiter)
-		require.NoError(tb, got.Unlock(context.Background()))
+		passes(tb, waiter)
 	})
 }

@@ -14,7 +14,7 @@ import (
 // that loses it, and one that tries.
 func TestStatsCountWhatHappens(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tb.makeTop(tb.connect())
+		tb.makeTop()
 		conn := tb.connectAs(ordinary{})
 		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
 		require.Zero(tb, m.Stats())
@@ -27,8 +27,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		began := m.Stats()
 		waiters := queued(m, 2)
 		time.Sleep(time.Second)
-		_, err := m.TryLock(context.Background(), nil)
-		require.ErrorIs(tb, err, zklock.ErrHeld)
+		tb.isHeld(m)
 		want := zklock.Stats{Waiting: 2, Held: 1, Acquired: 1, Refused: 1, WaitDuration: began.WaitDuration, HoldDuration: began.HoldDuration + time.Second}
 		shows(want)
 
@@ -57,16 +56,20 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		}
 		want.Refused += 2
 		shows(want)
-		waiter := lockAside(context.Background(), m, nil)
-		time.Sleep(time.Second)
+		waiter := queues(m)
 		tb.srv.Expire(conn.SessionID())
 		time.Sleep(time.Minute) // until it has queued again
 		want.Waiting, want.Retried = 1, 1
 		shows(want)
 		require.NoError(tb, stranger.Unlock(context.Background()))
+		held = gets(tb, waiter)
+		waiter = queues(m)              // of virtual time: the waiter waits in memory
+		tb.srv.Expire(conn.SessionID()) // it has no node to lose
 		passes(tb, waiter)
+		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 		stats := m.Stats()
-		require.EqualValues(tb, 4, stats.Acquired)
+		require.EqualValues(tb, 5, stats.Acquired)
+		require.EqualValues(tb, 1, stats.Retried)
 		require.GreaterOrEqual(tb, stats.WaitDuration, want.WaitDuration+time.Minute+time.Second)
 	})
 }

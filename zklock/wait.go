@@ -42,9 +42,8 @@ type watched struct {
 //   - It watches e's own node, too. If that was deleted before the lock became free,
 //     its event arrives first: a server sends events in the order of the changes. (If
 //     the client reconnects in between, the event is lost; see the package doc.)
-func (m *Mutex) wait(e *entry) error {
+func (m *Mutex) wait(e *entry) (err error) {
 	var before queue
-	var err error
 	if !e.node.Alone {
 		before, err = m.list(e)
 	}
@@ -56,8 +55,7 @@ func (m *Mutex) wait(e *entry) error {
 	}
 	again := time.NewTicker(m.client.Timeout())
 	defer again.Stop()
-	for before.length > 0 {
-		m.refuseTry(e, before)
+	for m.refuseTry(e, before); before.length > 0; m.refuseTry(e, before) {
 		if before.length <= 2 {
 			m.prove(e) // so that the proof is complete when its turn comes
 		}
@@ -84,17 +82,15 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 			continue
 		}
 		contenders++
-		switch {
-		case name == e.node.Name():
-			found = true
-		case record.Order(n, e.node.Number) >= 0:
+		found = found || name == e.node.Name()
+		if record.Order(n, e.node.Number) >= 0 {
+			continue
+		}
+		switch before.length++; {
 		case before.nearer == "" || record.Order(n, nearer) > 0:
-			before = queue{length: before.length + 1, nearer: name, farther: before.nearer}
-			nearer, farther = n, nearer
+			before.nearer, before.farther, nearer, farther = name, before.nearer, n, nearer
 		case before.farther == "" || record.Order(n, farther) > 0:
-			before.length, before.farther, farther = before.length+1, name, n
-		default:
-			before.length++
+			before.farther, farther = name, n
 		}
 	}
 	if !found {
@@ -234,7 +230,9 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 		}
 	}
 	// One that is leaving may have gone already: its delete was not answered.
-	if leaving < before.length || !isLeaving(m.entries[before.nearer]) || before.farther != "" && !isLeaving(m.entries[before.farther]) {
+	e.behind = before.length > 0 &&
+		(leaving < before.length || !isLeaving(m.entries[before.nearer]) || before.farther != "" && !isLeaving(m.entries[before.farther]))
+	if e.behind {
 		m.failLocked(e, ErrHeld, true)
 	}
 }
@@ -249,40 +247,36 @@ func (m *Mutex) prove(e *entry) {
 
 // take takes the lock for e, which is the first, once its session is safe for long
 // enough.
-func (m *Mutex) take(e *entry) error {
+func (m *Mutex) take(e *entry) (err error) {
 	if e.token > math.MaxInt64>>passBits {
 		return fmt.Errorf("%s has the zxid %#x, and a token has room for 53 bits of it", e.node.Path, e.token)
 	}
 	m.prove(e)
-	for unproved := 0; ; {
-		if len(e.own) > 0 { // an event of our node is handled first
-			if err := m.ownChanged(e, <-e.own); err != nil {
-				return err
-			}
+	for unproved := 0; err == nil; {
+		switch {
+		case len(e.own) > 0: // an event of our node is handled first
+			err = m.ownChanged(e, <-e.own)
 			continue
-		}
-		if m.enter(e) {
+		case m.enter(e):
 			return nil
-		}
-		if m.client.SessionID() != e.node.Session {
+		case m.client.SessionID() != e.node.Session:
 			return client.ErrGone
 		}
-		proof, err := m.client.NextProof()
-		if err == nil {
+		proof, wrong := m.client.NextProof()
+		if wrong == nil {
 			unproved = 0
 		} else if unproved++; unproved == 3 {
-			return err
+			return wrong
 		}
 		select {
 		case <-proof:
 		case ev := <-e.own:
-			if err := m.ownChanged(e, ev); err != nil {
-				return err
-			}
+			err = m.ownChanged(e, ev)
 		case <-e.left:
-			return client.ErrStopped
+			err = client.ErrStopped
 		case <-m.client.Closed():
-			return client.ErrClosed
+			err = client.ErrClosed
 		}
 	}
+	return err
 }

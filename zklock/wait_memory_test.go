@@ -25,16 +25,10 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			m := tb.mutex(tb.connectAs(ordinary{wrap: tapped(tap)}))
 			var others []<-chan locked
 			for range behind {
-				others = append(others, lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("other")))
-				time.Sleep(time.Second) // until it holds the lock, or waits
+				others = append(others, queues(tb.mutex(tb.connect())))
 			}
 			for range 1000 {
-				ctx, cancel := context.WithCancel(context.Background())
-				waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
-				synctest.Wait()
-				cancel()
-				require.ErrorIs(tb, (<-waiter).err, context.Canceled)
-				synctest.Wait()
+				tb.givesUp(m)
 			}
 			time.Sleep(time.Second) // until the last node has gone
 			require.Len(tb, tb.srv.Children(top), behind)
@@ -53,22 +47,14 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 // contenders before it go.
 func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		tb.makeTop(admin)
+		admin := tb.makeTop()
 		m := tb.mutex(tb.connectAs(ordinary{}))
 		for range 100 {
 			var nodes []string
 			for range 2 {
-				node, err := admin.Create(top+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-				require.NoError(tb, err)
-				nodes = append(nodes, node)
+				nodes = append(nodes, tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential))
 			}
-			ctx, cancel := context.WithCancel(context.Background())
-			waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
-			synctest.Wait()
-			cancel()
-			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
-			synctest.Wait()
+			tb.givesUp(m)
 			require.Len(tb, tb.srv.Children(top), 2)
 			for _, node := range nodes {
 				require.NoError(tb, admin.Delete(node, -1))
@@ -87,15 +73,9 @@ func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
 		m := tb.mutex(tb.connectAs(ordinary{}))
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		for range 10 {
-			ctx, cancel := context.WithCancel(context.Background())
-			waiter := lockAside(ctx, m, zklock.NewOwner("impatient"))
-			synctest.Wait()
-			cancel()
-			require.ErrorIs(tb, (<-waiter).err, context.Canceled)
-			synctest.Wait()
+			tb.givesUp(m)
 		}
-		stays := lockAside(context.Background(), m, zklock.NewOwner("patient"))
-		synctest.Wait()
+		stays := waits(m)
 		require.Empty(tb, stays, "two holders")
 		freed := time.Now()
 		require.NoError(tb, holder.Unlock(context.Background()))
@@ -112,8 +92,7 @@ func TestOneWaiterAfterManyThatGaveUpIsLetInAtOnce(t *testing.T) {
 func TestRefusedDeletesBackOff(t *testing.T) {
 	onTable(t, func(tb *table) {
 		const places, mostPerPlace = 3, 1200 // a pause of a third of the session timeout
-		admin := tb.connect()
-		tb.makeTop(admin)
+		admin := tb.makeTop()
 		tap := wiretap.New()
 		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
 		var waiters []<-chan locked
@@ -123,22 +102,19 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 			synctest.Wait()
 		}
 		require.Len(tb, tb.srv.Children(top), places)
-		first := <-waiters[0]
-		require.NoError(tb, first.err)
-		_, err := admin.SetACL(top, zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
-		require.NoError(tb, err)
+		first := gets(tb, waiters[0])
+		tb.allow(admin, top, zk.PermAll&^zk.PermDelete)
 		cancel()
 		for _, w := range waiters[1:] {
 			require.ErrorIs(tb, (<-w).err, context.Canceled)
 		}
-		require.ErrorIs(tb, first.lease.Unlock(context.Background()), zk.ErrNoAuth)
+		require.ErrorIs(tb, first.Unlock(context.Background()), zk.ErrNoAuth)
 		before := tap.Counts()
 		time.Sleep(time.Hour) // in which nothing changes
 		deletes := tap.Counts().Since(before).Requests[jute.OpDelete]
 		require.LessOrEqual(tb, deletes, int64(places*mostPerPlace), "deletes in an hour that the server has refused")
 		require.Positive(tb, deletes, "nobody tries again")
-		_, err = admin.SetACL(top, zk.WorldACL(zk.PermAll), -1)
-		require.NoError(tb, err)
+		tb.allow(admin, top, zk.PermAll)
 		time.Sleep(5 * time.Minute) // until the next try
 		require.Empty(tb, tb.srv.Children(top))
 	})
@@ -154,8 +130,7 @@ func TestThrottledDeletesBackOff(t *testing.T) {
 		for range 1200 {
 			refused = append(refused, tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(0))))
 		}
-		ctx := limited(tb, time.Second)
-		require.ErrorIs(tb, holder.Unlock(ctx), context.DeadlineExceeded)
+		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Second)), context.DeadlineExceeded)
 		time.Sleep(time.Hour) // in which nothing changes
 		sent := 0
 		for _, f := range refused {

@@ -2,7 +2,6 @@ package zkserver_test
 
 import (
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -12,19 +11,6 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zkserver"
 )
-
-// A program that imports the server gets nothing else with it, and not the flags of go test.
-func TestTheServerIsMadeOfTheStandardLibrary(t *testing.T) {
-	embedded(t)
-	list := func(format string) []string {
-		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", format, ".").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return strings.Fields(string(out))
-	}
-	require.Equal(t, []string{"example.com/zklock/internal/jute", "example.com/zklock/zkserver"}, list("{{if not .Standard}}{{.ImportPath}}{{end}}"))
-	require.NotContains(t, list("{{.ImportPath}}"), "testing")
-	require.NotContains(t, list("{{.ImportPath}}"), "flag")
-}
 
 // requests are all that a client can send to a 3.8.0 (ZooDefs.OpCode in the Apache source).
 var requests = map[jute.Op]string{

@@ -317,15 +317,6 @@ func TestLoseRequestAndLoseReply(t *testing.T) {
 	}
 }
 
-func TestFailAnswersInPlaceOfTheServer(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		tg.srv.Fail(jute.ErrNoAuth, on(c, jute.OpCreate))
-		require.Equal(tg, jute.ErrNoAuth, c.create(tg.root+"/x", jute.FlagPersistent))
-		require.Equal(tg, jute.OK, c.create(tg.root+"/x", jute.FlagPersistent))
-	})
-}
-
 func TestAFaultThatIsReleasedIsCalledOff(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()

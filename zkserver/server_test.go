@@ -346,22 +346,6 @@ func TestAThousandSessionsInAGigabyte(t *testing.T) {
 	debug.FreeOSMemory()
 }
 
-// BenchmarkOneTest is what a test of somebody else's costs beside its own work.
-func BenchmarkOneTest(b *testing.B) {
-	for b.Loop() {
-		srv := zkserver.New()
-		conn, _, err := zk.Connect([]string{srv.Addr()}, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := conn.Create("/x", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			b.Fatal(err)
-		}
-		conn.Close()
-		srv.Close()
-	}
-}
-
 // BenchmarkCreateDelete is one client over loopback TCP that makes one node
 // and deletes it again.
 func BenchmarkCreateDelete(b *testing.B) {

@@ -178,7 +178,7 @@ func (c *call) parse(args []string) (status int, ok bool) {
 		fmt.Fprint(c.stdout, c.helpOf(), "\n", strings.Join(general, "\n"))
 		return 0, false
 	} else if err != nil {
-		return c.usage(err), false
+		return c.usage(language.WrongFlag(fs, err)), false
 	}
 	rest := fs.Args()
 	if len(rest) > 0 {

@@ -50,11 +50,11 @@ func (c *call) revoke(ctx context.Context) int {
 		took := time.Since(asked).Round(time.Millisecond)
 		switch {
 		case ctx.Err() != nil:
-			return c.fail(exitHeld, language.Errorf("it is still there, %v after the request", "请求之后 %v，它还在", took))
+			return c.fail(exitHeld, language.Errorf("it is still there, %v after the request", "请求发出 %v 之后，持有者还在", took))
 		case err != nil:
 			return c.fail(exitUnavailable, err)
 		case !slices.ContainsFunc(queue, func(q contender) bool { return q.Node == p.Node }):
-			c.print("it has gone, after %v", "它已离开，用时 %v", took)
+			c.print("it has gone, after %v", "持有者已离开，用时 %v", took)
 			return 0
 		}
 		select {

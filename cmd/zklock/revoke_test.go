@@ -10,16 +10,15 @@ import (
 
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
-	"example.com/zklock/zkserver"
 )
 
 func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
-	srv, addr, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
+	srv, addr, _ := onServer(t)
 	status, stdout, _ := do(t.Context(), t, "revoke", "/q")
 	require.Zero(t, status)
 	require.Equal(t, "nobody holds /q\n", stdout)
 
-	conn, err := zkconn.Connect(t.Context(), []string{addr}, 400*time.Millisecond) // a holder reads its node a few times per session timeout
+	conn, err := zkconn.Connect(t.Context(), []string{addr}, 4*time.Second) // a holder reads its node once per third of it
 	require.NoError(t, err)
 	defer conn.Close()
 	m, err := zklock.New(conn, "/q", zklock.WithData([]byte("web-7")))

@@ -7,11 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,32 +234,21 @@ func TestTwoCommandsNeverRunAtOnceIfTheServerStops(t *testing.T) {
 		t.Skip("in real time, on a real server: ZK=host:port")
 	}
 	when.NotRaced(t, "it runs other processes")
-	zoo, err := servers.Begin(t.Context(), "zookeeper")
-	require.NoError(t, err)
-	defer zoo.End()
-	server := strings.TrimPrefix(zoo.Env[0], "ZK=")
-	_, port, err := net.SplitHostPort(server)
-	require.NoError(t, err)
-	listening, err := exec.Command("ss", "-ltnpH", "sport = :"+port).Output()
-	require.NoError(t, err)
-	found := regexp.MustCompile(`pid=(\d+)`).FindSubmatch(listening)
-	require.NotNil(t, found, "%s", listening)
-	java, err := strconv.Atoi(string(found[1]))
-	require.NoError(t, err)
-	conn := connected(t, server)
+	zoo := servers.ZooKeepers(t, 1)[0]
+	conn := connected(t, zoo.Addr)
 	var trials []*trial
 	dir := t.TempDir()
 	file := func(name string, i int) string { return filepath.Join(dir, fmt.Sprint(name, i)) }
 	for i := range *overlapN {
-		trials = append(trials, begin(t, server, conn, fmt.Sprint("/overlap-", i), file("first", i), file("second", i)))
+		trials = append(trials, begin(t, zoo.Addr, conn, fmt.Sprint("/overlap-", i), file("first", i), file("second", i)))
 	}
-	require.NoError(t, syscall.Kill(java, syscall.SIGSTOP))
+	zoo.Pause(t)
 	time.Sleep(*overlapSession * 3 / 2) // every lease has ended by then
 	for i := range trials {
 		_, last := stamps(t, file("first", i))
 		require.Greater(t, time.Since(last), *overlapSession/8, "the command has outlived the lease")
 	}
-	require.NoError(t, syscall.Kill(java, syscall.SIGCONT))
+	zoo.Continue(t)
 	for i, tr := range trials {
 		t.Log(tr.finish(file("first", i), file("second", i)).Round(time.Millisecond), "between the two commands")
 	}

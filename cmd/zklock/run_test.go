@@ -239,9 +239,9 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 }
 
 func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
-	srv, _, conn := onServer(t, zkserver.WithTick(100*time.Millisecond))
+	srv, _, conn := onServer(t)
 	dir := t.TempDir()
-	p := start(t, append([]string{"run", "-session", "2s", "/q", "--"}, traps(dir)...)...)
+	p := start(t, append([]string{"run", "-session", "8s", "/q", "--"}, traps(dir)...)...)
 	appears(t, filepath.Join(dir, "runs"))
 	all := children(t, p.Process.Pid)
 	require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
@@ -253,9 +253,9 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 
 // TestGraceIsBeforeTheEnd: a command gets SIGTERM while the lock is still its own.
 func TestGraceIsBeforeTheEnd(t *testing.T) {
-	srv, addr, _ := onServer(t, zkserver.WithTick(100*time.Millisecond))
+	srv, addr, _ := onServer(t)
 	dir := t.TempDir()
-	p := start(t, "run", "-session", "2s", "-grace", "390ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; while :; do sleep 0.01; done")
+	p := start(t, "run", "-session", "8s", "-grace", "1560ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; while :; do sleep 0.01; done")
 	appears(t, filepath.Join(dir, "runs"))
 	srv.Stop(addr)
 	require.Equal(t, 6, p.status(t))

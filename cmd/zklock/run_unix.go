@@ -103,7 +103,7 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	}
 	if j.grace < 0 || j.grace >= timeout/5 {
 		j.conn.Close()
-		return c.usage(language.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时 %v 的五分之一", j.grace, timeout))
+		return c.usage(language.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时时间 %v 的五分之一", j.grace, timeout))
 	}
 	if c.name == "" {
 		c.name = strings.Join(c.command, " ")
@@ -181,7 +181,7 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 			}
 			state := p.End()
 			if err := j.release(); lost == nil || errors.Is(err, zklock.ErrLost) {
-				c.fail(exitFailure, language.Errorf("the lock was lost, and the command was ended: %v", "锁失去了，命令已被结束：%v", state))
+				c.fail(exitFailure, language.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
 			} else if err != nil {
 				c.fail(exitFailure, err)
 			}

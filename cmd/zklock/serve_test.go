@@ -82,12 +82,3 @@ func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 	oneLine(t, said(t, s.stderr), "zklock: interrupted: ")
 	require.Zero(t, <-s.ended)
 }
-
-func TestServeIsForLoopbackOnly(t *testing.T) {
-	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.168.1.10:0", "example.com:0", "127.0.0.1", "2181"} {
-		status, stdout, stderr := do(t.Context(), t, "serve", address)
-		require.Equal(t, exitFailure, status, address)
-		oneLine(t, stderr, "zklock: serve "+address)
-		require.Empty(t, stdout)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -138,16 +137,6 @@ func TestEachLockHasItsHolders(t *testing.T) {
 	require.Equal(t, "Curator semaphore a *\nCurator semaphore b\nCurator mutex b", queueOf(t, "/sem"))
 }
 
-func TestTheOrderIsThatOfTheNumbersWhereTheyWrap(t *testing.T) {
-	srv, _, conn := onServer(t)
-	require.NoError(t, conn.Delete(made(t, conn, "/q/lock-", ""), -1)) // which makes /q
-	srv.SetSequence("/q", math.MaxInt32)
-	made(t, conn, "/q/lock-", "last")
-	srv.SetSequence("/q", math.MinInt32)
-	made(t, conn, "/q/lock-", "wrapped")
-	require.Equal(t, "lock- last *\nlock- wrapped", queueOf(t, "/q"))
-}
-
 func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {
 	_, _, conn := onServer(t)
 	made(t, conn, "/q/"+zkLock, "secret", zk.ACL{Perms: zk.PermDelete, Scheme: "world", ID: "anyone"})
@@ -206,6 +195,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "zklock: who /a at 127.0.0.1:1, after "},
 		{[]string{"who", "/a/"}, exitUsage, "zklock: who: zklock: "},
 		{[]string{"revoke", "a"}, exitUsage, "invalid path"},
+		{[]string{"serve", "0.0.0.0:0"}, exitFailure, "zklock: serve 0.0.0.0:0"}, // loopback only
 		{[]string{"run", "/a"}, exitUsage, "want zklock run [flags] PATH -- COMMAND ARGS..."},
 	} {
 		status, stdout, stderr := do(t.Context(), t, c.args...)
@@ -218,6 +208,6 @@ func TestErrorsAreOneLine(t *testing.T) {
 	require.Contains(t, stderr, "zklock serve [flags] 127.0.0.1:2181\n")
 	status, stdout, _ := do(t.Context(), t, "run", "-lang", "zh", "-help")
 	require.Zero(t, status)
-	require.Contains(t, stdout, "锁快要失去时")
+	require.Contains(t, stdout, "锁可能丢失之前不久")
 	require.Contains(t, stdout, "锁被占用就不等")
 }

@@ -3,12 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +55,7 @@ func requests(address string) (all []map[string]any, err error) {
 			latency = 20
 		}
 		all = append(all, map[string]any{"do": "run", "parts": true, "scene": map[string]any{"lock": lock, "contenders": a.Contenders, "shared": a.Shared,
-			"latency_ms": latency, "measured": a.Measured, "seed": a.Seed, "changes": made}})
+			"latency_ms": latency, "measured": a.Measured, "seed": a.Seed, "changes": made, "scripts": list(len(a.Scripts), none, a.Scripts)}})
 	}
 	for _, lock := range a.Locks {
 		run(lock, a.Changes)
@@ -84,15 +79,25 @@ func key(request map[string]any) string {
 // they do is not in this program.
 var withExercises = sync.OnceFunc(func() {
 	for _, e := range locks.Playable {
-		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
-		locks.AddExercise(e.Folder, locks.Text{En: "Exercise " + number, Zh: "练习 " + number}, nil, nil)
+		locks.AddExercise(e.Folder, locks.Text{}, nil, nil)
 	}
 })
 
+// catalogue is the lab's. An exercise's lock has the title of its page.
+func (b *book) catalogue() []locks.Lock {
+	withExercises()
+	list := locks.All()
+	for i, l := range list {
+		if p := b.pages["docs/exercises/_"+strings.TrimPrefix(l.Name, "exercise-")+"/README.md"]; p != nil {
+			list[i].Title = locks.Text{En: p.title, Zh: p.in(language.Chinese).title}
+		}
+	}
+	return list
+}
+
 // film makes the films of all scenes that the pages play.
 func (b *book) film(t *testing.T) error {
-	withExercises()
-	catalogue, err := json.Marshal(locks.All())
+	catalogue, err := json.Marshal(b.catalogue())
 	if err != nil {
 		return err
 	}
@@ -105,13 +110,26 @@ func (b *book) film(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range all {
+		for _, r := range append(all, fates(all)...) {
 			if err := b.answer(t, r); err != nil {
-				return fmt.Errorf("%s: %w", address, err)
+				return language.Errorf("%s: %w", "%s：%v", address, err)
 			}
 		}
 	}
 	return nil
+}
+
+// fates is what the page asks about a schedule other than the lock's own, of which the catalogue has them.
+func fates(play []map[string]any) []map[string]any {
+	if len(play) != 1 || play[0]["do"] != "play" {
+		return nil
+	}
+	choices, _ := play[0]["choices"].([]string)
+	l, err := locks.Find(play[0]["world"].(map[string]any)["lock"].(string))
+	if err != nil || l.Goal == nil || l.Goal.Kind == "" || slices.Equal(choices, l.Scene.Choices) {
+		return nil
+	}
+	return []map[string]any{{"do": "fates", "world": play[0]["world"], "choices": choices, "goal": string(l.Goal.Kind)}}
 }
 
 // answer asks what the page asks its engine.
@@ -205,28 +223,6 @@ func shows(s *picture.Sequence, step picture.Step, p, reply film.Packet) bool {
 		return from == "S" && to == p.Client && step.Kind == "-->>" && about(p.Path, p.Made)
 	}
 	return from == "S" && to == p.Client && step.Kind == "-)" && strings.Contains(step.Text, stage.Short(p.Path))
-}
-
-// addLab builds the lab and the reader, and puts them into the book with the films.
-func (b *book) addLab(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "zklock-book-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	cmd := exec.CommandContext(ctx, "go", "run", "./docs/lab", "-out", dir+string(filepath.Separator))
-	cmd.Dir, cmd.Env = b.root, append(os.Environ(), "LC_ALL=C") // it opens in the language of its address
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the lab is not built: %w\n%s", err, out)
-	}
-	for _, name := range []string{"lab.html", "wasm.js", "reader.html"} {
-		if b.files[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	b.files["lab.html"] = bytes.Replace(b.files["lab.html"], []byte(`<script type="text/plain" id="lab-worker">`),
-		[]byte(`<script src="films.js"></script>`+"\n"+`<script type="text/plain" id="lab-worker">`), 1)
-	return nil
 }
 
 // storyOf is the story of the lock of a scene, and the address of its scene, which may be

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"maps"
@@ -23,22 +24,30 @@ func itoa(n int) string { return strconv.Itoa(n) }
 type frame struct {
 	Policy, Tag, Title, Root string
 	lang                     language.Language
-	Home                     string
+	Home, HomeZh             string
 	Twin, TwinTag            string // the address of the page in the other language
 	Groups                   []group
 	Body                     template.HTML
-	Previous, Next           *link
+	Previous, Next           *entry
 	// Of a listing.
 	File     string
-	Mentions []link
+	Mentions []mentioned
 	Diff     *difference
 	Left     string // of a difference: the other file
+	Show     *link  // what is opened from the page
+	Sheet    bool   // it is printed on one sheet
 	// Of a step.
 	Code  template.HTML
 	Diffs []link
 }
 
 type link struct{ Address, Title string }
+
+// mentioned is a link to a page that speaks of a listing; Lang is empty if the page has no twin.
+type mentioned struct {
+	link
+	Lang string
+}
 
 type group struct {
 	Title string
@@ -66,16 +75,17 @@ func tag(lang language.Language) string {
 	return "en"
 }
 
-var layout = template.Must(template.ParseFS(assets, "page/page.html"))
+var layout = template.Must(template.ParseFS(assets, "page/*.html"))
 
 // frame is that of a file of the book.
 func (b *book) frame(out, title string, lang language.Language) frame {
-	return frame{Policy: policy, Tag: tag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(to(out, "."), "."), Home: to(out, b.start(lang))}
+	return frame{Policy: policy, Tag: tag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(to(out, "."), "."),
+		Home: to(out, b.start(lang)), HomeZh: to(out, b.start(language.Chinese))}
 }
 
 func (b *book) write(out string, f frame) error {
 	var text bytes.Buffer
-	err := layout.Execute(&text, f)
+	err := layout.ExecuteTemplate(&text, "page.html", f)
 	b.files[out] = text.Bytes()
 	return err
 }
@@ -97,15 +107,17 @@ func (b *book) assemble() error {
 			return err
 		}
 	}
-	if err := b.writeDifferences(); err != nil {
+	if err := errors.Join(b.writeDifferences(), b.writeReader()); err != nil {
 		return err
 	}
-	for _, name := range []string{"book.css", "book.js", "play.js", "search.js", "theme.js"} {
-		text, err := assets.ReadFile("page/" + name)
-		if err != nil {
-			return err
+	scripts, err := assets.ReadDir("page")
+	for _, f := range scripts {
+		if err == nil && path.Ext(f.Name()) != ".html" {
+			b.files[f.Name()], err = assets.ReadFile("page/" + f.Name())
 		}
-		b.files[name] = text
+	}
+	if err != nil {
+		return err
 	}
 	b.files[mark] = []byte{}
 	for _, lang := range []language.Language{language.English, language.Chinese} {
@@ -122,22 +134,34 @@ func (b *book) writePage(place int, p *page) error {
 	if p.twin != nil {
 		f.Twin, f.TwinTag = to(p.out, p.twin.out), tag(p.twin.lang)
 	}
-	at := func(i int) *link {
+	at := func(i int) *entry {
 		if i < 0 || i >= len(b.order) {
 			return nil
 		}
 		q := b.order[i].in(p.lang)
-		return &link{to(p.out, q.out), q.title}
+		return &entry{link: link{to(p.out, q.out), q.title}, Foreign: q.lang != p.lang}
 	}
 	f.Previous, f.Next = at(place-1), at(place+1)
 	if i := slices.Index(steps, path.Dir(p.src)); i >= 0 {
 		l := b.list(steps[i] + "/lock.go")
-		f.File, f.Code = to(p.out, l.file+".html"), l.code(p.out, nil)
+		f.File, f.Code = to(p.out, l.file+".html"), l.html(p.out, nil)
 		for j := i; j <= i+1; j++ { // to the step before and to the next one
 			if j >= 1 && j < len(steps) {
 				f.Diffs = append(f.Diffs, link{to(p.out, differenceOf(j)), f.Say(fmt.Sprintf("step %d beside step %d", j, j+1), fmt.Sprintf("第 %d 步与第 %d 步对照", j, j+1))})
 			}
 		}
+	}
+	switch p.in(language.English).src {
+	case "docs/teaching/slides.md":
+		deck, err := b.writeDeck(p)
+		if err != nil {
+			return err
+		}
+		f.Show = &link{deck, f.Say("Show the slides", "放映幻灯片")}
+	case "docs/teaching/handout.md":
+		f.Sheet = true
+	case "docs/reading-guide.md":
+		f.Show = &link{to(p.out, readerPage(p.lang)), f.Say("Open the reader", "打开阅读器")}
 	}
 	return b.write(p.out, f)
 }
@@ -173,18 +197,13 @@ func (b *book) writeListing(l *listing) error {
 	f := b.frame(out, l.file, language.English)
 	f.File = l.file
 	seen := make(map[*page]bool)
-	var of []mention
 	for _, m := range l.mentions {
-		if m.page.lang != language.English {
-			continue
-		}
-		of = append(of, m)
 		if !seen[m.page] {
-			f.Mentions = append(f.Mentions, link{to(out, m.page.out) + "#" + m.at, m.page.title})
+			f.Mentions = append(f.Mentions, mentioned{link{to(out, m.page.out) + "#" + m.at, m.page.title}, m.lang()})
 		}
 		seen[m.page] = true
 	}
-	f.Body = l.code(out, of)
+	f.Body = l.html(out, l.mentions)
 	return b.write(out, f)
 }
 

@@ -2,23 +2,23 @@ package main
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/scanner"
-	"go/token"
 	"html"
 	"html/template"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/zklock/docs/lab/guide"
 )
 
 // A listing is a file that pages link to, with the pages that speak of it.
 type listing struct {
 	file      string
 	text      string
-	functions map[string]int // lines of functions, methods and types
+	functions map[string]int    // lines of what it declares
+	code      map[string]string // of that
 	mentions  []mention
 }
 
@@ -29,6 +29,9 @@ type mention struct {
 	line int    // of the function that the link names; 0: it names none
 }
 
+// docComment is the comment before a declaration.
+var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`)
+
 // list is the listing of a file.
 func (b *book) list(file string) *listing {
 	if l := b.listings[file]; l != nil {
@@ -36,27 +39,17 @@ func (b *book) list(file string) *listing {
 	}
 	text, err := b.read(file)
 	if err != nil {
-		b.dead = append(b.dead, err.Error())
+		b.lost("%v", "%v", err)
 	}
-	l := &listing{file: file, text: string(text), functions: make(map[string]int)}
+	l := &listing{file: file, text: string(text), functions: make(map[string]int), code: make(map[string]string)}
 	b.listings[file] = l
-	files := token.NewFileSet()
-	f, err := parser.ParseFile(files, file, text, parser.SkipObjectResolution)
-	if path.Ext(file) != ".go" || err != nil {
+	if path.Ext(file) != ".go" {
 		return l
 	}
-	note := func(name *ast.Ident) { l.functions[name.Name] = files.Position(name.Pos()).Line }
-	for _, d := range f.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			note(d.Name)
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok {
-					note(t.Name)
-				}
-			}
-		}
+	parts, _ := guide.Declared(file, l.text) // a file that does not compile is shown, too
+	for _, p := range parts {
+		code := docComment.ReplaceAllString(p.Text, "")
+		l.functions[p.Name], l.code[p.Name] = p.Line+strings.Count(p.Text, "\n")-strings.Count(code, "\n"), code
 	}
 	return l
 }
@@ -84,64 +77,56 @@ func (l *listing) mention(p *page, at string, names []string, fragment string) s
 	return fragment
 }
 
+// goToken is a comment, a string or a keyword of Go.
+var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\n]|\\\\.)+')|\\b(break|case|chan|const|continue|" +
+	"default|defer|else|fallthrough|for|func|go|goto|if|import|interface|map|package|range|return|select|struct|switch|type|var)\\b")
+
 // highlight writes Go as HTML in which keywords, strings and comments are marked.
 func highlight(code string) string {
-	set := token.NewFileSet()
-	file := set.AddFile("", -1, len(code))
-	var s scanner.Scanner
-	s.Init(file, []byte(code), func(token.Position, string) {}, scanner.ScanComments)
 	var out strings.Builder
 	at := 0
-	for {
-		pos, tok, text := s.Scan()
-		if tok == token.EOF {
-			break
-		}
-		class := ""
-		switch {
-		case tok == token.COMMENT:
-			class = "c"
-		case tok == token.STRING || tok == token.CHAR:
+	for _, m := range goToken.FindAllStringSubmatchIndex(code, -1) {
+		class := "c"
+		if m[2] >= 0 {
 			class = "s"
-		case tok.IsKeyword():
+		} else if m[4] >= 0 {
 			class = "k"
 		}
-		from := file.Offset(pos)
-		if class == "" || from+len(text) > len(code) {
-			continue
-		}
-		out.WriteString(html.EscapeString(code[at:from]))
-		for i, line := range strings.Split(text, "\n") { // an element ends with its line
+		out.WriteString(html.EscapeString(code[at:m[0]]))
+		for i, line := range strings.Split(code[m[0]:m[1]], "\n") { // an element ends with its line
 			if i > 0 {
 				out.WriteByte('\n')
 			}
 			fmt.Fprintf(&out, "<i class=%s>%s</i>", class, html.EscapeString(line))
 		}
-		at = from + len(text)
+		at = m[1]
 	}
-	out.WriteString(html.EscapeString(code[at:]))
-	return out.String()
+	return out.String() + html.EscapeString(code[at:])
 }
 
-// markedLines are the lines of a file as HTML.
+// markedLines are the lines of a file as HTML, with the Chinese of a comment below it.
 func markedLines(file, text string) []string {
+	marked := html.EscapeString(text)
 	if path.Ext(file) == ".go" {
-		text = highlight(text)
-	} else {
-		text = html.EscapeString(text)
+		marked = highlight(text)
 	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(marked, "\n"), "\n")
+	for i, note := range guide.Comments(text) {
+		indent := lines[i][:len(lines[i])-len(strings.TrimLeft(lines[i], "\t"))]
+		lines[i] += `<span class="note" lang="zh-CN">` + "\n" + indent + "<b>" + html.EscapeString(note) + "</b></span>"
+	}
+	return lines
 }
 
-// code is a listing whose lines can be linked, seen from a file of the book. At a function
+// html is a listing whose lines can be linked, seen from a file of the book. At a function
 // there are the sections that speak of it.
-func (l *listing) code(from string, of []mention) template.HTML {
+func (l *listing) html(from string, of []mention) template.HTML {
 	var out strings.Builder
 	for i, line := range markedLines(l.file, l.text) {
 		fmt.Fprintf(&out, `<a id="L%d" href="#L%d"></a>%s`, i+1, i+1, line)
 		for _, m := range of {
 			if m.line == i+1 {
-				fmt.Fprintf(&out, ` <a class="by" href="%s" title="%s">%s</a>`, html.EscapeString(to(from, m.page.out)+"#"+m.at),
+				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, m.lang(), html.EscapeString(to(from, m.page.out)+"#"+m.at),
 					html.EscapeString(m.page.title), html.EscapeString(m.label()))
 			}
 		}
@@ -150,11 +135,21 @@ func (l *listing) code(from string, of []mention) template.HTML {
 	return template.HTML(`<pre class="code lines">` + out.String() + "</pre>")
 }
 
+var bugName = regexp.MustCompile(`^(\w{2,3})(?:: |：)`)
+
+// lang is the language in which a listing shows the mention; "": in both.
+func (m mention) lang() string {
+	if m.page.twin == nil {
+		return ""
+	}
+	return tag(m.page.lang)
+}
+
 // label is a short name of the section: that of a bug, or the page's title.
 func (m mention) label() string {
 	for _, h := range m.page.heads {
-		if name, _, ok := strings.Cut(h.Title, ": "); h.ID == m.at && ok && len(name) <= 4 {
-			return name
+		if name := bugName.FindStringSubmatch(h.Title); h.ID == m.at && name != nil {
+			return name[1]
 		}
 	}
 	return m.page.title

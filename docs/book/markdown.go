@@ -34,6 +34,7 @@ var (
 	switchLine = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	comment    = regexp.MustCompile(`(?s)^<!--.*-->\s*$`)
 	playLine   = regexp.MustCompile(`^go run \./docs/lab -open(?: -scene '?([^']+?)'?)?$`)
+	wide       = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
 	number     = regexp.MustCompile(`^L(\d+)$`)
 )
 
@@ -169,7 +170,9 @@ func (b *book) link(p *page) {
 				b.play(n, scene)
 			}
 		case *ast.FencedCodeBlock:
-			if string(n.Language(p.source)) == "mermaid" && scene != "" {
+			if _, what := info(n, p.source); what != "" {
+				b.show(p, n, what)
+			} else if string(n.Language(p.source)) == "mermaid" && scene != "" {
 				n.SetAttributeString("data-scene", scene)
 				if _, told := storyOf(scene); told != "" {
 					b.played[told] = true
@@ -177,6 +180,9 @@ func (b *book) link(p *page) {
 				scene = ""
 			}
 		case *ast.Link:
+			if code := behind(n, p.source); code != "" {
+				names = []string{code}
+			}
 			b.follow(p, n, at, names)
 			names = nil
 		case *ast.Image:
@@ -184,6 +190,45 @@ func (b *book) link(p *page) {
 			b.copy(p, string(n.Destination))
 		}
 	})
+}
+
+// behind is the name behind a link, as Chinese has it: [lock.go](…) 的 `Lock`.
+func behind(n ast.Node, source []byte) string {
+	if of, ok := n.NextSibling().(*ast.Text); ok && strings.TrimSpace(string(of.Value(source))) == "的" {
+		if code, ok := of.NextSibling().(*ast.CodeSpan); ok {
+			return plain(code, source)
+		}
+	}
+	return ""
+}
+
+// info is the text at the fence of a block of code: its language, and what it shows.
+func info(n *ast.FencedCodeBlock, source []byte) (language, what string) {
+	if n.Info != nil {
+		language, what, _ = strings.Cut(string(n.Info.Value(source)), " ")
+	}
+	return language, what
+}
+
+// show fills a block that names what it shows: "go FILE FUNC" a function, "scene NAME" a scene.
+func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
+	if string(n.Language(p.source)) == "scene" {
+		address := b.sceneOf(what)
+		if address == "" {
+			b.lost("%s: %s: no such scene", "%s：%s：没有这个场景", p.src, what)
+		}
+		n.SetAttributeString("data-scene", []byte(address))
+		if address != "" {
+			b.played[address] = true
+		}
+		return
+	}
+	file, name, _ := strings.Cut(what, " ")
+	code := b.list(path.Join(path.Dir(p.src), file)).code[name]
+	if code == "" {
+		b.lost("%s: %s: no such function", "%s：%s：没有这个函数", p.src, what)
+	}
+	n.SetAttributeString("data-code", code)
 }
 
 // render makes the page's body.
@@ -239,7 +284,7 @@ func (b *book) copy(p *page, name string) {
 	file := path.Join(path.Dir(p.src), name)
 	body, err := b.read(file)
 	if err != nil {
-		b.dead = append(b.dead, p.src+": "+name+": no such picture")
+		b.lost("%s: %s: no such picture", "%s：%s：没有这张图", p.src, name)
 	}
 	b.files[file] = body
 }
@@ -256,16 +301,16 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	if file != "" {
 		target = path.Join(path.Dir(p.src), file)
 	}
-	wrong := func(why string) { b.dead = append(b.dead, p.src+": "+raw+": "+why) }
+	wrong := func(en, zh string) { b.lost("%s: %s: %s", "%s：%s：%s", p.src, raw, language.Text{En: en, Zh: zh}) }
 	info, err := os.Stat(filepath.Join(b.root, filepath.FromSlash(target)))
 	if err != nil {
-		wrong("no such file")
+		wrong("no such file", "没有这个文件")
 		return
 	}
 	q := b.pages[target]
 	if info.IsDir() {
 		if q = b.pages[path.Join(target, "README.md")]; q == nil {
-			wrong("a folder without a README")
+			wrong("a folder without a README", "文件夹里没有 README")
 			return
 		}
 		q = q.in(p.lang)
@@ -273,7 +318,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	switch {
 	case q != nil:
 		if fragment != "" && !q.has(fragment) {
-			wrong("no such heading")
+			wrong("no such heading", "没有这个标题")
 		}
 		target = q.out
 		b.linked[q.out+"#"+fragment]++
@@ -286,7 +331,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		l := b.list(target)
 		target += ".html"
 		if line := number.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
-			wrong("no such line")
+			wrong("no such line", "没有这一行")
 		}
 		fragment = l.mention(p, at, names, fragment)
 	}
@@ -321,14 +366,23 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		}
 		block := n.(*ast.FencedCodeBlock)
 		code, err := string(lines(block, source)), error(nil)
-		switch string(block.Language(source)) {
+		scene, _ := block.AttributeString("data-scene")
+		switch kind, what := info(block, source); kind {
 		case "mermaid":
-			scene, _ := block.AttributeString("data-scene")
 			code, err = w.diagram(code, scene)
+		case "scene":
+			if strings.HasPrefix(what, "#") {
+				what = "'" + what + "'"
+			}
+			code = fmt.Sprintf("<figure class=\"scene\" data-scene=\"%s\"><figcaption>%s <code>go run ./docs/lab -open -scene %s</code></figcaption></figure>\n",
+				html.EscapeString(string(scene.([]byte))), html.EscapeString(code), html.EscapeString(what))
 		case "go":
+			if shown, ok := block.AttributeString("data-code"); ok {
+				code = shown.(string) + "\n"
+			}
 			code = `<pre class="code">` + highlight(code) + "</pre>\n"
-		default:
-			code = "<pre>" + html.EscapeString(code) + "</pre>\n"
+		default: // in a picture made of characters a Chinese one is as wide as two others
+			code = "<pre>" + wide.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
 		}
 		out.WriteString(code)
 		return ast.WalkContinue, err

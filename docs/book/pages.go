@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,7 +28,8 @@ type book struct {
 	played    map[string]bool            // addresses of the scenes that pages play
 	answers   map[string]json.RawMessage // for the lab's page, by its requests
 	files     map[string][]byte          // of the site
-	dead      []string                   // links that lead nowhere
+	rows      []readerRow                // of the reader
+	dead      []language.Text            // links that lead nowhere
 	apart     []string                   // pages and scenes whose diagram is of another run
 }
 
@@ -71,7 +71,7 @@ var chapters = []chapter{
 	{language.Say("Testing your code", "测试你的代码"), []string{"docs/testing-your-code.md", "zkserver/"}},
 	{language.Say("The other locks", "其他锁"), []string{"docs/other-locks/"}},
 	{language.Say("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
-	{language.Say("Words", "术语"), []string{"docs/glossary.md"}},
+	{language.Say("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
 	{language.Say("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md"}},
 	{language.Say("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md", "docs/spin/"}},
 	{language.Say("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "docs/book/", "CONTRIBUTING.md"}},
@@ -93,21 +93,29 @@ func newBook(t *testing.T, root string) (*book, error) {
 	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
 		b.link(b.pages[src])
 	}
+	if err := b.readGuide(); err != nil {
+		return nil, err
+	}
 	if err := b.film(t); err != nil {
 		return nil, err
 	}
 	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
 		if err := b.render(b.pages[src]); err != nil {
-			return nil, fmt.Errorf("%s: %w", src, err)
+			return nil, language.Errorf("%s: %w", "%s：%v", src, err)
 		}
 	}
 	if err := b.assemble(); err != nil {
 		return nil, err
 	}
 	if len(b.dead) > 0 {
-		return nil, fmt.Errorf("links that lead nowhere:\n%s", strings.Join(b.dead, "\n"))
+		return nil, language.Errorf("links that lead nowhere:\n%s", "落空的链接：\n%s", language.Join(b.dead, "\n"))
 	}
 	return b, nil
+}
+
+// lost notes a link that leads nowhere.
+func (b *book) lost(en, zh string, args ...any) {
+	b.dead = append(b.dead, language.Say(en, zh, args...))
 }
 
 func (b *book) read(file string) ([]byte, error) {
@@ -172,7 +180,7 @@ func (b *book) sort() error {
 		}
 		part := partOf(src)
 		if part == "" {
-			return fmt.Errorf("%s is in no chapter: put it into chapters in docs/book/pages.go", src)
+			return language.Errorf("%s is in no chapter: put it into chapters in docs/book/pages.go", "%s 不在任何一章里：请写进 docs/book/pages.go 的 chapters", src)
 		}
 		in[part] = append(in[part], p)
 	}

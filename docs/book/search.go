@@ -12,7 +12,7 @@ import (
 
 // A term is a row of the glossary: English, Chinese, the meaning in both, and the
 // articles' words.
-type term struct{ en, zh, meaning, chinese, words string }
+type term struct{ en, zh, meaning, words string }
 
 func newTerm(row ast.Node, source []byte) term {
 	var cells []string
@@ -46,7 +46,7 @@ func (b *book) searched(lang language.Language) []byte {
 	return script("BOOK", all)
 }
 
-// named are the functions and types of the listings: their address and their file.
+// named are what the listings declare: its address and its file.
 func (b *book) named() []byte {
 	all := [][3]string{}
 	for file, l := range b.listings {

@@ -8,8 +8,8 @@ import (
 	"example.com/zklock/internal/loopback"
 )
 
-// policy is that of the book's pages: they load what lies beside them, and show no page in
-// a frame but the lab. A file that is opened from the disk has no origin: there
+// policy is that of the book's pages: they load what lies beside them, and show nothing else in
+// a frame. A file that is opened from the disk has no origin: there
 // file: says the same.
 const policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; frame-src 'self' file:; " +
 	"base-uri 'none'; form-action 'none'"
@@ -23,18 +23,14 @@ func (b *book) handler(host string) http.Handler {
 		}
 		body, ok := b.files[name]
 		if !ok {
-			http.Error(w, "the book has no "+name, http.StatusNotFound)
+			http.Error(w, "the book has no "+name+"\n书里没有 "+name, http.StatusNotFound)
 			return
 		}
-		// The lab and the reader bring a policy of their own, and are shown in frames.
 		rules := "frame-ancestors 'self'"
-		if _, own := apart[name]; !own {
+		if name != "lab.html" { // it brings a policy of its own
 			rules = policy + "; " + rules
 		}
 		w.Header().Set("Content-Security-Policy", rules)
 		loopback.Write(w, r, name, body)
 	})
 }
-
-// apart are the files that bring a policy of their own.
-var apart = map[string]bool{"lab.html": true, "reader.html": true}

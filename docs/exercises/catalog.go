@@ -24,8 +24,6 @@ type exercise struct {
 	answer  string // the solution, from the root of the repository: a file that takes the place of the student's
 	imports []string
 	tests   []suite // of lock_test.go, in the order in which they are graded
-	// unexplored says why the solution has no explore_test.go; "" if it has one.
-	unexplored string
 
 	// An exercise of another kind than a lock has some of these besides.
 
@@ -141,15 +139,14 @@ var exercises = []*exercise{
 		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{}, locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
 	},
 	{
-		number: 6, folder: "_06-find-again", pkg: "findagain", title: language.Say("the reply to create is lost: find the node again", "create 的应答丢失：把节点找回来"),
+		number: 6, folder: "_06-find-again", pkg: "findagain", title: language.Say("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
 		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
 		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{}, locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
 	},
 	{
 		number: 7, folder: "_07-fence", pkg: "fence", title: language.Say("the resource refuses an old token", "资源拒绝旧令牌"),
 		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
-		tests:      []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}), explored("07-fence")},
-		unexplored: "the explorer looks for two holders, and a register has none",
+		tests: []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}), explored("07-fence")},
 	},
 	{
 		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: language.Say("as many inside as there are permits", "有几个许可，就最多进几个"),
@@ -164,8 +161,7 @@ var exercises = []*exercise{
 	{
 		number: 10, folder: "_10-election", pkg: "election", title: language.Say("a hand-over that nobody doubts", "不容置疑的交接"),
 		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
-		unexplored: "the explorer's scripts call TryLock and Unlock, and a candidate has neither: it leads inside one call",
-		tests:      []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}), explored("10-election")},
+		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}), explored("10-election")},
 	},
 	{
 		number: 11, folder: "_11-kill-this-lock", pkg: "kill", title: language.Say("schedules that only a wrong lock fails", "只有错误的锁才通不过的调度"),
@@ -175,14 +171,12 @@ var exercises = []*exercise{
 			"example.com/zklock/internal/stage", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require",
 			"example.com/zklock/internal/museum", // the stage's path in earlier editions
 		},
-		unexplored: "a schedule is not a lock",
 	},
 	{
 		number: 12, folder: "_12-break-this-lock", pkg: "breakthis", title: language.Say("break this lock", "弄坏这个锁"),
 		shares: otherShares(8, 10), answer: "docs/exercises/_12-break-this-lock/.solution/answers.txt",
 		file: breaking.File, ext: breaking.File, grade: gradeLinks,
-		unexplored: "the answers are schedules",
-		tests:      []suite{breakingSuite()},
+		tests: []suite{breakingSuite()},
 	},
 }
 

@@ -6,14 +6,9 @@ import (
 	"crypto/rand"
 	"example.com/zklock/internal/language"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -109,7 +104,7 @@ func (c *cell) watch(ctx context.Context) {
 		case memory > c.memory:
 			c.stop(language.Say("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory)))
 		case processes > maxProcesses:
-			c.stop(language.Say("it starts processes: there are more than %d", "它启动了别的进程：现在多于 %d 个", maxProcesses))
+			c.stop(language.Say("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses))
 		}
 	}
 }
@@ -169,82 +164,6 @@ func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
 	ended = cmd.Wait()
 	c.done(cmd.Process.Pid)
 	return ended, nil
-}
-
-// build compiles an attempt with our test into a test binary. Its error is for the
-// student.
-func (c *cell) build(root string, a *attempt, flags ...string) (binary string, err error) {
-	pkg := "./docs/exercises/" + a.folder
-	overlay, err := c.overlay(root, a)
-	if err != nil {
-		return "", err
-	}
-	binary = filepath.Join(c.dir, "attempt.test")
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
-	// With -p: a build on a machine of many cores must not look like an attempt
-	// that starts processes or eats memory.
-	args := append([]string{"test", "-c", "-p=4", "-vet=off", "-ldflags=-s -w", "-overlay=" + overlay, "-o", binary}, flags...)
-	// The compiler is not the student's, and a module may have to be fetched.
-	cmd := c.command("go", append(args, pkg), append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local", "TMPDIR="+c.dir, "GOTMPDIR="))
-	cmd.Dir = root
-	var out capped
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
-	ended, err := c.run(cmd)
-	if err != nil {
-		return "", language.Errorf("go does not start: %w", "go 命令无法启动：%v", err)
-	}
-	if ended == nil {
-		return binary, nil
-	}
-	if why := c.over(); why.En != "" {
-		return "", refuse("does not compile: %s", "编译不通过：%s", why)
-	}
-	text := strings.ReplaceAll(out.String(), filepath.FromSlash("docs/exercises/"+a.folder+"/"), "")
-	for name, file := range a.files {
-		if full, err := filepath.Abs(file); err == nil {
-			text = strings.ReplaceAll(text, full+":", name+":")
-			if short, err := filepath.Rel(root, full); err == nil { // as the compiler says it, where it is shorter
-				text = strings.ReplaceAll(text, short+":", name+":")
-			}
-		}
-	}
-	var lines []string
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "#") && strings.TrimSpace(line) != "" {
-			lines = append(lines, strings.TrimRight(line, "\n"))
-		}
-	}
-	if len(lines) == 0 {
-		return "", language.Errorf("go test -c: %w", "go test -c：%v", ended)
-	}
-	return "", refuse("does not compile: %s", "编译不通过：%s", firstLines(strings.Join(lines, "\n"), 5))
-}
-
-// overlay writes what go test -overlay is to read: the attempt's files in the
-// place of the exercise's, and our test. Nothing is copied into the checkout.
-func (c *cell) overlay(root string, a *attempt) (string, error) {
-	replace := make(map[string]string)
-	folder := a.exercise.dir(root)
-	own, err := fs.Glob(os.DirFS(folder), "*.go")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range own {
-		if name != "lock_test.go" {
-			replace[filepath.Join(folder, name)] = "" // as if it were not there
-		}
-	}
-	for name, file := range a.files {
-		if file, err = filepath.Abs(file); err != nil {
-			return "", err
-		}
-		replace[filepath.Join(folder, name)] = file
-	}
-	maps.DeleteFunc(replace, func(file, by string) bool { return file == by })
-	return writeOverlay(c.dir, replace)
 }
 
 // bare is the environment of an attempt's process.

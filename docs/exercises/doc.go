@@ -8,17 +8,18 @@
 //	README.md     goal, primer, article, conditions for being done, points, "Ours has N lines"
 //	lock.go       the stub: it compiles, its functions return errNotWritten, and
 //	              the code that every queue repeats is written already: createParents
+//	lock.zh-CN.go.txt  the stub with Chinese comments; its first line has the hash of
+//	              the English one
 //	lock_test.go  the grader: one test function for each suite of the entry
 //	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the answer
-//	.solution/    lock.go and explore_test.go, unless the solution is a step's lock.go:
-//	              the entry's answer says which file it is. If the explorer does not
-//	              apply, the entry says why in unexplored
+//	.solution/    lock.go, unless the solution is a step's: the entry's answer says
+//	              which file it is
 //	mutants/      at least five files: the case that kills the mutant, a text of
 //	              the solution, and its replacement
 //
 // and testdata/wrong has three wrong first attempts with the words that the first
 // message must have. In testdata/attempts are attempts of readers who had not seen
-// our solutions, right ones and wrong ones. Exercises 1 to 3 have stages
+// our solutions, right ones and wrong ones, and unusual right ones that we made. Exercises 1 to 10 have stages
 // (stages.go), and testdata/stages has a lock of each, as a student has it when the
 // stage is done. Folder primers has a page and a program for each exercise up to
 // 10. A package has a name of its own, by which grade recognises a student's
@@ -32,7 +33,8 @@
 // comes first.
 //
 // An attempt is the Go files of a folder without its tests. read refuses what a
-// lock need not import. grade compiles the attempt with -overlay into a test binary
+// lock need not import. grade compiles the attempt and our test, links them
+// with archives of what they need (build.go) into a test binary
 // and asks that, in a cell (limits, process group, no network), for one case after the other
 // through locktest.Remote. The binary's process never says which cases there are.
 //
@@ -57,10 +59,9 @@
 //
 // The proof: go test ./docs/exercises looks at pages, stubs and mutants without
 // building them, and grades a few attempts. With ZKLOCK_TESTS=landing, which
-// .ci/run sets, it builds and grades each: the stub fails, the solution passes, with the race
-// detector and in the explorer, too, each mutant fails the case that it names, each wrong
+// .ci/run sets, it builds and grades each: the stub fails, the solution passes, each mutant fails the case that it names, each wrong
 // attempt says what it must say, and hostile attempts cost their own points only. Of the
-// unusual solutions and the foreign attempts the first of each exercise is graded; after a
-// change to a case set ZKLOCK_TESTS=long, which grades all, and after a change to a stub
-// add -exercises.update.
+// foreign attempts a right and a wrong one of each exercise are graded; after a change to a
+// case set ZKLOCK_TESTS=long, which grades all and runs the solutions with the race detector,
+// too, and after a change to a stub add -exercises.update.
 package main

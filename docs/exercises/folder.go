@@ -31,8 +31,10 @@ const (
 type attempt struct {
 	*exercise
 	dir   string
-	files map[string]string // name to path
-	hash  string            // of names and texts, without regard to line ends
+	files map[string]string                 // name to path
+	hash  string                            // of names and texts, without regard to line ends
+	id    string                            // its number among attempts that are one program, or ""
+	built func() (binary string, err error) // builds them all; nil: it is alone
 }
 
 // A refusal says why an attempt is not run. It costs the attempt its points.

@@ -20,7 +20,7 @@ import (
 // A format is a file that grade writes when all is graded.
 type format struct {
 	flag  string
-	usage language.Text
+	usage string // in both languages
 	file  *string
 	one   bool // it is about one student: the format has room for no other
 	// write writes the file.
@@ -30,16 +30,14 @@ type format struct {
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
 	list := []format{
-		{flag: "csv", usage: language.Say("write the results to this `file`", "把结果写入这个`文件`"), write: writeCSV},
-		{flag: "html", usage: language.Say("write a page with the failing cases to this `file`", "把没有通过的用例写成页面，存入这个`文件`"), write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
-		{flag: "json", usage: language.Say("write all that is known of the results to this `file`", "把全部结果写入这个`文件`"), write: writeJSON},
-		{flag: "gradescope", usage: language.Say(
-			"write one student's results to this `file`, as Gradescope's results.json", "把一个学生的结果写入这个`文件`，格式是 Gradescope 的 results.json"), one: true, write: writeGradescope},
-		{flag: "classroom", usage: language.Say(
-			"write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64", "把一个学生的结果写入这个`文件`，格式是 GitHub Classroom 的 reporter 读取的 base64 编码 JSON"), one: true, write: writeClassroom},
+		{flag: "csv", usage: language.Both("write the results to this `file`", "把结果写入这个`文件`"), write: writeCSV},
+		{flag: "html", usage: language.Both("write a page with the failing cases to this `file`", "把没有通过的用例写成页面，存入这个`文件`"), write: func(w io.Writer, g grades) error { return page.Execute(w, g) }},
+		{flag: "json", usage: language.Both("write all that is known of the results to this `file`", "把全部结果写入这个`文件`"), write: writeJSON},
+		{flag: "gradescope", usage: language.Both("write one student's results to this `file`, as Gradescope's results.json", "把一个学生的结果写入这个`文件`，格式是 Gradescope 的 results.json"), one: true, write: writeGradescope},
+		{flag: "classroom", usage: language.Both("write one student's results to this `file`, as GitHub Classroom's reporter reads them: JSON in base64", "把一个学生的结果写入这个`文件`，格式是 GitHub Classroom 的 reporter 读取的 base64 编码 JSON"), one: true, write: writeClassroom},
 	}
 	for i, f := range list {
-		list[i].file = flags.String(f.flag, "", "")
+		list[i].file = flags.String(f.flag, "", f.usage)
 	}
 	return list
 }
@@ -112,7 +110,7 @@ func (g grades) message(r row, s item) string {
 			fmt.Fprintf(&b, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 		if f.Printed != "" {
-			b.WriteString(g.Say("It has printed:\n%s\n", "它打印了：\n%s\n", firstLines(f.Printed, 20)))
+			b.WriteString(g.Say("It has printed:\n%s\n", "程序的输出：\n%s\n", firstLines(f.Printed, 20)))
 		}
 	}
 	if i := slices.IndexFunc(s.failed, func(f failure) bool { return strings.HasPrefix(f.Trace, "#") && !strings.Contains(f.Trace, "'") }); i >= 0 {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/zklock/docs/exercises/breaking"
 	"example.com/zklock/internal/language"
 )
 
@@ -26,6 +27,7 @@ var usage = language.Say(`Exercises that grade themselves. In the repository's r
   go run ./docs/exercises show 3           the solution, once you have all points
   go run ./docs/exercises prepare          before a class: compiles what it will run
   go run ./docs/exercises grade DIR...     for a lecturer: grades students' folders
+  go run ./docs/exercises hand-out DIR     for a lecturer: a folder for students, without solutions
 
 Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
 `, `会自己评分的练习。请在仓库的根目录执行：
@@ -38,13 +40,14 @@ Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades
   go run ./docs/exercises show 3           解答，要先拿到满分
   go run ./docs/exercises prepare          上课之前：把要用到的都编译好
   go run ./docs/exercises grade DIR...     供教师使用：给学生的文件夹评分
+  go run ./docs/exercises hand-out DIR     供教师使用：分发给学生的文件夹，不含解答
 
 每个命令都可以加 -lang en 或 -lang zh。go test ./docs/exercises/_03-predecessor 也给练习 3 评分。
 `)
 
 func main() {
 	limited(os.Args[1:])
-	replaying(os.Args[1:])
+	breaking.Serve(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
@@ -91,13 +94,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.Var(&app.language, "lang", "")
+	flags.SetOutput(io.Discard) // what is wrong, and the usage in English
+	flags.Var(&app.language, "lang", language.Usage)
 	flags.Usage = func() {
 		app.print("\n%s", "\n%s", usage)
-		app.print("\nFlags of %s:\n", "\n%s 的选项：\n", command)
-		flags.VisitAll(func(f *flag.Flag) { f.Usage = flagUsage(f.Name).In(app.language) })
-		flags.PrintDefaults()
+		app.print("\nFlags of %s:\n%s", "\n%s 的选项：\n%s", command, app.language.Help(flags))
 	}
 	switch command {
 	case "list", "next", "prepare":
@@ -112,7 +113,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 		return app.next(ctx)
 	case "watch":
-		once := flags.Bool("once", false, "")
+		once := flags.Bool("once", false, language.Both("grade once and end", "只评一次就结束"))
 		names, err := parse(flags, args, 0, 1)
 		if err != nil {
 			return err
@@ -122,10 +123,16 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 		return app.watch(ctx, e, *once)
+	case "hand-out":
+		names, err := parse(flags, args, 0, 1)
+		if err != nil {
+			return err
+		}
+		return app.handOut(ctx, strings.Join(names, ""))
 	case "start", "hint", "show":
 		giveUp := false
 		if command == "show" {
-			flags.BoolVar(&giveUp, "give-up", false, "")
+			flags.BoolVar(&giveUp, "give-up", false, language.Both("show it though the exercise is not solved", "练习没有做完也显示"))
 		}
 		names, err := parse(flags, args, 1, 1)
 		if err != nil {
@@ -149,43 +156,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		"there is no command %q; go run ./docs/exercises lists them", "没有 %q 这个命令；执行 go run ./docs/exercises 可以看到所有命令", command)
 }
 
-// flagUsage is the help of a flag.
-func flagUsage(name string) language.Text {
-	switch name {
-	case "lang":
-		return language.Say("the `language`, en or zh; otherwise that of LC_ALL or LANG", "`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG")
-	case "once":
-		return language.Say("grade once and end", "只评一次就结束")
-	case "give-up":
-		return language.Say("show it though the exercise is not solved", "练习没有做完也显示")
-	case "exercise":
-		return language.Say("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3")
-	case "limit":
-		return language.Say("time that one attempt may take to build, and to run", "一份答卷编译和运行各自最多用多久")
-	case "memory":
-		return language.Say("`memory` that one attempt may use", "一份答卷最多使用的`内存`")
-	case "j":
-		return language.Say("attempts that are graded at the same time", "同时评几份答卷")
-	case "lab":
-		return language.Say(
-			"`address` of the lab, in which that page opens a schedule that fails: go run ./docs/lab -out lab.html writes it", "实验室的`地址`，页面用它打开出错的调度；生成它的命令是 go run ./docs/lab -out lab.html")
-	}
-	for _, f := range formats(flag.NewFlagSet("", flag.ContinueOnError)) {
-		if f.flag == name {
-			return f.usage
-		}
-	}
-	return language.Text{}
-}
-
 // parse takes flags before and after the arguments.
 func parse(flags *flag.FlagSet, args []string, least, most int) (names []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, errFailed // the flag package has said it
+			return nil, language.WrongFlag(flags, err)
 		}
 		if args = flags.Args(); len(args) == 0 {
 			break

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,9 +18,6 @@ type compilation struct {
 	args []string
 }
 
-// gradeNeeds is what every attempt needs: compiled in advance, it costs no attempt's time.
-var gradeNeeds = compilation{args: slices.Concat([]string{"build", "./docs/exercises/killing", step3}, importable)}
-
 // preparations are what a class runs.
 func preparations() []compilation {
 	graders := []string{"test", "-run=^$"}
@@ -30,9 +26,9 @@ func preparations() []compilation {
 	}
 	return []compilation{
 		{language.Say("the commands, and the modules that they need", "各个命令，以及它们用到的模块"), nil,
-			[]string{"build", "./docs/exercises", "./docs/exercises/primers", "./docs/lab", "./docs/teaching", "./docs/teaching/shell", "./cmd/zklock", "./bench"}},
+			[]string{"build", "./docs/exercises", "./docs/exercises/primers", "./docs/lab", "./docs/book", "./docs/teaching/shell", "./cmd/zklock", "./bench"}},
 		{language.Say("the graders of the exercises", "各个练习的评分程序"), nil, graders},
-		{language.Say("what a lock may import", "锁可以导入的包"), nil, gradeNeeds.args},
+		{language.Say("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
 		{language.Say("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./docs/lab/engine"}}, // of one program go would write the result
 	}
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +36,38 @@ func written(t *testing.T, e *exercise, program string) *attempt {
 	return a
 }
 
+// together has attempts built as one program, when the first of them is graded: to link a
+// program takes most of the time of a build.
+func together(t *testing.T, all map[string]*attempt) {
+	t.Helper()
+	var attempts []*attempt
+	built := sync.OnceValues(func() (string, error) {
+		c, err := newCell(t.Context(), generous)
+		if err != nil {
+			return "", err
+		}
+		t.Cleanup(c.close)
+		return c.build(t.Context(), rootOf(t), attempts...)
+	})
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a := all[name]; a.ext == "" {
+			a.id, a.built = fmt.Sprint(len(attempts)), built
+			attempts = append(attempts, a)
+		}
+	}
+}
+
+// attemptsIn are the attempts of some files, which are built together.
+func attemptsIn(t *testing.T, files []string) map[string]*attempt {
+	t.Helper()
+	all := make(map[string]*attempt)
+	for _, file := range files {
+		all[file] = written(t, exerciseOf(file), text(t, file))
+	}
+	together(t, all)
+	return all
+}
+
 func graded(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
 	t.Helper()
 	r, err := grade(t.Context(), rootOf(t), a, l, onFailure)
@@ -50,7 +85,7 @@ func inTheLab(t *testing.T, a *attempt, r *result) {
 		if strings.Contains(f.Words.En, ", in this schedule:\n") {
 			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&", "%s: the lab does not come to it: %s", f.Case, f.Words.En)
 		}
-		if strings.HasPrefix(f.Words.En, "node left") && strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
+		if strings.Contains(f.Words.En, " has left ") && strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
 			require.Contains(t, f.Words.En, ": a getChildren2 is lost; before its error is returned the node must be deleted", "which request is to be tried again")
 		}
 	}
@@ -168,32 +203,37 @@ func TestGrade(t *testing.T) {
 	a, err := read(dir, nil)
 	require.NoError(t, err)
 	require.Equal(t, e, a.exercise, "the package clause says which exercise it is")
+	a.exercise = sample(e, true) // the proof has all cases
 	r := graded(t, a, generous, nil)
 	require.Empty(t, r.Failed)
 	require.Empty(t, r.Why)
 	require.True(t, r.Full)
 	require.Equal(t, e.points(), r.Points)
-	require.Equal(t, e.cases(), r.Passed)
+	require.Equal(t, a.cases(), r.Passed)
 
 	r = graded(t, written(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
 	require.Contains(t, r.Why.En, "does not compile: lock.go:3:14: undefined: undefined")
+	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"), "the compiler sorts by path")
 	require.Zero(t, r.Points)
 	require.NotContains(t, text(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
 }
 
 func TestStubsFail(t *testing.T) {
 	heavy(t)
+	all := make(map[string]*attempt)
+	for _, e := range exercises {
+		program, err := exec.Command("git", "show", "HEAD:docs/exercises/"+e.folder+"/"+e.writes()).Output()
+		if err != nil { // no git here: the file as it is
+			program = []byte(text(t, e.dir(rootOf(t)), e.writes()))
+		}
+		all[e.folder] = written(t, e, string(program))
+		all[e.folder].exercise = sample(e, true)
+	}
+	together(t, all)
 	for _, e := range exercises {
 		t.Run(e.folder, func(t *testing.T) {
 			t.Parallel()
-			stub := exec.Command("git", "show", "HEAD:docs/exercises/"+e.folder+"/"+e.writes())
-			program, err := stub.Output()
-			if err != nil { // no git here: the file as it is
-				program = []byte(text(t, e.dir(rootOf(t)), e.writes()))
-			}
-			a := written(t, e, string(program))
-			a.exercise = sample(e, true)
-			r := graded(t, a, generous, nil)
+			r := graded(t, all[e.folder], generous, nil)
 			require.Empty(t, r.Why, "the stub must compile and run")
 			require.Zero(t, r.Points)
 			for _, s := range e.tests {
@@ -205,7 +245,11 @@ func TestStubsFail(t *testing.T) {
 				}
 				require.GreaterOrEqual(t, failed, len(s.basic)-1, "the stub passes basic cases of %s", s.test)
 			}
-			require.Equal(t, e.tests[0].all[0], r.Failed[0].Case)
+			begin := e.tests[0].all[:1]
+			if stages := e.stages(); stages != nil {
+				begin = stages[0].Cases
+			}
+			require.Contains(t, begin, r.Failed[0].Case)
 			require.Contains(t, r.Failed[0].Words.En, "not written yet")
 		})
 	}
@@ -213,12 +257,15 @@ func TestStubsFail(t *testing.T) {
 
 func TestSolutionsPass(t *testing.T) {
 	heavy(t)
-	root := rootOf(t)
+	root, all := rootOf(t), make(map[string]*attempt)
+	for _, e := range exercises {
+		all[e.folder] = written(t, e, text(t, root, e.answer))
+	}
+	together(t, all)
 	for _, e := range exercises {
 		t.Run(e.folder, func(t *testing.T) {
 			t.Parallel()
-			a := written(t, e, text(t, root, e.answer))
-			r := graded(t, a, generous, nil)
+			r := graded(t, all[e.folder], generous, nil)
 			require.Empty(t, r.Why)
 			require.Empty(t, r.Failed)
 			require.True(t, r.Full)
@@ -229,32 +276,31 @@ func TestSolutionsPass(t *testing.T) {
 			if e.ext != "" {
 				return // nothing to compile
 			}
-			folder := e.dir(root)
-			files := map[string]string{filepath.Join(folder, e.writes()): filepath.Join(root, e.answer)}
-			// The searches run without the detector: with it a schedule takes ten times as long,
-			// and the fixed cases have each line of a solution run.
-			runs := [][]string{{"-race", "-run=^Test(" + testsOf(e) + ")$"}}
-			if len(e.tests) > 1 {
-				runs[0] = append(runs[0], "-skip=^TestSchedules$")
+			if !raceWorks(t) {
+				return
 			}
-			if e.unexplored == "" {
-				files[filepath.Join(folder, "explore_test.go")] = filepath.Join(root, filepath.Dir(e.answer), "explore_test.go")
-				runs = append(runs, []string{"-run=^TestExplore$", "-timeout=20m"})
-			}
-			overlay, err := writeOverlay(t.TempDir(), files)
+			overlay, err := writeOverlay(t.TempDir(), map[string]string{filepath.Join(e.dir(root), e.writes()): filepath.Join(root, e.answer)})
 			require.NoError(t, err)
-			for _, args := range runs {
-				if args[0] == "-race" && !raceWorks(t) {
-					continue
-				}
-				cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"test", "-count=1", "-overlay=" + overlay}, args...), "./docs/exercises/"+e.folder)...)
-				cmd.Dir = root
-				out, err := cmd.CombinedOutput()
-				require.NoError(t, err, "%v: %s", args, out)
-				require.NotContains(t, string(out), "no tests to run")
+			args := []string{"test", "-count=1", "-overlay=" + overlay, "-race", "-run=^Test(" + testsOf(e) + ")$"}
+			if len(e.tests) > 1 { // with the detector a schedule takes ten times as long, and the fixed cases have each line run
+				args = append(args, "-skip=^TestSchedules$")
 			}
+			cmd := exec.CommandContext(t.Context(), "go", append(args, "./docs/exercises/"+e.folder)...)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%v: %s", args, out)
+			require.NotContains(t, string(out), "no tests to run")
 		})
 	}
+}
+
+func writeOverlay(dir string, replace map[string]string) (string, error) {
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o600)
 }
 
 func testsOf(e *exercise) string {
@@ -281,14 +327,17 @@ func TestMutantsDie(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
 	for _, e := range exercises {
-		solution := text(t, root, e.answer)
+		solution, all := text(t, root, e.answer), make(map[string]*attempt)
+		for _, m := range mutants(t, root, e) {
+			// Only the cases that are named are asked for: another one may fail as well.
+			all[m.name] = written(t, e, m.of(t, solution))
+			all[m.name].exercise = only(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
+		}
+		together(t, all)
 		for _, m := range mutants(t, root, e) {
 			t.Run(e.folder+" "+m.name, func(t *testing.T) {
 				t.Parallel()
-				// Only the cases that are named are asked for: another one may fail as well.
-				a := written(t, e, m.of(t, solution))
-				a.exercise = only(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
-				r := graded(t, a, generous, nil)
+				r := graded(t, all[m.name], generous, nil)
 				require.Empty(t, r.Why)
 				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
 				for _, f := range r.Failed {
@@ -303,20 +352,19 @@ func TestMutantsDie(t *testing.T) {
 // begins with words that the first message must say.
 func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	heavy(t)
-	files := must(filepath.Glob("testdata/wrong/*.txt"))
+	all := attemptsIn(t, must(filepath.Glob("testdata/wrong/*.txt")))
 	count := make(map[int]int)
-	for _, file := range files {
+	for file, a := range all {
 		program := text(t, file)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
-		e := exerciseOf(file)
-		count[e.number]++
+		count[a.number]++
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			says, _, ok := strings.Cut(program, "\n")
 			require.True(t, ok)
 			_, says, ok = strings.Cut(says, " says: ")
 			require.True(t, ok)
-			f := first(t, written(t, e, program))
+			f := first(t, a)
 			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.En, 1))
 			require.Contains(t, f.Words.En, says, "%s, line 1, and the case %q", file, f.Case)
 			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En, "places in the grader mean nothing to a student")
@@ -382,7 +430,6 @@ func TestHostileAttempts(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
 	e := must(find("1"))
-	short := limits{time: 20 * time.Second, memory: 512 << 20}
 	for name, h := range hostile {
 		t.Run(name, func(t *testing.T) {
 			if h.linux && runtime.GOOS != "linux" {
@@ -419,10 +466,9 @@ func (l *Lock) Unlock() error              { return nil }
 			require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
 			// read would refuse most of them.
 			a := &attempt{exercise: sample(e, false), dir: filepath.Dir(file), files: map[string]string{"lock.go": file}}
-			l := generous
-			l.memory = short.memory
+			l := limits{time: generous.time, memory: 512 << 20}
 			if strings.Contains(h.says, "come to an end") {
-				l.time = short.time // it runs into it on any machine, when it has been compiled
+				l.time = 20 * time.Second // it runs into it on any machine, when it has been compiled
 			}
 			r, err := grade(t.Context(), root, a, l, nil)
 			require.NoError(t, err)

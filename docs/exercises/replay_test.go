@@ -38,7 +38,7 @@ func dying(args []string) {
 				fmt.Println("no line of ours")
 			}
 		}
-		line, err := json.Marshal(replayLine{n, breaking.Result{Choices: n}})
+		line, err := json.Marshal(breaking.Line{Number: n, Played: breaking.Result{Choices: n}})
 		if err != nil {
 			panic(err)
 		}

@@ -3,11 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -180,7 +177,11 @@ func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge
 		return err
 	}
 	defer build.close()
-	binary, err := build.build(g.root, g.attempt)
+	built := g.built
+	if built == nil {
+		built = func() (string, error) { return build.build(ctx, g.root, g.attempt) }
+	}
+	binary, err := built()
 	if err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge
 	judges := make(map[string]*judge.Judge)
 	f(func(test string) *judge.Judge {
 		if judges[test] == nil {
-			judges[test] = judge.Remote(test, run.launcher(binary))
+			judges[test] = judge.Remote(test+g.id, run.launcher(binary))
 		}
 		return judges[test]
 	}, run.over)
@@ -226,7 +227,7 @@ func forStudents(words string) string {
 func (r *result) judge(a *attempt) {
 	_, next, _ := r.at(a.exercise)
 	later := func(f failure) int {
-		if next.minutes == 0 || slices.Contains(next.cases, f.Case) {
+		if next.Minutes == 0 || slices.Contains(next.Cases, f.Case) {
 			return 0
 		}
 		return 1
@@ -265,13 +266,4 @@ func (c *cell) launcher(binary string) judge.Launcher {
 		Started: func(cmd *exec.Cmd) { c.started(cmd.Process.Pid) },
 		Kill:    func(cmd *exec.Cmd) { c.done(cmd.Process.Pid) },
 	}
-}
-
-func writeOverlay(dir string, replace map[string]string) (string, error) {
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "overlay.json")
-	return file, os.WriteFile(file, text, 0o600)
 }

@@ -1,70 +1,76 @@
 package main
 
 import (
-	"example.com/zklock/internal/language"
+	_ "embed"
+	"encoding/json"
 	"slices"
+	"strings"
+	"sync"
+
+	"example.com/zklock/internal/language"
 )
 
 // A stage is a part of an exercise that takes 10 to 20 minutes, and the cases that
 // pass when it is done. The last stage of an exercise has all cases that no other
 // stage names.
 type stage struct {
-	title   language.Text
-	minutes int
-	cases   []string
+	Title   language.Text
+	Minutes int
+	Cases   []string
 }
 
-// The first stages of the locks of exercises 1 to 3.
-var (
-	noWaiting = stage{language.Say("no waiting yet", "还不等待"), 15, []string{
-		"the holder has a node and it is ephemeral",
-		"can be used again after Unlock",
-		"TryLock takes a free lock",
-		"TryLock on a held lock says false at once and leaves nothing behind",
-	}}
-	waiting = []string{
-		"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing",
-		"missing parents are made",
-		"a waiter sleeps on a watch and does not poll",
-		"a release between looking and watching is not missed",
-		"a waiter waits for as long as the holder holds, a day if need be",
-		"no watch is left where nothing is left to wait for",
-		"one at a time holds it, contenders of one session",
-		"one at a time holds it, each contender in a session of its own",
-		"a holder whose session expires lets the next one in",
-		"a release wakes exactly as many as predicted",
-		"every schedule of two contenders",
-		"every schedule of two contenders, and at some moment a day passes",
-		"200 random schedules of 3 contenders",
-		"200 random schedules of 3 contenders, one of which only tries",
-		"200 random schedules of 2 contenders in one session",
-	}
-	inOrder = append([]string{
-		"contenders get in in the order in which they came",
-		"a waiter that goes lets nobody in before the holder has let go",
-		"a waiter that goes before it is watched lets nobody in",
-		"the requests are exactly as many as predicted",
-	}, waiting...)
-)
+// stages.json has the stages. In the place of cases may be the name of a list, or of a suite, whose
+// cases it stands for, or of a suite's basic ones: TestOwners basic. One behind not: is left out.
+//
+//go:embed stages.json
+var stagesText []byte
 
-// staged are the exercises that have stages.
-var staged = map[int][]stage{
-	1: {noWaiting, {language.Say("Lock waits", "Lock 会等待"), 20, waiting}, {language.Say("when things break", "出故障的时候"), 20, nil}},
-	2: {noWaiting, {language.Say("Lock waits for its turn", "Lock 等着轮到自己"), 20, inOrder}, {language.Say("when things break", "出故障的时候"), 20, nil}},
-	3: {noWaiting, {language.Say("Lock watches one node", "Lock 只监听一个节点"), 20, inOrder}, {language.Say("when things break", "出故障的时候"), 20, nil}},
+var staged = sync.OnceValue(func() (all struct {
+	Lists     map[string][]string
+	Exercises map[int][]stage
+}) {
+	if err := json.Unmarshal(stagesText, &all); err != nil {
+		panic("stages.json: " + err.Error())
+	}
+	return all
+})
+
+// expanded are the cases that a name in stages.json stands for.
+func (e *exercise) expanded(name string) (cases []string) {
+	if list, ok := staged().Lists[name]; ok {
+		for _, name := range list {
+			cases = append(cases, e.expanded(name)...)
+		}
+		return cases
+	}
+	test, basic := strings.CutSuffix(name, " basic")
+	for _, s := range e.tests {
+		if s.test == test && basic {
+			return s.basic
+		} else if s.test == test {
+			return s.all
+		}
+	}
+	return []string{name}
 }
 
 // stages are those of an exercise; none if it is one piece.
-func (e *exercise) stages() []stage {
-	list := slices.Clone(staged[e.number])
-	if len(list) == 0 {
-		return nil
-	}
-	last := &list[len(list)-1]
-	for _, name := range e.names() {
-		if !slices.ContainsFunc(list[:len(list)-1], func(s stage) bool { return slices.Contains(s.cases, name) }) {
-			last.cases = append(last.cases, name)
+func (e *exercise) stages() (list []stage) {
+	var named []string
+	for _, s := range staged().Exercises[e.number] {
+		var cases []string
+		for _, name := range s.Cases {
+			if not, ok := strings.CutPrefix(name, "not: "); ok {
+				cases = slices.DeleteFunc(cases, func(name string) bool { return name == not })
+			} else {
+				cases = append(cases, e.expanded(name)...)
+			}
 		}
+		if s.Cases == nil {
+			cases = slices.DeleteFunc(e.names(), func(name string) bool { return slices.Contains(named, name) })
+		}
+		named = append(named, cases...)
+		list = append(list, stage{s.Title, s.Minutes, cases})
 	}
 	return list
 }
@@ -76,8 +82,8 @@ func (r *result) at(e *exercise) (n int, s stage, passed int) {
 		return slices.ContainsFunc(r.Failed, func(f failure) bool { return f.Case == name })
 	}
 	for i, s := range e.stages() {
-		if bad := len(slices.DeleteFunc(slices.Clone(s.cases), func(name string) bool { return !failed(name) })); bad > 0 {
-			return i + 1, s, len(s.cases) - bad
+		if bad := len(slices.DeleteFunc(slices.Clone(s.Cases), func(name string) bool { return !failed(name) })); bad > 0 {
+			return i + 1, s, len(s.Cases) - bad
 		}
 	}
 	return 0, stage{}, 0
@@ -91,5 +97,5 @@ func (r *result) stageLine(e *exercise) language.Text {
 		return language.Text{}
 	}
 	return language.Say(
-		"Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", "第 %d 阶段（共 %d 个）：%s（%d 分钟）。本阶段有 %[6]d 个用例，已通过 %[5]d 个。", n, len(e.stages()), s.title, s.minutes, passed, len(s.cases))
+		"Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", "第 %d 阶段（共 %d 个）：%s（%d 分钟）。本阶段有 %[6]d 个用例，已通过 %[5]d 个。", n, len(e.stages()), s.Title, s.Minutes, passed, len(s.Cases))
 }

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"example.com/zklock/docs/exercises/breaking"
-	"example.com/zklock/docs/exercises/comments"
 	"example.com/zklock/internal/language"
 )
 
@@ -63,11 +61,8 @@ func (a *app) start(e *exercise) error {
 		return language.Errorf(
 			"the stub of exercise %d is in Chinese; this has the English one: git checkout %s", "练习 %d 的骨架代码是中文的；要换回英文：git checkout %s", e.number, file)
 	default:
-		stub, err := os.ReadFile(at.files[e.writes()])
+		stub, _, err := e.chineseStub(a.root)
 		if err != nil {
-			return err
-		}
-		if stub, err = e.chineseStub(stub); err != nil {
 			return err
 		}
 		if err := os.WriteFile(at.files[e.writes()], stub, 0o644); err != nil {
@@ -77,18 +72,19 @@ func (a *app) start(e *exercise) error {
 	return a.goal(e)
 }
 
-// chineseStub is a stub with Chinese comments. All else is as it was, the line ends too.
-func (e *exercise) chineseStub(stub []byte) ([]byte, error) {
-	marker := comments.OfGo
-	if e.ext == breaking.File {
-		marker = comments.OfLists
+// chineseStub is the stub with Chinese comments, and the hash of the English one that they translate.
+func (e *exercise) chineseStub(root string) (stub []byte, of string, err error) {
+	name, goes := strings.CutSuffix(e.writes(), ".go")
+	if goes {
+		name += ".zh-CN.go.txt" // of no package
+	} else {
+		name = strings.TrimSuffix(name, ".txt") + ".zh-CN.txt"
 	}
-	text, err := comments.Chinese(string(unixLines(stub)), marker)
+	text, err := os.ReadFile(filepath.Join(e.dir(root), name))
 	if err != nil {
-		return nil, language.Errorf("%s: %w", "%s: %v", e.folder, err)
+		return nil, "", err
 	}
-	if bytes.Contains(stub, []byte("\r\n")) {
-		text = strings.ReplaceAll(text, "\n", "\r\n")
-	}
-	return []byte(text), nil
+	first, stub, _ := bytes.Cut(text, []byte("\n"))
+	_, of, _ = strings.Cut(strings.TrimSpace(string(first)), " en:")
+	return stub, of, nil
 }

@@ -344,7 +344,7 @@ func (a *app) failed(e *exercise, at *attempt, r *result) {
 		a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 	}
 	if f.Printed != "" {
-		a.print("\nIt has printed:\n", "\n它打印了：\n")
+		a.print("\nIt has printed:\n", "\n程序的输出：\n")
 		for line := range strings.Lines(firstLines(f.Printed, 20)) {
 			a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 		}

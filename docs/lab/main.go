@@ -7,27 +7,27 @@
 //	go run ./docs/lab -open -lock DIR  # plays the exercise's lock that is in this folder
 //	go run ./docs/lab -open -film FILE # shows a trace or a recorded run
 //	go run ./docs/lab -out lab.html    # writes one file, which needs no server
-//	go run ./docs/lab -read            # opens the reading guide beside code and lab
+//	go run ./docs/lab -read            # opens the reader, which is a page of the book
 //	go run ./docs/lab -open -lang zh   # in Chinese, which LANG can say, too
 //
-// go run ./docs/book writes a site of all pages with the lab and the reader in it. It has
-// them from -out DIR/, which writes the lab without its engine.
+// go run ./docs/book makes a site of all pages with the lab in it.
 package main
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"example.com/zklock/docs/lab/build"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/loopback"
@@ -36,33 +36,34 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", err)
+	lang := environment()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, &lang); err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", language.TextOf(err).In(lang))
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+// run sets lang to the language of the flag.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *language.Language) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	out := flags.String("out", "", "write the page to this `file`; a directory gets the parts of which docs/book makes a site")
-	open := flags.Bool("open", false, "open the page in the browser")
-	scene := flags.String("scene", "", "print and open the address of this lock's `scene`, or this address, which begins with #; see docs/lab/scenes.md")
-	lock := flags.String("lock", "", "play the lock in this `folder` in the place of the exercise's that its package clause names")
-	film := flags.String("film", "", "show the trace or the recorded run in this `file`, as Open a file does")
-	read := flags.Bool("read", false, "open the reader: the reading guide row by row, with the code and the lab beside it")
-	lang := environment()
-	flags.Var(&lang, "lang", "open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name "+
-		"none; one in the page's address goes first")
-	addr := flags.String("addr", "127.0.0.1:0", "serve on this loopback `address`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return nil
-		}
-		return errors.New("see -help")
+	say := language.Both
+	out := flags.String("out", "", say("write the page to this `file`, which needs no server", "把页面写入这个`文件`，打开它不需要服务器"))
+	open := flags.Bool("open", false, say("open the page in the browser", "在浏览器里打开页面"))
+	read := flags.Bool("read", false, say("open the reader, as go run ./docs/book -read does", "打开阅读器，与 go run ./docs/book -read 相同"))
+	scene := flags.String("scene", "", say("print and open the address of this lock's `scene`, or this address, which begins with #; see docs/lab/scenes.md", "打印并打开某个锁的`场景`的地址，也可以直接写以 # 开头的地址；见 docs/lab/scenes.zh-CN.md"))
+	lock := flags.String("lock", "", say("play the lock in this `folder` in the place of the exercise's that its package clause names", "播放这个`文件夹`里的锁，代替 package 子句所指的那个练习的锁"))
+	film := flags.String("film", "", say("show the trace or the recorded run in this `file`, as Open a file does", "显示这个`文件`里的 trace 或录制的运行，与页面上的“打开文件”相同"))
+	flags.Var(lang, "lang", say("open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name "+
+		"none; one in the page's address goes first", "页面的`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG，两者都没有就由浏览器决定；页面地址里写了语言的，以地址为准"))
+	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
+	if help, err := language.Parse(flags, args, stderr, lang); help || err != nil {
+		return err
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is not understood; see -help", flags.Arg(0))
+	if *read {
+		if *out+*scene+*lock+*film != "" {
+			return language.Errorf("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
+		}
+		return reader(ctx, *addr, *lang, stdout, stderr)
 	}
 	at := "" // of the scene, in the page
 	if *scene != "" {
@@ -71,30 +72,30 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	b, err := newBuilder(ctx, ".")
+	b, err := build.New(ctx, ".")
 	if err != nil {
 		return err
 	}
-	b.lang = lang
+	b.Lang = *lang
 	if *lock != "" {
-		if b.own, err = b.ownLock(*lock); err != nil {
+		if b.Own, err = b.OwnLock(*lock); err != nil {
 			return err
 		}
 		if at == "" {
-			at = "#lock=exercise-" + b.own.folder
+			at = "#lock=exercise-" + b.Own.Folder
 		}
 	}
 	var shown []byte
 	if *film != "" {
-		if *out != "" || *read {
-			return errors.New("-film goes with -open, and not with -out or -read")
+		if *out != "" {
+			return language.Errorf("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
 		}
 		if shown, err = os.ReadFile(*film); err != nil {
-			return fmt.Errorf("-film: %w", err)
+			return language.Errorf("-film: %w", "-film：%v", err)
 		}
 	}
 	if *out != "" {
-		return b.writeTo(ctx, *out, stdout)
+		return writeTo(ctx, b, *out, stdout)
 	}
 	ln, err := loopback.Listen(*addr)
 	if err != nil {
@@ -104,31 +105,57 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s := newSite(ln.Addr().String())
 	s.film, s.filmName = shown, filepath.Base(*film)
 	url := "http://" + s.host + "/" + at
-	what := "lab"
-	if *read {
-		what, url = "reader", "http://"+s.host+"/reader.html"
-	}
-	fmt.Fprintf(stdout, "the %s is at %s\n", what, url)
-	if *open || *read {
+	fmt.Fprintln(stdout, language.Say("the lab is at %s", "实验室的地址：%s", url).In(*lang))
+	if *open {
 		if err := loopback.OpenBrowser(url); err != nil {
-			fmt.Fprintf(stderr, "lab: no browser opens: %v\n", err)
+			fmt.Fprintln(stderr, "lab:", language.Say("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
 		}
 	}
 	go s.watch(ctx, b, time.Tick(300*time.Millisecond))
 	return loopback.Serve(ctx, ln, s)
 }
 
-// writeTo builds the page and writes it to a file or a directory.
-func (b *builder) writeTo(ctx context.Context, out string, stdout io.Writer) error {
-	page, err := b.build(ctx, false)
+// reader runs the book's reader until ctx ends. It is built and not started with go run,
+// which would leave it running.
+func reader(ctx context.Context, addr string, lang language.Language, stdout, stderr io.Writer) error {
+	dir, err := os.MkdirTemp("", "reader")
 	if err != nil {
 		return err
 	}
-	size, err := write(out, page)
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "book.exe")
+	book := exec.CommandContext(ctx, program, "-read", "-addr", addr)
+	if lang != "" {
+		book.Args = append(book.Args, "-lang", string(lang))
+	}
+	book.Cancel = func() error { return book.Process.Signal(syscall.SIGTERM) }
+	for _, c := range []*exec.Cmd{exec.CommandContext(ctx, "go", "build", "-o", program, "example.com/zklock/docs/book"), book} {
+		c.Stdout, c.Stderr = stdout, stderr
+		if err := c.Run(); err != nil && ctx.Err() == nil {
+			return language.Errorf("the reader ends: %w", "阅读器退出：%v", err)
+		}
+	}
+	return nil
+}
+
+// writeTo builds the page and writes it to a file.
+func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer) error {
+	if info, err := os.Stat(out); err == nil && info.IsDir() {
+		return language.Errorf("-out %s is a folder: name a file in it, or write all pages into it with go run ./docs/book -out %s",
+			"-out %s 是文件夹：请写出其中的文件名，或者用 go run ./docs/book -out %s 写入全部页面", out, out)
+	}
+	made, err := b.Build(ctx, false)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "wrote %s, %.1f MB\n", out, float64(size)/1e6)
+	page, err := made.OneFile()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, page, 0o644); err != nil {
+		return language.Errorf("the page cannot be written: %w", "页面无法写入：%v", err)
+	}
+	fmt.Fprintln(stdout, language.Say("wrote %s, %.1f MB", "已写入 %s，%.1f MB", out, float64(len(page))/1e6).In(b.Lang))
 	return nil
 }
 
@@ -154,7 +181,7 @@ func find(scene string) (string, error) {
 	if strings.HasPrefix(scene, "#") {
 		a, err := locks.ParseAddress(scene)
 		if err != nil {
-			return "", fmt.Errorf("-scene %s: %w", scene, err)
+			return "", language.Errorf("-scene %s: %w", "-scene %s：%v", scene, err)
 		}
 		return a.String(), nil
 	}
@@ -163,5 +190,5 @@ func find(scene string) (string, error) {
 			return l.Open().String(), nil
 		}
 	}
-	return "", fmt.Errorf("there is no scene %q: docs/lab/scenes.md lists them", scene)
+	return "", language.Errorf("there is no scene %q: docs/lab/scenes.md lists them", "没有场景 %q：docs/lab/scenes.zh-CN.md 列出了全部场景", scene)
 }

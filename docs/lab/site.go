@@ -13,13 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"example.com/zklock/docs/lab/build"
 	"example.com/zklock/internal/loopback"
 )
 
-// The page loads nothing from anywhere else, and only the reader may show it in
-// a frame. WebAssembly needs a word of its own.
+// The page loads nothing from anywhere else, and no page may show it in a frame.
+// WebAssembly needs a word of its own.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"worker-src 'self'; base-uri 'none'; form-action 'none'"
+	"worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // A site serves the page and notifies it of each build.
 type site struct {
@@ -27,18 +28,18 @@ type site struct {
 	film     []byte // what the page shows first; nil: the scene of its address
 	filmName string
 
-	mu      sync.Mutex // guards what follows
-	last    *builtPage // nil: nothing has been built yet
-	builds  int        // how many have succeeded
-	failure string     // of the newest build; "": it has not failed
-	now     bool       // it is building
+	mu      sync.Mutex  // guards what follows
+	last    *build.Page // nil: nothing has been built yet
+	builds  int         // how many have succeeded
+	failure string      // of the newest build; "": it has not failed
+	now     bool        // it is building
 	changed chan struct{}
 }
 
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
 // put notes how a build has ended.
-func (s *site) put(b *builtPage, err error) {
+func (s *site) put(b *build.Page, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = false
@@ -66,7 +67,7 @@ func (s *site) notifyLocked() {
 	s.changed = make(chan struct{})
 }
 
-func (s *site) state() (b *builtPage, builds int, failure string, building bool, changed <-chan struct{}) {
+func (s *site) state() (b *build.Page, builds int, failure string, building bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last, s.builds, s.failure, s.now, s.changed
@@ -74,19 +75,19 @@ func (s *site) state() (b *builtPage, builds int, failure string, building bool,
 
 // watch builds, and builds again when a tick shows that the sources have
 // changed, until ctx ends.
-func (s *site) watch(ctx context.Context, b *builder, tick <-chan time.Time) {
+func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Time) {
 	for {
-		before := b.stamp()
+		before := b.Stamp()
 		s.begin()
 		// A page that lacks the exercises is better than none, and worse than one
 		// that has them.
 		last, _, _, _, _ := s.state()
-		made, err := b.build(ctx, last == nil)
+		made, err := b.Build(ctx, last == nil)
 		if ctx.Err() != nil {
 			return
 		}
 		s.put(made, err)
-		for maps.Equal(before, b.stamp()) {
+		for maps.Equal(before, b.Stamp()) {
 			select {
 			case <-ctx.Done():
 				return
@@ -101,24 +102,17 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *site) answer(w http.ResponseWriter, r *http.Request) {
-	ancestors, frames := "'none'", ""
-	switch r.URL.Path {
-	case "/lab.html":
-		ancestors = "'self'" // the reader
-	case "/reader.html":
-		frames = "; frame-src 'self'"
-	}
-	w.Header().Set("Content-Security-Policy", policy+frames+"; frame-ancestors "+ancestors)
+	w.Header().Set("Content-Security-Policy", policy)
 	if r.URL.Path == "/events" {
 		s.events(w, r)
 		return
 	}
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
-	if name == "" || name == "lab.html" {
+	if name == "" {
 		name = "index.html"
 	}
 	b, builds, failure, _, changed := s.state()
-	if b == nil && (name == "index.html" || name == "reader.html" || retries[name] != "") {
+	if b == nil && (name == "index.html" || retries[name] != "") {
 		without(w, name, failure)
 		return
 	}
@@ -134,21 +128,21 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, failure, http.StatusServiceUnavailable)
 		return
 	}
-	body, ok := b.page[name]
+	body, ok := b.Files[name]
 	if name == "engine.wasm" {
-		body, ok = b.wasm, true
+		body, ok = b.Wasm, true
 	}
 	if name == "film.json" && s.film != nil {
 		body, ok = s.film, true
 	}
 	if !ok {
-		http.Error(w, "the lab has no "+name, http.StatusNotFound)
+		http.Error(w, "the lab has no "+name+"\n实验室里没有 "+name, http.StatusNotFound)
 		return
 	}
 	if name == "index.html" {
-		body = inHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
+		body = build.InHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
 		if s.film != nil {
-			body = inHead(body, `<meta name="lab-film" content="`+html.EscapeString(s.filmName)+`">`)
+			body = build.InHead(body, `<meta name="lab-film" content="`+html.EscapeString(s.filmName)+`">`)
 		}
 	}
 	loopback.Write(w, r, name, body)
@@ -180,7 +174,7 @@ func without(w http.ResponseWriter, name, failure string) {
 		text, script = failure, "failed.js"
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>The lab</title>\n<script src=\"%s\"></script>\n<pre>%s</pre>\n",
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>zklock: the lab · 实验室</title>\n<script src=\"%s\"></script>\n<pre>%s</pre>\n",
 		script, html.EscapeString(text))
 }
 

@@ -15,7 +15,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/lab/build"
+	"example.com/zklock/internal/language"
 )
+
+// ready is a page that is small.
+func ready() *build.Page {
+	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
+}
 
 func served(t *testing.T) (*site, *httptest.Server) {
 	t.Helper()
@@ -84,36 +92,6 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
-// TestEveryFileThatThePageNamesIsServed asks for each file whose name is in the
-// page or in one of its scripts.
-func TestEveryFileThatThePageNamesIsServed(t *testing.T) {
-	b, err := newBuilder(t.Context(), ".")
-	require.NoError(t, err)
-	page, err := b.page()
-	require.NoError(t, err)
-	s, server := served(t)
-	s.put(&builtPage{wasm: []byte("wasm"), page: page}, nil)
-	named := regexp.MustCompile(`["'](?:\./)?([\w-]+\.(?:js|css|svg|html|wasm))["']`)
-	kinds := map[string]string{".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html", ".wasm": "application/wasm"}
-	asked := make(map[string]bool)
-	for file, text := range page {
-		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			name := m[1]
-			if name == "wasm.js" { // beside a page in a folder, which may fetch nothing
-				continue
-			}
-			resp, body := get(t, server.URL+"/"+name, "")
-			require.Equal(t, http.StatusOK, resp.StatusCode, "docs/lab/page/%s names %s, and the lab does not serve it: put it into docs/lab/page", file, name)
-			require.NotEmpty(t, body, name)
-			require.Contains(t, resp.Header.Get("Content-Type"), kinds[filepath.Ext(name)], name)
-			asked[name] = true
-		}
-	}
-	for _, name := range []string{"main.js", "lab.css", "icon.svg", "link.js", "worker.js", "wasm_exec.js", "engine.wasm"} {
-		require.True(t, asked[name], "nothing in docs/lab/page names %s any more: is this test's pattern too narrow?", name)
-	}
-}
-
 // news reads the news that a page gets.
 type eventReader struct {
 	t     *testing.T
@@ -158,7 +136,7 @@ func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	n.until("current", "")
 	s.begin()
 	n.until("building", "")
-	s.put(nil, &compileError{"lock.go:1: no"})
+	s.put(nil, &build.CompileError{Text: "lock.go:1: no"})
 	n.until("error", "lock.go:1: no")
 	_, body = get(t, server.URL, "")
 	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
@@ -179,7 +157,7 @@ func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
 	require.Contains(t, body, `src="building.js"`)
 	_, body = get(t, server.URL+"/building.js", "")
 	require.Contains(t, body, "m.reload || m.error")
-	s.put(nil, &compileError{"a<b"})
+	s.put(nil, &build.CompileError{Text: "a<b"})
 	_, body = get(t, server.URL, "")
 	require.Contains(t, body, "a&lt;b")
 	require.Contains(t, body, `src="failed.js"`)
@@ -207,9 +185,7 @@ func TestAFilmIsServedUnderItsName(t *testing.T) {
 	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
 
 	film := filepath.Join(t.TempDir(), "film.json")
-	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard), "-film: ")
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard, new(language.Language)), "-film: ")
 	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
-	for _, other := range []string{"-read", "-out=x.html"} {
-		require.ErrorContains(t, run(t.Context(), []string{"-film", film, other}, io.Discard, io.Discard), "-film goes with -open")
-	}
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film, "-out=x.html"}, io.Discard, io.Discard, new(language.Language)), "-film goes with -open")
 }

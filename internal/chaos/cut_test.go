@@ -15,7 +15,6 @@ import (
 
 	"example.com/zklock/internal/ensemble/docker"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zklock/zkconn"
 )
 
 var (
@@ -198,14 +197,7 @@ func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, 
 
 // connect opens a client of one server, an ordinary one or zkconn.Connect's.
 func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
-	var conn *zk.Conn
-	var err error
-	if ordinary {
-		conn, _, err = zk.Connect([]string{n.Addr()}, *cutSession, zk.WithLogger(silentLogger{}))
-	} else {
-		conn, err = zkconn.Connect(t.Context(), []string{n.Addr()}, *cutSession)
-	}
-	require.NoError(t, err)
+	conn := openAny(t, []string{n.Addr()}, *cutSession, ordinary)
 	p.conns = append(p.conns, conn)
 	return conn
 }

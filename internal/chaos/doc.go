@@ -50,7 +50,10 @@
 //   - TestChaosOfClients for 20 s, on one server: no violation in 20 runs. The
 //     lock whose lease has a wrong clock: two holders in each of them.
 //   - TestCut with -cut.caching, five kinds of cuts, four holders each, and a session
-//     timeout of 4 s: the next one was in 1.9 s or more after Lost had closed.
+//     timeout of 4 s: the next one was in 1.5 s or more after Lost had closed.
+//   - TestChaos with -chaos.caching 1s, for 10 minutes with each of the seeds 1, 2 and 3: no
+//     violation in 17,000 writes to the registers; 311 leases were by a cached node.
+//     TestChaosOfClients with it for 3 minutes with seed 1: none in 1,474 writes.
 //   - TestCachedNodesOfProcesses, three servers stopped in turn: 2,835 locks of the session
 //     that is nearly alone, 2,686 of them without a request, none lost.
 package chaos

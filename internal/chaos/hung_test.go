@@ -51,13 +51,7 @@ func TestALeaseOutlastsAServerThatHangs(t *testing.T) {
 	time.Sleep(session) // until all leases are proved
 	require.NoError(t, hangs.Pause(t.Context()))
 	time.Sleep(2 * session) // until every lease of a client that stayed is lost
-	lost := 0
-	for _, l := range leases {
-		if isClosed(l.Lost()) {
-			lost++
-		}
-	}
-	require.Zero(t, lost, "leases of %d lost, though their sessions live", holders)
+	require.Zero(t, countLost(leases), "leases of %d lost, though their sessions live", holders)
 	for _, l := range leases {
 		require.NoError(t, l.Unlock(t.Context()))
 	}

@@ -160,7 +160,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 		}
 		mu.Unlock()
 		t.Logf("server %d: it served again after %.1f s; longest time without a release %.1f s", i+1, back.Seconds(), gap.Seconds())
-		require.Less(t, gap, 5*time.Second)
+		require.Less(t, gap, session)
 	}
 	stop()
 	wg.Wait()
@@ -170,8 +170,8 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 }
 
 // TestLostDataOfProcesses: a server comes back empty, or as it was a while ago. The
-// client is usable again within one and a half session timeouts and 3 s, and what is
-// lost is reported as lost.
+// client is usable again within one and a half session timeouts and 3 s, what is
+// lost is reported as lost, and tokens are lower than before.
 func TestLostDataOfProcesses(t *testing.T) {
 	when.Long(t, why)
 	for _, session := range []time.Duration{4 * time.Second, 10 * time.Second} {
@@ -189,6 +189,10 @@ func TestLostDataOfProcesses(t *testing.T) {
 				_, err := conn.Create("/later-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
 				require.NoError(t, err)
 			}
+			late, err := zklock.New(conn, "/late")
+			require.NoError(t, err)
+			last, err := late.Lock(t.Context(), nil)
+			require.NoError(t, err)
 			zoo[0].Kill()
 			require.NoError(t, os.RemoveAll(zoo[0].Data))
 			if way == "restored" {
@@ -202,6 +206,7 @@ func TestLostDataOfProcesses(t *testing.T) {
 			took := time.Since(began)
 			t.Logf("T = %v, %s: the lock is there again %.1f s after the server", session, way, took.Seconds())
 			require.Less(t, took, session*3/2+3*time.Second)
+			require.Less(t, again.Token(), last.Token())
 			require.NoError(t, again.Unlock(t.Context()))
 			zoo[0].Kill()
 		}
@@ -235,13 +240,15 @@ func TestSizesOfProcesses(t *testing.T) {
 	for _, embedded := range []bool{true, false} {
 		for _, n := range []int{10, 1000, 10000} {
 			for _, sessions := range []int{n, 1} {
-				list, dial, resident := []string{"127.0.0.1:2181"}, zkserver.Run(t).Dial, func() int { return 0 }
-				if !embedded {
-					zoo := servers.ZooKeepers(t, 1)[0]
-					defer zoo.Kill()
-					list, dial, resident = []string{zoo.Addr}, net.DialTimeout, func() int { return zoo.Resident(t) }
-				}
-				t.Logf("embedded: %v; %s", embedded, measure(t, list, dial, n, sessions, session, resident))
+				t.Run(fmt.Sprintf("embedded=%v", embedded), func(t *testing.T) { // its server ends before the next one's memory is measured
+					list, dial, resident := []string{"127.0.0.1:2181"}, zkserver.Run(t).Dial, func() int { return 0 }
+					if !embedded {
+						zoo := servers.ZooKeepers(t, 1)[0]
+						defer zoo.Kill()
+						list, dial, resident = []string{zoo.Addr}, net.DialTimeout, func() int { return zoo.Resident(t) }
+					}
+					t.Log(measure(t, list, dial, n, sessions, session, resident))
+				})
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
@@ -62,7 +63,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		addr, err := s.Listen("127.0.0.1:0")
 		if err != nil {
 			s.Close()
-			return nil, fmt.Errorf("embedded server: %w", err)
+			return nil, language.Errorf("embedded server: %w", "内嵌的服务器：%v", err)
 		}
 		return &Ensemble{servers: []string{addr}, label: labelEmbedded, dial: net.DialTimeout, server: s, inside: true}, nil
 	case spec == "docker" || spec == "docker:1":
@@ -83,7 +84,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, fmt.Errorf("no ZooKeeper answers: %w", joined(errs))
+	return nil, language.Errorf("no ZooKeeper answers: %w", "没有 ZooKeeper 响应：%v", joined(errs))
 }
 
 // Check says what is wrong with the form of a spec.
@@ -99,7 +100,7 @@ func Check(spec string) error {
 			} else {
 				s = strconv.Quote(s)
 			}
-			return fmt.Errorf("%s is neither embedded, docker, docker:3 nor host:port", s)
+			return language.Errorf("%s is neither embedded, docker, docker:3 nor host:port", "%s 不是 embedded、docker、docker:3 或 host:port", s)
 		}
 	}
 	return nil
@@ -141,7 +142,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		if context.Cause(ctx) == errMute {
-			err = fmt.Errorf("%s does not accept a connection within %v", addr, patience)
+			err = language.Errorf("%s does not accept a connection within %v", "%s 在 %v 内没有接受连接", addr, patience)
 		}
 		return "", "", err
 	}
@@ -155,9 +156,9 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	text, err := io.ReadAll(io.LimitReader(nc, 4096))
 	if err != nil && len(text) == 0 {
 		if errors.Is(err, os.ErrDeadlineExceeded) && parent.Err() == nil {
-			return "", "", fmt.Errorf("%s accepts connections but said nothing within %v", addr, patience)
+			return "", "", language.Errorf("%s accepts connections but said nothing within %v", "%s 接受了连接，但在 %v 内没有任何响应", addr, patience)
 		}
-		return "", "", cmp.Or(parent.Err(), fmt.Errorf("%s: %w", addr, err))
+		return "", "", cmp.Or(parent.Err(), language.Errorf("%s: %w", "%s：%v", addr, err))
 	}
 	version, mode = "of unknown version", "mode unknown"
 	for line := range strings.Lines(string(text)) {
@@ -171,7 +172,8 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		}
 	}
 	if !strings.Contains(string(text), "Zookeeper version: ") && !strings.Contains(string(text), "whitelist") {
-		return "", "", fmt.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
+		return "", "", language.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q",
+			"%s 不是正在服务的 ZooKeeper：对 srvr 的回答是 %q", addr, firstLine(string(text)))
 	}
 	return version, mode, nil
 }
@@ -184,7 +186,7 @@ func kind(version, mode string) string {
 	return fmt.Sprintf("ZooKeeper %s, %s", version, mode)
 }
 
-var errMute = errors.New("the server is silent")
+var errMute = language.Errorf("the server is silent", "服务器没有响应")
 
 // giveUp cancels when patience is over, unless ctx ends before. It counts
 // ticks: after a machine has stopped for a while, the answer has as much time as before.
@@ -364,7 +366,7 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 	}
 	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", server, err)
+		return 0, language.Errorf("%s: %w", "%s：%v", server, err)
 	}
 	var r jute.ConnectResponse
 	r.Decode(jute.NewDecoder(answer))
@@ -372,7 +374,7 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 		return 0, nil // it has ended
 	}
 	if answer, err = jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
-		return 0, fmt.Errorf("%s: %w", server, err)
+		return 0, language.Errorf("%s: %w", "%s：%v", server, err)
 	}
 	var h jute.ReplyHeader
 	h.Decode(jute.NewDecoder(answer))

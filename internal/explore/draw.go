@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
 )
 
@@ -21,24 +20,24 @@ func Draw(t *testing.T, w World, seed uint64) *Trace {
 // which the next choice can be made; at the end there are none.
 func Play(t *testing.T, w World, choices []string) (tr *Trace, possible []string) {
 	t.Helper()
-	rest := choices
-	r := player.Play(t, w, false, func(p *Point) int {
-		if len(p.Enabled) == 1 {
-			return 0
-		}
-		if len(rest) == 0 {
-			possible = p.Enabled
-			return -1
-		}
-		i := slices.Index(p.Enabled, rest[0])
-		rest = rest[1:]
-		return i
-	}, nil)
+	r := player.Play(t, w, false, after(choices, func(p *Point) int {
+		possible = p.Enabled
+		return -1
+	}), nil)
 	return player.TraceOf(w, r), possible
 }
 
-// PlayFilm is Play with a film, and with an error if a choice is not possible.
-func PlayFilm(t *testing.T, w World, choices []string) (*film.Film, *Trace, []film.Possible, error) {
-	t.Helper()
-	return film.Play(t, w, choices)
+// after makes the choices, and then those of then.
+func after(choices []string, then func(p *Point) int) func(p *Point) int {
+	return func(p *Point) int {
+		switch {
+		case len(p.Enabled) == 1:
+			return 0
+		case len(choices) == 0:
+			return then(p)
+		}
+		i := slices.Index(p.Enabled, choices[0])
+		choices = choices[1:]
+		return i
+	}
 }

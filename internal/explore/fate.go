@@ -2,7 +2,6 @@ package explore
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"example.com/zklock/internal/explore/player"
@@ -19,7 +18,8 @@ func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace)
 	for k := range fates {
 		for try := range tries {
 			rng := rand.New(rand.NewPCG(uint64(k), uint64(try)))
-			if ends(continued(t, w, choices[:k], rng)) {
+			choose := after(choices[:k], func(p *Point) int { return draw(rng, p) })
+			if ends(player.TraceOf(w, player.Play(t, w, false, choose, nil))) {
 				fates[k]++
 			}
 		}
@@ -28,22 +28,6 @@ func Fates(t *testing.T, w World, choices []string, tries int, ends func(*Trace)
 		}
 	}
 	return fates
-}
-
-// continued plays a schedule that begins with some choices.
-func continued(t *testing.T, w World, choices []string, rng *rand.Rand) *Trace {
-	t.Helper()
-	return player.TraceOf(w, player.Play(t, w, false, func(p *Point) int {
-		if len(p.Enabled) == 1 {
-			return 0
-		}
-		if len(choices) > 0 {
-			i := slices.Index(p.Enabled, choices[0])
-			choices = choices[1:]
-			return i
-		}
-		return draw(rng, p)
-	}, nil))
 }
 
 // EndsIn reports whether a trace ends in a kind of violation, or in one that a lock

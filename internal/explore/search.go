@@ -64,13 +64,10 @@ type Report struct {
 	Kinds map[Kind]int
 	// Known are the shortest traces of the violations that are known of the lock, by their English names.
 	Known map[string]*Trace
-	// MostRequests and MostEvents are the highest numbers in a schedule, and
-	// the schedule.
+	// MostRequests and MostEvents are the highest numbers in a schedule.
 	MostRequests, MostEvents int
-	WithRequests, WithEvents []string
 	states, finals           map[uint64]struct{}
 	seen                     map[uint64][]string // situations, and the actions that were asleep in each
-	raw                      bool                // traces are not shrunk
 }
 
 func (r *Report) String() string {
@@ -90,22 +87,31 @@ func (r *Report) String() string {
 
 // A branch is a point of the schedule that the search is at.
 type branch struct {
-	Enabled []string
+	enabled []string
 	log     []Entry                     // up to here
-	Sleep   map[string]player.Footprint // actions that need not be taken here
-	Tried   map[string]player.Footprint
-	Only    []string // if it is not nil: all other actions were taken in the same situation
-	Chosen  int
+	sleep   map[string]player.Footprint // actions that need not be taken here
+	tried   map[string]player.Footprint
+	only    []string // if it is not nil: all other actions were taken in the same situation
+	chosen  int
 }
 
 // Explore plays the schedules of a world until it has found a violation, or
 // has played all.
 func Explore(t *testing.T, w World, s Search) *Report {
 	t.Helper()
-	return explore(t, w, s, nil, nil)
+	began := time.Now()
+	named := w
+	named.Name = w.Lock.Name
+	r := &Report{
+		World: named, Known: make(map[string]*Trace), Kinds: make(map[Kind]int),
+		states: make(map[uint64]struct{}), finals: make(map[uint64]struct{}),
+	}
+	r.explore(t, w, s, began)
+	r.Took = time.Since(began)
+	return r
 }
 
-func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut func(stack []*branch) bool, began time.Time) {
+func (r *Report) explore(t *testing.T, w World, s Search, began time.Time) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a schedule leaves nothing but garbage
 	defer player.OneCore()()
@@ -119,20 +125,19 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 		random(t, w, s, r, began)
 		return
 	}
-	stack := slices.Clone(from)
-	floor := max(len(from)-1, 0) // the branches below are not of this part
+	var stack []*branch
 	for {
 		var run *Run
 		common := 0 // choices that have repeated
 		for try := 1; run == nil; try++ {
 			known, depth := len(stack), 0
-			if run, depth = step(t, w, s, r.seen, cut, &stack); run != nil {
+			if run, depth = step(t, w, s, r.seen, &stack); run != nil {
 				break
 			}
 			r.Diverged++
 			stack = stack[:known]
 			common = max(common, depth)
-			if try%5 == 0 && common > floor {
+			if try%5 == 0 && common > 0 {
 				// It was odd when it was first played. The schedules after the choices
 				// that have repeated are played again.
 				stack = stack[:common]
@@ -140,27 +145,27 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 			if try < player.Tries {
 				continue
 			}
-			if !w.Lock.Timed && !w.Lock.Lenient || common <= floor && !w.Lock.Lenient {
+			if !w.Lock.Timed && !w.Lock.Lenient || common == 0 && !w.Lock.Lenient {
 				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, names(stack)))
 			}
 			r.Left++
 			stack = stack[:min(common, len(stack))]
 			break
 		}
-		if run != nil && !run.Left {
+		if run != nil {
 			r.count(t, w, s, run)
 		}
 		if r.Found != nil && !s.All {
 			return
 		}
-		for len(stack) > floor {
+		for len(stack) > 0 {
 			b := stack[len(stack)-1]
-			if b.Chosen = b.next(); b.Chosen >= 0 {
+			if b.chosen = b.next(); b.chosen >= 0 {
 				break
 			}
 			stack = stack[:len(stack)-1]
 		}
-		if len(stack) == floor {
+		if len(stack) == 0 {
 			r.Complete = true
 			return
 		}
@@ -172,7 +177,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, from []*branch, cut fu
 
 func names(stack []*branch) (list []string) {
 	for _, b := range stack {
-		list = append(list, b.Enabled[b.Chosen])
+		list = append(list, b.enabled[b.chosen])
 	}
 	return list
 }
@@ -180,8 +185,8 @@ func names(stack []*branch) (list []string) {
 // step plays the schedule of the branches, and adds a branch for each
 // further point. It returns how many choices it made, and nil for the run if
 // the schedule did not repeat.
-func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(stack []*branch) bool, stack *[]*branch) (*Run, int) {
-	depth, repeats, left := 0, true, false
+func step(t *testing.T, w World, s Search, seen map[uint64][]string, stack *[]*branch) (*Run, int) {
+	depth, repeats := 0, true
 	run := player.Play(t, w, s.Count, func(p *Point) int {
 		b := &branch{}
 		if depth < len(*stack) {
@@ -190,33 +195,29 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 			if depth > 0 {
 				from = len((*stack)[depth-1].log)
 			}
-			if !slices.Equal(b.Enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient &&
+			if !slices.Equal(b.enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient &&
 				(len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], Entry.Equal)) {
 				repeats = false
 				return -1
 			}
 		} else {
-			*b = branch{Enabled: p.Enabled, log: p.Log, Sleep: map[string]player.Footprint{}, Tried: map[string]player.Footprint{}, Chosen: -1}
+			*b = branch{enabled: p.Enabled, log: p.Log, sleep: map[string]player.Footprint{}, tried: map[string]player.Footprint{}, chosen: -1}
 			if depth > 0 && !s.Whole {
 				b.inherit((*stack)[depth-1])
 			}
 			if seen != nil {
 				b.meet(seen, p.Situation())
 			}
-			if b.Chosen = b.next(); b.Chosen < 0 {
-				return -1
-			}
-			if cut != nil && cut(append(*stack, b)) {
-				left = true
+			if b.chosen = b.next(); b.chosen < 0 {
 				return -1
 			}
 			*stack = append(*stack, b)
 		}
 		depth++
-		return b.Chosen
+		return b.chosen
 	}, func(n int, foot player.Footprint) {
 		b := (*stack)[n]
-		b.Tried[b.Enabled[b.Chosen]] = foot
+		b.tried[b.enabled[b.chosen]] = foot
 	})
 	if depth < len(*stack) {
 		repeats = false
@@ -224,7 +225,6 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, cut func(st
 	if !repeats {
 		return nil, depth
 	}
-	run.Left = left
 	return run, depth
 }
 
@@ -234,8 +234,8 @@ func (s Search) over(r *Report, began time.Time) bool {
 
 // next is the next action to take here; -1: none is left.
 func (b *branch) next() int {
-	for i := b.Chosen + 1; i < len(b.Enabled); i++ {
-		if _, asleep := b.Sleep[b.Enabled[i]]; !asleep && (b.Only == nil || slices.Contains(b.Only, b.Enabled[i])) {
+	for i := b.chosen + 1; i < len(b.enabled); i++ {
+		if _, asleep := b.sleep[b.enabled[i]]; !asleep && (b.only == nil || slices.Contains(b.only, b.enabled[i])) {
 			return i
 		}
 	}
@@ -247,26 +247,26 @@ func (b *branch) next() int {
 func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {
-		b.Only = []string{}
+		b.only = []string{}
 		for _, name := range asleep {
-			if _, still := b.Sleep[name]; !still {
-				b.Only = append(b.Only, name)
+			if _, still := b.sleep[name]; !still {
+				b.only = append(b.only, name)
 			}
 		}
-		maps.DeleteFunc(b.Sleep, func(name string, _ player.Footprint) bool { return !slices.Contains(asleep, name) })
+		maps.DeleteFunc(b.sleep, func(name string, _ player.Footprint) bool { return !slices.Contains(asleep, name) })
 	}
-	seen[situation] = slices.Collect(maps.Keys(b.Sleep))
+	seen[situation] = slices.Collect(maps.Keys(b.sleep))
 }
 
 // inherit puts to sleep an action that need not be taken here: it was taken at the
 // branch above, before the action that leads here, and the two can be swapped.
 func (b *branch) inherit(above *branch) {
-	name := above.Enabled[above.Chosen]
-	foot := above.Tried[name]
-	for _, set := range []map[string]player.Footprint{above.Sleep, above.Tried} {
+	name := above.enabled[above.chosen]
+	foot := above.tried[name]
+	for _, set := range []map[string]player.Footprint{above.sleep, above.tried} {
 		for other, f := range set {
 			if other != name && !f.Dependent(&foot) {
-				b.Sleep[other] = f
+				b.sleep[other] = f
 			}
 		}
 	}
@@ -291,26 +291,19 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 		}
 		r.States = len(r.states)
 	}
-	if run.Requests > r.MostRequests {
-		r.MostRequests, r.WithRequests = run.Requests, run.Choices()
-	}
-	if run.Events > r.MostEvents {
-		r.MostEvents, r.WithEvents = run.Events, run.Choices()
-	}
+	r.MostRequests, r.MostEvents = max(r.MostRequests, run.Requests), max(r.MostEvents, run.Events)
 	for _, known := range run.Known {
 		name := known.En
-		if r.Known[name] == nil && r.raw {
-			r.Known[name] = player.TraceOf(w, run)
-		} else if r.Known[name] == nil {
+		if r.Known[name] == nil {
 			r.Known[name] = Shrink(t, w, run.Choices(), knows(name))
 		}
 	}
 	if v := run.Violation; v != nil {
 		r.Kinds[v.Kind]++
-		if r.Found == nil && !r.raw {
+		if r.Found == nil {
 			r.Found = Shrink(t, w, run.Choices(), func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
 		}
-		if r.Found == nil { // a part of the search, or a lock whose schedules need not repeat
+		if r.Found == nil { // a lock whose schedules need not repeat
 			r.Found = player.TraceOf(w, run)
 		}
 	}

@@ -63,7 +63,7 @@ B waits for 10 s.
 # 页面
 
 等待者发出 2 个请求：` + "`create` 和 `getChildren`" + `，见[另一页](../y/README.zh-CN.md#第二节)。
-**代价**是 5 个请求（[实测](z.md#times)）。
+**代价**是 5 个请求（[实测](z.md#times)（英文））。
 
 ## 两步
 
@@ -86,7 +86,7 @@ go run ./docs/x -n 1  接着做什么
 
 | bug | 在哪里修好 |
 |---|---|
-| [A1](z.md)：一直等待 | 第 3 步 |
+| [A1](z.md)（英文）：一直等待 | 第 3 步 |
 | ` + "`a \\| b`" + ` 丢失 | 第 4 步 |
 | 没有人被唤醒 | 第 4 步 |
 
@@ -151,6 +151,8 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 		"Chinese: a stamp missing":              {zh, "<!-- en:", "<!-- ", "the stamp is missing"},
 		"Chinese: a link missing":               {zh, "[lock.go](../lock.go)", "lock.go", "item 2: a link to lock.go is there 0 times, and 1"},
 		"Chinese: a link to another place":      {zh, "(../lock.go)", "(z.md)", "item 2: a link to"},
+		"Chinese: a link to an English page":    {zh, "(z.md#times)（英文）", "(z.md#times)", "in English says（英文）"},
+		"Chinese: not an English page":          {zh, "第二节)", "第二节)（英文）", "in English says（英文）"},
 		"Chinese: a link to another heading":    {zh, "z.md#times", "z.md#z", "a link to docs/z.md, heading"},
 		"Chinese: a link to no heading":         {zh, "#第二节", "#第三节", "no such heading"},
 		"Chinese: a link to no file":            {zh, "(../lock.go)", "(../lok.go)", "no such file"},
@@ -159,7 +161,7 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 		"Chinese: a figure of the text":         {zh, "发出 2 个", "发出 3 个", "the text: figure"},
 		"Chinese: a figure of a row":            {zh, "第 3 步", "第 5 步", "row 3, cell 2: figure"},
 		"Chinese: a figure of an item":          {zh, "预测 10", "预测 11", "item 1: figure"},
-		"Chinese: two rows exchanged":           {zh, "| [A1](z.md)：一直等待 | 第 3 步 |\n| `a \\| b` 丢失 | 第 4 步 |", "| `a \\| b` 丢失 | 第 4 步 |\n| [A1](z.md)：一直等待 | 第 3 步 |", "row 3, cell"},
+		"Chinese: two rows exchanged":           {zh, "| [A1](z.md)（英文）：一直等待 | 第 3 步 |\n| `a \\| b` 丢失 | 第 4 步 |", "| `a \\| b` 丢失 | 第 4 步 |\n| [A1](z.md)（英文）：一直等待 | 第 3 步 |", "row 3, cell"},
 		"Chinese: two items exchanged":          {zh, "1. 先预测 10。\n2. 阅读 [lock.go](../lock.go)，\n   再运行。", "1. 阅读 [lock.go](../lock.go)，\n   再运行。\n2. 先预测 10。", "item 1: "},
 		"Chinese: two cells exchanged":          {zh, "| 没有人被唤醒 | 第 4 步 |", "| 第 4 步 | 没有人被唤醒 |", "row 5, cell"},
 		"Chinese: a row missing":                {zh, "| 没有人被唤醒 | 第 4 步 |\n", "", "row 5, cell 1 is missing"},
@@ -193,7 +195,7 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 		"Chinese: a half-width stop":            {zh, "再运行。", "再运行.", "再运行.: Chinese punctuation"},
 		"Chinese: no blank before a figure":     {zh, "发出 2 个", "发出2 个", "Chinese punctuation"},
 		"Chinese: no blank after code":          {zh, "`create` 和", "`create`和", "Chinese punctuation"},
-		"Chinese: no blank before a link":       {zh, "[A1](z.md)：", "见[A1](z.md)：", "Chinese punctuation"},
+		"Chinese: no blank before a link":       {zh, "[A1](z.md)（英文）：", "见[A1](z.md)（英文）：", "Chinese punctuation"},
 		"Chinese: bold words missing":           {zh, "**代价**", "代价", "the mark **"},
 		"the linked page gets another heading":  {"y/README.md", "## The second", "## The third", "a link to ../y/#the-second is there 0 times"},
 	} {

@@ -35,6 +35,7 @@ var (
 var (
 	headingLine = regexp.MustCompile(`^(#{1,6}) (.*?)\s*$`)
 	stampLine   = regexp.MustCompile(`^<!-- en:(\w*) -->$`)
+	linkSays    = regexp.MustCompile(`\]\(([^()\s]+)\)(（英文）)?`)
 	itemLine    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s`)
 	linkTarget  = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	// In this order: what is inside of code or a comment is not a link, and what is
@@ -62,12 +63,13 @@ type section struct {
 	stamp string
 }
 
-// measured is a passage that the benchmark writes in both languages.
-var measured = regexp.MustCompile(`(?s)<!-- figures -->.*?<!-- end of figures -->`)
+// written is what tests write in both languages: what the benchmark has measured, and which
+// packages import one.
+var written = regexp.MustCompile("(?s:<!-- figures -->.*?<!-- end of figures -->)|(?m:^(\\| \\[`[^|]*\\|[^|]*\\|).*)")
 
-// hash is the same after a change of the line breaks, and of what was measured.
+// hash is the same after a change of the line breaks, and of what is written.
 func (s section) hash() string {
-	text := strings.Join(strings.Fields(measured.ReplaceAllString(s.title+"\n"+strings.Join(s.body, "\n"), "")), " ")
+	text := strings.Join(strings.Fields(written.ReplaceAllString(s.title+"\n"+strings.Join(s.body, "\n"), "$1")), " ")
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8]
 }
 
@@ -353,6 +355,15 @@ func (e edition) faults(page string) (all []string) {
 		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty line, and its heading", zhSwitch))
 	}
 	all = append(all, set(enText, zhText)...)
+	for _, link := range linkSays.FindAllStringSubmatch(zhText, -1) {
+		target, _, _ := e.lead(chinese(page), link[1])
+		target, _, _ = strings.Cut(target, ", heading")
+		_, isPage := e.read(target)
+		_, hasEdition := e.read(chinese(target))
+		if isPage && strings.HasSuffix(target, ".md") && hasEdition == (link[2] != "") {
+			all = append(all, fmt.Sprintf("%s: a link that leads to a page in English says（英文）after it, and another one does not", link[0]))
+		}
+	}
 	ens, _ := sections(enText)
 	zhs, _ := sections(zhText)
 	if len(ens) != len(zhs) {
@@ -477,6 +488,21 @@ func (e edition) led(page string) string {
 		}
 		return link
 	})
+}
+
+// TestTheCommandsErrorsAreInBothLanguages: those of the lab, the book, the benchmark and zklock.
+func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
+	english := regexp.MustCompile(`.*(?:fmt\.Errorf|errors\.New)\(.*`)
+	for _, folder := range []string{"docs/lab", "docs/book", "bench", "cmd/zklock"} {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: language.Errorf has both: %s", file, english.Find(text))
+		}
+	}
 }
 
 // pages are the Chinese pages.

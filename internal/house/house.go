@@ -9,13 +9,14 @@ package house
 
 //go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run EachSchedule -update
 //go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheFates -update
+//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheOrder -update
 //go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
 //go:generate go test -C ../.. -count=1 ./internal/museum -run "TheCatalogue|TheChinese|EachStepLinks" -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/locks -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/picture -update
 //go:generate go test -C ../.. -count=1 ./docs/exercises -run Stub -exercises.update
 //go:generate go test -C ../.. -count=1 ./docs/exercises/primers -run ThePages -update
-//go:generate go test -C ../.. -count=1 ./docs/teaching -run ThePlan -update
+//go:generate go test -C ../.. -count=1 ./docs/book -run ThePlan -update
 //go:generate go test -C ../.. -count=1 ./bench -run TheDocsSay -update
 //go:generate go test -C ../.. -count=1 ./zklock -run Production -update
 //go:generate go test -C ../.. -count=1 ./internal/house -run TheTable -update

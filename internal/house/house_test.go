@@ -152,23 +152,50 @@ func table(t *testing.T, rooms []room) string {
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "](../docs/", "]("), "the tests of 1 packages", "the tests of one package")
 }
 
-// TestTheTableOfPackagesIsTheTree: each package is in docs/architecture.md, with
-// the first sentence of its comment and the packages that import it.
+// inChinese is a table of packages as the Chinese page has it. What a package is, and its link,
+// are the page's own; those of a package that is new there are the English ones.
+func inChinese(table, page string) string {
+	own := map[string][]string{"": {"包", "是什么", "被谁使用"}}
+	for line := range strings.Lines(page) {
+		if name := inCode.FindString(cells(line)[0]); name != "" {
+			own[name] = cells(line)
+		}
+	}
+	use := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试", "; ", "；",
+		"`, `", "`、`", "a command", "一条命令", "its own tests", "它自己的测试", "used by", "被谁使用")
+	var b strings.Builder
+	for line := range strings.Lines(table) {
+		row := cells(line)
+		if have := own[inCode.FindString(row[0])]; len(row) == 3 && len(have) == 3 && !strings.HasPrefix(line, "|--") {
+			line = "| " + have[0] + " | " + have[1] + " | " + use.Replace(row[2]) + " |\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// TestTheTableOfPackagesIsTheTree: each package is in docs/architecture.md and in its
+// Chinese edition, with the packages that import it, and in English with the first
+// sentence of its comment.
 func TestTheTableOfPackagesIsTheTree(t *testing.T) {
-	text, err := os.ReadFile(architecture)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(text), begin)
-	require.True(t, ok, "docs/architecture.md has no line %s", begin)
-	there, after, ok := strings.Cut(rest, end)
-	require.True(t, ok, "docs/architecture.md has no line %s", end)
 	// Of all builds; -find, so that the modules of the tags need not be there.
 	want := "\n" + table(t, listFor(t, nil, "-find", "-tags=others,etcd,docker", "./...")) + "\n"
-	if *update {
-		require.NoError(t, os.WriteFile(architecture, []byte(before+begin+want+end+after), 0o644))
-		return
-	}
 	require.Regexp(t, "`zklock`.*`bench`", want)
-	require.Equal(t, want, there, "the table of docs/architecture.md is stale: run go generate ./...")
+	for _, file := range []string{architecture, chinese(architecture)} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		before, rest, begins := strings.Cut(string(text), begin)
+		there, after, ends := strings.Cut(rest, end)
+		require.True(t, begins && ends, "%s has no line %s or %s", file, begin, end)
+		if file != architecture {
+			want = inChinese(want, there)
+		}
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o644))
+			continue
+		}
+		require.Equal(t, want, there, "the table of %s is stale: run go generate ./...", file)
+	}
 }
 
 // arrows are those of the picture: from a folder to one that it uses.
@@ -255,7 +282,8 @@ func TestThePictureIsTheTree(t *testing.T) {
 }
 
 // TestWhatAUserBuilds: a program that imports the lock builds the client library
-// and the standard library besides, and the embedded server builds no other module.
+// and the standard library besides, and the embedded server builds no other module. Neither
+// brings the flags of go test.
 func TestWhatAUserBuilds(t *testing.T) {
 	for pkg, want := range map[string][]string{
 		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/internal/conns"},
@@ -263,7 +291,7 @@ func TestWhatAUserBuilds(t *testing.T) {
 	} {
 		var found []string
 		for _, r := range listFor(t, nil, "-deps", pkg) {
-			if !r.Standard {
+			if !r.Standard || r.ImportPath == "testing" || r.ImportPath == "flag" {
 				found = append(found, r.ImportPath)
 			}
 		}

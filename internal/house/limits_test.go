@@ -171,7 +171,7 @@ func complexity(f ast.Node) int {
 func TestNothingIsTooLong(t *testing.T) {
 	sizes, err := overIn(os.DirFS(root))
 	require.NoError(t, err)
-	require.Empty(t, sizes, "divide what is over a limit")
+	require.Empty(t, sizes, "divide what is over a limit; of a package, move a part into one below it")
 }
 
 // TestWhatIsTooLongIsFound plants one of each kind, and beside each what is just
@@ -222,20 +222,20 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               102400,
-	"the steps":         1650,
-	"zklock":            20030,
-	"zkserver":          8200,
-	"bench":             10250,
-	"explorer":          9500,
-	"suites, stage":     9800,
+	"all":               98500,
+	"the steps":         1610,
+	"zklock":            18950,
+	"zkserver":          7789,
+	"bench":             9907,
+	"explorer":          8650,
+	"suites, stage":     9680,
 	"museum":            3450,
-	"lab":               9350,
-	"book":              2150,
-	"exercises, grader": 13750,
-	"other locks":       6520,
-	"command":           2500,
-	"the rest":          6200,
+	"lab":               8660,
+	"book":              2560,
+	"exercises, grader": 13600,
+	"other locks":       6169,
+	"command":           2446,
+	"the rest":          6180,
 }
 
 // wings are the folders of each wing. What lies in none of them is the rest.
@@ -246,7 +246,7 @@ var wings = []struct{ folder, wing string }{
 	{"zkserver", "zkserver"}, {"internal/jute", "zkserver"},
 	{"bench", "bench"}, {"cmd", "command"}, {"internal/leash", "command"},
 	{"internal/explore", "explorer"},
-	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"docs/exercises", "exercises, grader"},
+	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"internal/bubble", "suites, stage"}, {"docs/exercises", "exercises, grader"},
 	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/book", "book"}, {"internal/loopback", "book"}, {"docs/other-locks", "other locks"},
 }
 

@@ -4,7 +4,6 @@ package language
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"strings"
 )
@@ -18,7 +17,7 @@ const (
 )
 
 // Usage is the help of a command's flag -lang.
-const Usage = "the `language`, en or zh; otherwise that of LC_ALL or LANG"
+var Usage = Both("the `language`, en or zh; otherwise that of LC_ALL or LANG", "`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG")
 
 // Of returns the language of a tag such as "zh", "zh-CN" or "en_US.UTF-8", or, if the
 // tag is empty, that of LC_ALL, or of LANG if LC_ALL is empty. All that is not Chinese
@@ -43,7 +42,7 @@ func (l *Language) String() string { return string(*l) }
 // Set makes a Language a flag: it takes the tags of Of, but no other language.
 func (l *Language) Set(tag string) error {
 	if b := base(tag); b != English && b != Chinese {
-		return errors.New("give en or zh")
+		return Errorf("give en or zh", "请写 en 或 zh")
 	}
 	*l = Of(tag)
 	return nil

@@ -50,7 +50,38 @@ func TestTheFlagTakesNoOtherLanguage(t *testing.T) {
 	}
 }
 
+func TestTheHelpIsInTheReadersLanguage(t *testing.T) {
+	for lang, want := range map[language.Language]string{
+		"": "  -x file\n    \tthe file (default 2)\n", "en": "  -x file\n    \tthe file (default 2)\n", "zh": "  -x 文件\n    \t那个文件（默认 2）\n",
+	} {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Int("x", 2, language.Both("the `file`", "那个`文件`"))
+		require.Equal(t, want, lang.Help(flags))
+	}
+}
+
 func TestAPageHasItsEdition(t *testing.T) {
 	require.Equal(t, "docs/teaching.md", language.English.Page("docs/teaching.md"))
 	require.Equal(t, "docs/teaching.zh-CN.md", language.Chinese.Page("docs/teaching.md"))
+}
+
+func TestAWrongFlagIsSaidInBothLanguages(t *testing.T) {
+	for arg, want := range map[string]language.Text{
+		"-x":        {En: "flag provided but not defined: -x", Zh: "没有选项 -x"},
+		"-n":        {En: "flag needs an argument: -n", Zh: "选项 -n 缺少值"},
+		"---n":      {En: "bad flag syntax: ---n", Zh: "选项 ---n 的写法不对"},
+		`-n="a: b"`: {En: `invalid value "\"a: b\"" for flag -n: parse error`, Zh: `选项 -n 的值 "\"a: b\"" 无效：格式不对`},
+		"-b=9":      {En: `invalid boolean value "9" for -b: parse error`, Zh: `选项 -b 的值 "9" 无效：格式不对`},
+		"-lang=fr":  {En: `invalid value "fr" for flag -lang: give en or zh`, Zh: `选项 -lang 的值 "fr" 无效：请写 en 或 zh`},
+	} {
+		var lang language.Language
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		flags.Int("n", 0, "")
+		flags.Bool("b", false, "")
+		flags.Var(&lang, "lang", "")
+		err := flags.Parse([]string{arg})
+		require.EqualError(t, err, want.En)
+		require.Equal(t, want, language.TextOf(language.WrongFlag(flags, err)))
+	}
 }

@@ -2,7 +2,6 @@ package locktest_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"math"
 	"path"
@@ -23,20 +22,12 @@ type bug string
 // Each breaks one line of a lock with leases that is right as far as it goes,
 // and names the case that must fail.
 var leaseBugs = map[bug]failure{
-	"no look after waking":                {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the waiter after the cancelled one has got the lock while another contender holds it: two holders"},
-	"the node stays on cancel":            {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the node of the cancelled waiter goes"},
-	"clean-up on the cancelled ctx":       {"a waiter whose ctx ends returns, leaves the queue and lets nobody in", "the node of the cancelled waiter goes"},
-	"found without looking at session":    {"a node of another session is not taken for one's own", "with its own data has got the lock while another contender holds it: two holders"},
-	"a lost create is made again":         {"a create whose reply is lost makes one node", "the contender that never got the reply to its create gets the lock"},
-	"searched without a sync":             {"the node of a lost create is looked for after a sync", "is looked for without a sync"},
 	"Unlock by path after an expiry":      {"Unlock after the parent was made again touches nobody else's node", "has deleted another contender's node"},
 	"order by whole name":                 {"a contender with another name that comes later waits", "the contender before one of Curator's gets the lock"},
 	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
 	"signed order":                        {"the queue goes by number where numbers wrap", "two holders"},
 	"the token is the number":             {"tokens grow though the parent is made again", "the token of the next holder is not higher"},
 	"Lost is never closed":                {"an expired session's holder is notified and its Unlock returns ErrLost", "the session has expired, and Lost is not closed"},
-	"waits for the create whatever ctx":   {"a create that is answered after ctx has ended leaves no node", "and its node stays: it blocks every contender that comes later"},
-	"TryLock ignores ctx":                 {"a ctx that has ended gets no lock and sends nothing", "Target error should be in err chain"},
 	"a lease ends by itself":              {"a holder that is cut off for a moment keeps the lock", "the connection broke and came back, and Lost is closed"},
 	"of the session when Lock began":      {"a create that the client keeps back until its next session makes a node that goes", "lost"},
 	"parents are not made":                {"a parent that goes between is made again", "node does not exist"},
@@ -50,7 +41,6 @@ type brokenLeaseLock struct {
 	bug
 	conn *zk.Conn
 	path string
-	name string
 
 	began int64 // the session in which Lock has begun
 }
@@ -63,10 +53,9 @@ type brokenLease struct {
 	lost    chan struct{}
 }
 
-func (l *brokenLeaseLock) enqueue(ctx context.Context) (node string, err error) {
-	id := l.name + rand.Text()
+func (l *brokenLeaseLock) enqueue() (node string, err error) {
 	for {
-		node, err = l.conn.Create(l.path+"/lock-", []byte(id), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		node, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		switch {
 		case errors.Is(err, zk.ErrNoNode) && l.bug != "parents are not made":
 			for i := 1; i <= len(l.path); i++ {
@@ -74,13 +63,7 @@ func (l *brokenLeaseLock) enqueue(ctx context.Context) (node string, err error) 
 					l.conn.Create(l.path[:i], nil, 0, zk.WorldACL(zk.PermAll))
 				}
 			}
-		case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer): // the second until the client has connected again
-			if l.bug == "a lost create is made again" {
-				continue
-			}
-			if node = l.find(id); node != "" {
-				return node, nil
-			}
+		case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer): // until the client has connected again
 		case err == nil && suffix(node) == math.MaxInt32:
 			l.conn.Delete(node, -1)
 			return "", zk.ErrNodeExists
@@ -88,26 +71,6 @@ func (l *brokenLeaseLock) enqueue(ctx context.Context) (node string, err error) 
 			return node, err
 		}
 	}
-}
-
-func (l *brokenLeaseLock) find(id string) string {
-	for l.bug != "searched without a sync" {
-		if _, err := l.conn.Sync(l.path); err == nil {
-			break
-		}
-	}
-	names, _, err := l.conn.Children(l.path)
-	for err != nil {
-		names, _, err = l.conn.Children(l.path)
-	}
-	for _, name := range names {
-		data, stat, err := l.conn.Get(l.path + "/" + name)
-		mine := err == nil && (stat.EphemeralOwner == l.conn.SessionID() || l.bug == "found without looking at session")
-		if mine && string(data) == id {
-			return l.path + "/" + name
-		}
-	}
-	return ""
 }
 
 // before reports whether a comes before b.
@@ -123,37 +86,11 @@ func (l *brokenLeaseLock) before(a, b string) bool {
 }
 
 func (l *brokenLeaseLock) Lock(ctx context.Context) (locktest.Lease, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
 	l.began = l.conn.SessionID()
-	type made struct {
-		node string
-		err  error
+	node, err := l.enqueue()
+	if err != nil {
+		return nil, err
 	}
-	create := make(chan made, 1)
-	go func() {
-		node, err := l.enqueue(ctx)
-		create <- made{node, err}
-	}()
-	var node string
-	select {
-	case m := <-create:
-		if m.err != nil {
-			return nil, m.err
-		}
-		node = m.node
-	case <-ctx.Done():
-		if l.bug != "waits for the create whatever ctx" {
-			go func() {
-				if m := <-create; m.err == nil {
-					l.conn.Delete(m.node, -1)
-				}
-			}()
-		}
-		return nil, errors.Join(errors.New(l.path), ctx.Err())
-	}
-	woken := false
 	for {
 		names, _, err := l.conn.Children(l.path)
 		if err != nil {
@@ -166,10 +103,7 @@ func (l *brokenLeaseLock) Lock(ctx context.Context) (locktest.Lease, error) {
 				ahead = name
 			}
 		}
-		if ahead == "" && ctx.Err() != nil && l.bug == "the node stays on cancel" {
-			return nil, ctx.Err()
-		}
-		if ahead == "" || woken && l.bug == "no look after waking" {
+		if ahead == "" {
 			return l.lease(node)
 		}
 		_, _, gone, err := l.conn.GetW(l.path + "/" + ahead)
@@ -181,21 +115,11 @@ func (l *brokenLeaseLock) Lock(ctx context.Context) (locktest.Lease, error) {
 		}
 		select {
 		case ev := <-gone:
-			woken = true
 			if l.bug == "any event on the predecessor counts" && ev.Type == zk.EventNodeDataChanged {
 				return l.lease(node)
 			}
-		case <-ctx.Done():
-			switch l.bug {
-			case "the node stays on cancel":
-			case "clean-up on the cancelled ctx":
-				if ctx.Err() == nil {
-					l.conn.Delete(node, -1)
-				}
-			default:
-				l.conn.Delete(node, -1)
-			}
-			return nil, errors.Join(errors.New(l.path), ctx.Err())
+		case <-ctx.Done(): // the case is over
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -229,12 +153,7 @@ func (l *brokenLeaseLock) lease(node string) (locktest.Lease, error) {
 	return lease, nil
 }
 
-func (l *brokenLeaseLock) TryLock(ctx context.Context) (locktest.Lease, error) {
-	if ctx.Err() != nil && l.bug != "TryLock ignores ctx" {
-		return nil, ctx.Err()
-	}
-	return nil, errHeld
-}
+func (l *brokenLeaseLock) TryLock(context.Context) (locktest.Lease, error) { return nil, errHeld }
 
 func (l *brokenLease) Unlock(ctx context.Context) error {
 	if l.conn.SessionID() != l.session && l.bug != "Unlock by path after an expiry" {
@@ -273,8 +192,8 @@ func TestBrokenLeasesFailUnderTheRightName(t *testing.T) {
 func leasesBy(b bug) locktest.LeaseSubject {
 	return locktest.LeaseSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-			return func(name string) locktest.LeaseLock {
-				return &brokenLeaseLock{bug: b, conn: conn, path: path, name: name}
+			return func(string) locktest.LeaseLock {
+				return &brokenLeaseLock{bug: b, conn: conn, path: path}
 			}
 		},
 		ErrHeld: errHeld, ErrLost: errLost,

@@ -44,7 +44,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		err := l.Unlock()
 		if !alone {
 			return language.Errorf(
-				"it has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，它也拿到了锁：出现两个持有者")
+				"it has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者")
 		}
 		if err != nil {
 			return language.Errorf("Unlock fails: %w", "Unlock 失败：%v", err)
@@ -60,8 +60,8 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		}
 		err := w.Result(result, stage.Contender(i))
 		failed = cmp.Or(failed, err)
-		if all || err != nil && Unsafe(err.Error()) {
-			w.NoError(err, "%s", "%s", stage.Contender(i))
+		if err != nil && (all || Unsafe(err.Error())) {
+			w.Failf("%s\n    %v", "%[2]v（%[1]s）", stage.Contender(i), err)
 		}
 	}
 	if !all {
@@ -204,17 +204,17 @@ func LongHold(w *World) {
 		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
 		time.Sleep(time.Second) // whether it waits on a watch is another case
 		if len(results[i]) > 0 {
-			w.NoError(<-results[i], "waiter %d must wait, and Lock fails", "等待者 %d 应该等待，Lock 却失败了", i+1)
+			w.NoError(<-results[i], "%s must wait, and Lock fails", "%s 应该等待，Lock 却失败了", stage.Contender(i+1))
 			w.Failf(
-				"waiter %d has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，等待者 %d 也拿到了锁：出现两个持有者", i+1)
+				"%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s 又拿到了锁：出现两个持有者", stage.Contender(i+1))
 		}
 	}
 	all := w.Nodes()
 	began := time.Now()
 	// A lock that looks now and then, its watch notwithstanding, has looked often
-	// enough some time.
-	for time.Since(began) < day && len(stage.RequestsOf(sessions[0])) < 20000 {
-		time.Sleep(10 * time.Minute)
+	// enough some time: after half a minute, if it is each millisecond.
+	for step := time.Second; time.Since(began) < day && len(stage.RequestsOf(sessions[0])) < 60_000; step = min(2*step, 10*time.Minute) {
+		time.Sleep(step)
 		synctest.Wait()
 		after := time.Since(began)
 		for i, result := range results {
@@ -222,27 +222,27 @@ func LongHold(w *World) {
 				w.NoError(<-result,
 					"the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", "持有者已持有锁 %v，等待者的 Lock 失败了：不管要等多久，Lock 都应该一直等", after)
 				w.Failf(
-					"the holder has held the lock for %v, its session lives, and waiter %d has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", "持有者已持有锁 %v，会话还在，等待者 %d 却拿到了锁：出现两个持有者；不管多久，只有持有者自己释放，或者它的会话结束，持有才结束", after, i+1)
+					"the holder has held the lock for %v, its session lives, and %s has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", "持有者已持有锁 %v，会话还在，%s 却拿到了锁：出现两个持有者；不管多久，只有持有者自己释放，或者它的会话结束，持有才结束", after, stage.Contender(i+1))
 			}
 		}
 		w.Has(w.Nodes(), held,
-			"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", "持有者已持有锁 %v，会话还在，节点却没有了，下一个竞争者就能拿到锁：出现两个持有者；等待者无法知道持有者是否卡住，也没有哪个时钟能结束持有：只有 Unlock 和会话结束才能删除节点", after)
+			"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", "持有者已持有锁 %v，会话还在，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；等待者无法知道持有者是否卡住，也没有哪个时钟能结束持有：只有 Unlock 和会话结束才能删除节点", after)
 		w.Has(w.Nodes(), all,
-			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，它的节点却没有了：要么别的等待者删了不属于自己的节点，要么它自己离开了队列", after)
+			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，节点却不见了：要么别的等待者删了不属于自己的节点，要么这个等待者自己离开了队列", after)
 	}
 	late, _ := w.Contender()
 	if ok, err := w.Try(late, language.Say("TryLock on a lock that has been held for a day", "锁已被别人持有一天时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err,
 			"TryLock on a lock that has been held for a day fails: false says that another contender holds it", "锁已被别人持有一天，TryLock 失败了：锁在别人手里，应该返回 false")
 		w.False(ok,
-			"TryLock takes a lock that another contender has held for a day: two holders", "别的竞争者已持有锁一天，TryLock 也拿到了锁：出现两个持有者")
+			"TryLock takes a lock that another contender has held for a day: two holders", "别的竞争者已持有锁一天，TryLock 又拿到了锁：出现两个持有者")
 	}
 	w.Has(w.Nodes(), held,
 		"the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's", "持有者已持有锁一天，会话还在，后来的竞争者却删除了持有者的节点，那不是它自己的节点")
 	require.Equal(w, hs.ID, hs.SessionID())
 	for i, result := range results {
 		w.Empty(result,
-			"a contender that came later has let waiter %d in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却放进了等待者 %d：出现两个持有者", i+1)
+			"a contender that came later has let %s in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却放进了 %s：出现两个持有者", stage.Contender(i+1))
 	}
 	w.Unlock(holder, language.Say("the holder, after a day,", "已持有一天的持有者"))
 	for range waiters {
@@ -315,13 +315,14 @@ func tryLockHeld(w *World) {
 		w.NoError(err,
 			"TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
 		w.False(ok,
-			"TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 也拿到了锁：出现两个持有者")
+			"TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	}
 	w.WaitUntil(language.Say("the node of the TryLock goes", "TryLock 的节点消失"), func() bool { return slices.Equal(before, w.Nodes()) }, func() language.Text {
 		return language.Say(
 			"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点：它会挡住后来的每个竞争者")
 	})
 	w.Unlock(holder, language.Say("the holder", "持有者"))
+	time.Sleep(w.Keeps)
 	ok, err := w.Try(other, language.Say("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
 	w.NoError(err, "TryLock on a lock that has been let go fails", "锁释放之后，TryLock 失败了")
 	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")
@@ -374,7 +375,7 @@ func tryLockRaces(w *World) {
 			if len(result) > 0 {
 				w.NoError(<-result, "Lock of the other contender fails", "另一个竞争者的 Lock 失败")
 				w.Failf(
-					"another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁，TryLock 也拿到了锁：出现两个持有者", n)
+					"another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁，TryLock 又拿到了锁：出现两个持有者", n)
 			}
 			w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 		} else if free {

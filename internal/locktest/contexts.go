@@ -34,7 +34,7 @@ type ContextSubject struct {
 // Plan has the cases of a lock whose ctx ends.
 func (s ContextSubject) Plan() Plan {
 	contender := Subject{
-		New:          func(conn *zk.Conn, path string) Lock { return background{s.New(conn, path)} },
+		New:          func(conn *zk.Conn, path string) Lock { return Background(s.New(conn, path)) },
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
@@ -42,7 +42,9 @@ func (s ContextSubject) Plan() Plan {
 		Needs(s.New != nil, "ContextSubject.New is nil: it must make a contender")
 }
 
-// background is a ContextLock whose ctx does not end.
+// Background is a ContextLock whose ctx does not end.
+func Background(l ContextLock) Lock { return background{l} }
+
 type background struct{ ContextLock }
 
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
@@ -55,8 +57,8 @@ var contextCases = []TestCase[*contexts]{
 	{Name: "a contender that gave up can lock again", Zh: "放弃等待的竞争者可以再次加锁", Group: Liveness, Run: locksAgain, Basic: true},
 	{Name: "a ctx that ends after Lock has returned changes nothing", Zh: "Lock 返回之后 ctx 才结束，什么都不改变", Group: Liveness, Run: endsAfterLock, Basic: true},
 	{Name: "a ctx that has ended before gets no lock", Zh: "ctx 事先已经结束，就拿不到锁", Group: Liveness, Run: endedBefore, Basic: true},
-	{Name: "a waiter that gives up returns though no server answers", Zh: "没有服务器应答，放弃的等待者也能返回", Group: Faults, Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing behind", Zh: "ctx 结束后请求才得到应答，什么都不留下", Group: Faults, Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up returns though no server answers", Zh: "没有服务器响应，放弃的等待者也能返回", Group: Faults, Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind", Zh: "ctx 结束后请求才得到响应，什么都不留下", Group: Faults, Run: answeredTooLate, Exact: true},
 	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Zh: "等待者恰在拿到锁的瞬间放弃，不会挡住别人", Group: Liveness, Run: givesUpAtOnce, Exact: true},
 	{Name: "no goroutine is left when a waiter has given up", Zh: "等待者放弃之后，不留下 goroutine", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
 	{Name: "a ctx that has ended before sends nothing", Zh: "ctx 事先已经结束，什么都不发", Group: Cost, Run: endedBeforeSendsNothing},
@@ -134,7 +136,7 @@ func waiterLeaves(w *contexts) {
 	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
 	w.WaitUntil(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 1 }, func() language.Text {
 		return language.Say(
-			"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，它的节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
+			"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	})
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	next, _ := w.Contender()
@@ -163,7 +165,7 @@ func waitsUntilDeadline(w *contexts) {
 	holder, _ := w.holder()
 	var before []*contextContender
 	for i := range 3 {
-		before = append(before, w.waiting(language.Say("waiter %d", "等待者 %d", i+1)))
+		before = append(before, w.waiting(stage.Contender(i+1)))
 	}
 	last := w.contextContender()
 	last.ctx, last.giveUp = context.WithTimeout(context.Background(), patience)
@@ -177,10 +179,10 @@ func waitsUntilDeadline(w *contexts) {
 			w.NoError(<-last.result,
 				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，过了 %v 它的 Lock 就失败了", patience, time.Since(began))
 			w.Failf(
-				"the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者也拿到了锁：出现两个持有者")
+				"the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
 		}
 		p.giveUp()
-		w.gaveUp(p.result, language.Say("a waiter before it", "它前面的一个等待者"))
+		w.gaveUp(p.result, language.Say("a waiter before it", "排在前面的一个等待者"))
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	if len(last.result) == 0 {
@@ -219,7 +221,7 @@ func endsAfterLock(w *contexts) {
 			time.Sleep(time.Second)
 		}
 		w.Len(w.Nodes(), 1,
-			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding", "Lock 返回之后，调用它时所用的 ctx 才结束，持有者的节点却没有了，下一个竞争者就能拿到锁：出现两个持有者；ctx 限定的是等待，不是持有")
+			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding", "Lock 返回之后，调用它时所用的 ctx 才结束，持有者的节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；ctx 限定的是等待，不是持有")
 		ok, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
 		w.False(ok,
@@ -292,14 +294,14 @@ func silentServer(w *contexts) {
 				"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
 		case <-time.After(soon):
 			w.Failf(
-				"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有应答第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
+				"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
 		}
 		held.Release()
 		w.Rest()
 		w.Unlock(holder, language.Say("the holder", "持有者"))
 		w.WaitUntil(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
 			return language.Say(
-				"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有应答时等待者放弃了，服务器恢复应答之后，它的节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
+				"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有响应时等待者放弃了，服务器恢复响应之后，节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
 		})
 		if !met {
 			w.True(n > 1, "the waiter sends nothing before it waits", "等待者在等待之前什么都没有发")
@@ -317,12 +319,12 @@ func answeredTooLate(w *contexts) {
 		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
-		w.Eventually(language.Say("the reply is held back, or Lock returns", "应答被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		w.Eventually(language.Say("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 		met := len(held.Hit()) > 0
 		op := stage.LastRequest(p.s, n)
 		p.giveUp()
 		err := w.Result(p.result, language.Say(
-			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有应答第 %d 个请求（%v），竞争者的 ctx 就结束了，它的 Lock", n, op))
+			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，它的 Lock", n, op))
 		held.Release()
 		if err == nil {
 			w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
@@ -332,7 +334,7 @@ func answeredTooLate(w *contexts) {
 		}
 		w.Rest()
 		w.NoNodes(language.Say(
-			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到应答，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待应答的那个 goroutine 必须删除节点，哪怕这时已经拿到锁", n, op))
+			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到响应，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待响应的那个 goroutine 必须删除节点，哪怕这时已经拿到锁", n, op))
 		w.NothingLeft()
 		w.notHeldAfterGivingUp(n)
 		if !met {
@@ -348,7 +350,7 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	p := w.contextContender()
 	held := w.Server.HoldReply(stage.Number(p.s, n))
 	w.begin(p)
-	w.Eventually(language.Say("the reply is held back, or Lock returns", "应答被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+	w.Eventually(language.Say("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
 	p.giveUp()
 	if w.Result(p.result, language.Say("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，它的 Lock")) == nil {
@@ -362,7 +364,7 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	case <-failed.Hit():
 	case <-time.After(soon): // there is no node
 	}
-	w.NotLocked(p, language.Say("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到应答；这之后的 Unlock ", n))
+	w.NotLocked(p, language.Say("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock ", n))
 	failed.Release()
 	p.s.Conn.Close()
 	w.Rest()

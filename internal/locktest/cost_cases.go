@@ -74,10 +74,10 @@ func WakeUps(w *World) {
 			switch {
 			case sent > predicted && sent >= waiting && predicted < waiting:
 				w.Failf(
-					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); %s", "你唤醒了所有等待者：有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（惊群效应）；%s", waiting, sent, predicted, w.Subject.watchOnly())
+					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); %s", "你唤醒了所有等待者：有 %d 个等待者时释放一次，发出了 %d 个监听事件，应为 %d 个（惊群效应）；%s", waiting, sent, predicted, w.Subject.watchOnly())
 			case sent != predicted:
 				w.Failf(
-					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", "有 %d 个等待者时释放一次，发出了 %d 个监听事件，而预测是 %d 个（Subject.WakeUps）", waiting, sent, predicted)
+					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", "有 %d 个等待者时释放一次，发出了 %d 个监听事件，应为 %d 个（Subject.WakeUps）", waiting, sent, predicted)
 			}
 			done[holder] = true
 		}
@@ -141,10 +141,14 @@ func requestCount(w *World) {
 		}
 		requests := stage.RequestsOf(sessions...)
 		if predicted := w.Subject.Requests(n); len(requests) != predicted {
-			w.Failf(
-				"%d contenders that arrive one by one send %d requests in all, and %d were predicted (Subject.Requests): %s", "%d 个竞争者依次到来，一共发了 %d 个请求，而预测是 %d 个（Subject.Requests）：%s", n, len(requests), predicted, ByKind(requests))
+			contenders := language.Say("%d contenders that arrive one by one", "%d 个竞争者各加锁一次", n)
+			if n == 1 {
+				contenders = language.Say("one contender alone", "单个竞争者加锁一次")
+			}
+			w.Failf("%s: %d requests in all, and %d were predicted (Subject.Requests): %s", "%s，共发了 %d 个请求，应为 %d 个（Subject.Requests）：%s", contenders, len(requests), predicted, ByKind(requests))
 		}
 		if w.Subject.Queue {
+			w.NothingLeft()
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
 	}

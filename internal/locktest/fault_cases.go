@@ -27,13 +27,13 @@ func ExpiredWaiter(w *World) {
 		w.NothingLeft()
 		return
 	}
-	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话已经过期，它却没有重新排队")
+	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
 	err := w.Result(result, language.Say("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
 	w.HasError(err,
-		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点已经没有了，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒它的事件里，Err 不为 nil")
+		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒它的事件里，Err 不为 nil")
 	w.NotLocked(waiter, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	w.Len(w.Nodes(), 1,
-		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点没有了")
+		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.MustLock(waiter, language.Say("the waiter, in its new session", "处于新会话的等待者"))
 	w.Unlock(waiter, it)
@@ -190,7 +190,7 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 
 // how says what went wrong with the n-th request of a contender.
 func (sp spoiler) how(s *Session, n int) language.Text {
-	return language.Say("its request %d, %v, %s", "它的第 %d 个请求（%v）%s", n, stage.LastRequest(s, n), sp.what)
+	return language.Say("its request %d, %v, %s", "竞争者的第 %d 个请求（%v）%s", n, stage.LastRequest(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -209,7 +209,7 @@ func (w *World) spoilers() []spoiler {
 	spoilers := []spoiler{
 		{what: language.Say("is answered with an error", "得到的是错误"), fault: fail},
 		{what: language.Say("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, loses: true},
-		{what: language.Say("is carried out, and its reply is lost with the connection", "已经执行，应答却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
+		{what: language.Say("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
 		spoilers = append(spoilers, spoiler{what: language.Say("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUp: true})
@@ -275,7 +275,7 @@ func errorInTryLock(w *World) {
 		how := sp.how(s, n)
 		w.False(met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", how, err)
 		w.leavesNothing(l, s, n, how, err)
-		w.MustLock(l, language.Say("it, once more,", "再试一次的它"))
+		w.MustLock(l, language.Say("it, once more,", "再次尝试的竞争者"))
 		w.Unlock(l, it)
 	})
 }
@@ -317,7 +317,7 @@ func (w *World) nothingStays(how language.Text) {
 	w.Helper()
 	w.WaitUntil(language.Say("nothing is left", "什么都没有留下"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
 		return language.Say(
-			"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者；delete 丢了就重发，create 的应答丢了就把节点找出来", how)
+			"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
 	})
 }
 
@@ -370,7 +370,7 @@ func UnlockAgain(w *World) {
 				err = w.UnlockErr(l, language.Say("Unlock, called again,", "再次调用的 Unlock"))
 				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
 					w.NoError(err,
-						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", "%s，再次调用 Unlock 却删不掉节点：节点确实删掉之后才能忘掉它", how)
+						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", "%s，再次调用 Unlock 却删不掉节点：确认节点已删除，才能忘掉它", how)
 				}
 			}
 			w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {

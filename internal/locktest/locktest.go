@@ -34,6 +34,7 @@ package locktest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -76,6 +77,8 @@ type Subject struct {
 	// connection: they find the node, or make another. LostReplySubject has the
 	// cases.
 	FindsNode bool
+	// Keeps is for how long a node may stay when nobody holds the lock any more.
+	Keeps time.Duration
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
 	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
@@ -178,7 +181,7 @@ var cases = []TestCase[*World]{
 	{Name: "a holder whose session expires lets the next one in", Zh: "持有者的会话过期后，下一个竞争者能拿到锁", Group: Faults, Run: ExpiredHolder, Basic: true},
 	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", Zh: "会话过期之后，Unlock 返回 ErrNotLocked，不碰别人的节点", Group: Faults, Run: UnlockAfterExpiry, Basic: true},
 	{Name: "a waiter sends next to nothing while nothing changes", Zh: "什么都不变时，等待者几乎不发请求", Group: Cost, Run: WaiterIsQuiet},
-	{Name: "no watch is left where nothing is left to wait for", Zh: "没有什么可等时，不留下监听", Group: Cost, Run: WatchesLeft, Exact: true},
+	{Name: "no watch is left where nothing is left to wait for", Zh: "等待结束后，不遗留监听", Group: Cost, Run: WatchesLeft, Exact: true},
 	{Name: "no goroutine is left when every contender has let go", Zh: "所有竞争者释放锁之后，不留下 goroutine", Group: Cost, Run: GoroutinesLeft, Exact: true},
 	{Name: "a release wakes exactly as many as predicted", Zh: "一次释放唤醒的个数与预测完全一致", Group: Cost, Run: WakeUps, Exact: true},
 	{Name: "the requests are exactly as many as predicted", Zh: "请求数与预测完全一致", Group: Cost, Run: requestCount, Exact: true},
@@ -188,7 +191,7 @@ var cases = []TestCase[*World]{
 	{Name: "an expired session wakes a waiter with an error", Zh: "会话过期时，等待者醒来并得到错误", Group: Faults, Run: ExpiredWaiter},
 	{Name: "a closed session wakes a waiter with an error", Zh: "会话关闭时，等待者醒来并得到错误", Group: Faults, Run: ClosedWaiter},
 	{Name: "a waiter that goes before it is watched lets nobody in", Zh: "等待者在别人监听它之前离开，不会放别人进来", Group: Safety, Run: WaiterGoesBeforeWatch, Exact: true, Queue: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Zh: "等待者自己的节点没有了，就拿不到锁", Group: Safety, Run: NodeGoes, Exact: true, Queue: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Zh: "等待者自己的节点消失之后，不会拿到锁", Group: Safety, Run: NodeGoes, Exact: true, Queue: true},
 	{Name: "a release while a waiter is cut off is not missed", Zh: "等待者断线期间发生的释放不会漏掉", Group: Faults, Run: ReleaseWhileCutOff, Exact: true},
 	{Name: "an error on the way leaves no node behind", Zh: "中途出错，不留下节点", Group: Faults, Run: ErrorOnTheWay, Exact: true},
 	{Name: "an error in TryLock leaves no node behind", Zh: "TryLock 中途出错，不留下节点", Group: Faults, Run: errorInTryLock, Exact: true},

@@ -32,14 +32,14 @@ func (s LostReplySubject) Plan() Plan {
 }
 
 var lostReplyCases = []TestCase[*World]{
-	{Name: "the reply to create is lost and Lock goes on with the node that is there", Zh: "create 的应答丢失，Lock 用已有的节点继续", Group: Faults, Run: replyLost, Basic: true},
-	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Zh: "create 的应答丢失，等待者用已有的节点继续", Group: Faults, Run: waitersReplyLost, Basic: true},
+	{Name: "the reply to create is lost and Lock goes on with the node that is there", Zh: "create 的响应丢失，Lock 用已有的节点继续", Group: Faults, Run: replyLost, Basic: true},
+	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Zh: "create 的响应丢失，等待者用已有的节点继续", Group: Faults, Run: waitersReplyLost, Basic: true},
 	{Name: "a create that never arrived is sent again", Zh: "没有送达的 create 会重发", Group: Faults, Run: createLost, Basic: true},
 	{Name: "contenders of one session each find their own node", Zh: "同一会话的竞争者各自找到自己的节点", Group: Faults, Run: eachFindsItsOwn, Basic: true},
-	{Name: "the replies to two creates in a row are lost", Zh: "接连两个 create 的应答都丢失", Group: Faults, Run: twoRepliesLost, Basic: true},
-	{Name: "the reply to the create of TryLock is lost", Zh: "TryLock 的 create 的应答丢失", Group: Faults, Run: tryLocksReplyLost},
+	{Name: "the replies to two creates in a row are lost", Zh: "接连两个 create 的响应都丢失", Group: Faults, Run: twoRepliesLost, Basic: true},
+	{Name: "the reply to the create of TryLock is lost", Zh: "TryLock 的 create 的响应丢失", Group: Faults, Run: tryLocksReplyLost},
 	{Name: "the search for the node is lost, too", Zh: "查找节点的请求也丢失", Group: Faults, Run: searchLost},
-	{Name: "no server can be reached for half a minute when the reply to create is lost", Zh: "create 的应答丢失，半分钟连不上任何服务器", Group: Faults, Run: longOutage, Exact: true},
+	{Name: "no server can be reached for half a minute when the reply to create is lost", Zh: "create 的响应丢失，半分钟连不上任何服务器", Group: Faults, Run: longOutage, Exact: true},
 	{Name: "the search begins with a sync", Zh: "查找之前先 sync", Group: Faults, Run: syncFirst},
 	{Name: "another session's node is not taken for the own one", Zh: "不会把别的会话的节点当成自己的", Group: Safety, Run: anothersCopy},
 	{Name: "the session ends before the search", Zh: "查找之前会话就结束了", Group: Faults, Run: sessionEndsBeforeSearch},
@@ -63,7 +63,7 @@ func (w *World) oneNode(n int, what language.Text) {
 }
 
 func replyLost(w *World) {
-	var what = language.Say("the reply to create was lost with the connection", "create 的应答随连接一起丢失")
+	var what = language.Say("the reply to create was lost with the connection", "create 的响应随连接一起丢失")
 	l, s := w.Contender()
 	lost := w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
@@ -76,22 +76,22 @@ func replyLost(w *World) {
 	w.oneNode(1, what)
 	w.survives(result, what)
 	w.sameNode(made, what)
-	w.Unlock(l, language.Say("the contender whose reply was lost", "应答丢失的竞争者"))
+	w.Unlock(l, language.Say("the contender whose reply was lost", "响应丢失的竞争者"))
 	w.NothingLeft()
-	w.MustLock(l, language.Say("it, once more,", "再试一次的它"))
+	w.MustLock(l, language.Say("it, once more,", "再次尝试的竞争者"))
 	w.Unlock(l, it)
 	w.NothingLeft()
 }
 
 func waitersReplyLost(w *World) {
-	var what = language.Say("the reply to a waiter's create was lost with the connection", "等待者的 create 的应答随连接一起丢失")
+	var what = language.Say("the reply to a waiter's create was lost with the connection", "等待者的 create 的响应随连接一起丢失")
 	holder, _ := w.holder()
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.WaitUntil(language.Say("the waiter waits on a watch", "等待者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
 		func() language.Text {
-			return language.Say("%s, and it does not wait on a watch%s", "%s，它没有在监听上等待%s", what, w.Why())
+			return language.Say("%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what, w.Why())
 		})
 	w.waitsItsTurn(holder, l, result, nil, what)
 }
@@ -103,7 +103,7 @@ func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []st
 	if len(result) > 0 {
 		w.survives(result, what)
 		w.Failf(
-			"%s, and it has got the lock while another contender holds it: two holders", "%s，别的竞争者还持有锁，它也拿到了锁：出现两个持有者", what)
+			"%s, and it has got the lock while another contender holds it: two holders", "%s，别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者", what)
 	}
 	w.oneNode(2, what)
 	w.sameNode(made, what)
@@ -135,7 +135,7 @@ func createLost(w *World) {
 func eachFindsItsOwn(w *World) {
 	const n = 12
 	var what = language.Say(
-		"the replies to the creates of a session's contenders were lost", "同一会话的各竞争者的 create 的应答丢失了")
+		"the replies to the creates of a session's contenders were lost", "同一会话的各竞争者的 create 的响应丢失了")
 	var own = language.Say(
 		"the session's node need not be the contender's own: look for an id that only this create has", "这个会话的节点不一定是该竞争者自己的：请找只有这一次 create 才有的 id")
 	s := w.Session()
@@ -156,7 +156,7 @@ func eachFindsItsOwn(w *World) {
 			if len(results[j]) > 0 {
 				w.NoError(<-results[j], "%s, and Lock of %s fails", "%s，%s 的 Lock 失败", what, stage.Contender(j))
 				w.Failf(
-					"%s, and %s has got the lock while %s holds it: two holders; %s", "%[1]s，%[3]s 还持有锁，%[2]s 也拿到了锁：出现两个持有者；%[4]s", what, stage.Contender(j), stage.Contender(i), own)
+					"%s, and %s has got the lock while %s holds it: two holders; %s", "%[1]s，%[3]s 还持有锁，%[2]s 又拿到了锁：出现两个持有者；%[4]s", what, stage.Contender(j), stage.Contender(i), own)
 			}
 		}
 		w.NoError(w.UnlockErr(l, language.Same("Unlock")), "%s, and Unlock of %s fails; %s", "%s，%s 的 Unlock 失败；%s", what, stage.Contender(i), own)
@@ -172,18 +172,18 @@ func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
 		w.Server.LoseReply(stage.Creates(s))
-		w.survives(w.Lock(l), language.Say("the reply to create was lost, once more,", "再一次丢失 create 的应答的竞争者"))
+		w.survives(w.Lock(l), language.Say("the reply to create was lost, once more,", "再一次丢失 create 的响应的竞争者"))
 		w.Len(w.Nodes(), 1,
-			"the reply to create was lost, and there is not exactly one node", "create 的应答丢失，结果不是恰好一个节点")
-		w.Unlock(l, language.Say("the contender whose reply was lost", "应答丢失的竞争者"))
+			"the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
+		w.Unlock(l, language.Say("the contender whose reply was lost", "响应丢失的竞争者"))
 		w.NothingLeft()
 	}
 	// The create that is sent again is lost in its turn.
 	w.Server.LoseRequest(stage.Creates(s))
 	w.Server.LoseReply(stage.Creates(s))
-	w.survives(w.Lock(l), language.Say("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的应答也丢失"))
+	w.survives(w.Lock(l), language.Say("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的响应也丢失"))
 	w.Len(w.Nodes(), 1,
-		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search", "create 丢失，接着下一个 create 的应答丢失，结果不是恰好一个节点：每次 create 之后都需要查找")
+		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search", "create 丢失，接着下一个 create 的响应丢失之后，应当恰好有一个节点：每次 create 之后都需要查找")
 	w.Unlock(l, language.Say("the contender", "竞争者"))
 	w.NothingLeft()
 }
@@ -191,23 +191,23 @@ func twoRepliesLost(w *World) {
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
-	ok, err := w.Try(l, language.Say("TryLock, when the reply to its create is lost,", "create 的应答丢失时的 TryLock"))
+	ok, err := w.Try(l, language.Say("TryLock, when the reply to its create is lost,", "create 的响应丢失时的 TryLock"))
 	w.NoError(err,
-		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的应答丢失，TryLock 返回了这个错误；%s", searchForIt)
+		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.True(ok,
-		"the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 的应答丢失，锁空闲，TryLock 却返回 false")
+		"the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 的响应丢失，锁空闲，TryLock 却返回 false")
 	w.Len(w.Nodes(), 1,
-		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 的应答丢失，结果不是恰好一个节点")
+		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 的响应丢失之后，应当恰好有一个节点")
 	other, os := w.Contender()
 	w.Server.LoseReply(stage.Creates(os))
 	ok, err = w.Try(other, language.Say(
-		"TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的应答丢失时的 TryLock"))
+		"TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的响应丢失时的 TryLock"))
 	w.NoError(err,
-		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的应答丢失，TryLock 返回了这个错误；%s", searchForIt)
+		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.False(ok,
-		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 的应答丢失，别的竞争者还持有锁，它也拿到了锁：出现两个持有者")
+		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 的响应丢失，别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	w.Len(w.Nodes(), 1,
-		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 的应答丢失，它返回 false，却留下了自己的节点")
+		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 的响应丢失，调用返回 false，却留下了自己的节点")
 	w.Unlock(l, language.Say("the holder", "持有者"))
 	w.NothingLeft()
 }
@@ -216,7 +216,7 @@ func tryLocksReplyLost(w *World) {
 func (w *World) sameNode(made []string, what language.Text) {
 	w.Helper()
 	w.Has(w.Nodes(), made,
-		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", "%s，节点明明还在，Lock 却另外创建了一个：它丢了自己的位置，排到所有后来者的后面", what)
+		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", "%s，节点明明还在，Lock 却另外创建了一个：原来的位置丢了，排到了所有后来者的后面", what)
 }
 
 // longOutage keeps the client from any server for most of the time that its session
@@ -233,7 +233,7 @@ func longOutage(w *World) {
 	time.Sleep(30 * time.Second)
 	back()
 	var what = language.Say(
-		"the reply to create was lost, and no server could be reached for half a minute", "create 的应答丢失，半分钟连不上任何服务器")
+		"the reply to create was lost, and no server could be reached for half a minute", "create 的响应丢失，半分钟连不上任何服务器")
 	// A lock may make its pauses longer from try to try.
 	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
@@ -254,10 +254,10 @@ func searchLost(w *World) {
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
 			what := language.Say(
-				"the reply to create was lost, and then a request of the search for the node", "create 的应答丢失，查找节点的请求又丢失了")
+				"the reply to create was lost, and then a request of the search for the node", "create 的响应丢失，查找节点的请求又丢失了")
 			w.WaitUntil(language.Say("the contender waits on a watch", "竞争者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
 				func() language.Text {
-					return language.Say("%s, and it does not wait on a watch%s", "%s，它没有在监听上等待%s", what, w.Why())
+					return language.Say("%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what, w.Why())
 				})
 			hit := len(fault.Hit()) > 0
 			fault.Release()
@@ -266,10 +266,10 @@ func searchLost(w *World) {
 			if len(result) > 0 {
 				err := <-result
 				w.HasError(err,
-					"a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者也拿到了锁：出现两个持有者")
+					"a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者又拿到了锁：出现两个持有者")
 				w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return len(w.Nodes()) == 1 }, func() language.Text {
 					return language.Say(
-						"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有应答，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
+						"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有响应，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
 				})
 				w.True(hit, "%s, and Lock returns the error: %v", "%s，Lock 返回了这个错误：%v", what, err)
 				w.Unlock(holder, language.Say("the holder", "持有者"))
@@ -324,9 +324,9 @@ func anothersCopy(w *World) {
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
 	w.Hit(held, language.Say(
-		"the contender that never got the reply to its create looks for its node among the children", "没有收到 create 的应答的竞争者在子节点里找自己的节点"))
+		"the contender that never got the reply to its create looks for its node among the children", "没有收到 create 的响应的竞争者在子节点里找自己的节点"))
 	nodes := w.Nodes()
-	w.Len(nodes, 1, "create has made a node, and there is not exactly one", "create 已创建节点，结果却不是恰好一个")
+	w.Len(nodes, 1, "create has made a node, and there is not exactly one", "create 已创建节点，应当恰好有一个")
 	node := w.Path + "/" + nodes[0]
 	data, _, err := admin.Get(node)
 	require.NoError(w, err)
@@ -345,8 +345,8 @@ func anothersCopy(w *World) {
 			"another session has a node with the same data as the one whose create was lost, and the contender takes it for its own: it has the lock without a node of its own: two holders; compare the node's EphemeralOwner with conn.SessionID()", "另一个会话的节点与丢失的那个 create 带有相同的数据，竞争者把它当成了自己的：没有自己的节点却拿到锁，出现两个持有者；请把节点的 EphemeralOwner 与 conn.SessionID() 比较")
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.survives(result, language.Say("the reply to create was lost", "create 的应答丢失"))
-	w.Unlock(l, language.Say("it, once the other session's node has gone,", "另一个会话的节点消失之后的它"))
+	w.survives(result, language.Say("the reply to create was lost", "create 的响应丢失"))
+	w.Unlock(l, language.Say("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
 	w.NothingLeft()
 }
 
@@ -357,21 +357,21 @@ func sessionEndsBeforeSearch(w *World) {
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.Hit(back, language.Say("the client connects again after the reply to create was lost", "create 的应答丢失之后，客户端重连"))
+	w.Hit(back, language.Say("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
 	w.Server.Expire(s.ID)
 	back.Release()
 	err := w.Result(result, language.Say(
-		"the session has ended after the reply to create was lost, and Lock", "create 的应答丢失之后会话结束，Lock"))
+		"the session has ended after the reply to create was lost, and Lock", "create 的响应丢失之后会话结束，Lock"))
 	if err != nil { // it may say so, or lock in the new session
 		w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	} else {
 		w.Len(w.Nodes(), 1,
-			"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another, so that the next contender gets in: two holders", "create 的应答丢失之后会话结束，节点随之消失，Lock 没有再创建节点就返回，下一个竞争者就能拿到锁：出现两个持有者")
+			"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another, so that the next contender gets in: two holders", "create 的响应丢失之后会话结束，节点随之消失，Lock 没有再创建节点就返回，下一个竞争者就能拿到锁：出现两个持有者")
 		w.Unlock(l, language.Say("the contender, in its new session,", "处于新会话的竞争者"))
 	}
 	w.Renewed(s, language.Say("the client has a new session", "客户端有了新会话"))
 	time.Sleep(stage.Patience)
 	w.NothingLeft()
-	w.MustLock(l, language.Say("it, in its new session,", "处于新会话的它"))
+	w.MustLock(l, language.Say("it, in its new session,", "处于新会话的竞争者"))
 	w.Unlock(l, it)
 }

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/stage"
 )
 
 // An Other is a contender for a lock that is not on ZooKeeper, used by one
@@ -48,10 +51,13 @@ var otherPatience = 2 * time.Minute
 
 // OtherPatience sets how long something that must happen may take, until the test
 // ends: short for a broken lock, which must fail.
-func OtherPatience(t testing.TB, d time.Duration) {
-	before := otherPatience
-	otherPatience = d
-	t.Cleanup(func() { otherPatience = before })
+func OtherPatience(t testing.TB, d time.Duration) { Set(t, &otherPatience, d) }
+
+// Set changes a variable until the test ends.
+func Set[T any](t testing.TB, variable *T, value T) {
+	old := *variable
+	*variable = value
+	t.Cleanup(func() { *variable = old })
 }
 
 // RunOther runs the cases of the level Basic, by the names that they have for
@@ -142,12 +148,12 @@ var otherCases = map[string]func(w *otherWorld){
 		for i := range 4 {
 			l := w.contender()
 			locks = append(locks, l)
-			waiters = append(waiters, w.waits(l, fmt.Sprintf("waiter %d", i+1)))
+			waiters = append(waiters, w.waits(l, stage.Contender(i+1).En))
 			w.eventually("it is in the queue", func() bool { return w.subject.Waiting(w.t, w.name) == i+1 })
 		}
 		w.unlock(a, "the holder")
 		for i, l := range locks {
-			w.holds(waiters[i], fmt.Sprintf("waiter %d", i+1))
+			w.holds(waiters[i], stage.Contender(i+1).En)
 			for _, later := range waiters[i+1:] {
 				w.notYet(later, "a waiter that came later")
 			}
@@ -159,7 +165,7 @@ var otherCases = map[string]func(w *otherWorld){
 		w.lock(a, "the holder")
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		first := w.aside(func() error { return b.Lock(ctx) })
+		first := bubble.Aside(func() error { return b.Lock(ctx) })
 		w.eventually("the first waiter waits", func() bool { return b.Attempts() > 0 })
 		second := w.waits(c, "the second waiter")
 		cancel()
@@ -216,12 +222,9 @@ func (s OtherSubject) verdict(t *testing.T, name string) string {
 	}
 	w := &otherWorld{t: t, subject: s, name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), otherNames.Add(1))}
 	w.client = s.Client(t)
-	done := make(chan struct{})
-	go func() { // so that FailNow ends the case, and not the test
-		defer close(done)
-		run(w)
-	}()
-	<-done
+	var ended sync.WaitGroup
+	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
+	ended.Wait()
 	return strings.Join(w.words, "\n")
 }
 
@@ -239,12 +242,6 @@ func (w *otherWorld) fatalf(format string, args ...any) {
 
 func (w *otherWorld) contender() Other { return w.client(w.name) }
 
-func (w *otherWorld) aside(f func() error) <-chan error {
-	result := make(chan error, 1)
-	go func() { result <- f() }()
-	return result
-}
-
 func (w *otherWorld) result(ch <-chan error, what string) error {
 	select {
 	case err := <-ch:
@@ -260,13 +257,13 @@ func (w *otherWorld) holds(ch <-chan error, name string) {
 }
 
 func (w *otherWorld) lock(l Other, name string) {
-	w.holds(w.aside(func() error { return l.Lock(context.Background()) }), name)
+	w.holds(bubble.Aside(func() error { return l.Lock(context.Background()) }), name)
 }
 
 // waits calls Lock of a contender that has to wait.
 func (w *otherWorld) waits(l Other, name string) <-chan error {
 	before := l.Attempts()
-	ch := w.aside(func() error { return l.Lock(context.Background()) })
+	ch := bubble.Aside(func() error { return l.Lock(context.Background()) })
 	w.eventually(name+" asks for the lock", func() bool { return l.Attempts() > before })
 	w.notYet(ch, name)
 	return ch
@@ -281,7 +278,7 @@ func (w *otherWorld) notYet(ch <-chan error, name string) {
 
 func (w *otherWorld) try(l Other, want bool, what string) {
 	var held bool
-	err := w.result(w.aside(func() (err error) {
+	err := w.result(bubble.Aside(func() (err error) {
 		held, err = l.TryLock(context.Background())
 		return err
 	}), what)
@@ -293,12 +290,12 @@ func (w *otherWorld) try(l Other, want bool, what string) {
 }
 
 func (w *otherWorld) unlock(l Other, name string) {
-	err := w.result(w.aside(func() error { return l.Unlock(context.Background()) }), "Unlock of "+name)
+	err := w.result(bubble.Aside(func() error { return l.Unlock(context.Background()) }), "Unlock of "+name)
 	require.NoError(w, err, "Unlock of %s fails", name)
 }
 
 func (w *otherWorld) notLocked(l Other, what string) {
-	err := w.result(w.aside(func() error { return l.Unlock(context.Background()) }), what)
+	err := w.result(bubble.Aside(func() error { return l.Unlock(context.Background()) }), what)
 	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
 }
@@ -342,7 +339,7 @@ func (w *otherWorld) exclusion(contenders int, contender func() Other) {
 	var results []<-chan error
 	for range contenders {
 		l, probe := contender(), contender()
-		results = append(results, w.aside(func() (err error) {
+		results = append(results, bubble.Aside(func() (err error) {
 			for n := 0; n < times && err == nil; n++ {
 				err = round(l, probe)
 			}
@@ -350,7 +347,7 @@ func (w *otherWorld) exclusion(contenders int, contender func() Other) {
 		}))
 	}
 	for i, result := range results {
-		require.NoError(w, w.result(result, fmt.Sprintf("contender %d", i)), "contender %d", i)
+		require.NoError(w, w.result(result, stage.Contender(i).En))
 	}
 	require.EqualValues(w, times*contenders, num.Load(), "the count is wrong: two contenders held the lock at once")
 }

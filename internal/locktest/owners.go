@@ -1,6 +1,8 @@
 package locktest
 
 import (
+	"time"
+
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/locktest/stage"
@@ -25,6 +27,8 @@ type OwnersSubject struct {
 	Holds func(l Lock) int
 	// Requeues is as in Subject.
 	Requeues bool
+	// Keeps is as in Subject.
+	Keeps time.Duration
 	// Shared means that the owners of a Mutex queue in memory, with one node for
 	// all of them.
 	Shared bool
@@ -37,6 +41,7 @@ func (s OwnersSubject) Plan() Plan {
 		ErrNotLocked: s.ErrNotOwner,
 		Queue:        true,
 		Requeues:     s.Requeues,
+		Keeps:        s.Keeps,
 	}
 	return NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
 		contender, func(w *World) *owners { return &owners{w, s} }).
@@ -58,7 +63,7 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "TryLock of an owner whose Lock waits is false at once", Zh: "所有者的 Lock 还在等待时，它的 TryLock 立即返回 false", Group: Liveness, Run: tryLockWhileWaiting},
 	{Name: "a Lock that fails leaves the books clean", Zh: "Lock 失败之后，记录没有错乱", Group: Faults, Run: lockFails, Exact: true},
 	{Name: "a TryLock that fails leaves the books clean", Zh: "TryLock 失败之后，记录没有错乱", Group: Faults, Run: tryLockFails, Exact: true},
-	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock again", Zh: "会话过期的所有者在最后一次 Unlock 时得知，之后可以再次加锁", Group: Faults, Run: expiredOwner},
+	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock again", Zh: "会话已过期的所有者，最后一次 Unlock 得到错误，之后可以再次加锁", Group: Faults, Run: expiredOwner},
 	{Name: "an owner whose Unlock has failed does not get in without a node", Zh: "Unlock 失败的所有者，没有节点就拿不到锁", Group: Safety, Run: unlockFails, Exact: true},
 	{Name: "one owner at a time is inside, many owners that lock twice", Zh: "同时只有一个所有者持有锁，许多所有者各加锁两次", Group: Safety, Run: manyOwners},
 	{Name: "one owner at a time is inside, many goroutines of each", Zh: "同时只有一个所有者持有锁，每个所有者有许多 goroutine", Group: Safety, Run: manyGoroutines},

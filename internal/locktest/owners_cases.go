@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -72,7 +73,7 @@ func (w *owners) queues(l Lock, s *Session, n int, name language.Text) <-chan er
 		if len(result) > 0 {
 			w.NoError(<-result, "%s must wait its turn in the queue, and Lock fails at once", "%s应该排队等待，Lock 却立即失败了", name)
 			w.Failf(
-				"%s has got the lock while another owner holds it: two holders", "别的所有者还持有锁，%s也拿到了锁：出现两个持有者", name)
+				"%s has got the lock while another owner holds it: two holders", "别的所有者还持有锁，%s又拿到了锁：出现两个持有者", name)
 		}
 		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)
@@ -86,7 +87,7 @@ func lockAgain(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	w.MustLock(owner, language.Say("the owner", "所有者"))
-	w.Eventually(language.Say("all requests of Lock are answered", "Lock 的请求都有了应答"), func() bool { return s.Tap.Pending() == 0 })
+	w.Eventually(language.Say("all requests of Lock are answered", "Lock 的请求都有了响应"), func() bool { return s.Tap.Pending() == 0 })
 	before := len(stage.RequestsOf(s))
 	w.MustLock(owner, language.Say("the owner, which holds the lock already,", "已经持有锁的所有者"))
 	w.tryLock(true, owner, language.Say("the owner, which holds the lock already,", "已经持有锁的所有者"))
@@ -115,7 +116,7 @@ func lastUnlock(w *owners) {
 		for i := range 2 {
 			w.Unlock(owner, language.Say("the owner", "所有者"))
 			w.Equal(nodes, w.Nodes(),
-				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", "3 次 Lock、%d 次 Unlock 之后，所有者还持有锁，节点却没有了，下一个竞争者就能拿到锁：出现两个持有者；最后一次 Unlock 才删除节点", i+1)
+				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", "3 次 Lock、%d 次 Unlock 之后，所有者还持有锁，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；最后一次 Unlock 才删除节点", i+1)
 			w.tryLock(false, another, language.Say("another owner, after too few Unlocks,", "Unlock 次数不够时的另一个所有者"))
 			w.tryLock(false, stranger, language.Say("a stranger, after too few Unlocks,", "Unlock 次数不够时的外来者"))
 		}
@@ -141,7 +142,7 @@ func anotherOwner(w *owners) {
 	w.MustLock(a, language.Say("the first owner, while others wait,", "别人等待时的第一个所有者"))
 	w.Unlock(a, language.Say("the first owner, which has locked twice,", "已加锁两次的第一个所有者"))
 	w.Len(w.Nodes(), 4,
-		"an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock", "所有者加锁两次、释放一次，节点就没有了：它还持有锁，下一个竞争者就能拿到锁，出现两个持有者；请计数，最后一次 Unlock 才删除节点")
+		"an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock", "所有者加锁两次、释放一次，节点就被删除了：所有者还持有锁，下一个竞争者就能拿到锁，出现两个持有者；请计数，最后一次 Unlock 才删除节点")
 	w.Waits(resultB, s, language.Say("the second owner", "第二个所有者"))
 	w.Unlock(a, language.Say("the first owner", "第一个所有者"))
 	w.Holds(resultB, language.Say("the second owner, whose turn it is,", "轮到的第二个所有者"))
@@ -164,10 +165,10 @@ func equalNames(w *owners) {
 	w.tryLock(false, b, language.Say("the second of two owners with one name", "两个同名所有者中的第二个"))
 	w.notOwner(b, language.Say("the second of two owners with one name", "两个同名所有者中的第二个"))
 	result := w.queues(b, s, 2, language.Say("the second of two owners with one name", "两个同名所有者中的第二个"))
-	w.Unlock(a, language.Say("the first", "第一个"))
-	w.Holds(result, language.Say("the second", "第二个"))
-	w.notOwner(a, language.Say("the first, which has let go,", "已释放锁的第一个"))
-	w.Unlock(b, language.Say("the second", "第二个"))
+	w.Unlock(a, language.Say("the first", "第一个所有者"))
+	w.Holds(result, language.Say("the second", "第二个所有者"))
+	w.notOwner(a, language.Say("the first, which has let go,", "已释放锁的第一个所有者"))
+	w.Unlock(b, language.Say("the second", "第二个所有者"))
 	w.NothingLeft()
 }
 
@@ -238,6 +239,7 @@ func (w *owners) queueNode(l Lock) {
 	w.Helper()
 	w.MustLock(l, language.Say("a first owner", "第一个来的所有者"))
 	w.Unlock(l, it)
+	time.Sleep(w.Keeps)
 }
 
 func lockAtOnce(w *owners) {
@@ -254,11 +256,11 @@ func lockAtOnce(w *owners) {
 	w.Holds(first, language.Say("the first goroutine", "第一个 goroutine"))
 	w.Holds(second, language.Say("the second goroutine of the same owner", "同一所有者的第二个 goroutine"))
 	w.Len(w.Nodes(), 1,
-		"two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：它在等它自己")
+		"two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：所有者在等自己")
 	w.times(2, owner, language.Say("after both of its goroutines have locked", "在它的两个 goroutine 都加锁之后"))
 	w.Unlock(owner, language.Say("one goroutine", "一个 goroutine"))
 	w.Len(w.Nodes(), 1,
-		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放了，节点就没有了，下一个竞争者就能拿到锁：出现两个持有者")
+		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放了，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
 	w.Unlock(owner, language.Say("the other goroutine", "另一个 goroutine"))
 	w.NothingLeft()
 }
@@ -283,7 +285,7 @@ func lockFailsForOne(w *owners) {
 	w.True(locked > 0,
 		"a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a failure must fail only the goroutine that it happened to", "一个 goroutine 的请求失败，这个所有者的两个 goroutine 就都拿不到锁：谁的请求失败，就只应当让谁失败")
 	w.False(w.subject.Requeues && locked < 2,
-		"a request of one goroutine has failed, and it has not tried again", "一个 goroutine 的请求失败之后，它没有重试")
+		"a request of one goroutine has failed, and it has not tried again", "一个 goroutine 的请求失败之后，没有重试")
 	w.times(locked, owner, language.Say("after one of two Locks has failed, or has tried again", "在两次 Lock 中的一次失败或重试之后"))
 	for range locked {
 		w.Unlock(owner, language.Say("the owner", "所有者"))
@@ -328,7 +330,7 @@ func tryLockOwners(w *owners) {
 	w.Unlock(owner, language.Say("the owner, which has locked twice,", "已加锁两次的所有者"))
 	w.tryLock(false, another, language.Say("another owner, after one of two Unlocks,", "两次 Unlock 只做了一次时的另一个所有者"))
 	w.Equal(nodes, w.Nodes(),
-		"TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点没有了")
+		"TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点不见了")
 	w.Unlock(owner, language.Say("the owner", "所有者"))
 	w.tryLock(true, another, language.Say("another owner, on a free lock,", "锁空闲时的另一个所有者"))
 	w.Unlock(another, language.Say("the other owner", "另一个所有者"))
@@ -343,12 +345,12 @@ func tryLockWhileWaiting(w *owners) {
 	nodes := w.Nodes()
 	w.tryLock(false, owner, language.Say("an owner whose Lock waits", "Lock 还在等待的所有者"))
 	w.Equal(nodes, w.Nodes(),
-		"TryLock has returned false, and it has left a node behind, or the waiter's has gone", "TryLock 返回 false，却留下了节点，或者等待者的节点没有了")
+		"TryLock has returned false, and it has left a node behind, or the waiter's has gone", "TryLock 返回 false，却留下了节点，或者等待者的节点不见了")
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.Holds(result, language.Say("the owner", "所有者"))
 	w.tryLock(true, owner, language.Say("an owner whose Lock has got in", "Lock 已成功的所有者"))
-	w.Unlock(owner, language.Say("it, for the first time,", "第一次的它"))
-	w.Unlock(owner, language.Say("it, for the second time,", "第二次的它"))
+	w.Unlock(owner, language.Say("it, for the first time,", "第一次释放的所有者"))
+	w.Unlock(owner, language.Say("it, for the second time,", "第二次释放的所有者"))
 	w.NothingLeft()
 }
 
@@ -459,7 +461,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how language
 	w.Eventually(language.Say("the owner's client is connected", "所有者的客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
 	if ok, _ := w.Try(owner, language.Say("TryLock of an owner whose Lock has failed", "Lock 失败的所有者的 TryLock")); ok {
 		w.True(len(w.NodesOf(s)) > 0,
-			"the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", "所有者的 Lock 失败了（%s），记录里却算它持有锁：它再次加锁时没有节点，下一个竞争者就能拿到锁，出现两个持有者", how)
+			"the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", "所有者的 Lock 失败了（%s），记录里却仍算持有锁：再次加锁时没有节点，下一个竞争者就能拿到锁，出现两个持有者", how)
 		w.Unlock(owner, it)
 	}
 	w.leavesNothing(owner, s, n, how, err)
@@ -473,7 +475,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how language
 	w.MustLock(owner, language.Say("the owner whose Lock has failed (%s), once more,", "Lock 失败（%s）后再次加锁的所有者", how))
 	w.times(1, owner, language.Say("after a Lock that failed and one that did not", "在一次失败、一次成功的 Lock 之后"))
 	w.Unlock(owner, it)
-	w.NoNodes(language.Say("every owner has let go, and a node is left", "所有的所有者都已释放锁，却还有节点留着"))
+	w.NoNodes(language.Say("every owner has let go, and a node is left", "全部所有者都已释放锁，却还有节点留着"))
 }
 
 // unlockFails loses the reply to the last Unlock's delete: the node has gone,
@@ -485,7 +487,7 @@ func unlockFails(w *owners) {
 	w.MustLock(owner, language.Say("the owner", "所有者"))
 	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
-	err := w.Result(unlocked, language.Say("Unlock, when the reply to its delete is lost,", "delete 的应答丢失时的 Unlock"))
+	err := w.Result(unlocked, language.Say("Unlock, when the reply to its delete is lost,", "delete 的响应丢失时的 Unlock"))
 	require.NotEmpty(w, fault.Hit())
 	w.NotErrorIs(err, w.subject.ErrNotOwner,
 		"the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner", "所有者自己的 delete 已经释放了锁，Unlock 却返回 ErrNotOwner")
@@ -530,7 +532,7 @@ func expiredOwner(w *owners) {
 	if err := w.UnlockErr(owner, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock")); err != nil && w.subject.ErrNotOwner != nil {
 		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired", "会话过期后两次 Unlock 中的第一次")
 	}
-	w.notOwner(owner, language.Say("an owner whose session has expired, its last,", "会话过期的所有者的最后一次"))
+	w.notOwner(owner, language.Say("an owner whose session has expired, its last,", "会话已过期、最后一次释放的所有者"))
 	w.times(0, owner, language.Say("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))
 	w.Equal(before, w.Nodes(),
 		"an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
@@ -541,7 +543,7 @@ func expiredOwner(w *owners) {
 	w.Unlock(next, language.Say("the next one", "下一个"))
 	w.MustLock(owner, language.Say("the owner, in its new session,", "处于新会话的所有者"))
 	w.times(1, owner, language.Say("in its new session", "在它的新会话里"))
-	w.tryLock(false, another, language.Say("another owner of its Mutex", "它的 Mutex 的另一个所有者"))
+	w.tryLock(false, another, language.Say("another owner of its Mutex", "同一 Mutex 的另一个所有者"))
 	w.Unlock(owner, language.Say("the owner", "所有者"))
 	w.NothingLeft()
 }

@@ -55,7 +55,7 @@ func idsOfProcesses(w *World) {
 	_, err = admin.Create(w.Path, mine, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)) // as a contender of the other process does
 	require.NoError(w, err)
 	w.expiredUnlock(holder, s, language.Say(
-		"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，它的节点带有相同的数据 %q：用计数器得到的数，或者地址，在两个进程里会相同", mine))
+		"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，两个节点的数据都是 %q（计数器的值和内存地址，在两个进程里会相同）", mine))
 }
 
 // withoutAddresses takes the addresses of a contender and its client out of data.

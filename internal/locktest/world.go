@@ -15,11 +15,14 @@ type World struct {
 // NewPlan makes a Plan of the cases that keep is true of. Each runs in a World
 // whose contenders are the subject's, with what enter adds to it.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W) Plan {
-	return stage.NewPlan(cases, keep, contender.Queue, false, func(w *stage.Stage) W { return enter(&World{w, contender}) })
+	return stage.NewPlan(cases, keep, contender.Queue, false, func(w *stage.Stage) W {
+		w.Keeps = contender.Keeps
+		return enter(&World{w, contender})
+	})
 }
 
 // it is the contender that a case is about.
-var it = language.Say("it", "它")
+var it = language.Say("it", "这个竞争者")
 
 // Contender makes a contender for the lock, in a session of its own unless
 // one is given.

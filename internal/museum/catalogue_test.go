@@ -21,7 +21,7 @@ type edition struct {
 	text         func(scenes.Text) string
 	effect       func(scenes.Effect) string
 	colon, comma string
-	step         string // how the heading of a step begins
+	step         string // how the heading of a step begins; that of zklock begins with its name
 }
 
 var english = edition{
@@ -78,7 +78,7 @@ func (e edition) written(t require.TestingT, page string) string {
 
 // order is that of the steps and the bugs on the page.
 func (e edition) order(page string) []string {
-	return matches(page, `(?m)^(?:### |`+e.step+`)(\w+)`)
+	return matches(page, `(?m)^(?:### |`+e.step+`|## )(zklock|\w\d*)\b`)
 }
 
 // ordered is the order of package scenes.
@@ -86,7 +86,7 @@ func ordered() (list []string) {
 	step := ""
 	for _, b := range scenes.Bugs {
 		if b.Step != step {
-			list = append(list, b.Step[1:2])
+			list = append(list, strings.TrimPrefix(strings.Split(b.Step, "-")[0], "0"))
 		}
 		step = b.Step
 		list = append(list, b.ID)

@@ -7,7 +7,7 @@ import (
 )
 
 var effectsZh = map[scenes.Effect]string{
-	scenes.Hang: "永远等待", scenes.TwoHolders: "两个持有者", scenes.Leak: "残留", scenes.Starvation: "饿死", scenes.Crash: "崩溃",
+	scenes.Hang: "永远等待", scenes.TwoHolders: "两个持有者", scenes.Leak: "残留", scenes.Starvation: "饥饿", scenes.Crash: "崩溃",
 }
 
 var chinese = edition{

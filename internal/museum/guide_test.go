@@ -95,8 +95,8 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	chinese, err := os.ReadFile("../../docs/claims.zh-CN.md")
 	require.NoError(t, err)
 	require.Empty(t, unlike(string(text), string(chinese)), "the Chinese page has another verdict")
-	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 对一半 | 因为 | 证明 |\n"))
-	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 不对 | 因为 | 证明 |\n"))
+	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
+	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
 		for row, fault := range map[string]string{
 			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
@@ -116,7 +116,7 @@ func unlike(page, chinese string) string {
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|")
 	verdicts := make(map[string]string)
 	for _, m := range row.FindAllStringSubmatch(chinese, -1) {
-		verdicts[m[1]] = map[string]string{"不对": "false", "对一半": "half true"}[m[2]]
+		verdicts[m[1]] = map[string]string{"错误": "false", "部分正确": "half true"}[m[2]]
 	}
 	for _, m := range row.FindAllStringSubmatch(page, -1) {
 		if verdicts[m[1]] != m[2] {

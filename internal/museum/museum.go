@@ -46,12 +46,6 @@ type (
 	Schedule = stage.Schedule
 )
 
-// Frames and Threads are the stage's.
-var (
-	Frames  = stage.Frames
-	Threads = stage.Threads
-)
-
 // SessionTimeout is that of every client on the stage.
 const SessionTimeout = stage.SessionTimeout
 

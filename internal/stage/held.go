@@ -20,14 +20,14 @@ func (c *Client) slow(op string) language.Text {
 }
 
 func (c *Client) slowReply(op string) language.Text {
-	return language.Say("%s of %s is carried out, the reply is slow", "%[2]s 的 %[1]s 已经执行，应答还在路上", op, c.text())
+	return language.Say("%s of %s is carried out, the reply is slow", "%[2]s 的 %[1]s 已经执行，响应还在路上", op, c.text())
 }
 
 func (c *Client) lost(op string) language.Text { return LostReply(op, c.Name) }
 
 // LostReply says that the reply to a client's request is lost.
 func LostReply(op, client string) language.Text {
-	return language.Say("%s of %s is carried out, the reply is lost with the connection", "%[2]s 的 %[1]s 已经执行，连接断开，应答丢失", op, clientText(client))
+	return language.Say("%s of %s is carried out, the reply is lost with the connection", "%[2]s 的 %[1]s 已经执行，连接断开，响应丢失", op, clientText(client))
 }
 
 // match returns a function that reports whether a request is the client's and
@@ -50,17 +50,6 @@ func (c *Client) HoldAny(ops ...jute.Op) *Held {
 	id := c.SessionID()
 	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
 		return r.Session == id && slices.Contains(ops, r.Op)
-	}), c.slow}
-}
-
-// HoldNth holds the client's n-th request of this kind from now on.
-func (c *Client) HoldNth(n int, op jute.Op) *Held {
-	match, left := c.match(op, nil), n
-	return &Held{c, c.s.Server.Hold(func(r zkserver.Request) bool {
-		if match(r) {
-			left--
-		}
-		return match(r) && left == 0
 	}), c.slow}
 }
 

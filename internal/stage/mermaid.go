@@ -133,13 +133,20 @@ func (s *Stage) diagram() language.Text {
 	return Diagram(clients, language.Say("server", "服务器"), texts)
 }
 
-// Diagram makes a diagram of its lines, with those of the clients that take part in it.
+// Diagram makes a diagram of its lines, with those of the clients that take part in it. One
+// of the name "client" is that of all contenders, and these are goroutines.
 func Diagram(clients []string, server language.Text, lines []language.Text) language.Text {
 	all := language.Join(lines, "\n").En
 	var parts []language.Text
 	for i, name := range clients {
 		if TakesPart(name).MatchString(all) {
-			parts = append(parts, Line("participant "+name+" as ", clientText(name)))
+			text := clientText(name)
+			if name == "client" {
+				text = language.Say("their client", "它们的客户端")
+			} else if slices.Contains(clients, "client") {
+				text = language.Same("goroutine " + name)
+			}
+			parts = append(parts, Line("participant "+name+" as ", text))
 		}
 		if i == 0 {
 			parts = append(parts, Line("participant S as ", server))

@@ -15,14 +15,9 @@ package stage
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
-	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +25,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
@@ -41,7 +37,7 @@ const (
 	// SessionTimeout is that of every client on the stage.
 	SessionTimeout = 10 * time.Second
 	// Patience is the longest wait for an event that must happen, in virtual time.
-	Patience = time.Minute
+	Patience = bubble.Patience
 
 	forever = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
 )
@@ -110,7 +106,7 @@ type Stage struct {
 // diagram.
 func Play(t *testing.T, setting Setting, play func(s *Stage)) (diagram language.Text) {
 	t.Helper()
-	InBubble(t, false, func(t *testing.T) {
+	bubble.Watch(t, false, func(t *testing.T) {
 		// This clean-up runs last: it lets the remaining timers run out.
 		t.Cleanup(func() { time.Sleep(Patience) })
 		srv := zkserver.New() // not Run: a right lock need not send the request that a schedule would hold
@@ -205,7 +201,7 @@ func (s *Stage) Pass(d time.Duration) {
 // eventually waits for a state. Everything that happens meanwhile is one scene.
 func (s *Stage) eventually(what language.Text, ok func() bool) {
 	s.Helper()
-	if !Until(synctest.Wait, ok) {
+	if !bubble.Until(synctest.Wait, ok) {
 		s.fails("never happens: %s", "该发生的没有发生：%s", what)
 	}
 	s.Settle()
@@ -238,17 +234,20 @@ const (
 // Client connects the next client, with a contender for the lock at Path.
 func (s *Stage) Client() *Client {
 	s.Helper()
-	return s.ClientAt(s.Path)
-}
-
-// ClientAt connects the next client, with a contender for the lock at path.
-func (s *Stage) ClientAt(path string) *Client {
-	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	conn, err := s.zoo.Connect(ctx, ensemble.Options{SessionTimeout: SessionTimeout, Tap: s.tap, Buffer: 64 << 10})
 	require.NoError(s, err)
-	c := s.client(conn, path)
+	s.Cleanup(conn.Close)
+	c := &Client{
+		Conn: conn, Name: string(rune('A' + len(s.clients))), s: s,
+		sessions: make(map[int64]bool), state: outside,
+	}
+	s.Aside(func() { c.lock = s.newLock(conn, s.Path) })
+	s.mu.Lock()
+	s.clients = append(s.clients, c)
+	s.mu.Unlock()
+	s.Settle()
 	c.warm()
 	s.Settle()
 	return c
@@ -260,43 +259,6 @@ func (s *Stage) ClientAt(path string) *Client {
 func (c *Client) warm() bool {
 	_, _, err := c.Exists("/")
 	return err == nil
-}
-
-// ClientNotConnected returns a client whose session has not begun. Its first
-// attempt to connect is refused when refuse is called; the next one succeeds.
-func (s *Stage) ClientNotConnected() (c *Client, refuse func()) {
-	s.Helper()
-	refused := make(chan struct{})
-	attempts := 0
-	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		if attempts++; attempts == 1 {
-			<-refused
-			return nil, syscall.ECONNREFUSED
-		}
-		return s.Server.Dial(network, address, timeout)
-	}
-	conn, _, err := zk.Connect([]string{"127.0.0.1"}, SessionTimeout, zk.WithDialer(s.tap.Dialer(dial)),
-		zk.WithLogger(log.New(io.Discard, "", 0)))
-	require.NoError(s, err)
-	return s.client(conn, s.Path), func() {
-		s.Note("the first attempt to connect is refused", "第一次连接被拒绝")
-		close(refused)
-		s.Settle()
-	}
-}
-
-func (s *Stage) client(conn *zk.Conn, path string) *Client {
-	s.Cleanup(conn.Close)
-	c := &Client{
-		Conn: conn, Name: string(rune('A' + len(s.clients))), s: s,
-		sessions: make(map[int64]bool), state: outside,
-	}
-	s.Aside(func() { c.lock = s.newLock(conn, path) })
-	s.mu.Lock()
-	s.clients = append(s.clients, c)
-	s.mu.Unlock()
-	s.Settle()
-	return c
 }
 
 // Contender returns the client's lock.
@@ -431,10 +393,8 @@ func (c *Client) Unlock() error {
 // Run runs f in a thread of its own and returns its error.
 func (c *Client) Run(what string, f func() error) error {
 	c.s.Helper()
-	result := make(chan error, 1)
-	go func() { result <- f() }()
 	select {
-	case err := <-result:
+	case err := <-bubble.Aside(f):
 		c.s.Settle()
 		return err
 	case <-time.After(Patience):
@@ -447,22 +407,15 @@ func (c *Client) Run(what string, f func() error) error {
 // the timeout, and returns when the client has noticed and has a new one.
 func (c *Client) Expire() {
 	c.s.Helper()
-	c.Forget()
-	c.Noticed()
-}
-
-// Forget makes the server end the client's session. The client has not
-// noticed yet.
-func (c *Client) Forget() {
-	c.s.Helper()
 	c.s.Settle()
 	c.s.Note("the session of %v has expired, and its nodes are deleted", "%v 的会话已过期，它的节点已删除", c.text())
 	require.True(c.s, c.s.Server.Expire(c.SessionID()))
 	c.s.Settle()
+	c.noticed()
 }
 
-// Noticed returns when a client whose session has expired has a new one.
-func (c *Client) Noticed() {
+// noticed returns when a client whose session has expired has a new one.
+func (c *Client) noticed() {
 	c.s.Helper()
 	c.s.eventually(language.Say("%v has a new session", "%v 有新会话", c.text()), func() bool {
 		return c.Conn.State() == zk.StateHasSession && slices.ContainsFunc(c.s.Server.Sessions(),
@@ -483,7 +436,7 @@ func (c *Client) CutOff() (back func()) {
 	return func() {
 		away.Release()
 		c.Note("is back", "重新连上")
-		c.Noticed()
+		c.noticed()
 	}
 }
 
@@ -552,17 +505,4 @@ func (s *Stage) inside(want ...string) {
 	if is := s.Inside(); !slices.Equal(want, is) {
 		s.fails("the holders of the lock are %v, and must be %v", "锁的持有者是 %v，应该是 %v", is, want)
 	}
-}
-
-// Frames returns the number of frames of a function on the stacks of all
-// threads.
-func Frames(function string) int { return strings.Count(stacks(), "."+function+"(") }
-
-// Threads returns the number of threads that a package or function has
-// started.
-func Threads(starter string) int { return strings.Count(stacks(), "created by "+starter) }
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
 }

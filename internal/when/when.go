@@ -4,7 +4,7 @@
 // The environment variable ZKLOCK_TESTS asks for more than go test plays otherwise:
 //
 //	landing  what each change must pass: .ci/run. A test whose tool is missing fails.
-//	long     all that there is, too: .ci/long
+//	long     all that there is, too, and more with the race detector: .ci/long
 package when
 
 import (
@@ -58,6 +58,15 @@ func NotRaced(t T, why string) {
 	t.Helper()
 	if Raced {
 		t.Skip("not with the race detector: " + why)
+	}
+}
+
+// RacedAtLength skips a test that runs with the race detector, unless it is asked for all that
+// there is: it takes long, and other tests race the same lines.
+func RacedAtLength(t T, why string) {
+	t.Helper()
+	if Raced && !AtLength() {
+		t.Skip("with the race detector, asked for by " + variable + "=long: " + why)
 	}
 }
 

@@ -46,6 +46,12 @@ func TestWhatIsAskedForDecides(t *testing.T) {
 	var got said
 	when.NotRaced(&got, "slow")
 	require.Equal(t, when.Raced, got.skip != "")
+	for tests, left := range map[string]bool{"landing": when.Raced, "long": false} {
+		t.Setenv("ZKLOCK_TESTS", tests)
+		var got said
+		when.RacedAtLength(&got, "slow")
+		require.Equal(t, left, got.skip != "", tests)
+	}
 	t.Setenv("ZKLOCK_TESTS", "lnog")
 	require.Panics(t, func() { when.AtLanding() }, "a slip must not run less")
 }

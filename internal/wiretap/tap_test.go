@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
@@ -61,8 +62,7 @@ var world = zk.WorldACL(zk.PermAll)
 
 func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 	for _, options := range [][]wiretap.Option{nil, {wiretap.WithLog()}} {
-		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t)
+		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 			tap := wiretap.New(options...)
 			conn, in, out := connect(t, srv, tap)
 			require.Zero(t, tap.Counts().Total(), "a handshake is not a request")
@@ -100,8 +100,7 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 }
 
 func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New()
 		conn, _, _ := connect(t, srv, tap)
 		_, err := conn.Create("/a", nil, zk.FlagPersistent, world)
@@ -139,8 +138,7 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 }
 
 func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New(wiretap.WithLog())
 		conn, _, _ := connect(t, srv, tap)
 		path, err := conn.Create("/n-", nil, zk.FlagEphemeralSequential, world)
@@ -185,8 +183,7 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 }
 
 func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New(wiretap.WithLog())
 		conn, _, _ := connect(t, srv, tap)
 		_, _, _, err := conn.ChildrenW("/")

@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zkserver"
 )
@@ -49,18 +50,17 @@ func TestAnOrdinaryClientHasEachFault(t *testing.T) {
 	}
 }
 
-// A wrapped connection lets a test change what is written.
-type wrapped struct {
-	net.Conn
-	write func(b []byte) (int, error) // nil: as it is
+// writing is an option of a client: write writes in its place.
+func writing(srv *zkserver.Server, write func(nc net.Conn, b []byte) (int, error)) func(*zk.Conn) {
+	return zk.WithDialer((&bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return wrapped{nc, write} }}).Dial)
 }
 
-func (w wrapped) Write(b []byte) (int, error) {
-	if w.write == nil {
-		return w.Conn.Write(b)
-	}
-	return w.write(b)
+type wrapped struct {
+	net.Conn
+	write func(nc net.Conn, b []byte) (int, error)
 }
+
+func (w wrapped) Write(b []byte) (int, error) { return w.write(w.Conn, b) }
 
 // opOf is the opcode of a request, 0 for a handshake.
 func opOf(b []byte) jute.Op {
@@ -76,22 +76,18 @@ func opOf(b []byte) jute.Op {
 // Two coin tosses of the client decide: whether a request is queued after Close
 // has begun, and whether its caller takes one of the answers.
 func TestFaultCloseHangsTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		for range 64 {
 			var closing atomic.Bool
-			conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				nc, err := srv.Dial(network, address, timeout)
-				return wrapped{nc, func(b []byte) (int, error) {
-					switch {
-					case closing.Load():
-						return 0, errors.New("the cable is cut")
-					case opOf(b) == jute.OpCloseSession:
-						closing.Store(true)
-						return len(b), nil // and it is lost
-					}
-					return nc.Write(b)
-				}}, err
+			conn := open(t, servers[:1], writing(srv, func(nc net.Conn, b []byte) (int, error) {
+				switch {
+				case closing.Load():
+					return 0, errors.New("the cable is cut")
+				case opOf(b) == jute.OpCloseSession:
+					closing.Store(true)
+					return len(b), nil // and it is lost
+				}
+				return nc.Write(b)
 			}))
 			_, _, watch, err := conn.ExistsW("/never")
 			require.NoError(t, err)
@@ -114,23 +110,22 @@ func TestFaultCloseHangsTheClient(t *testing.T) {
 // On each connection the client repeats its credentials. If the write fails, that
 // request gets two answers on a channel of one: https://github.com/go-zookeeper/zk/pull/163
 func TestFaultARepeatedCredentialHangsTheClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		var dialed atomic.Int32
-		conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-			nc, err := srv.Dial(network, address, timeout)
-			n := dialed.Add(1)
-			return wrapped{nc, func(b []byte) (int, error) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		line := &bubble.Line{Server: srv}
+		line.Wrap = func(nc net.Conn) net.Conn {
+			n := len(line.Dialed())
+			return wrapped{nc, func(nc net.Conn, b []byte) (int, error) {
 				if n == 2 && opOf(b) == jute.OpAuth {
 					return 0, errors.New("the cable is cut")
 				}
 				return nc.Write(b)
-			}}, err
-		}))
+			}}
+		}
+		conn := open(t, servers[:1], zk.WithDialer(line.Dial))
 		require.NoError(t, conn.AddAuth("digest", []byte("user:password")))
 		srv.Cut(conn.SessionID())
 		time.Sleep(5 * time.Second)
-		require.EqualValues(t, 3, dialed.Load())
+		require.Len(t, line.Dialed(), 3)
 		require.Equal(t, zk.StateHasSession, conn.State())
 	})
 }
@@ -158,8 +153,7 @@ func muteFor(t *testing.T, n int, dial zk.Dialer, says string) zk.Dialer {
 // is given ten times the read deadline, since
 // https://github.com/samuel/go-zookeeper/pull/48.
 func TestFaultASilentServerIsKeptForMinutes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
 		open(t, servers, zk.WithDialer(muteFor(t, 2, srv.Dial, "")))
 		require.Less(t, time.Since(began), asked/3, "two of three are silent, and a session may have ended by now")
@@ -167,8 +161,7 @@ func TestFaultASilentServerIsKeptForMinutes(t *testing.T) {
 }
 
 func TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
 		open(t, servers, zk.WithDialer(muteFor(t, 2, srv.Dial, "\x00\x00\x00\x24\x00")))
 		require.Less(t, time.Since(began), asked/3)
@@ -217,8 +210,7 @@ func reply(t *testing.T, nc net.Conn, xid int32) {
 // session included: should a reply have come before, with the watch that it
 // has set and without the zxid up to which it is up to date.
 func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		admin, err := Connect(t.Context(), servers, asked, WithDialer(srv.Dial))
 		require.NoError(t, err)
 		defer admin.Close()
@@ -239,41 +231,38 @@ func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 // https://github.com/go-zookeeper/zk/pull/35.
 func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 	for _, watches := range []string{"of this connection", "of the connection before", ""} {
-		t.Run(watches, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
-				first, session := wire(t, srv, jute.ConnectRequest{})
-				first.Close()
-				nc, _ := wire(t, srv, jute.ConnectRequest{SessionID: session.SessionID, Password: session.Password})
-				send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpSync}, syncPath("/"))
-				began := time.Now()
-				read := make(chan struct{})
-				go func() {
-					defer close(read)
-					reply(t, nc, 1)
-				}()
-				synctest.Wait()
-				select {
-				case <-read:
-					t.Fatal("a reply is read, and moves the zxid on, before the watches have been set")
-				default:
-				}
-				if watches == "of this connection" {
-					nc.(*carefulConn).watchesAreSet()
-				}
-				if watches != "" {
-					send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/"}})
-				}
-				<-read
-				if watches == "of this connection" {
-					require.Zero(t, time.Since(began))
-				} else {
-					require.Equal(t, againWatches, time.Since(began))
-				}
-				if watches != "" {
-					reply(t, nc, 2)
-				}
-			})
+		bubble.ServeCase(t, watches, func(t *testing.T, srv *zkserver.Server) {
+			first, session := wire(t, srv, jute.ConnectRequest{})
+			first.Close()
+			nc, _ := wire(t, srv, jute.ConnectRequest{SessionID: session.SessionID, Password: session.Password})
+			send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpSync}, syncPath("/"))
+			began := time.Now()
+			read := make(chan struct{})
+			go func() {
+				defer close(read)
+				reply(t, nc, 1)
+			}()
+			synctest.Wait()
+			select {
+			case <-read:
+				t.Fatal("a reply is read, and moves the zxid on, before the watches have been set")
+			default:
+			}
+			if watches == "of this connection" {
+				nc.(*carefulConn).watchesAreSet()
+			}
+			if watches != "" {
+				send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/"}})
+			}
+			<-read
+			if watches == "of this connection" {
+				require.Zero(t, time.Since(began))
+			} else {
+				require.Equal(t, againWatches, time.Since(began))
+			}
+			if watches != "" {
+				reply(t, nc, 2)
+			}
 		})
 	}
 }
@@ -286,18 +275,16 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 		down    = 50 * time.Millisecond  // the watches take this long to be put down
 		written = 100 * time.Millisecond // and this long to write the request that is queued before theirs
 	)
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var resumed time.Time
-		conn := open(t, servers[:1], zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-			nc, err := srv.Dial(network, address, timeout)
-			resumed = time.Now()
-			return wrapped{nc, func(b []byte) (int, error) {
-				if opOf(b) == jute.OpGetData {
-					time.Sleep(written) // of virtual time
-				}
-				return nc.Write(b)
-			}}, err
+		conn := open(t, servers[:1], writing(srv, func(nc net.Conn, b []byte) (int, error) {
+			switch opOf(b) {
+			case 0: // a handshake
+				resumed = time.Now()
+			case jute.OpGetData:
+				time.Sleep(written) // of virtual time
+			}
+			return nc.Write(b)
 		}))
 		_, _, _, err := conn.ExistsW("/never")
 		require.NoError(t, err)
@@ -312,11 +299,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 			synced <- time.Now()
 		}()
 		synctest.Wait() // the one is queued before the other
-		got := make(chan error, 1)
-		go func() {
-			_, _, err := conn.Get("/")
-			got <- err
-		}()
+		got := bubble.Aside(func() error { _, _, err := conn.Get("/"); return err })
 		at := <-synced
 		require.Equal(t, down, at.Sub(resumed))
 		require.NoError(t, <-got)
@@ -351,8 +334,7 @@ func (p syncPath) Encode(e *jute.Encoder) { e.String(string(p)) }
 // even if that begins another session: an ephemeral node belongs to a session
 // that the caller knows nothing of.
 func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var down atomic.Bool
 		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			if down.Load() {
@@ -364,11 +346,10 @@ func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 		down.Store(true)
 		srv.Cut(session)
 		synctest.Wait()
-		created := make(chan error, 1)
-		go func() {
+		created := bubble.Aside(func() error {
 			_, err := conn.Create("/mine", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			created <- err
-		}()
+			return err
+		})
 		synctest.Wait() // it is in the queue
 		srv.Expire(session)
 		down.Store(false)
@@ -416,32 +397,29 @@ func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 		3500 * time.Millisecond: 3,
 		9900 * time.Millisecond: 6,
 	} {
-		t.Run(takes.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				t.Cleanup(func() { time.Sleep(time.Minute) }) // until the client is closed
-				srv := zkserver.Run(t)
-				var dialed atomic.Int32
-				var now atomic.Int64
-				now.Store(int64(takes))
-				conn := open(t, servers, zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
-					dialed.Add(1)
-					return late(t, srv, time.Duration(now.Load())), nil
-				}))
-				require.EqualValues(t, abandoned+1, dialed.Load())
-				session := conn.SessionID()
-				reconnected := func(after time.Duration) bool {
-					srv.Cut(session)
-					time.Sleep(after + time.Millisecond)
-					return conn.State() == zk.StateHasSession && conn.SessionID() == session
-				}
-				if takes < 2*time.Second { // a third of the session timeout has gone when the client notices
-					require.True(t, reconnected(takes), "the handshake gets no longer time than the first one needed")
-				}
-				now.Store(0)
-				require.True(t, reconnected(time.Second))
-				now.Store(int64(takes))
-				require.False(t, reconnected(takes), "after a fast handshake the next one gets more than the least time")
-			})
+		bubble.ServeCase(t, takes.String(), func(t *testing.T, srv *zkserver.Server) {
+			t.Cleanup(func() { time.Sleep(time.Minute) }) // until the client is closed
+			var dialed atomic.Int32
+			var now atomic.Int64
+			now.Store(int64(takes))
+			conn := open(t, servers, zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+				dialed.Add(1)
+				return late(t, srv, time.Duration(now.Load())), nil
+			}))
+			require.EqualValues(t, abandoned+1, dialed.Load())
+			session := conn.SessionID()
+			reconnected := func(after time.Duration) bool {
+				srv.Cut(session)
+				time.Sleep(after + time.Millisecond)
+				return conn.State() == zk.StateHasSession && conn.SessionID() == session
+			}
+			if takes < 2*time.Second { // a third of the session timeout has gone when the client notices
+				require.True(t, reconnected(takes), "the handshake gets no longer time than the first one needed")
+			}
+			now.Store(0)
+			require.True(t, reconnected(time.Second))
+			now.Store(int64(takes))
+			require.False(t, reconnected(takes), "after a fast handshake the next one gets more than the least time")
 		})
 	}
 }

@@ -63,29 +63,12 @@ import (
 // long, and why each of them failed. The caller must close the client that
 // Connect returns.
 //
-// These are the faults of go-zookeeper 1.0.4 that the client does not have:
+// A request that waits for a connection fails with zk.ErrNoServer when its session
+// has expired; the next session begins 1 s later.
 //
-//   - A request that is queued while Close runs can hang the client, and with
-//     it every goroutine that waits on a watch. After AddAuth, a connection that
-//     breaks at once can, too.
-//   - A server that accepts a connection and does not answer is given ten times
-//     the read deadline.
-//   - A server name that does not resolve is an error even if others do; a look-up
-//     that hangs cannot be cancelled; addresses are looked up only once.
-//   - In a new session the client may ask for watches that it has already, and
-//     then report a change that did not happen.
-//   - In a resumed session it may ask for its watches too late, with a data
-//     race, and then miss a change.
-//   - The negotiated session timeout is private.
-//   - A request that waits for a connection can be sent in the next session.
-//     Here it fails with zk.ErrNoServer when its session has expired; the next
-//     session begins 1 s later.
-//
-// A lock of package zklock is as safe on a client of zk.Connect. But without
-// WithSessionTimeout it takes the session timeout for 4 s, so a longer one is of
-// no use to its leases; it reconnects late after a silent server, and may lose a
-// lease by that; and a goroutine of the caller's that waits on a watch may hang
-// after Close.
+// A lock of package zklock is as safe on a client of zk.Connect, if it is given
+// WithSessionTimeout. But that client reconnects late after a silent server, and may lose
+// a lease by that; and a goroutine that waits on a watch may hang after Close.
 func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration, options ...Option) (*zk.Conn, error) {
 	began := time.Now()
 	fail := func(err error) (*zk.Conn, error) {
@@ -387,15 +370,21 @@ func (d droppingProvider) Next() (server string, retryStart bool) {
 
 // soon reports whether the servers are tried again after a short pause, now that all
 // have been tried: for a second. The client itself would wait for that second, and some
-// short interruptions of all servers would cost a lease.
+// short interruptions of all servers would cost a lease. Later they are tried in time for the
+// question about the session.
 func (c *client) soon() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rounds == 10 {
+	left := time.Until(c.askAt)
+	switch {
+	case c.rounds < 10:
+		c.rounds++
+		c.pause = 100 * time.Millisecond
+	case left > 0 && left < time.Second:
+		c.pause = left
+	default:
 		return false
 	}
-	c.rounds++
-	c.pause = 100 * time.Millisecond
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock/internal/conns"
 	"example.com/zklock/zkserver"
@@ -31,6 +33,11 @@ const asked = 10 * time.Second
 
 // open connects with Connect, or the ordinary way.
 func open(t *testing.T, servers []string, options ...func(*zk.Conn)) *zk.Conn {
+	t.Helper()
+	return openFor(t, asked, servers, options...)
+}
+
+func openFor(t *testing.T, asked time.Duration, servers []string, options ...func(*zk.Conn)) *zk.Conn {
 	t.Helper()
 	options = append([]func(*zk.Conn){zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(1 << 12), zk.WithMaxBufferSize(1 << 20)}, options...)
 	if *ordinary {
@@ -53,18 +60,47 @@ func open(t *testing.T, servers []string, options ...func(*zk.Conn)) *zk.Conn {
 	return conn
 }
 
+// TestAClosedClientIsGarbageThoughItsDialerLeadsToIt: what is known of a client, which has the
+// dialer, is in a global table. A program that connects again and again would keep them all.
+func TestAClosedClientIsGarbageThoughItsDialerLeadsToIt(t *testing.T) {
+	p := &program{srv: zkserver.Run(t)}
+	conn, err := Connect(t.Context(), servers, asked, WithDialer(p.dial))
+	require.NoError(t, err)
+	p.conn = conn
+	forgotten := make(chan struct{})
+	runtime.AddCleanup(conn, func(c chan struct{}) { close(c) }, forgotten)
+	conn.Close()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		select {
+		case <-forgotten:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, time.Millisecond)
+}
+
+type program struct {
+	srv  *zkserver.Server
+	conn *zk.Conn
+}
+
+func (p *program) dial(network, address string, timeout time.Duration) (net.Conn, error) {
+	return p.srv.Dial(network, address, timeout)
+}
+
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
 func TestFaultTheNegotiatedTimeoutIsPrivate(t *testing.T) {
 	for tick, want := range map[time.Duration]time.Duration{2 * time.Second: asked, 6 * time.Second: 12 * time.Second, 100 * time.Millisecond: 2 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			srv := zkserver.Run(t, zkserver.WithTick(tick))
+		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 			got, ok := SessionTimeout(open(t, servers, zk.WithDialer(srv.Dial)))
 			require.True(t, ok)
 			require.Equal(t, want, got)
-		})
+		}, zkserver.WithTick(tick))
 	}
 }
 
@@ -137,8 +173,7 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 
 // The caller's own options work beside those that Connect needs itself.
 func TestConnectKeepsTheCallersOptions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var dialed, asked atomic.Int32
 		var mu sync.Mutex
 		var states []zk.State
@@ -182,21 +217,13 @@ func (o *one) Connected()           {}
 // A server that stays silent is left by the client after two thirds of the
 // session timeout, which is too late for a lease.
 func TestReconnectLeavesASilentServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		var dialed atomic.Int32
-		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-			dialed.Add(1)
-			return srv.Dial(network, address, timeout)
-		}))
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		line := &bubble.Line{Server: srv}
+		conn := open(t, servers, zk.WithDialer(line.Dial))
 		session, server := conn.SessionID(), conn.Server()
 		hold := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
 		defer hold.Release()
-		answer := make(chan error, 1)
-		go func() {
-			_, _, err := conn.Get("/")
-			answer <- err
-		}()
+		answer := bubble.Aside(func() error { _, _, err := conn.Get("/"); return err })
 		time.Sleep(time.Second)
 		require.Empty(t, answer)
 		began := time.Now()
@@ -207,7 +234,7 @@ func TestReconnectLeavesASilentServer(t *testing.T) {
 		require.Equal(t, session, conn.SessionID())
 		require.NotEqual(t, server, conn.Server())
 		require.Equal(t, asked/8, time.Since(began), "the server may go on in the same instant")
-		require.EqualValues(t, 2+len(servers), dialed.Load())
+		require.Len(t, line.Dialed(), 2+len(servers))
 	})
 }
 
@@ -254,36 +281,33 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 		{"nobody answers", always(""), false, false},
 		{"the server goes on, too", always(leader), true, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
-				var own atomic.Value
-				own.Store("")
-				conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-					nc, err := srv.Dial(network, address, timeout)
-					if address == own.Load() {
-						return &says{Conn: nc, answer: func() string { return "" }}, err
-					}
-					return &says{Conn: nc, answer: c.others}, err
-				}))
-				server := conn.Server()
-				own.Store(server)
-				hold := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
-				go conn.Get("/")
-				<-hold.Hit()
-				conns.Reconnect(conn)
-				if c.goesOn {
-					time.Sleep(asked / 20)
-					hold.Release()
+		bubble.ServeCase(t, c.name, func(t *testing.T, srv *zkserver.Server) {
+			var own atomic.Value
+			own.Store("")
+			conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				nc, err := srv.Dial(network, address, timeout)
+				if address == own.Load() {
+					return &says{Conn: nc, answer: func() string { return "" }}, err
 				}
-				time.Sleep(asked / 2)
-				if c.leaves {
-					require.NotEqual(t, server, conn.Server())
-				} else {
-					require.Equal(t, server, conn.Server())
-				}
+				return &says{Conn: nc, answer: c.others}, err
+			}))
+			server := conn.Server()
+			own.Store(server)
+			hold := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
+			go conn.Get("/")
+			<-hold.Hit()
+			conns.Reconnect(conn)
+			if c.goesOn {
+				time.Sleep(asked / 20)
 				hold.Release()
-			})
+			}
+			time.Sleep(asked / 2)
+			if c.leaves {
+				require.NotEqual(t, server, conn.Server())
+			} else {
+				require.Equal(t, server, conn.Server())
+			}
+			hold.Release()
 		})
 	}
 }
@@ -306,8 +330,7 @@ func counting(format string) func() string {
 }
 
 func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var dialed atomic.Int32
 		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			dialed.Add(1)
@@ -363,8 +386,7 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 // TestServersThatWereTriedAreForgottenWhenThereIsASession: in a process that runs for
 // years, they have other addresses each time that they move.
 func TestServersThatWereTriedAreForgottenWhenThereIsASession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var dialed atomic.Int32
 		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			if dialed.Add(1) < 3 {
@@ -383,8 +405,7 @@ func TestServersThatWereTriedAreForgottenWhenThereIsASession(t *testing.T) {
 // TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce: only the requests of the
 // session that has expired fail, and the client makes a pause only for them.
 func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, servers, zk.WithDialer(srv.Dial))
 		first := conn.SessionID()
 		srv.Expire(first)
@@ -403,8 +424,7 @@ func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 
 // TestAConnectionThatComesAfterConnectHasFailedIsClosed, and no session is asked for.
 func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		closed := make(chan struct{})
@@ -436,15 +456,9 @@ func (c *closeNotifier) Close() error {
 // TestServersThatHaveAllBeenTriedAreTriedAgainSoon: each 100 ms for a second. A request
 // fails then, and the next time that the connection breaks, the client comes back at once.
 func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		var away atomic.Bool
-		conn, err := Connect(t.Context(), servers, asked, WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
-			if away.Load() {
-				return nil, errors.New("connection refused")
-			}
-			return srv.Dial(network, address, patience)
-		}))
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		line := &bubble.Line{Server: srv}
+		conn, err := Connect(t.Context(), servers, asked, WithDialer(line.Dial))
 		require.NoError(t, err)
 		defer conn.Close()
 		back := func() time.Duration {
@@ -455,11 +469,11 @@ func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 			return time.Since(began)
 		}
 		leave := func(d time.Duration) {
-			away.Store(true)
+			line.Down.Store(true)
 			srv.CutAll()
 			synctest.Wait()
 			time.Sleep(d)
-			away.Store(false)
+			line.Down.Store(false)
 		}
 		leave(250 * time.Millisecond)
 		require.InDelta(t, 50*time.Millisecond, back(), float64(2*time.Millisecond))
@@ -471,14 +485,14 @@ func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 		synctest.Wait()
 		require.LessOrEqual(t, back(), 2*time.Millisecond, "a server is there that was not tried")
 		time.Sleep(time.Second)
-		away.Store(true)
+		line.Down.Store(true)
 		srv.CutAll()
 		synctest.Wait()
 		began := time.Now()
 		_, _, err = conn.Get("/")
 		require.ErrorIs(t, err, zk.ErrNoServer)
 		require.InDelta(t, time.Second, time.Since(began), float64(2*time.Millisecond))
-		away.Store(false)
+		line.Down.Store(false)
 		require.LessOrEqual(t, back(), 1100*time.Millisecond)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/zkserver"
 )
 
@@ -29,22 +29,6 @@ func noSuchHost(host string) error {
 	return &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// reach returns a dialer to a server, and the addresses that were dialed.
-func reach(srv *zkserver.Server) (zk.Dialer, func() []string) {
-	var mu sync.Mutex
-	var dialed []string
-	return func(network, address string, timeout time.Duration) (net.Conn, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			dialed = append(dialed, address)
-			return srv.Dial(network, address, timeout)
-		}, func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			return dialed
-		}
-}
-
 func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
@@ -53,33 +37,30 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 			}
 			return []string{"192.0.2.1", "2001:db8::1"}, nil
 		})
-		dial, dialed := reach(zkserver.Run(t))
+		line := &bubble.Line{Server: zkserver.Run(t)}
 		began := time.Now()
-		conn := open(t, []string{"gone:2181", "zk:2182"}, zk.WithDialer(dial))
+		conn := open(t, []string{"gone:2181", "zk:2182"}, zk.WithDialer(line.Dial))
 		require.Zero(t, time.Since(began))
 		require.Subset(t, []string{"192.0.2.1:2182", "[2001:db8::1]:2182"}, []string{conn.Server()})
-		require.Len(t, dialed(), 1)
+		require.Len(t, line.Dialed(), 1)
 	})
 }
 
 func TestANameServerThatHangsDoesNotHideTheOtherNames(t *testing.T) {
 	for _, other := range []string{"zk:2181", "192.0.2.1:2181"} {
-		t.Run(other, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				resolve(t, func(ctx context.Context, host string) ([]string, error) {
-					if host == "hangs" {
-						<-ctx.Done()
-						return nil, ctx.Err()
-					}
-					return []string{"192.0.2.1"}, nil
-				})
-				dial, _ := reach(zkserver.Run(t))
-				began := time.Now()
-				conn := open(t, []string{"hangs:2181", other}, zk.WithDialer(dial))
-				require.Equal(t, lookUpWait, time.Since(began))
-				require.Equal(t, "192.0.2.1:2181", conn.Server())
-				time.Sleep(lookUpLimit) // until the look-up ends
+		bubble.ServeCase(t, other, func(t *testing.T, srv *zkserver.Server) {
+			resolve(t, func(ctx context.Context, host string) ([]string, error) {
+				if host == "hangs" {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return []string{"192.0.2.1"}, nil
 			})
+			began := time.Now()
+			conn := open(t, []string{"hangs:2181", other}, zk.WithDialer(srv.Dial))
+			require.Equal(t, lookUpWait, time.Since(began))
+			require.Equal(t, "192.0.2.1:2181", conn.Server())
+			time.Sleep(lookUpLimit) // until the look-up ends
 		})
 	}
 }
@@ -93,9 +74,8 @@ func TestConnectWaitsForAllOtherNamesTogether(t *testing.T) {
 			time.Sleep(takes[host])
 			return []string{"192.0.2.1"}, nil
 		})
-		dial, _ := reach(zkserver.Run(t))
 		began := time.Now()
-		open(t, []string{"zk0:2181", "zk1:2181", "zk2:2181"}, zk.WithDialer(dial))
+		open(t, []string{"zk0:2181", "zk1:2181", "zk2:2181"}, zk.WithDialer(zkserver.Run(t).Dial))
 		require.Equal(t, lookUpWait, time.Since(began))
 		time.Sleep(lookUpLimit) // until the last look-up ends
 	})
@@ -142,9 +122,8 @@ func TestConnectWaitsForANameServer(t *testing.T) {
 			}
 			return []string{"192.0.2.1"}, nil
 		})
-		dial, _ := reach(zkserver.Run(t))
 		began := time.Now()
-		open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		open(t, []string{"zk:2181"}, zk.WithDialer(zkserver.Run(t).Dial))
 		require.Equal(t, 2*lookUpPause, time.Since(began))
 	})
 }
@@ -187,8 +166,7 @@ func TestANameIsLookedUpOnceAtATime(t *testing.T) {
 			return []string{"192.0.2.1"}, nil
 		})
 		srv := zkserver.Run(t)
-		dial, _ := reach(srv)
-		conn := open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		conn := open(t, []string{"zk:2181"}, zk.WithDialer(srv.Dial))
 		for range 2 { // within the time of one look-up
 			srv.Cut(conn.SessionID())
 			time.Sleep(lookUpLimit / 2)
@@ -213,44 +191,41 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 		"one name for all three":                      {"zk:2181"},
 		"one name for all three, and a fixed address": {"zk:2181", "198.51.100.1:2181"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var net2 atomic.Bool // they have moved to 203.0.113
-				resolve(t, func(_ context.Context, host string) ([]string, error) {
-					prefix := "192.0.2."
-					if net2.Load() {
-						prefix = "203.0.113."
-					}
-					time.Sleep(10 * time.Millisecond)
-					if host == "zk" {
-						return []string{prefix + "0", prefix + "1", prefix + "2"}, nil
-					}
-					return []string{prefix + host[2:]}, nil
-				})
-				srv := zkserver.Run(t)
-				conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-					if strings.HasPrefix(address, "203.0.113.") != net2.Load() {
-						time.Sleep(timeout)
-						return nil, errors.New("i/o timeout")
-					}
-					return srv.Dial(network, address, timeout)
-				}))
-				session := conn.SessionID()
-				for range 2 {
-					net2.Store(!net2.Load())
-					cut := time.Now()
-					srv.Cut(session)
-					_, _, err := conn.Get("/")
-					for err != nil {
-						time.Sleep(10 * time.Millisecond)
-						_, _, err = conn.Get("/")
-					}
-					require.Equal(t, session, conn.SessionID())
-					// A pause of the client's, an old address that it has begun with, and
-					// the wait for watches.
-					require.LessOrEqual(t, time.Since(cut), 2*time.Second+againWatches+50*time.Millisecond)
+		bubble.ServeCase(t, name, func(t *testing.T, srv *zkserver.Server) {
+			var net2 atomic.Bool // they have moved to 203.0.113
+			resolve(t, func(_ context.Context, host string) ([]string, error) {
+				prefix := "192.0.2."
+				if net2.Load() {
+					prefix = "203.0.113."
 				}
+				time.Sleep(10 * time.Millisecond)
+				if host == "zk" {
+					return []string{prefix + "0", prefix + "1", prefix + "2"}, nil
+				}
+				return []string{prefix + host[2:]}, nil
 			})
+			conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				if strings.HasPrefix(address, "203.0.113.") != net2.Load() {
+					time.Sleep(timeout)
+					return nil, errors.New("i/o timeout")
+				}
+				return srv.Dial(network, address, timeout)
+			}))
+			session := conn.SessionID()
+			for range 2 {
+				net2.Store(!net2.Load())
+				cut := time.Now()
+				srv.Cut(session)
+				_, _, err := conn.Get("/")
+				for err != nil {
+					time.Sleep(10 * time.Millisecond)
+					_, _, err = conn.Get("/")
+				}
+				require.Equal(t, session, conn.SessionID())
+				// A pause of the client's, an old address that it has begun with, and
+				// the wait for watches.
+				require.LessOrEqual(t, time.Since(cut), 2*time.Second+againWatches+50*time.Millisecond)
+			}
 		})
 	}
 }
@@ -316,8 +291,8 @@ func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
 			return []string{"192.0.2.1", "192.0.2.2"}, nil
 		})
 		srv := zkserver.Run(t)
-		dial, dialed := reach(srv)
-		conn := open(t, []string{"zk:2181"}, zk.WithDialer(dial))
+		line := &bubble.Line{Server: srv}
+		conn := open(t, []string{"zk:2181"}, zk.WithDialer(line.Dial))
 		session := conn.SessionID()
 		down.Store(true)
 		for range 4 {
@@ -326,8 +301,8 @@ func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
 			require.Equal(t, zk.StateHasSession, conn.State())
 			require.Equal(t, session, conn.SessionID())
 		}
-		require.Len(t, dialed(), 5)
-		require.NotEqual(t, dialed()[0], dialed()[1])
+		require.Len(t, line.Dialed(), 5)
+		require.NotEqual(t, line.Dialed()[0], line.Dialed()[1])
 	})
 }
 
@@ -363,8 +338,7 @@ func TestAddressesNeedNoLookUp(t *testing.T) {
 		t.Errorf("%s is looked up", host)
 		return nil, noSuchHost(host)
 	})
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, []string{"192.0.2.1:2181", "[2001:db8::1]:2181", "[fe80::1%eth0]:2181", "192.0.2.2"}, zk.WithDialer(srv.Dial))
 		for range 10 {
 			srv.Cut(conn.SessionID())

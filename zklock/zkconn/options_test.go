@@ -20,6 +20,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zkserver"
 )
@@ -212,8 +213,7 @@ func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 // TestTheCredentialsAreThereBeforeConnectReturns, and on each connection, whatever
 // breaks meanwhile.
 func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
 		conn, err := Connect(within(t), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret")))
 		require.NoError(t, err)
@@ -235,8 +235,7 @@ func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 }
 
 func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
 		defer held.Release()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,6 +95,21 @@ func TestAWaiterIsNextAndALostLeaseIsLost(t *testing.T) {
 		locks.Lose(lease)
 		require.ErrorIs(t, lease.Unlock(t.Context()), zklock.ErrLost)
 		<-second
+	})
+}
+
+// TestAMutexMayKeepItsNode: another process takes it away.
+func TestAMutexMayKeepItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locks := zklocktest.Run(t)
+		m := locks.Mutex("/l", zklock.WithCaching(time.Hour))
+		for range 10 {
+			require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *zklock.Lease) error { return nil }))
+			synctest.Wait()
+		}
+		require.Equal(t, 1, m.Stats().Cached)
+		require.NoError(t, locks.Holder("/l").Unlock(t.Context()))
+		require.Zero(t, m.Stats().Cached)
 	})
 }
 

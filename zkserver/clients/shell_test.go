@@ -7,14 +7,10 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/internal/jute"
 )
 
 const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
@@ -84,114 +80,6 @@ func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
 		}
 		answer = append(answer, line)
 	}
-}
-
-// count takes turns at the counter. The shell has no lock: it is typed by
-// hand, the naive one, which every shell watches that does not hold it.
-func (sh *shell) count(ctx context.Context, lock string, turns int) error {
-	for range turns {
-		for {
-			answer, err := sh.run(ctx, "create -e "+lock+" taken")
-			if err != nil {
-				return err
-			}
-			if slices.Equal(answer, []string{"Created " + lock}) {
-				break
-			}
-			if !slices.Equal(answer, []string{"Node already exists: " + lock}) {
-				return fmt.Errorf("%s: create says %q", sh.name, answer)
-			}
-			sh.events = nil
-			if answer, err = sh.run(ctx, "get -w "+lock); err != nil {
-				return err
-			}
-			if slices.Equal(answer, []string{"Node does not exist: " + lock}) {
-				continue // and there is no watch
-			}
-			if !slices.Equal(answer, []string{"taken"}) {
-				return fmt.Errorf("%s: get -w says %q", sh.name, answer)
-			}
-			for !slices.Contains(sh.events, "NodeDeleted "+lock) {
-				line, err := sh.nextLine(ctx, shellEvent)
-				if err != nil {
-					return err
-				}
-				event := shellEvent.FindStringSubmatch(line)
-				sh.events = append(sh.events, event[1]+" "+event[2])
-			}
-		}
-		answer, err := sh.run(ctx, "get -s "+counter)
-		if err != nil {
-			return err
-		}
-		n, version := -1, ""
-		for i, line := range answer {
-			if i == 0 {
-				n, err = strconv.Atoi(line)
-			}
-			if v, ok := strings.CutPrefix(line, "dataVersion = "); ok {
-				version = v
-			}
-		}
-		if err != nil || version == "" {
-			return fmt.Errorf("%s: get -s says %q", sh.name, answer)
-		}
-		for _, command := range []string{
-			fmt.Sprintf("set -v %s %s %d", version, counter, n+1),
-			"delete " + lock,
-		} {
-			// Both have nothing to say when all is well.
-			if answer, err = sh.run(ctx, command); err != nil {
-				return err
-			}
-			if len(answer) > 0 {
-				return fmt.Errorf("%s: %s says %q", sh.name, command, answer)
-			}
-		}
-	}
-	return nil
-}
-
-func TestZkCliCountsTo100(t *testing.T) {
-	const lock = "/shell-lock"
-	needsShell(t)
-	g := newCounterTest(t)
-	shells := g.startShells(4)
-	first := g.hold(jute.OpSetData)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	results := make(chan error)
-	for _, sh := range shells {
-		go func() { results <- sh.count(ctx, lock, total/len(shells)) }()
-	}
-	left := len(shells)
-	defer func() {
-		cancel()
-		for range left {
-			<-results
-		}
-	}()
-
-	g.hit(first, "a shell gets the lock")
-	g.eventually("all others watch it", func() bool {
-		n := 0
-		for _, w := range g.srv.Watches() {
-			if w.Path == lock {
-				n++
-			}
-		}
-		return n == len(shells)-1
-	})
-	first.Release()
-	for left > 0 {
-		err := <-results
-		left--
-		require.NoError(t, err)
-	}
-	g.counted()
-	_, there := g.srv.Node(lock)
-	require.False(t, there, "the lock is left behind")
-	say(g.processes, "quit") // at the mere end of its input it leaves its session behind
-	g.leave()
 }
 
 func TestZkCliDoesWhatAUserTypes(t *testing.T) {

@@ -4,96 +4,15 @@ package clients_test
 
 import (
 	"context"
-	"io"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/proxy"
 )
-
-// A line between clients and a server that can be cut, whatever the server.
-type line struct {
-	server string
-	listen net.Listener
-
-	mu   sync.Mutex // guards the fields below
-	open []net.Conn
-	down bool // cut, and not mended yet
-}
-
-// newLine listens on loopback and leads to one of the servers of the test.
-func newLine(g *counterTest) *line {
-	g.Helper()
-	server, _, _ := strings.Cut(g.addr, ",")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(g, err)
-	ln := &line{server: server, listen: l}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { ln.lead(client) })
-		}
-	})
-	g.Cleanup(func() {
-		l.Close()
-		ln.cut()
-		wg.Wait()
-	})
-	return ln
-}
-
-func (ln *line) addr() string { return ln.listen.Addr().String() }
-
-// lead carries bytes both ways until either side ends.
-func (ln *line) lead(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("tcp", ln.server)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	ln.mu.Lock()
-	if ln.down {
-		ln.mu.Unlock()
-		return
-	}
-	ln.open = append(ln.open, client, server)
-	ln.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		io.Copy(client, server)
-		client.Close()
-	}()
-	io.Copy(server, client)
-	server.Close()
-	<-done
-}
-
-// cut ends all connections, and each new one, until mend.
-func (ln *line) cut() {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	ln.down = true
-	for _, nc := range ln.open {
-		nc.Close()
-	}
-	ln.open = nil
-}
-
-func (ln *line) mend() {
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	ln.down = false
-}
 
 // lines returns what a process has said, of those lines that begin with a word,
 // without that word.
@@ -132,8 +51,9 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 		require.NoError(t, err)
 	}
 	write(tree, "")
-	ln := newLine(g)
-	p := g.startJava(classPath, "Watchers", ln.addr(), root)
+	server, _, _ := strings.Cut(g.addr, ",")
+	line := proxy.New(t, server)
+	p := g.startJava(classPath, "Watchers", line.Addr(), root)
 	for _, recipe := range []string{"cache", "recursive", "persistent"} {
 		g.eventually(recipe+" has set its watch", func() bool { return slices.Contains(p.lines("armed"), recipe) })
 	}
@@ -155,13 +75,13 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	g.eventually("the cache has the last node", func() bool { return slices.Contains(p.lines("cache"), "NODE_CREATED "+tree+"/a/b") })
 	cache = p.lines("cache")
 
-	ln.cut()
+	line.CutOff()
 	g.says(p, "state", "CONNECTED", "SUSPENDED")
 	write(one, "3")
 	write(tree+"/a", "3")
 	write(tree+"/missed", "1")
 	require.NoError(t, conn.Delete(tree+"/a/b", -1))
-	ln.mend()
+	line.Heal()
 	g.says(p, "state", "CONNECTED", "SUSPENDED", "RECONNECTED")
 	for _, recipe := range []string{"recursive", "persistent"} {
 		g.eventually(recipe+" has set its watch again", func() bool {

@@ -33,6 +33,11 @@ addEventListener("scroll", () => {
   a?.classList.add("on");
   marked = a;
 }, { passive: true });
+if ($("#both")) { // a listing is in both languages
+  if (zh) q.placeholder = "搜索  /";
+  $("#both").textContent = zh ? "English" : "中文";
+  $("#both").onclick = () => { localStorage.setItem("zklock-lang", zh ? "en" : "zh-CN"); location.reload(); };
+}
 $("#lang")?.addEventListener("click", e => {
   const h = here();
   if (h?.dataset.twin && h.tagName !== "H1") e.currentTarget.hash = h.dataset.twin;
@@ -63,12 +68,18 @@ async function search() {
     globalThis.BOOK = MINE;
     all = findAll(text);
   }
+  // Words that the pages do not have may be an article's: the reader has the phrase nearest to them.
+  if (all.list.length < 3) for (const name of ["rows.js", "places.js", "phrases.js"]) await load(name);
+  const near = all.list.length < 3 ? nearest(text, "").slice(0, 3) : [];
   if (text !== q.value.trim()) return;
-  const items = [];
+  const items = near.map(r => {
+    const told = el("p", { innerHTML: zh ? r.zh : r.en });
+    return el("a", { href: root + (zh ? "reader.zh-CN.html#" : "reader.html#") + r.name }, el("b", {}, r.phrase), " ", el("small", {}, r.name), el("p", {}, told.textContent));
+  });
   if (all.term) items.push(card(all.term));
   for (const [name, file, address] of all.names.slice(0, 6)) items.push(el("a", { href: root + address }, el("code", {}, name), " ", el("small", {}, file)));
+  if (all.other && all.list.length) items.push(el("p", {}, zh ? "中文页面里没有，英文页面里有：" : "The English pages have nothing; the Chinese ones have:"));
   for (const s of all.list.slice(0, 25)) items.push(el("a", { href: root + s.address }, el("b", {}, s.title || s.page), " ", el("small", {}, s.page), el("p", {}, s.before, el("mark", {}, s.hit), s.after)));
-  if (all.other && all.list.length) items.unshift(el("p", {}, zh ? "中文页面里没有，英文页面里有：" : "The English pages have nothing; the Chinese ones have:"));
   if (!items.length) items.push(el("p", {}, zh ? "没有找到" : "Nothing found"));
   found.replaceChildren(...items);
   found.hidden = false;

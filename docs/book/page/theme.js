@@ -1,3 +1,10 @@
-// The theme that the reader has chosen, before anything is drawn.
+// The theme that the reader has chosen, and for a listing the language of the page before it, before
+// anything is drawn.
 "use strict";
-try { document.documentElement.dataset.theme = localStorage.getItem("zklock-theme") || ""; } catch { /* file:// may have no storage */ }
+if (self !== top) document.documentElement.className = "framed"; // in the reader
+try { // file:// may have no storage
+  const html = document.documentElement;
+  html.dataset.theme = localStorage.getItem("zklock-theme") || "";
+  if (html.dataset.both) html.lang = localStorage.getItem("zklock-lang") || "en";
+  else localStorage.setItem("zklock-lang", html.lang);
+} catch { /* as it is */ }

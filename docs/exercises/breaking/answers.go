@@ -116,7 +116,7 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 			"the link has %d contenders%s, and answer %d has %d with a session each: open the listing with %s, which sets all of this", "链接里有 %d 个竞争者%s，而答案 %d 要 %d 个，各有自己的会话：请用 %s 打开代码，这些都会设好", a.Contenders, map[bool]language.Text{true: language.Say(" in one session", "（在同一个会话里）")}[a.Shared], task.Number, w.Contenders, open)
 	case a.Packets:
 		return a, language.Errorf(
-			"the link is of a world in which replies and events wait, too, and answer %d is not: open the listing with %s, which sets all of this", "链接里应答和事件也要排队等候选择，答案 %d 则不然：请用 %s 打开代码，这些都会设好", task.Number, open)
+			"the link is of a world in which replies and events wait, too, and answer %d is not: open the listing with %s, which sets all of this", "链接里响应和事件也要排队等候选择，答案 %d 则不然：请用 %s 打开代码，这些都会设好", task.Number, open)
 	case !slices.Equal(a.Kinds, w.Kinds) || len(w.Kinds) > 0 && a.Faults != w.Faults:
 		return a, language.Errorf(
 			"the link is of a world with %s, and answer %d of one with %s: open the listing with %s, which sets all of this", "链接里有%s，而答案 %d 里有%s：请用 %s 打开代码，这些都会设好", faults(a.Kinds, a.Faults), task.Number, faults(w.Kinds, w.Faults), open)

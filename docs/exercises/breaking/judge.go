@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/language"
 )
 
@@ -30,7 +31,7 @@ var harms = map[explore.Kind]language.Text{
 	explore.NodeLeft:      language.Say("a node is left behind", "留下一个节点"),
 	explore.TwoHolders:    language.Say("two hold the lock at once", "两个竞争者同时持有锁"),
 	explore.ForeignDelete: language.Say("one client deletes another's node", "一个客户端删除了另一个的节点"),
-	explore.Overtaken:     language.Say("a contender gets in before one that is before it in the queue", "竞争者抢在前面的竞争者之前拿到锁"),
+	explore.Overtaken:     language.Say("a contender gets in before one that is before it in the queue", "一个竞争者插队，先拿到锁"),
 }
 
 // Cases are all cases, in the order in which they are judged.
@@ -103,7 +104,7 @@ func (s shownSchedule) equal(o shownSchedule) bool {
 func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
 	var before []shownSchedule
 	for range 20 {
-		f, tr, possible, err := explore.PlayFilm(t, a.World(), a.Choices)
+		f, tr, possible, err := film.Play(t, a.World(), a.Choices)
 		s := shownSchedule{err: err, trace: tr}
 		if f != nil {
 			s.hash = f.Hash

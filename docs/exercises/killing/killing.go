@@ -36,17 +36,17 @@ var rights = []rightLock{
 	{name: language.Say("no false alarm: step 3's lock", "没有误报：第 3 步的锁")}, // step 3 itself
 	{
 		language.Say("no false alarm: a right lock with other names, which sends more requests", "没有误报：一个正确的锁，名字不同，请求更多"),
-		language.Say("its nodes are named otherwise and have data, its errors read otherwise, and it sends requests that it does not need", "它的节点名不同，还带有数据，错误的文字不同，还会发送一些不需要的请求"),
+		language.Say("its nodes are named otherwise and have data, its errors read otherwise, and it sends requests that it does not need", "节点名不同，还带有数据，错误信息的措辞不同，还会发送一些多余的请求"),
 		broken.Manner{Names: "contender-", Says: "queue", Data: "x", More: true},
 	},
 	{
 		language.Say("no false alarm: a right lock that watches with exists", "没有误报：一个正确的锁，用 exists 设置监听"),
-		language.Say("it watches with exists, and lists the queue again if there was no node", "它用 exists 设置监听，如果节点不存在，就重新读列表"),
+		language.Say("it watches with exists, and lists the queue again if there was no node", "用 exists 设置监听，如果节点不存在，就重新读列表"),
 		broken.Manner{Exist: true},
 	},
 	{
 		language.Say("no false alarm: a right lock that lists the queue less often", "没有误报：一个正确的锁，读列表的次数较少"),
-		language.Say("if the node that has gone was the only one before its own, it looks at its own node only", "消失的节点如果是前面唯一的一个，它就只看自己的节点"),
+		language.Say("if the node that has gone was the only one before its own, it looks at its own node only", "消失的节点如果是前面唯一的一个，就只看自己的节点"),
 		broken.Manner{Less: true},
 	},
 }
@@ -58,7 +58,7 @@ type mutant struct {
 }
 
 var tenMutants = []mutant{
-	{language.Say("a holder that dies keeps the lock", "持有者死了，锁却还被它占着"), "not-ephemeral"},
+	{language.Say("a holder that dies keeps the lock", "持有者宕机，却一直占着锁"), "not-ephemeral"},
 	{language.Say("a waiter that is woken takes the lock", "等待者一醒来就当作拿到锁"), "no-look-after-waking"},
 	{language.Say("a release is missed between looking and watching", "查看之后、监听之前的释放会漏掉"), "look-first-watch-later"},
 	{language.Say("a child that is not a contender is waited for", "子节点不是竞争者，也去等它"), "every-child-is-a-contender"},
@@ -362,7 +362,7 @@ func serve(c *judge.Case, schedules []stage.Schedule) {
 	lock, err := strconv.Atoi(a)
 	n, err2 := strconv.Atoi(b)
 	if err != nil || err2 != nil || n >= len(schedules) || lock >= len(rights)+Count {
-		c.Failf("there is no play %q", "没有 %q 这样的演出", c.About)
+		c.Failf("no play is called %q", "没有 %q 这样的运行", c.About)
 	}
 	fails := func(t *testing.T) require.TestingT { return c.In(t) }
 	stage.Play(c.T, stage.Setting{Lock: makes(lock), Fails: fails}, func(s *stage.Stage) {

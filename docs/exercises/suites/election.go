@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
@@ -120,7 +121,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Zh: "领导者的会话结束，其 ctx 也结束，Lead 返回 ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
 	{Name: "a leader writes, and a term that has ended writes no more", Zh: "领导者能写，任期结束后不能再写", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
 	{Name: "the ctx of a leader that is cut off ends before the next one leads", Zh: "领导者断线，在下一个领导者上任之前得到通知", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
-	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads", Zh: "应答来迟、随后断线的领导者，在下一个领导者上任之前得到通知", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
+	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads", Zh: "响应来迟、随后断线的领导者，在下一个领导者上任之前得到通知", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
 	{Name: "a candidate waits for as long as the leader leads, a day if need be", Zh: "领导者领导多久，候选者就等多久，哪怕一天", Group: locktest.Safety, Run: longestTerm, Calm: true},
 	{Name: "a leader that is cut off for a moment goes on leading", Zh: "领导者短暂断线，继续领导", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
 	{Name: "a long term does not end by itself", Zh: "长任期不会自己结束", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
@@ -129,7 +130,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Zh: "原领导者发出、交接之后才到达的写会遭到拒绝", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Zh: "因别的原因失败的写，不是 ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
 	{Name: "a candidate sends next to nothing while nothing changes", Zh: "什么都不变时，候选者几乎不发请求", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
-	{Name: "no watch is left where nothing is left to wait for", Zh: "没有什么可等时，不留下监听", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
+	{Name: "no watch is left where nothing is left to wait for", Zh: "等待结束后，不遗留监听", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
 	{Name: "no goroutine is left when every candidate has resigned", Zh: "所有候选者卸任之后，不留下 goroutine", Group: locktest.Cost, Run: electionGoroutines, Exact: true},
 	{Name: "a resignation wakes one candidate", Zh: "一次卸任只唤醒一个候选者", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
 	{Name: "a child that is not a candidate is ignored", Zh: "忽略不属于候选者的子节点", Group: locktest.Liveness, Run: ofLocks(locktest.ForeignChild), Bare: true, Exact: true},
@@ -188,11 +189,11 @@ func (w *election) callLead(name language.Text, candidate Candidate, s *locktest
 // leads waits until a candidate leads.
 func (w *election) leads(a *term) {
 	w.Helper()
-	w.WaitUntil(language.Say("%s leads", "%s当选", a.name), func() bool { return stage.IsClosed(a.began) || len(a.result) > 0 },
+	w.WaitUntil(language.Say("%s leads", "%s当选", a.name), func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 },
 		func() language.Text {
 			return language.Say("%s must lead, and its function is not called%s", "%s应该当选，它的函数却没有调用%s", a.name, w.Why())
 		})
-	if !stage.IsClosed(a.began) {
+	if !bubble.IsClosed(a.began) {
 		w.NoError(<-a.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", a.name)
 		w.Failf(
 			"Lead of %s returns without an error, and has not called its function", "%s的 Lead 没有返回错误，却也没有调用传给它的函数", a.name)
@@ -202,17 +203,13 @@ func (w *election) leads(a *term) {
 // waits fails if a candidate leads that must wait.
 func (w *election) mustWait(a *term, why language.Text) {
 	w.Helper()
-	w.WaitUntil(language.Say("%s waits", "%s在等待", a.name), func() bool {
-		return stage.IsClosed(a.began) || len(a.result) > 0 || a.s.Sleeps()
-	}, func() language.Text {
-		return language.Say("%s waits without a watch: no event will report its turn%s", "%s在等待，却没有监听：轮到它时，没有事件会通知它%s", a.name, w.Why())
-	})
+	w.Sleeps(a.s, a.name, func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 })
 	w.notYet(a, why)
 }
 
 func (w *election) notYet(a *term, why language.Text) {
 	w.Helper()
-	if stage.IsClosed(a.began) {
+	if bubble.IsClosed(a.began) {
 		w.Failf("%s leads, and must not: %s: two leaders", "%s不该当选却当选了：%s：出现两个领导者", a.name, why)
 	}
 	if len(a.result) > 0 {
@@ -269,7 +266,7 @@ func termIsCzxid(w *election) {
 	a := w.callLead(language.Say("the candidate", "候选者"), nil, nil)
 	w.leads(a)
 	nodes := w.Nodes()
-	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，却不是恰好一个节点")
+	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，应当恰好有一个节点")
 	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
 	w.Equal(a.s.ID, node.Stat.EphemeralOwner,
 		"the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是它的会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
@@ -324,10 +321,10 @@ func ctxOfCandidate(w *election) {
 	w.Eventually(language.Say("the node of the candidate that gave up goes", "放弃的候选者的节点消失"), func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
 	w.notYet(c, language.Say(
-		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "它前面的候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
+		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
 	w.resigns(a)
 	w.leads(c)
-	w.False(stage.IsClosed(b.began),
+	w.False(bubble.IsClosed(b.began),
 		"a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
 	w.resigns(c)
 }
@@ -361,11 +358,11 @@ func leaderCutOff(w *election) {
 		back := w.CutOff(w.Server.Hold, a.s)
 		select {
 		case <-a.ctx.Done():
-			w.False(stage.IsClosed(b.began),
+			w.False(bubble.IsClosed(b.began),
 				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者")
 		case <-b.began:
 			w.Failf(
-				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到应答的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
+				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
 		case <-time.After(stage.Patience):
 			w.Failf(
 				"the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，它的 ctx 没有结束，下一个也没有上任")
@@ -406,13 +403,13 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	time.Sleep(late)
 	answer.Release()
 	w.leads(b)
-	if stage.IsClosed(a.began) {
+	if bubble.IsClosed(a.began) {
 		w.HasError(a.ctx.Err(),
-			"the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的应答迟到了 %v，随后领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到应答时算起", n, stage.LastRequest(s, n), late)
+			"the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
 	}
 	a.resign(nil)
 	back()
-	if stage.IsClosed(a.began) {
+	if bubble.IsClosed(a.began) {
 		w.lost(a)
 	}
 	a.cancel()

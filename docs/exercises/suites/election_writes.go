@@ -39,8 +39,8 @@ func writes(w *election) {
 	w.NoError(w.write(a.candidate, a.number, "by a"),
 		"the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
 	w.recorded("by a", language.Say("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))
-	w.refused(w.write(a.candidate, a.number-1, "by a"), language.Say("the leader, in an earlier term than its own,", "任期早于自己任期的领导者"))
-	w.refused(w.write(a.candidate, a.number+1, "by a"), language.Say("the leader, in a term that has not begun,", "任期尚未开始的领导者"))
+	w.refused(w.write(a.candidate, a.number-1, "by a"), language.Say("the leader, in an earlier term than its own,", "领导者用比自己更早的任期"))
+	w.refused(w.write(a.candidate, a.number+1, "by a"), language.Say("the leader, in a term that has not begun,", "领导者用尚未开始的任期"))
 	w.resigns(a)
 	w.leads(b)
 	w.refused(w.write(a.candidate, a.number, "by a, late"), language.Say("a candidate that has resigned", "已经卸任的候选者"))
@@ -51,7 +51,7 @@ func writes(w *election) {
 	w.resigns(b)
 	again := w.callLead(language.Say("the first leader, once more,", "再次写入的第一个领导者"), a.candidate, a.s)
 	w.leads(again)
-	w.refused(w.write(again.candidate, a.number, "by a, late"), language.Say("a leader, in an earlier term of its own,", "沿用自己早先任期的领导者"))
+	w.refused(w.write(again.candidate, a.number, "by a, late"), language.Say("a leader, in an earlier term of its own,", "再次当选的领导者用自己早先的任期"))
 	w.recorded("by b", language.Say(
 		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
 	w.resigns(again)
@@ -90,7 +90,7 @@ func writeUnderWay(w *election) {
 		w.NoError(w.write(b.candidate, b.number, "by b"),
 			"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 		held.Release()
-		w.refused(w.Result(written, language.Say("Write, whose request was held back,", "请求被扣住过的 Write")), language.Say("an old leader whose write was under way at the hand-over", "交接时写请求还在路上的原领导者"))
+		w.refused(w.Result(written, language.Say("Write, whose request was held back,", "请求被扣住过的 Write")), language.Say("an old leader whose write was under way at the hand-over", "原领导者在交接前发出、交接后才到达的请求"))
 		w.recorded("by b", language.Say(
 			"the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，它覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
 		w.ctxEnds(a, electionTimeout, language.Say("the leader's node has gone", "领导者的节点消失"))

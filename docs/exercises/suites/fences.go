@@ -59,7 +59,7 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "a higher token is stored though a lower one came in between", Zh: "其间来过较小的令牌，较大的令牌照样写入", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
 	{Name: "one write after the other that comes in between makes no token stale", Zh: "其间接连有别的写，也不会让令牌过时", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
 	{Name: "a value may be any bytes", Zh: "值可以是任何字节", Group: locktest.Liveness, Run: anyBytes},
-	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Zh: "请求或应答丢失不算拒绝，Write 可以再试", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
+	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Zh: "请求或响应丢失不算拒绝，Write 可以再试", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
 	{Name: "an error of the server is returned", Zh: "服务器的错误要返回", Group: locktest.Faults, Run: fenceNoPermission},
 	{Name: "a write that meets no other sends two requests at most", Zh: "没有遇到别的写时，一次写最多发两个请求", Group: locktest.Cost, Run: twoRequests},
 	{Name: "a path that is not one is an error, or works", Zh: "不合法的路径：要么是错误，要么可用", Group: locktest.Faults, Run: fenceBadPaths},
@@ -104,7 +104,7 @@ func (w *fences) refused(r Register, token int64, value string, what language.Te
 	w.Helper()
 	err := w.write(r, token, value)
 	w.HasError(err,
-		"Write with token %d returns no error, and must return ErrStale: %s: an old token has written", "带令牌 %d 的 Write 没有返回错误，应当返回 ErrStale：%s：旧令牌写进去了", token, what)
+		"Write with token %d returns no error, and must return ErrStale: %s: an old token has written", "带令牌 %d 的 Write 没有返回错误，应当返回 ErrStale：旧令牌写进去了。%s", token, what)
 	w.ErrorIs(err, w.subject.ErrStale,
 		"Write with token %d returns another error than ErrStale: %s", "带令牌 %d 的 Write 返回的错误不是 ErrStale：%s", token, what)
 }
@@ -121,7 +121,7 @@ func (w *fences) has(r Register, token int64, value string, what language.Text) 
 	w.NoError(err, "Read fails", "Read 失败")
 	if string(got) != value || gotToken != token {
 		w.Failf(
-			"%s: Read returns token %d and value %q, and must return token %d and value %q", "%s：Read 返回令牌 %d 和值 %q，应当返回令牌 %d 和值 %q", what, gotToken, got, token, value)
+			"%s: Read returns token %d and value %q, and must return token %d and value %q", "Read 返回令牌 %[2]d 和值 %[3]q，应当返回令牌 %[4]d 和值 %[5]q：%[1]s", what, gotToken, got, token, value)
 	}
 }
 
@@ -164,7 +164,7 @@ func asNumbers(w *fences) {
 	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
 	for i, token := range tokens {
 		w.passes(r, token, "a", language.Say(
-			"it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "它比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
+			"it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "这个令牌比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
 		w.has(r, token, "a", language.Say("the value was written", "值已经写入"))
 		if i > 0 {
 			w.refused(r, tokens[i-1], "b", language.Say(

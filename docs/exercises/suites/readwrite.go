@@ -111,7 +111,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "the session of a writer ends and the next get in", Zh: "写者的会话结束，后面的能进入", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
 	{Name: "the session of a reader ends and the next get in", Zh: "读者的会话结束，后面的能进入", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
 	{Name: "a waiter sends next to nothing while nothing changes", Zh: "什么都不变时，等待者几乎不发请求", Group: locktest.Cost, Run: as(readerFirst, locktest.WaiterIsQuiet)},
-	{Name: "no watch is left where nothing is left to wait for", Zh: "没有什么可等时，不留下监听", Group: locktest.Cost, Run: as(writerFirst, locktest.WatchesLeft), Exact: true},
+	{Name: "no watch is left where nothing is left to wait for", Zh: "等待结束后，不遗留监听", Group: locktest.Cost, Run: as(writerFirst, locktest.WatchesLeft), Exact: true},
 	{Name: "no goroutine is left when every contender has let go", Zh: "所有竞争者释放锁之后，不留下 goroutine", Group: locktest.Cost, Run: as(writerFirst, locktest.GoroutinesLeft), Exact: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Zh: "一次释放只唤醒与之有关的竞争者", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Zh: "每次等待多发两个请求", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
@@ -126,7 +126,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a waiting writer that goes lets the readers behind it in to the others", Zh: "等待的写者离开时，后面的读者能进去与其他读者一起读", Group: locktest.Liveness, Run: writerGoes},
 	{Name: "a release between the look and the watch is not missed", Zh: "查看之后、监听之前的释放不会漏掉", Group: locktest.Liveness, Run: as(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
 	{Name: "a waiter that goes before it is watched lets nobody in", Zh: "等待者在别人监听它之前离开，不会放别人进来", Group: locktest.Safety, Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Zh: "等待者自己的节点没有了，就拿不到锁", Group: locktest.Safety, Run: as(writerFirst, locktest.NodeGoes), Exact: true},
+	{Name: "a waiter whose own node has gone does not take the lock", Zh: "等待者自己的节点消失之后，不会拿到锁", Group: locktest.Safety, Run: as(writerFirst, locktest.NodeGoes), Exact: true},
 	{Name: "a release while a reader is cut off is not missed", Zh: "读者断线期间的释放不会漏掉", Group: locktest.Faults, Run: as(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
 	{Name: "a release while a writer is cut off is not missed", Zh: "写者断线期间的释放不会漏掉", Group: locktest.Faults, Run: as(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
 	{Name: "an expired session wakes a reader with an error", Zh: "会话过期时，读者醒来并得到错误", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredWaiter)},
@@ -193,17 +193,14 @@ func (w *readWrite) queues(p *participant, why language.Text) {
 // stays fails if a contender is in that must wait.
 func (w *readWrite) stays(p *participant, why language.Text) {
 	w.Helper()
-	w.WaitUntil(language.Say("%s waits", "%s在等待", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() },
-		func() language.Text {
-			return language.Say("%s waits without a watch: no event will report a release%s", "%s在等待，却没有监听：释放时，没有事件会通知它%s", p.name, w.Why())
-		})
+	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
 		w.NoError(<-p.result, "%s must wait (%s), and its lock fails", "%s应该等待（%s），加锁却失败了", p.name, why)
 		if why == overtaken { // readers only are inside
 			w.Failf("%s has got the lock and must wait: %s", "%s应该等待，却拿到了锁：%s", p.name, why)
 		}
 		w.Failf(
-			"%s has got the lock while another contender holds it: two holders; it must wait: %s", "别的竞争者还持有锁，%s也拿到了锁：出现两个持有者；它应该等待：%s", p.name, why)
+			"%s has got the lock while another contender holds it: two holders; it must wait: %s", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者；它应该等待：%s", p.name, why)
 	}
 }
 
@@ -219,7 +216,7 @@ func readersTogether(w *readWrite) {
 		w.in(p, language.Say("while other readers are inside", "别的读者在里面时"))
 	}
 	w.Len(w.Nodes(), 3,
-		"three readers hold the lock, and there are not three nodes: each contender makes a node of its own", "三个读者持有锁，却不是三个节点：每个竞争者都要创建自己的节点")
+		"three readers hold the lock, and there are not three nodes: each contender makes a node of its own", "三个读者持有锁，应当有三个节点：每个竞争者都要创建自己的节点")
 	w.leaves(b)
 	d := w.reader(language.Say("the last reader", "最后一个读者"))
 	w.in(d, language.Say("while other readers are inside", "别的读者在里面时"))
@@ -254,7 +251,7 @@ func writerBehindReaders(w *readWrite) {
 		n = 50
 	}
 	for i := range n {
-		p := w.reader(language.Say("reader %d", "读者 %d", i+1))
+		p := w.reader(language.Say("reader %s", "读者 %s", stage.Name(i)))
 		w.in(p, language.Say("while no writer is there", "没有写者时"))
 		readers = append(readers, p)
 	}
@@ -284,7 +281,7 @@ func (w *readWrite) rest() {
 }
 
 var overtaken = language.Say(
-	"a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve", "先来的写者已经在等待：读者要等前面最近的写者，哪怕它还没有拿到锁，否则写者会饿死")
+	"a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve", "先来的写者已经在等待：读者要等前面最近的写者，哪怕它还没有拿到锁，否则写者会饥饿")
 
 func readerBehindWaitingWriter(w *readWrite) {
 	first := w.reader(language.Say("the first reader", "第一个读者"))

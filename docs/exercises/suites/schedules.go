@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
@@ -37,7 +38,7 @@ type schedulePlan struct {
 }
 
 var faultNames = map[explore.Fault]language.Text{
-	explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个应答"),
+	explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个响应"),
 	explore.Cut: language.Say("a connection breaks", "有一次连接断开"), explore.Expire: language.Say("a session ends", "有一个会话结束"),
 	explore.EndContext: language.Say("a ctx ends", "有一个 ctx 结束"),
 }
@@ -142,7 +143,7 @@ func (p *planner) completely() {
 		behind := worldOf(1, explore.LoseRequest, explore.LoseReply)
 		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]explore.Op{twice}
 		p.add(locktest.Faults, language.Say("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
-			"一个竞争者连到落后的服务器，其间丢失三个请求或应答的每一种调度"), behind, explore.Search{Limit: 3000})
+			"一个竞争者连到落后的服务器，其间丢失三个请求或响应的每一种调度"), behind, explore.Search{Limit: 3000})
 	}
 }
 
@@ -159,7 +160,7 @@ func (p *planner) inOneSession() {
 		lossy.Scripts = append(lossy.Scripts, twice)
 	}
 	p.add(locktest.Faults, language.Say("%s in one session that lock twice, and at some moment a request or a reply is lost",
-		"%s，同在一个会话，各加锁两次，其间丢失一个请求或应答", random(some.Limit, p.contenders)), lossy, some)
+		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", random(some.Limit, p.contenders)), lossy, some)
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
 	shared = worldOf(p.contenders+1, explore.Expire)
@@ -351,7 +352,7 @@ func replay(c *judge.Case, address string) (explore.Kind, error) {
 		return "", err
 	}
 	c.Step()
-	_, tr, _, err := explore.PlayFilm(c.T, a.World(), a.Choices)
+	_, tr, _, err := film.Play(c.T, a.World(), a.Choices)
 	if err != nil || tr.Violation == nil {
 		return "", err
 	}
@@ -361,8 +362,8 @@ func replay(c *judge.Case, address string) (explore.Kind, error) {
 func unchecked(tr *explore.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
-		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble, Scripts: w.Scripts,
-		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Whole()},
+		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
+		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
 	}
 }
 
@@ -373,10 +374,10 @@ func words(tr *explore.Trace) language.Text {
 
 // again is the violation, and if a node is left, which lost request is to be tried again.
 func again(tr *explore.Trace) language.Text {
-	v := tr.Violation.Text()
 	if tr.Violation.Kind != explore.NodeLeft {
-		return v
+		return tr.Violation.Text()
 	}
+	v := tr.Violation.What
 	for _, e := range slices.Backward(tr.Log) {
 		if e.Kind != "lost" || e.Who != tr.Violation.Who {
 			continue

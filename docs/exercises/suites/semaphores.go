@@ -121,20 +121,11 @@ func (w *semaphoreWorld) goesIn(result <-chan error, name, advice language.Text)
 // staysOut fails if a contender is inside, or does not sleep on a watch.
 func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name language.Text) {
 	w.Helper()
-	before := s.Tap.Counts().Total()
-	w.WaitUntil(language.Say("%s waits on a watch", "%s在监听上等待", name), func() bool {
-		if len(result) > 0 {
-			w.NoError(<-result, "%s must wait, and Acquire fails", "%s应该等待，Acquire 却失败了", name)
-			w.Failf("%s must wait, and has got in: there is one too many inside", "%s应该等待，却进入了：里面多了一个", name)
-		}
-		return s.Sleeps()
-	}, func() language.Text {
-		if n := s.Tap.Counts().Total() - before; n > 5 {
-			return language.Say(
-				"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, stage.Patience)
-		}
-		return language.Say("%s waits without a watch: no event will report a release%s", "%s在等待，却没有监听：释放时，没有事件会通知它%s", name, w.Why())
-	})
+	w.Sleeps(s, name, func() bool { return len(result) > 0 })
+	if len(result) > 0 {
+		w.NoError(<-result, "%s must wait, and Acquire fails", "%s应该等待，Acquire 却失败了", name)
+		w.Failf("%s must wait, and has got in: there is one too many inside", "%s应该等待，却进入了：里面多了一个", name)
+	}
 }
 
 func (w *semaphoreWorld) release(l locktest.Lock, name language.Text) {

@@ -2,8 +2,3 @@
 // not locks of the steps: a register that checks tokens, a semaphore, a
 // read/write lock and an election. Their cases run in a World of package locktest.
 package suites
-
-import "example.com/zklock/internal/language"
-
-// it is the contender that a case is about.
-var it = language.Say("it", "它")

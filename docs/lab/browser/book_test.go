@@ -1,31 +1,56 @@
 package browser
 
 import (
+	"fmt"
 	"html"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
 )
 
 // A test of a page of the book need not wait for a lab.
 const noLab = `if (!/lab.html/.test(location.pathname)) window.lab = { ready: Promise.resolve(), settled: () => {} };`
 
-// TestTheBook writes the book once, and opens it from the disk.
-func TestTheBook(t *testing.T) {
-	t.Parallel()
-	needBrowser(t)
-	dir := filepath.Join(t.TempDir(), "book")
+// written is the folder of the book, which the first test that needs it writes.
+var written = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(filepath.Dir(labCommand), "book") // gone with the lab's file
 	cmd := exec.Command("go", "run", "./docs/book", "-lang", "en", "-out", dir)
 	cmd.Dir = "../../.."
 	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, out)
+	}
+	return dir, err
+})
+
+// TestTheBook opens the book from the disk.
+func TestTheBook(t *testing.T) {
+	t.Parallel()
+	dir, err := written()
+	require.NoError(t, err)
+	size := int64(0)
+	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		size += info.Size()
+		return err
+	}))
+	require.Less(t, size, int64(15_000_000), "the book is too large to be sent")
+	t.Run("a scene plays soon", func(t *testing.T) { playsSoon(t, dir) })
+	t.Run("the slides", func(t *testing.T) { decksFit(t, dir) })
 	t.Run("without the engine each scene plays", func(t *testing.T) { scenesPlay(t, dir) })
 	t.Run("a diagram is the clock of its film", func(t *testing.T) { diagramIsClock(t, dir) })
 	t.Run("no page logs, and none scrolls sideways", func(t *testing.T) { pagesFit(t, dir) })
@@ -67,6 +92,38 @@ func scenesPlay(t *testing.T, dir string) {
 	p := openAt(t, "file://"+alone+"/lab.html"+scene("A7"), 900, 900)
 	for address := range played {
 		p.play(row{"open " + address, "s.panels.length > 0 && s.end > 0 && said() === ''", true})
+		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`})
+	}
+}
+
+// playsSoon touches ten scenes, each in a new frame. A busy machine has three tries.
+func playsSoon(t *testing.T, dir string) {
+	p := openAt(t, "file://"+dir+"/docs/bugs.html", 1440, 900, noLab)
+	best := make([]float64, 10)
+	for range 3 {
+		times := js[[]float64](p, `(async () => {
+			const times = [];
+			for (const f of [...document.querySelectorAll("figure[data-scene]")].slice(0, 10)) {
+				const from = performance.now();
+				f.querySelector("button.play").click();
+				await new Promise(done => addEventListener("message", function told({ data }) {
+					if (data.at !== undefined) { removeEventListener("message", told); done(); }
+				}));
+				times.push(performance.now() - from);
+				one("#lab button").click();
+			}
+			return times;
+		})()`)
+		require.Len(t, times, len(best))
+		for i, ms := range times {
+			if best[i] == 0 || ms < best[i] {
+				best[i] = ms
+			}
+		}
+	}
+	t.Logf("from the click to the film, in ms: %.0f", best)
+	if when.AtLength() { // which runs on a machine that does nothing else
+		require.LessOrEqual(t, slices.Max(best), 500.0, "%.0f ms", best)
 	}
 }
 
@@ -101,10 +158,9 @@ func pagesFit(t *testing.T, dir string) {
 
 func searchAnswers(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/index.html", 1440, 900, noLab)
-	for query, want := range map[string]string{"羊群效应": "herd effect", "fencing token": "fencing token", "GetW": "primers/",
-		"two holders": "D3", "会话过期": "Chinese ones have"} {
-		p.play(row{`run (one("#q").value = ` + quoted(query) + `, one("#q").dispatchEvent(new Event("input"))) | wait shown("#found") && one("#found mark")`,
-			"one('#found').innerHTML.slice(0, 3500)", has{want}})
+	for query, want := range map[string]string{"two holders": "D3", "会话过期": "Chinese ones have", "即再次检查当前节点是否为所有子节点中最小的": `href="reader.html#D/13"`} {
+		p.play(row{`run (one("#q").value = ` + quoted(query) + `, one("#q").dispatchEvent(new Event("input"))) | ` +
+			`wait shown("#found") && one("#found :is(mark, small)")`, "one('#found').innerHTML.slice(0, 3500)", has{want}})
 		p.play(row{do: `run (one("#q").value = "", one("#q").dispatchEvent(new Event("input"))) | wait !shown("#found")`})
 	}
 }

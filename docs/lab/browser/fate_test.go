@@ -34,7 +34,7 @@ var fates = []pageCase{
 	{name: "the strip says when it was too late", at: "#lock=naive&n=2&t=0ns", rows: []row{
 		{"", "one('#fate').hidden", true},                     // nobody chooses here
 		{"open " + scene("D3"), shares, scenes.Fates()["D3"]}, // at once: the scene brings them
-		{"", "text('#fate-line')", has{"A: expire", "with the faults that may still happen"}},
+		{"", "text('#fate-line')", has{"A: expire", fmt.Sprintf("before it, %d %% of", scenes.Fates()["D3"][len(asPlayed)-1]), "with the faults that may still happen"}},
 		// The last moment is just before that choice: the session is still there.
 		{"click #last-moment", "[s.t, one('[data-client=A]').dataset.conn].join() == [F.film.choices.at(-1).at_ns, 'connected'].join()", nil},
 		// One choice less is a reader's own schedule, and is counted here.

@@ -1,15 +1,14 @@
 package browser
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/docs/lab/build"
 	"example.com/zklock/docs/lab/lab"
 	"example.com/zklock/docs/lab/locks"
 	"example.com/zklock/internal/explore"
@@ -25,37 +24,39 @@ const stale = "(one('.verdict.stale:not(.quiet)')?.textContent ?? '').replaceAll
 // measuredTime is what docs/figures has for a lock with 1000 contenders on a real server, as the
 // page says it.
 func measuredTime(lock string) string {
-	var rows []struct {
-		Lock    string `json:"lock"`
-		Elapsed int64  `json:"elapsed_ns"`
-	}
-	text, err := os.ReadFile("../../figures/real-1000.json")
+	times, err := build.MeasuredTimes("../../..", lock)
 	if err != nil {
 		panic(err)
 	}
-	if err := json.Unmarshal(text, &rows); err != nil {
-		panic(err)
-	}
-	for _, r := range rows {
-		if r.Lock == lock {
-			return fmt.Sprintf("%#.3g s", float64(r.Elapsed)/1e9)
-		}
-	}
-	panic(lock + " is not in docs/figures/real-1000.json")
+	return fmt.Sprintf("%#.3g s", float64(times[0])/1e9)
 }
 
 // The page as it opens, its runs, and what changes them.
 var opening = []pageCase{
 	{name: "the opening tells its story with eleven controls, and leads to the usual page", rows: []row{
-		{"run lab.goto(0) | click #story-next | wait !s.playing", "[s.t, text('#story .count')]", list{3900000, "2 / 6"}},
+		{"run lab.goto(0) | click #story-next | wait !s.playing", "[s.t, text('#story .count'), text('#caption')]", list{3900000, "2 / 6", locks.Openings[0].Stops[1].Text.En}},
+		{"keep ends all('.panel[data-panel=\"1\"] .thread', e => e.getAttribute('d').match(/[0-9.]+/g).map(Number)).sort((a, b) => a[0] - b[0]).map(n => n.at(-2))",
+			"ends.length > 15 && ends.every((x, i) => !i || x > ends[i - 1])", nil}, // the chain's threads do not cross
 		{"go 4620000", "all('#panels [data-counter=requests]')", list{"60", "62"}},
+		// The time bar has a row for each: where only the second lock is held, they differ.
+		{"keep h (([a, b]) => b.find(h => !a.some(g => g.from < h.to && h.from < g.to)))(app.panels.map(p => p.F.hold)) | keep pixel y => one('#overview').getContext('2d')" +
+			".getImageData(app.clock.shown((h.from + h.to) / 2) / app.clock.length * one('#overview').width, one('#overview').height * y, 1, 1).data.join()",
+			"pixel(0.2) != pixel(0.7)", nil},
 		{"", "count('.panel[data-panel=\"0\"] [data-queued=yes]') > 8 && count('.panel[data-panel=\"1\"] [data-queued=yes]') == 0", nil}, // the line at the server's door
 		{"", "[...document.querySelectorAll('button, input, select, a')].filter(e => e.checkVisibility() && !e.closest('.stage')).length", 11},
 		{"go s.end", "[...document.querySelectorAll('#panels [data-counter]')].filter(e => e.checkVisibility()).map(e => e.textContent)", list{"250", "171", "21.3 ms", "98", "0", "16.6 ms"}},
 		{"", "text('.real')", has{"wake all", measuredTime("herd"), measuredTime("predecessor")}},
-		{"click #story-more", "[s.t, s.scene.locks, s.scene.n, shown('#choose'), all('.panel h2')]", list{0, list{"timeout", "zklock"}, 16, false, list{"A node for each · step 5", "One node for all · zklock"}}},
-		{"go s.end", "all('#panels [data-counter=requests]')", list{"94", "3"}},
-		{"click #story-next", "[s.scene.n, s.scene.measured, shown('#choose')]", list{6, false, true}},
+		{"keep bars all('.real i', e => e.clientWidth)", "Math.abs(bars[0] / bars[1] / (parseFloat(text('.real .row b')) / parseFloat(all('.real b')[1])) - 1) < 0.1", nil},
+		{"click #story-more", "[s.t, s.scene.locks, s.scene.n, shown('#choose'), all('.panel h2')]",
+			list{0, list{"predecessor", "reentrant"}, 3, false, list{"Queues again · step 3", "Counts · step 4"}}},
+		{"go 206000000", "all('[data-held=yes]', e => e.dataset.node.slice(-1))", list{"0", "0"}}, // A waits with its second card
+		{"go s.end", "[p.violation, ...all('#panels [data-counter=requests]'), ...all('#panels [data-counter=took]')]", list{"hang", "11", "13", "979.0 ms", "979.0 ms"}},
+		{"click #story-more | go 4210000000", "all('.panel[data-panel=\"1\"] [data-client]', e => [e.dataset.state, e.querySelector('.badge').textContent].join(' '))",
+			list{"holds !", "gave up ←", "waits "}},
+		{"go 4274000000", "[s.scene.locks[1], p.violation, p.holders]", list{"timeout", "holder outlives its session", list{"A", "B"}}},
+		{"go s.end | click #story-more | go s.end", "all('#panels [data-counter=requests]')", list{"94", "3"}},
+		{"click #story-more | go s.end", "[...all('#panels [data-counter=requests]'), one('#story-more')]", list{"28", "36", nil}},
+		{"click #story-next", "[s.scene.n, s.scene.measured, s.scene.scripts, shown('#choose')]", list{6, false, list{}, true}},
 	}},
 	{name: "two locks beside each other play", at: "#lock=herd,predecessor", rows: []row{
 		{"", "[...s.panels.map(x => x.lock), s.playing]", list{"herd", "predecessor", true}},
@@ -73,6 +74,9 @@ var opening = []pageCase{
 		{"click #beside | wait s.panels.length == 1", "", nil},
 	}},
 	{name: "stars leave the server at its edge, and names without room are left out", rows: []row{
+		// It leaves below the node that it is about.
+		{"keep e app.panels[1].F.packets.find(p => p.kind == 'event') | go e.sent_ns + 1 | keep x q => +/[0-9.]+/.exec(one('.panel[data-panel=\"1\"] ' + q).getAttribute('transform'))",
+			"Math.abs(x('[data-kind=event]') - x(`[data-node=\"${e.path}\"]`)) < 12", nil},
 		{"go 4300000 | keep stars all('.stage [data-kind=event]', e => +/ ([0-9.]+)/.exec(e.getAttribute('transform'))[1])", "stars.length > 9 && stars.every(y => y > 98)", nil},
 		{"open #lock=herd,predecessor&n=50&latency=20&seed=1&t=400ms", "all('.stage .owner').filter(Boolean)", list{}},
 		{"open #lock=herd,predecessor&n=20&latency=20&seed=1&t=400ms", "all('.stage .owner').filter(Boolean).length > 30", nil},
@@ -104,6 +108,7 @@ var opening = []pageCase{
 		{"go s.end / 2 | keep t s.t | key Right | keep on s.t", "on > t", nil},
 		{"key Left", "s.t < on", nil},
 		{"key Right", "s.t == on", nil},
+		{"keep at0 s.t | key h", "s.t > at0 && app.panels.some(p => p.F.holds.includes(s.t))", nil},
 		{"keep press key => (document.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})), s.t)",
 			"Array.from({length: 20}, () => [s.t, press('ArrowRight'), press('ArrowLeft'), press('ArrowRight')]).filter(([t, on, back, again]) => " +
 				"on <= t || back >= on || again != on)", list{}},
@@ -122,12 +127,32 @@ var opening = []pageCase{
 	}},
 	{name: "a holder that is stopped while its session ends is explained", at: "#lock=timeout&n=2&t=0ns", rows: []row{
 		{stopHolder, stale, ""},
-		{sessionEnds, stale, match(`^\* is stopped, and its session has ended.* token is \d+\. .* writes of \* are refused\.$`)},
+		{sessionEnds, "app.clock.gaps.length > 0 && Math.abs(one('#t').value - app.clock.shown(s.t) / 1e6) < 1", nil}, // the slider is in the time that is shown
+		{"", stale, match(`^\* is stopped, and its session has ended.* token is \d+\. .* writes of \* are refused\.$`)},
 		{"go lost - 1", stale, ""}, // back in time
 		{"go s.end", stale, ""},    // it runs on and is notified
 		{"open #lock=naive&n=2&t=0ns | " + stopHolder, stale, ""},
 		{sessionEnds, stale, has{"no fencing token"}},
 	}},
+	{name: "each scene of the museum ends in its violation", at: "#lock=naive&n=2&t=0ns&lang=zh", rows: museum()},
+	{name: "a link reproduces what is shown", at: "#lock=naive&n=2", rows: slices.Concat(
+		reproduces("#lock=herd,predecessor&n=5&latency=50&seed=9&do=200ms.C.cut,900ms.A.stop&t=1234ms&lang=zh"),
+		reproduces("#lock=timeout&n=4&shared=1&latency=20&seed=3&do=150ms.B.end-ctx&t=500ms&lang=en"),
+	)},
+	{name: "a shared session repeats", at: "#lock=naive&n=2", rows: repeats()},
+	{name: "a crowd is shown soon and cheaply", at: "#lock=naive&n=100&t=0ns", rows: crowd},
+	{name: "the scheduler has all choices of the explorer, by the keyboard alone", at: "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1", rows: byKeyboard()},
+}
+
+// museum ends each scene, and looks for English there.
+func museum() (rows []row) {
+	for _, s := range scenes.All {
+		rows = append(rows,
+			row{"open " + scene(s.ID, "&lang=zh") + " | go s.end", "[s.panels.length, p.lock, text('[data-panel] .verdict') !== '']", list{1, s.ID, true}},
+			row{"", jsList(s.Kinds) + ".includes(kind(p.violation))", nil})
+		rows = append(rows, inChinese(s.ID)...)
+	}
+	return rows
 }
 
 func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
@@ -135,62 +160,22 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	p := open(t, "")
 	info, err := os.Stat(file)
 	require.NoError(t, err)
-	require.LessOrEqual(t, info.Size(), int64(3_300_000), "bytes")
+	require.LessOrEqual(t, info.Size(), int64(3_100_000), "bytes")
 	p.play(row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))", list{}})
 }
 
-func TestEachSceneOfTheMuseumEndsInItsViolation(t *testing.T) {
-	t.Parallel()
-	on := open(t, "#lock=naive&n=2&t=0ns&lang=zh")
-	for _, s := range scenes.All {
-		t.Run(s.ID, func(t *testing.T) {
-			p := &tab{T: t, ctx: on.ctx}
-			a := address(s.ID)
-			p.play(
-				row{"open " + a.String() + "&lang=zh | go s.end", "s.panels.map(x => x.lock)", list{s.ID}},
-				row{"", jsList(s.Kinds) + ".includes(kind(p.violation))", nil}, // shown at the end
-				row{"", "text('[data-panel] .verdict') !== ''", nil},
-			)
-			p.inChinese(s.ID)
-
-			// Our lock, in the same world, with the same choices where they are
-			// possible.
-			p.play(row{"", fmt.Sprintf(`(async (ours, choices) => {
-				const world = {lock: ours, contenders: %d, kinds: %s, faults: %d};
-				for (const made = []; ;) {
-					const r = await app.engine.ask({do: "play", world, choices: made});
-					if (r.violation || r.film.known || r.over || made.length > 300) return %s.includes(r.violation ? r.violation.kind : r.film.known);
-					const at = choices.findIndex(c => r.enabled.some(e => e.choice === c));
-					made.push(at < 0 ? r.enabled[0].choice : choices.splice(0, at + 1)[at]);
-				}
-			})(%s, %s)`, a.Contenders, jsList(a.Kinds), a.Faults, jsList(s.Kinds), quoted(s.Ours.Name), jsList(a.Choices)), false})
-		})
-	}
-}
-
-// The page writes an address as Go does, and shows the same in two tabs.
-func TestALinkReproduces(t *testing.T) {
-	t.Parallel()
-	for _, link := range []string{
-		"#lock=herd,predecessor&n=5&latency=50&seed=9&do=200ms.C.cut,900ms.A.stop&t=1234ms&lang=zh",
-		"#lock=timeout&n=4&shared=1&latency=20&seed=3&do=150ms.B.end-ctx&t=500ms&lang=en",
-	} {
-		a, err := locks.ParseAddress(link)
-		require.NoError(t, err)
-		written, _, _ := strings.Cut(a.String(), "&t=")
-		open(t, "#lock=naive&n=2").play(
-			row{"open " + link + " | keep there [s.link, s.t, p.hash] | keep drawn dom()", "s.link.split('&t=')[0]", written},
-			row{"tab " + link, "JSON.stringify(there) === JSON.stringify([s.link, s.t, p.hash]) && difference(drawn, dom())", ""},
-		)
+// reproduces opens an address in two tabs. The page writes it as it is.
+func reproduces(link string) []row {
+	return []row{
+		{"open " + link + " | keep there [s.link, s.t, p.hash] | keep drawn dom()", "s.link", link},
+		{"tab " + link, "JSON.stringify(there) === JSON.stringify([s.link, s.t, p.hash]) && difference(drawn, dom())", ""},
 	}
 }
 
 // Contenders that share a session and more wake in an order that Go draws at
 // random. An address is the same run all the same, in another page, too.
-func TestASharedSessionRepeats(t *testing.T) {
-	t.Parallel()
+func repeats() (rows []row) {
 	const shared = "#lock=timeout&n=6&shared=1&seed=3&do=25ms.A.%[1]s,300ms.C.%[1]s,2s.B.cut&t=0ns"
-	var rows []row
 	for _, do := range []string{"lose-reply", "cut", "expire", "stop", "lose-request"} { // ten each, fifty in all
 		rows = append(rows, row{fmt.Sprintf(`keep hashes (async () => {
 			const seen = new Set();
@@ -198,26 +183,15 @@ func TestASharedSessionRepeats(t *testing.T) {
 			return [...seen];
 		})()`, quoted(fmt.Sprintf(shared, do))), "hashes.length", 1})
 	}
-	open(t, "#lock=naive&n=2").play(append(rows, row{"tab " + fmt.Sprintf(shared, "lose-request"), "p.hash === hashes[0]", nil})...)
-}
-
-func TestFindReturnsATraceForThreeBrokenLocks(t *testing.T) {
-	t.Parallel()
-	var rows []row
-	for _, name := range []string{"broken-everybody-is-first", "broken-the-last-to-come-goes-first", "broken-look-first-watch-later"} {
-		rows = append(rows,
-			row{"open #lock=" + name + "&n=2&mode=find&faults=0 | click #start-find | wait one('#find-result')", "count('#trace li') > 0 || text('#find-result')", true},
-			row{"wait s.panels.length == 1 | go s.end", "kind(p.violation) !== ''", nil}, // the trace is shown
-		)
-	}
-	open(t, "#lock=naive&n=2&t=0ns").play(rows...)
+	return append(rows, row{"tab " + fmt.Sprintf(shared, "lose-request"), "p.hash === hashes[0]", nil})
 }
 
 // tenScenes are films: the page must show what go test sees.
 var tenScenes = []string{
-	"#lock=naive&n=6", "#lock=herd&n=6", "#lock=predecessor&n=6", "#lock=reentrant&n=6&shared=1", "#lock=timeout&n=6",
-	"#lock=naive&n=40&seed=5", "#lock=predecessor&n=3&do=200ms.B.lose-reply", "#lock=herd&n=4&do=300ms.A.expire",
-	"#lock=timeout&n=3&latency=50&do=400ms.A.stop", "#lock=A7&n=2&seed=2",
+	"#lock=naive&n=6", "#lock=reentrant&n=6&shared=1", "#lock=naive&n=40&seed=5", "#lock=timeout&n=3&latency=50&do=400ms.A.stop", "#lock=A7&n=2&seed=2",
+	"#lock=herd&n=6&seed=2&do=100ms.B.cut", "#lock=predecessor&n=20&seed=4&do=200ms.B.stop", "#lock=timeout&n=3&seed=8&do=150ms.A.expire,200ms.B.end-ctx",
+	"#lock=zklock&n=3&seed=7&do=20ms.A.lose-reply", "#lock=herd&n=20&measured=1&seed=3",
+	"#lock=reentrant&n=3&seed=1&scripts=lock.lock.unlock.unlock,lock.lock.unlock.unlock",
 }
 
 func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
@@ -242,26 +216,20 @@ const costs = `[...Array(20).keys()].flatMap(i => {
 })`
 
 // A film of 25,000 packets is shown before it is whole. The cost of each instant is
-// bounded, wherever it is. TestWhatThePageCosts reports the time that it takes.
-func TestACrowdIsShownSoonAndCheaply(t *testing.T) {
-	t.Parallel()
-	open(t, "#lock=naive&n=100&t=0ns").play(
-		row{"", "[performance.getEntriesByName('lab shown')[0].detail, app.growing]", list{"so far", false}},
-		row{"", "F.packets.map(p => p.id).filter((id, i) => id !== i + 1)", list{}}, // the parts make one film
-		row{"", "F.packets.length > 25000", nil},
-		row{"", fmt.Sprintf(costs, 0), list{}},
-		row{"click #predict | click #inspect | click #cost", fmt.Sprintf(costs, 20), list{}}, // with all that helps
-		// The film that has grown shows what one shows that is there at once.
-		row{"click #predict | click #inspect | click #cost | keep t Math.round(s.end / 3) | go t | keep grown dom()", "", nil},
-		row{"open #lock=naive&n=2 | run lab.open('#lock=naive&n=100&t=' + t + 'ns')", "performance.getEntriesByName('lab shown').at(-1).detail", "whole"},
-		row{"", "difference(grown, dom())", ""},
-	)
+// bounded, wherever it is.
+var crowd = []row{
+	{"", "[performance.getEntriesByName('lab shown')[0].detail, app.growing]", list{"so far", false}},
+	{"", "F.packets.map(p => p.id).filter((id, i) => id !== i + 1)", list{}}, // the parts make one film
+	{"", "F.packets.length > 25000", nil},
+	{"", fmt.Sprintf(costs, 0), list{}},
+	{"click #predict | click #inspect | click #cost", fmt.Sprintf(costs, 20), list{}}, // with all that helps
+	// The film that has grown shows what one shows that is there at once.
+	{"click #predict | click #inspect | click #cost | keep t Math.round(s.end / 3) | go t | keep grown dom()", "", nil},
+	{"open #lock=naive&n=2 | run lab.open('#lock=naive&n=100&t=' + t + 'ns')", "performance.getEntriesByName('lab shown').at(-1).detail", "whole"},
+	{"", "difference(grown, dom())", ""},
 }
 
-// A person who plays the scheduler has all choices of the explorer, by the keyboard
-// alone.
-func TestTheSchedulerByKeyboard(t *testing.T) {
-	t.Parallel()
+func byKeyboard() []row {
 	kinds := []explore.Fault{explore.Pause, explore.Day, explore.Refuse, explore.Remake}
 	for _, k := range explore.AllFaults {
 		if k != explore.EndContext { // step 3's Lock takes no ctx
@@ -269,15 +237,15 @@ func TestTheSchedulerByKeyboard(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	open(t, "#lock=predecessor&n=2&mode=schedule&kinds=&faults=1").play(
-		row{"", "all('.kinds [data-kind]', e => e.dataset.kind).sort()", kinds},
-		row{`run one('[data-kind="time passes"]').focus() | key Space | wait s.scene.kinds.join() == 'time passes'`, "document.activeElement.dataset.kind",
+	return []row{
+		{"", "all('.kinds [data-kind]', e => e.dataset.kind).sort()", kinds},
+		{`run one('[data-kind="time passes"]').focus() | key Space | wait s.scene.kinds.join() == 'time passes'`, "document.activeElement.dataset.kind",
 			"time passes"},
-		row{`wait one('[data-choice="all: time passes"]') | keep number text('[data-choice="all: time passes"] kbd')`, "", nil},
-		row{"key =number | wait s.scene.choices.join() == 'all: time passes'", "app.play.film.marks.some(m => m.text?.en === '18s pass')", nil},
-		row{`run one('[data-kind=refuse]').focus() | key Space | wait one('[data-choice="B: refuse"]')`,
+		{`wait one('[data-choice="all: time passes"]') | keep number text('[data-choice="all: time passes"] kbd')`, "", nil},
+		{"key =number | wait s.scene.choices.join() == 'all: time passes'", "app.play.film.marks.some(m => m.text?.en === '18s pass')", nil},
+		{`run one('[data-kind=refuse]').focus() | key Space | wait one('[data-choice="B: refuse"]')`,
 			"all('[data-client]', e => e.dataset.conn)", list{"unconnected", "unconnected"}},
-		row{`run one('[data-choice="B: refuse"]').focus() | key Enter | wait s.scene.choices.join() == 'B: refuse'`, "!!document.activeElement.dataset.choice", nil},
-		row{"key Backspace | wait s.scene.choices.length == 0", "", nil},
-	)
+		{`run one('[data-choice="B: refuse"]').focus() | key Enter | wait s.scene.choices.join() == 'B: refuse'`, "!!document.activeElement.dataset.choice", nil},
+		{"key Backspace | wait s.scene.choices.length == 0", "", nil},
+	}
 }

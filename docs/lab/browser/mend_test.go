@@ -1,14 +1,5 @@
 package browser
 
-import (
-	"fmt"
-	"testing"
-
-	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/lab"
-)
-
 const search = "click #start-find | wait one('#find-result')"
 const longSearch = "run app.findFor = 3600" // it finds it after as many schedules on every machine
 
@@ -37,6 +28,7 @@ var mended = []pageCase{
 	}},
 	{name: "a search is for the goal", at: "#lock=D3&n=3&mode=find&kinds=expire&faults=1", rows: []row{
 		{longSearch + " | " + search, "text('#find-result')", has{"Two holders"}},
+		{"wait s.panels.length == 1 | go s.end", "kind(p.violation)", "two holders"},   // the trace is shown
 		{"click #only-goal | " + search, "text('#find-result')", lacks{"Two holders"}}, // what comes first is easier
 	}},
 	// An error of D8 says how much time has passed.
@@ -77,38 +69,4 @@ var mended = []pageCase{
 		{"", "s.panels.length", 1},
 		{"", "said()", has{"first 2 of 4", "A: fly"}},
 	}},
-	{name: "two panels fit on a small screen", at: "#lock=naive&n=2&t=0ns", rows: twoPanels()},
-}
-
-// twoPanels are side by side, and leave their titles room at every width.
-func twoPanels() (rows []row) {
-	for _, width := range []int{768, 900, 1024, 1100} {
-		rows = append(rows,
-			row{fmt.Sprintf("window %dx720 | open #lock=herd,predecessor&n=6&t=400ms", width), "one('.stage').getBoundingClientRect().top + scrollY < 520", nil},
-			row{"", "Math.min(...all('.head', e => e.clientWidth)) > 200", nil})
-	}
-	return rows
-}
-
-// In no schedule of a listing a client is drawn as connected that the page
-// offers to let reconnect.
-func TestAClientThatMayReconnectIsNotConnected(t *testing.T) {
-	for _, name := range []string{"D8", "D10", "D3", "A2"} {
-		a := address(name)
-		for n := range len(a.Choices) + 1 {
-			played, err := lab.Play(t, a.World(), a.Choices[:n])
-			require.NoError(t, err)
-			last := make(map[string]string)
-			for _, m := range played.Film.Marks {
-				if m.Kind == "client" {
-					last[m.Who] = m.State
-				}
-			}
-			for _, c := range played.Enabled {
-				if c.What == "reconnect" {
-					require.NotContains(t, []string{"", "connected", "runs on"}, last[c.Who], "%s after %d choices", name, n)
-				}
-			}
-		}
-	}
 }

@@ -19,7 +19,6 @@ import (
 // serve runs the command, and returns the address that it prints.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
-	needBrowser(t)
 	server := exec.Command(labCommand, args...)
 	stdout, err := server.StdoutPipe()
 	require.NoError(t, err)
@@ -47,17 +46,9 @@ func TestTheServedPageIsStrict(t *testing.T) {
 	url := serve(t, "-scene", "A7")
 	p := openAt(t, url, 1200, 900, `window.violations = [];
 		document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective + " " + e.blockedURI));`)
-	const header = "fetch(location.pathname).then(r => r.headers.get('Content-Security-Policy'))"
 	p.play(row{"", "p.lock", "A7"}) // the command's address shows its scene
-	for _, rule := range []string{
-		"default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "connect-src 'self'", "worker-src 'self'",
-		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
-	} {
-		p.play(row{"", header + ".then(h => h.split('; ').includes(" + quoted(rule) + "))", nil})
-	}
-
 	// Each of the page's faces, and what it does there.
-	for _, address := range []string{pagesOf[0], pagesOf[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
+	for _, address := range []string{"#", pagesOf[0], pagesOf[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
 		p.play(row{do: "open " + address + "&lang=zh | go s.end"})
 	}
 	p.play(

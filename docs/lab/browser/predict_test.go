@@ -2,50 +2,8 @@ package browser
 
 import (
 	"fmt"
-	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/lab"
-	"example.com/zklock/docs/lab/locks"
-	"example.com/zklock/internal/explore/film"
+	"slices"
 )
-
-// A release is the first one of a film: the instant before it, which contender
-// wakes first, which holds the lock next and when, and how many requests are sent
-// until then.
-type release struct {
-	at, until  time.Duration
-	wakes, get string
-	woken      int
-	requests   int
-}
-
-func firstRelease(t *testing.T, f *film.Film) (r release) {
-	t.Helper()
-	for _, m := range f.Marks {
-		switch {
-		case m.Kind == "state" && m.State == "unlocks" && r.at == 0:
-			r.at = m.At - 1
-		case m.Kind == "wakeup" && r.at != 0:
-			r.woken++
-			if r.wakes == "" {
-				r.wakes = m.Who
-			}
-		case m.Kind == "state" && m.State == "holds" && r.at != 0:
-			r.get, r.until = m.Who, m.At
-			for _, p := range f.Packets {
-				if p.Kind == "request" && p.Sent > r.at && p.Sent <= r.until {
-					r.requests++
-				}
-			}
-			return r
-		}
-	}
-	t.Fatal("nothing is released")
-	return r
-}
 
 const guessNothing = "run fill('#ask', {first: '-', n: 4}) | click #guess | wait one('#verdict')"
 
@@ -58,27 +16,27 @@ var releases = []pageCase{
 		{"click #predict | click #next-release | " + guessNothing + " | keep before text('#verdict')", "before", has{"woke 1 of 2 waiters"}},
 		{"click #next-release | " + guessNothing, "text('#verdict')", has{"woke 1 of 1 waiters"}},
 	}},
+	// Of five contenders: the instant before the first release, and that at which the next one holds; which wakes
+	// first and which holds next; how many wake, and how many requests are sent until then.
+	{name: "a release is predicted", at: "#lock=naive&n=5&t=0ns", rows: slices.Concat(
+		predicted("naive", 179789211, 280260810, "D", "D", 4, 6),
+		predicted("herd", 203621348, 287637170, "D", "B", 4, 5),
+		predicted("predecessor", 203621348, 301990624, "B", "B", 1, 2),
+		predicted("timeout", 255202196, 373962161, "B", "B", 1, 3),
+	)},
 }
 
-// Before a release the page asks, and what it says of the answer is what the film
-// has: it is counted here a second time.
-func TestAReleaseIsPredicted(t *testing.T) {
-	t.Parallel()
-	p := open(t, "#lock=naive&n=5&t=0ns")
-	for i, name := range []string{"naive", "herd", "predecessor", "timeout"} {
-		f, err := lab.Run(t, locks.Scene{Lock: name, Contenders: 5, LatencyMs: 20, Seed: 1})
-		require.NoError(t, err)
-		want := firstRelease(t, f)
-		for wrong, right := range []string{"yes", "no"} {
-			p.play(
-				row{do: "open #lock=" + name + "&n=5&latency=20&seed=1&t=0ns&lang=" + []string{"en", "zh"}[i%2] + " | click #predict"},
-				row{"run (app.speed = 1000, lab.play()) | wait one('#ask')", "[s.playing, s.t]", list{false, want.at}}, // just before the release
-				row{fmt.Sprintf("run fill('#ask', {first: %s, n: %d}) | click #guess | wait one('#verdict')", quoted(want.wakes), want.requests+wrong),
-					"[s.t, p.holders.join()]", list{want.until, want.get}}, // it plays until the next one holds the lock
-				row{"", "all('#verdict b', b => b.dataset.right)", list{"yes", right}},
-				row{"", "text('#verdict span')", has{fmt.Sprint(want.requests), want.get, fmt.Sprint(want.woken)}},
-				row{do: "click #predict"},
-			)
-		}
+// predicted answers right, and then with a wrong number of requests.
+func predicted(lock string, at, until int, wakes, next string, woken, requests int) (rows []row) {
+	for wrong, right := range []string{"yes", "no"} {
+		rows = append(rows,
+			row{do: "open #lock=" + lock + "&n=5&latency=20&seed=1&t=0ns&lang=" + []string{"en", "zh"}[wrong] + " | click #predict"},
+			row{"run (app.speed = 1000, lab.play()) | wait one('#ask')", "[s.playing, s.t]", list{false, at}},
+			row{fmt.Sprintf("run fill('#ask', {first: %q, n: %d}) | click #guess | wait one('#verdict')", wakes, requests+wrong),
+				"[s.t, p.holders.join()]", list{until, next}},
+			row{"", "all('#verdict b', b => b.dataset.right)", list{"yes", right}},
+			row{"", "text('#verdict span')", has{fmt.Sprint(requests), next, fmt.Sprint(woken)}},
+			row{do: "click #predict"})
 	}
+	return rows
 }

@@ -1,42 +1,23 @@
 package browser
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/docs/lab/locks"
 )
 
-var (
-	folder     string
-	folderOnce sync.Once
-)
-
-// reader opens the reader from the disk.
+// reader opens a page of the reader in the book, from the disk.
 func reader(t *testing.T, address string, width, height int64) *tab {
 	t.Helper()
-	needBrowser(t)
-	folderOnce.Do(func() {
-		folder = filepath.Join(filepath.Dir(labCommand), "site") // gone with the lab's file
-		out, err := exec.Command(labCommand, "-out", folder+"/").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	})
-	p := openReader(t, "file://"+folder+"/reader.html"+address, width, height)
+	dir, err := written()
+	require.NoError(t, err)
+	p := openAt(t, "file://"+dir+"/"+address, width, height, noLab)
 	p.await("count('.row') > 0 && (one('#lab').getAttribute('src') || !one('#empty').hidden)")
 	return p
-}
-
-// openReader opens the reader, which has no engine of its own.
-func openReader(t *testing.T, url string, width, height int64) *tab {
-	t.Helper()
-	return openAt(t, url, width, height, `if (/reader.html/.test(location.pathname)) window.lab = { ready: Promise.resolve(), settled: () => {} };`)
 }
 
 // phrases are those of the guide, in its order, without what the page has to do
@@ -60,10 +41,11 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 	inOrder := []row{
 		{"", "all('.row q')", want},
 		{"", "all('.row p', p => p.textContent.trim()).filter(text => !text)", list{}},
-		{do: "click #language"},
 	}
-	p := reader(t, "#A/1&lang=en", 1440, 900)
-	p.play(append(inOrder, inOrder...)...)
+	reader(t, "reader.zh-CN.html#C/1", 1440, 900).play(append(inOrder, row{"", "one('#lab').getAttribute('src')", has{"lang=zh"}},
+		row{"", "[one('#language').href, text('.theirs'), text('.note')].join()", has{"/reader.html#C/1", "predecessor ↔ 文章：checkLocked()", "紧挨在自己前面"}})...)
+	p := reader(t, "reader.html#A/1", 1440, 900)
+	p.play(inOrder...)
 	p.play(
 		// In one go: the lab in the frame need not show what is left at once.
 		row{`keep rows all('.row', () => {
@@ -73,7 +55,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 			document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
 			return shown;
 		})`, "rows.map(r => r.phrase)", want},
-		row{"", `rows.filter(r => r.coded && !r.code || r.short || r.hash !== "#" + r.name + "&lang=en")`, list{}}, // the address names the row
+		row{"", `rows.filter(r => r.coded && !r.code || r.short || r.hash !== "#" + r.name)`, list{}}, // the address names the row
 		row{"", "rows.filter(r => r.coded).length > 140", nil},
 		row{"", "one('#web').href", has{"https://www.bing.com/search?q="}},
 		// A bug's row has the article's listing beside the lock that cures it.
@@ -81,12 +63,12 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 			"all('pre.bug .marked').join()", has{"without another list of the children"}},
 		row{"", "text('pre.cure')", has{") Lock("}},
 		row{"", "count('pre.cure .marked') > 0", nil},
-		// A link in its text shows the bug, and a link to a file the function that is named
-		// with it; one more leads back.
-		row{"click .row[aria-current] a[data-see] | wait location.hash.includes('see=')", "text('#code')", has{"The cure"}},
+		// A link in its text opens the book's page on the bug, and a link to a file the function that
+		// is named with it; one more leads back.
+		row{"click .row[aria-current] a[data-see] | wait location.hash.includes('see=')", "one('#page').getAttribute('src')", has{"docs/bugs.html#d3-"}},
 		row{"click #back | wait !location.hash.includes('see=')", "count('pre.bug') > 0", nil},
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('6、当上一个节点删除后')).querySelector('a').click() | " +
-			"wait location.hash.includes('see=')", "all('pre.whole .marked')[0]", has{"// Lock waits until"}},
+			"wait location.hash.includes('see=')", "one('#page').getAttribute('src')", match(`^03-sequential-predecessor/lock\.go\.html#L\d+$`)},
 		row{"", "text('.row[aria-current] .number')", "22"},
 		// A phrase with nothing to see has an empty stage, which says why.
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('TreeCache')).click()", "one('#lab').hidden", nil},
@@ -95,48 +77,24 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 	)
 }
 
-// Each scene of a row is one that the lab has, and the lab in the frame plays it.
-func TestTheReaderPlaysEachScene(t *testing.T) {
+// The lab in the frame plays the scene of a row: served, the page may look into it.
+func TestTheReaderPlaysItsScenes(t *testing.T) {
 	t.Parallel()
-	p := reader(t, "#A/1&lang=zh", 1440, 900)
-	type shown struct{ Name, Src string }
-	rows := js[[]shown](p, `all(".row", r => {
-		r.click();
-		return { Name: r.dataset.row, Src: r.dataset.scene === "yes" ? one("#lab").getAttribute("src") : "" };
-	})`)
-	tried := make(map[string]locks.Address)
-	two := 0 // rows one after the other, which have scenes of different locks
-	for i, r := range rows {
-		link, ok := strings.CutPrefix(r.Src, "lab.html")
-		if !ok {
-			continue
-		}
-		if _, ok := tried[link]; !ok {
-			a, err := locks.ParseAddress(link)
-			require.NoError(t, err, link)
-			require.Contains(t, a.Extra, "lang=zh", "in the page's language")
-			filmOf(t, a)
-			tried[link] = a
-		}
-		if before, ok := tried[strings.TrimPrefix(rows[max(i-1, 0)].Src, "lab.html")]; two == 0 && ok && before.Locks[0] != tried[link].Locks[0] {
-			two = i
-		}
-	}
-	require.Greater(t, len(tried), 20)
-	require.Positive(t, two)
-	lockOf := func(i int) string { return tried[strings.TrimPrefix(rows[i].Src, "lab.html")].Locks[0] }
-
-	// The frame, served: there the page may look into it.
-	url := serve(t, "-read")
-	require.True(t, strings.HasSuffix(url, "/reader.html"), url)
+	dir, err := written()
+	require.NoError(t, err)
+	server := httptest.NewServer(http.FileServerFS(os.DirFS(dir)))
+	defer server.Close()
 	const frame = "one('#lab').contentWindow.lab"
 	plays := func(lock string) string {
 		return "wait " + frame + "?.state && " + frame + ".state().panels.length === 1 && " + frame + ".state().scene.locks[0] === '" + lock + "'"
 	}
-	openReader(t, url+"#"+rows[two].Name+"&lang=zh", 1440, 900).play(
-		row{plays(lockOf(two)), "one('#lab').contentDocument.documentElement.lang", "zh-CN"},
-		row{do: "run document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp', bubbles: true})) | " + plays(lockOf(two-1))},
-		row{do: "click #language | wait one('#lab').contentDocument.documentElement.lang === 'en'"},
+	openAt(t, server.URL+"/reader.zh-CN.html#A/2", 1440, 900, noLab).play(
+		row{plays("naive"), "one('#lab').contentDocument.documentElement.lang", "zh-CN"},
+		row{do: "run document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowUp', bubbles: true})) | " + plays("predecessor")},
+		// In a small window the frame has the stage, the sentence on the fate and the speed in sight.
+		row{do: "window 600x600 | run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent === '当前一个子节点被删除时,重新执行第四步').click() | " + plays("D3")},
+		row{"keep w one('#lab').contentWindow | keep box s => w.document.querySelector(s).getBoundingClientRect() | wait w.scrollY > 0",
+			"['#fate-line', '#speed'].map(s => box(s).height > 0 && box(s).bottom <= w.innerHeight).concat(box('.stage').top < box('#transport').top - 80)", list{true, true, true}},
 	)
 }
 
@@ -161,5 +119,5 @@ func TestTheReaderFits(t *testing.T) {
 				row{"", beside, window.room})
 		}
 	}
-	reader(t, "#D/18&lang=en", 1440, 900).play(rows...)
+	reader(t, "reader.html#D/22", 1440, 900).play(rows...)
 }

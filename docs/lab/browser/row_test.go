@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ type pageCase struct {
 
 // pages are all cases, in a file for each area.
 var pages = [][]pageCase{
-	opening, fates, levels, mended, notices, faces, listings, inspections, releases,
+	opening, fates, levels, mended, notices, faces, listings, inspections, releases, chinese, chart, systems, stories,
 }
 
 // TestPages plays the cases side by side.
@@ -127,8 +128,12 @@ var acts map[string]func(p *tab, about string) error
 
 func init() { // they use each other
 	acts = map[string]func(p *tab, about string) error{
-		"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
-		"tab":   another,
+		"open": func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
+		"tab":  another,
+		"film": func(p *tab, name string) error { // one of docs/other-locks
+			text, err := os.ReadFile("../../other-locks/films/" + name + ".json")
+			return errors.Join(err, p.upload(name+".json", string(text)))
+		},
 		"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
 		"run":   (*tab).run,
 		"go":    func(p *tab, ns string) error { return p.evaluate("lab.goto(" + ns + ")") },
@@ -156,6 +161,8 @@ func init() { // they use each other
 		"file":   func(p *tab, text string) error { return p.upload("file.json", text) },
 		"window": func(p *tab, window string) error { return p.do(chromedp.EmulateViewport(size(window))) },
 		"theme":  theme,
+		"shot":   shot,
+		"tabs":   tabs,
 	}
 }
 

@@ -1,22 +1,36 @@
 package browser
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/lab/locks"
 )
 
 const tell = " | click #tell | wait one('#story-next')"
 
-// Each story is played with Next, in one of both languages. At each stop the page shows
-// the caption, and the contenders are what it says.
-func TestNextPlaysEachStory(t *testing.T) {
-	t.Parallel()
+var stories = []pageCase{
+	{name: "Next plays each story", at: "#lock=A2-naive&n=2&t=0ns", rows: told()},
+	// A1's last stop is nearly two minutes behind the one before. A tenth of the way takes a
+	// tenth of twelve seconds, in the time that the page counts, however slow the machine is.
+	{name: "Next is not long on its way", at: "#lock=A1&n=2&t=0ns", rows: []row{
+		{"click #tell | wait one('#story-next') | keep way app.byName.get('A1').story.stops.slice(-2).map(x => x.at_ns) | go way[0] | run void one('#story-next').click()",
+			`new Promise(tell => {
+				const [from, to] = way.map(app.clock.shown);
+				let before = performance.now(), passed = 0;
+				const frame = now => {
+					passed += Math.max(0, Math.min(100, now - before));
+					before = now;
+					if (app.clock.shown(s.t) >= from + (to - from) / 10) tell(passed < 3000 || passed); else requestAnimationFrame(frame);
+				};
+				requestAnimationFrame(frame);
+			})`, nil},
+	}},
+}
+
+// told plays each story in one of both languages. At each stop the page shows the caption, and
+// the contenders are what it says.
+func told() []row {
 	rows := []row{{"", "one('#story').hidden", true}} // this lock has no story
 	for i, l := range slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil }) {
 		lang := []string{"en", "zh"}[i%2]
@@ -36,27 +50,5 @@ func TestNextPlaysEachStory(t *testing.T) {
 			row{"click #story-back", "s.t", l.Story.Stops[len(l.Story.Stops)-2].At})
 	}
 	// A story is of one scene only.
-	rows = append(rows, row{"open #lock=naive&n=3&latency=20&seed=2&t=0ns", "one('#tell') && !one('#caption')", true})
-	open(t, "#lock=A2-naive&n=2&t=0ns").play(rows...)
-}
-
-// A1's last stop is nearly two minutes behind the one before. A tenth of the way takes a
-// tenth of twelve seconds, in the time that the page counts, however slow the machine is.
-func TestNextIsNotLongOnItsWay(t *testing.T) {
-	t.Parallel()
-	l, err := locks.Find("A1")
-	require.NoError(t, err)
-	stops := l.Story.Stops
-	from, to := stops[len(stops)-2].At, stops[len(stops)-1].At
-	open(t, "#lock=A1&n=2&t=0ns").play(row{"click #tell | wait one('#story-next')" + fmt.Sprintf(" | go %d | run void one('#story-next').click()", from),
-		fmt.Sprintf(`new Promise(tell => {
-			const shown = t => app.clock.shown(t), end = shown(%d) + (shown(%d) - shown(%d)) / 10;
-			let before = performance.now(), passed = 0;
-			const frame = now => {
-				passed += Math.max(0, Math.min(100, now - before));
-				before = now;
-				if (shown(s.t) >= end) tell(passed < 3000 || passed); else requestAnimationFrame(frame);
-			};
-			requestAnimationFrame(frame);
-		})`, from, to, from), nil})
+	return append(rows, row{"open #lock=naive&n=3&latency=20&seed=2&t=0ns", "one('#tell') && !one('#caption')", true})
 }

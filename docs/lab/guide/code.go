@@ -15,17 +15,13 @@ import (
 
 // An Excerpt is a part of a file.
 type Excerpt struct {
-	File   string `json:"file"`
-	Name   string `json:"name,omitempty"`
-	Line   int    `json:"line"` // of its first line
-	Text   string `json:"text"`
-	Marked []int  `json:"marked,omitempty"` // its lines to look at, from 0
-}
-
-// A File is a file of Go, with the first and the last line of each function, from 0.
-type File struct {
-	Text      string            `json:"text"`
-	Functions map[string][2]int `json:"functions,omitempty"`
+	File   string         `json:"file"`
+	Name   string         `json:"name,omitempty"`
+	Line   int            `json:"line"` // of its first line
+	Text   string         `json:"text"`
+	Marked []int          `json:"marked,omitempty"` // its lines to look at, from 0
+	Theirs []string       `json:"theirs,omitempty"` // the article's names for it
+	Zh     map[int]string `json:"zh,omitempty"`     // of its comments
 }
 
 // A source is a file that was read.
@@ -38,20 +34,6 @@ type source struct {
 type reader struct {
 	root  string
 	files map[string]*source
-	pages map[string]*page
-	looks map[string]*Look
-}
-
-// whole returns all of a file of Go.
-func (s *source) whole() File {
-	f := File{s.text, make(map[string][2]int)}
-	for _, e := range s.parts {
-		if _, ok := f.Functions[e.Name]; ok {
-			continue // a type of a function's name
-		}
-		f.Functions[e.Name] = [2]int{e.Line - 1, e.Line - 1 + strings.Count(e.Text, "\n")}
-	}
-	return f
 }
 
 // source reads a file, and cuts out what a file of Go declares, with the comments.
@@ -69,8 +51,15 @@ func (r *reader) source(file string) (*source, error) {
 		r.files[file] = s
 		return s, nil
 	}
+	s.parts, err = Declared(file, s.text)
+	r.files[file] = s
+	return s, err
+}
+
+// Declared are the functions, types, constants and variables of a file of Go, with their comments.
+func Declared(file, text string) (parts []Excerpt, err error) {
 	set := token.NewFileSet()
-	f, err := parser.ParseFile(set, file, s.text, parser.ParseComments)
+	f, err := parser.ParseFile(set, file, text, parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +69,7 @@ func (r *reader) source(file string) (*source, error) {
 			from = doc.Pos()
 		}
 		at := set.Position(from)
-		s.parts = append(s.parts, Excerpt{File: file, Name: name, Line: at.Line, Text: s.text[at.Offset:set.Position(node.End()).Offset]})
+		parts = append(parts, Excerpt{File: file, Name: name, Line: at.Line, Text: text[at.Offset:set.Position(node.End()).Offset]})
 	}
 	for _, d := range f.Decls { // first, because a type may have the name of a method
 		if d, ok := d.(*ast.FuncDecl); ok {
@@ -103,8 +92,7 @@ func (r *reader) source(file string) (*source, error) {
 			}
 		}
 	}
-	r.files[file] = s
-	return s, nil
+	return parts, nil
 }
 
 var block = regexp.MustCompile("(?ms)^#+ ([^\n]+)\n|^```\\w*\n(.*?)^```")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,32 +16,21 @@ import (
 	"example.com/zklock/internal/explore/film"
 )
 
-func read(t *testing.T) *Guide {
+// read are the rows without the guide's texts.
+func read(t *testing.T) (rows []Row) {
 	t.Helper()
-	g, err := Read("../../..")
-	require.NoError(t, err)
-	require.Greater(t, len(g.Rows), 150)
-	return g
-}
-
-// TestEachRowIsInBothLanguages: the Chinese text of a row or heading is that of the
-// Chinese guide, and not the English one in its place. A row that names a command or a
-// function alone has its Chinese text, too: at least a stop.
-func TestEachRowIsInBothLanguages(t *testing.T) {
-	for _, r := range read(t).Rows {
-		chinese := func(c rune) bool { return unicode.Is(unicode.Han, c) || c == '。' || c == '，' }
-		require.True(t, strings.ContainsFunc(r.Zh, chinese), "%s: %s", r.Name, r.Zh)
-		require.NotEqual(t, r.En, r.Zh, r.Name)
+	for _, m := range moments {
+		rows = append(rows, Row{Phrase: m.phrase})
 	}
+	require.NoError(t, Fill("../../..", rows))
+	require.Greater(t, len(rows), 150)
+	return rows
 }
 
 // At most eight phrases have nothing to see, and each of them says why.
 func TestNearlyEachPhraseHasSomethingToSee(t *testing.T) {
 	empty := 0
-	for _, r := range read(t).Rows {
-		if r.Heading > 0 {
-			continue
-		}
+	for _, r := range read(t) {
 		if len(r.Code)+len(r.Listing)+len(r.Figures) > 0 || r.Scene != "" {
 			require.Zero(t, r.Nothing, r.Phrase)
 			continue
@@ -65,7 +53,7 @@ func quotes() map[string][]string {
 			}
 		}
 	}
-	for _, s := range locks.OpeningStops {
+	for _, s := range locks.Openings[0].Stops {
 		all[s.Quote] = append(all[s.Quote], fmt.Sprint("herd beside chain ", s.At))
 	}
 	return all
@@ -74,7 +62,7 @@ func quotes() map[string][]string {
 // A phrase that a story quotes opens at that stop.
 func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 	stops, quoted := quotes(), 0
-	for _, r := range read(t).Rows {
+	for _, r := range read(t) {
 		if at := stops[r.Phrase]; r.Phrase != "" && at != nil {
 			quoted++
 			require.Contains(t, at, fmt.Sprint(r.moment.scene, " ", r.at), r.Phrase)
@@ -84,29 +72,20 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 }
 
 // filmsOf are the films of a row's scene.
-func filmsOf(t *testing.T, r Row) (films []*film.Film, paced bool) {
+func filmsOf(t *testing.T, r Row) []*film.Film {
 	t.Helper()
 	if name, ok := strings.CutPrefix(r.moment.scene, "film "); ok {
 		text, err := os.ReadFile("../../other-locks/films/" + name + ".json")
 		require.NoError(t, err)
 		f := new(film.Film)
 		require.NoError(t, json.Unmarshal(text, f))
-		return []*film.Film{f}, true
+		return []*film.Film{f}
 	}
 	a, err := locks.ParseAddress(r.Scene)
 	require.NoError(t, err, r.Scene)
-	if a.Mode == "schedule" {
-		p, err := lab.Play(t, a.World(), a.Choices)
-		require.NoError(t, err, r.Scene)
-		return []*film.Film{p.Film}, false
-	}
-	for _, lock := range a.Locks {
-		a.Scene.Lock = lock
-		f, err := lab.Run(t, a.Scene)
-		require.NoError(t, err, r.Scene)
-		films = append(films, f)
-	}
-	return films, true
+	films, err := lab.Films(t, a)
+	require.NoError(t, err, r.Scene)
+	return films
 }
 
 // last returns when an event happened for the last time, up to an instant: the arrival of
@@ -137,7 +116,7 @@ func last(f *film.Film, event string, at time.Duration) time.Duration {
 // else arrives.
 func TestMoments(t *testing.T) {
 	films := make(map[string][]*film.Film)
-	for _, r := range read(t).Rows {
+	for _, r := range read(t) {
 		if r.Scene == "" {
 			continue
 		}
@@ -146,7 +125,7 @@ func TestMoments(t *testing.T) {
 		key, _, _ := strings.Cut(r.Scene, "&t=")
 		all, paced := films[key], !strings.Contains(r.Scene, "mode=schedule")
 		if all == nil {
-			all, _ = filmsOf(t, r)
+			all = filmsOf(t, r)
 			films[key] = all
 		}
 		event := r.moment.event
@@ -167,5 +146,27 @@ func TestMoments(t *testing.T) {
 		when := last(all[0], event, r.at)
 		assert.GreaterOrEqual(t, when, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
 		assert.LessOrEqual(t, r.at-when, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, when, r.at)
+	}
+}
+
+// Each comment of a step has its Chinese, and each name of ours beside an article's is in the code.
+func TestCommentsAndNames(t *testing.T) {
+	r, used := &reader{root: "../../..", files: make(map[string]*source)}, make(map[string]bool)
+	for _, file := range []string{step1, step2, step3, step4, step5} {
+		s, err := r.source(file)
+		require.NoError(t, err)
+		for line, remark := range remarks(s.text) {
+			assert.Regexp(t, `\p{Han}`, Comments(s.text)[line], "%s:%d: comments.zh-CN.txt has not: %s", file, line+1, remark)
+			used[remark] = true
+		}
+	}
+	for line := range strings.Lines(translations) {
+		remark, _, _ := strings.Cut(line, "\t")
+		assert.True(t, used[remark], "comments.zh-CN.txt has what no lock.go has: %s", remark)
+	}
+	for line := range strings.Lines(counterparts) {
+		f := strings.Fields(line)
+		_, err := r.excerpt(in(f[2], f[3]))
+		require.NoError(t, err, line)
 	}
 }

@@ -275,6 +275,9 @@ var moments = []moment{
 		[]place{sessionEnds, in("zkserver/server_test.go", "TestACutConnectionKeepsItsSessionAndEphemerals")}},
 	{"瞬时节点不可以有子节点", "", 0, "", []place{in("zkserver/tree.go", "create", "case parent.owner != 0: … ErrNoChildrenForEphemeral"),
 		in(step3, "createParents", "zk.FlagPersistent")}},
+	{"序号最小的线程可以获得锁", "predecessor", 90 * ms, "A holds", []place{before, in(step3, "Lock", "if before == \"\" { … return nil")}},
+	{"其他的线程监听自己序号的前一个序号", "predecessor", 107 * ms, "B getData", []place{watchBefore}},
+	{"zk 的观察器只可以监控一次", "predecessor", 107 * ms, "B getData", []place{oneEvent, lookAgain}},
 	{"exists、create、getchildren三个方法都可以添加watcher", "predecessor", 107 * ms, "B getData", []place{
 		in("zkserver/request.go", "executeRead", "s.dataWatches.add(r.Path, c, oneShot) // also", "case jute.OpGetData: … s.dataWatches.add", "s.childWatches.add"),
 		in("internal/museum/bugs/claim_d_test.go", "TestACreateSetsNoWatch")}},
@@ -285,6 +288,7 @@ var moments = []moment{
 		[]place{in(step3, "Lock", "// GetW and not ExistsW … continue")}},
 	{"synchronized (this){", "D2", 0, "", []place{in(listings+"d_first.go", "getLock", "java.Preemptible(\"D2\") … l.Wait()"), in(listings+"d_first.go", "process", "l.Notify()"),
 		in(step3, "Lock", "if event := <-changed")}},
+	{"if (event.gettype() == event.eventtype.nodedeleted){", "A4", 1350 * ms, "B expired", []place{in(listings+"d_first.go", "process"), in(step3, "Lock", "if event := <-changed")}},
 	{"当前一个子节点被删除时,重新执行第四步", "D3", 0, "", []place{lookAgain}},
 	{"业务操作完成后,执行 close() 方法释放锁,删除当前节点", "predecessor", 234 * ms, "A delete", []place{in(listings+"d_first.go", "Unlock"), unlock}},
 	{"需要注意的是,此实现方式还可能存在死锁问题", "timeout", 4260 * ms, "A expired",

@@ -20,27 +20,21 @@ func value(t *testing.T, formula string, n int) int {
 	if formula == "n(n-1)/2" {
 		return n * (n - 1) / 2
 	}
-	sum := 0
-	rest := regexp.MustCompile(`^([+-]?)(\d*)(n?)(²?)`)
-	for formula != "" {
-		m := rest.FindStringSubmatch(formula)
-		require.NotEmpty(t, m[0], "%q is not a formula", formula)
-		formula = formula[len(m[0]):]
-		part := 1
-		if m[2] != "" {
-			part, _ = strconv.Atoi(m[2])
+	sum, read := 0, ""
+	for _, m := range regexp.MustCompile(`([+-]?)(\d+|n)(n?)(²?)`).FindAllStringSubmatch(formula, -1) {
+		part, err := strconv.Atoi(m[2])
+		if err != nil {
+			part = n
 		}
-		if m[3] != "" {
-			part *= n
-		}
-		if m[4] != "" {
+		for range len(m[3]) + min(len(m[4]), 1) {
 			part *= n
 		}
 		if m[1] == "-" {
 			part = -part
 		}
-		sum += part
+		sum, read = sum+part, read+m[0]
 	}
+	require.Equal(t, formula, read, "it is not a formula")
 	return sum
 }
 

@@ -83,12 +83,29 @@ func Run(t *testing.T, s locks.Scene) (*film.Film, error) {
 	return film.Paced(t, w, p)
 }
 
+// Films are those that an address shows: of a schedule, or a run of each of its locks.
+func Films(t *testing.T, a locks.Address) (films []*film.Film, err error) {
+	if a.Mode == "schedule" {
+		p, err := Play(t, a.World(), a.Choices)
+		if err != nil {
+			return nil, err
+		}
+		return []*film.Film{p.Film}, nil
+	}
+	for _, a.Scene.Lock = range a.Locks {
+		f, err := Run(t, a.Scene)
+		if err != nil {
+			return nil, err
+		}
+		films = append(films, f)
+	}
+	return films, nil
+}
+
 // A Part has the additions of a film to the Part before it. Film describes
 // it as a whole, up to its End, but has only the new packets and marks.
 type Part struct {
-	Film    *film.Film `json:"film"`
-	Packets int        `json:"packets"` // how many the parts before it have
-	Marks   int        `json:"marks"`
+	Film *film.Film `json:"film"`
 }
 
 // runParts plays a scene and gives its film in parts. The last one is
@@ -102,9 +119,8 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 	next := func(f *film.Film) *Part {
 		more := *f
 		more.Packets, more.Marks = f.Packets[packets:], f.Marks[marks:]
-		part := &Part{&more, packets, marks}
 		packets, marks = len(f.Packets), len(f.Marks)
-		return part
+		return &Part{&more}
 	}
 	p.Part = func(f *film.Film) { progress(next(f)) }
 	f, err := film.Paced(t, w, p)
@@ -164,7 +180,7 @@ func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, p
 		return nil, err
 	}
 	if goal == "" {
-		return nil, language.Errorf("no kind of violation is named", "没有指明哪一种违例")
+		return nil, language.Errorf("no kind of violation is named", "没有指明哪一种违规")
 	}
 	const tries = 12
 	var list []int
@@ -183,7 +199,6 @@ func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, p
 type Progress struct {
 	Schedules int     `json:"schedules"`
 	PerSecond float64 `json:"per_second"`
-	Faults    int     `json:"faults"` // in the schedules that are played now
 }
 
 // A SearchResult is the result of a search.
@@ -215,7 +230,7 @@ func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)
 			if now := time.Now(); now.Sub(said) > 200*time.Millisecond {
 				said = now
 				n := found.Schedules + r.Schedules
-				progress(Progress{n, float64(n) / now.Sub(began).Seconds(), w.Faults})
+				progress(Progress{n, float64(n) / now.Sub(began).Seconds()})
 			}
 		}
 		r := explore.Explore(t, w, s)

@@ -17,19 +17,13 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-// filmOf is the film of a lock's story. That of a listing is a schedule, even if
-// there is nothing to choose in it.
+// filmOf is the film of a lock's story.
 func filmOf(t *testing.T, l locks.Lock) *film.Film {
 	t.Helper()
-	s := l.Story
-	if len(s.Scene.Choices) == 0 && l.Group != locks.Museum {
-		f, err := lab.Run(t, s.Scene)
-		require.NoError(t, err)
-		return f
-	}
-	p, err := lab.Play(t, locks.Address{Scene: s.Scene, Scripts: s.Scene.Scripts}.World(), s.Scene.Choices)
+	require.NotNil(t, l.Story, "%s has no story: TestEachStoryIsTrue says of what it is made", l.Name)
+	films, err := lab.Films(t, l.Tell())
 	require.NoError(t, err)
-	return p.Film
+	return films[0]
 }
 
 // seen is what a film shows at an instant.

@@ -2,7 +2,6 @@ package locks
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -13,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/language"
 )
 
 // An Address is the part behind the # in the page's address: one scene, or
@@ -27,28 +27,24 @@ type Address struct {
 	Packets                              bool
 	Sequence                             int32
 	OneOwner, Stranger, Behind, Ensemble bool
-	Scripts                              [][]explore.Op
 	Want                                 explore.Kind // the only violation that ends the schedule; "": any
 	Extra                                []string     // such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
 func (l Lock) Open() Address {
-	a := Address{Locks: []string{l.Name}, Scene: Scene{Lock: l.Name, Contenders: 6, Seed: 1}, Mode: "watch"}
-	if l.Scene != nil {
-		a.Scene = *l.Scene
-		if len(l.Scene.Choices) > 0 || l.Group == Museum || l.Goal != nil {
-			a.Mode = "schedule"
-		}
+	if l.Scene == nil {
+		return l.at(Scene{Lock: l.Name, Contenders: 6, Seed: 1})
 	}
-	return a
+	return l.at(*l.Scene)
 }
 
 // Tell is the address of the scene of a lock's story.
-func (l Lock) Tell() Address {
-	s := l.Story.Scene
-	a := Address{Locks: []string{l.Name}, Scene: s, Scripts: s.Scripts, Mode: "watch"}
-	if len(s.Choices) > 0 || l.Group == Museum { // there may be nothing to choose
+func (l Lock) Tell() Address { return l.at(l.Story.Scene) }
+
+func (l Lock) at(s Scene) Address {
+	a := Address{Locks: []string{l.Name}, Scene: s, Mode: "watch"}
+	if len(s.Choices) > 0 || l.Group == Museum || l.Goal != nil { // there may be nothing to choose
 		a.Mode = "schedule"
 	}
 	return a
@@ -68,7 +64,7 @@ func (a Address) String() string {
 	}
 	add("seed", a.Seed)
 	if len(a.Changes) > 0 {
-		add("do", joined(a.Changes, ",", func(c film.Change) string { return formatTime(c.At) + "." + c.Who + "." + dashed(c.Do) }))
+		add("do", joined(a.Changes, ",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + dashed(c.Do) }))
 	}
 	if a.Beside {
 		add("vs", "parent")
@@ -91,9 +87,11 @@ func (a Address) String() string {
 				add(f.key, 1)
 			}
 		}
-		if len(a.Scripts) > 0 {
-			add("scripts", joined(a.Scripts, ",", calls))
-		}
+	}
+	if len(a.Scripts) > 0 {
+		add("scripts", joined(a.Scripts, ",", calls))
+	}
+	if a.Mode != "watch" {
 		if a.Want != "" {
 			add("want", wantName(a.Want))
 		}
@@ -135,7 +133,7 @@ func Wanted(name string) (explore.Kind, error) {
 			return k, nil
 		}
 	}
-	return "", fmt.Errorf("want is %q, not a kind of violation", name)
+	return "", language.Errorf("want is %q, not a kind of violation", "want 是 %q，不是一种违规", name)
 }
 
 // AllBut are the kinds that are ignored if one is wanted.
@@ -158,8 +156,8 @@ func escape(s string) string {
 	return r.Replace(url.QueryEscape(s))
 }
 
-// formatTime writes 1500ms, 2s, 250us or 17ns.
-func formatTime(d time.Duration) string {
+// FormatTime writes 1500ms, 2s, 250us or 17ns.
+func FormatTime(d time.Duration) string {
 	for _, unit := range []struct {
 		d    time.Duration
 		name string
@@ -179,7 +177,7 @@ func ParseAddress(text string) (a Address, err error) {
 		key, raw, _ := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(raw)
 		if err != nil {
-			return a, fmt.Errorf("%s: %w", key, err)
+			return a, language.Errorf("%s: %w", "%s：%v", key, err)
 		}
 		if set := fields[key]; set != nil {
 			err = set(&a, value)
@@ -198,7 +196,7 @@ func ParseAddress(text string) (a Address, err error) {
 		}
 	}
 	if len(a.Locks) == 0 {
-		return a, errors.New("no lock is named")
+		return a, language.Errorf("no lock is named", "没有指明锁")
 	}
 	a.Lock = a.Locks[0]
 	return a, nil
@@ -216,7 +214,7 @@ var fields = map[string]func(a *Address, value string) error{
 	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
 	"latency": func(a *Address, value string) (err error) {
 		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
-			err = fmt.Errorf("latency is %q, not from 0 to 10000", value)
+			err = language.Errorf("latency is %q, not from 0 to 10000", "latency 是 %q，应为 0 到 10000", value)
 		}
 		return err
 	},
@@ -250,7 +248,7 @@ func parts(value string) []string {
 func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < lo || n > hi {
-		return fmt.Errorf("%s is %q, not a number from %d to %d", key, value, lo, hi)
+		return language.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, lo, hi)
 	}
 	*to = T(n)
 	return nil
@@ -277,7 +275,7 @@ func parseCalls(text string) (script []explore.Op, err error) {
 	for call := range strings.SplitSeq(text, ".") {
 		op := explore.Op(call)
 		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp && op != explore.RelockOp {
-			return nil, fmt.Errorf("scripts: %q is not a call of a lock", op)
+			return nil, language.Errorf("scripts: %q is not a call of a lock", "scripts：%q 不是锁的调用", op)
 		}
 		script = append(script, op)
 	}
@@ -290,12 +288,12 @@ var change = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
 func parseChange(text string) (c film.Change, err error) {
 	m := change.FindStringSubmatch(text)
 	if m == nil {
-		return c, fmt.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
+		return c, language.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
 	}
 	c.Who = m[2]
 	c.Do, _ = parseKind(m[3])
 	if c.At, err = time.ParseDuration(m[1]); err == nil && !slices.Contains(film.PaceFaults, c.Do) {
-		err = fmt.Errorf("nothing can do %q", c.Do)
+		err = language.Errorf("nothing can do %q", "没有 %q 这种干预", c.Do)
 	}
 	return c, err
 }

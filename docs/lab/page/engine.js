@@ -36,7 +36,7 @@ export class Engine {
       const source = document.getElementById("lab-worker");
       // One file: the worker and the engine are inside the page, and packed.js unpacks.
       worker = new Worker(source ? URL.createObjectURL(new Blob([source.textContent], { type: "text/javascript" })) : "worker.js");
-      const bytes = source && !compiled ? unpack(document.getElementById("lab-wasm").textContent.trim()).buffer : null;
+      const bytes = source && !compiled ? unpack(document.getElementById("lab-wasm").textContent).buffer : null;
       worker.postMessage({ wasm: bytes, module: compiled, dice: this.dice }, bytes ? [bytes] : []);
     } catch (e) {
       wait.reject(e);

@@ -47,7 +47,8 @@ export function indexFilm(film) {
   F.eventAt = of("event");
   F.wakeAt = Float64Array.from(marks.filter(m => m.kind === "wakeup"), m => m.at_ns).sort();
   F.wasteAt = wasted(marks);
-  F.doneAt = Math.max(0, ...marks.filter(m => m.kind === "state" && m.state === "done").map(m => m.at_ns));
+  const done = marks.filter(m => m.kind === "state" && m.state === "done");
+  F.doneAt = new Set(done.map(m => m.who)).size < units.length ? Infinity : Math.max(0, ...done.map(m => m.at_ns));
   F.byId = new Map(packets.map((p, i) => [p.id, i]));
   F.end = film.end_ns || 0;
   F.growing = !!film.growing; // it is known up to its end, and goes on
@@ -175,7 +176,7 @@ export function shortName(path) {
 
 function firstState(F) {
   return {
-    units: F.units.map(() => ({ state: "outside", since: 0, text: "", lost: "", token: 0, fence: 0, error: "" })),
+    units: F.units.map(() => ({ state: "outside", looks: "outside", since: 0, text: "", lost: "", token: 0, fence: 0, error: "" })),
     variables: F.units.map(() => []), // that its lock remembers
     sessions: F.film.clients.map(c => c.session || ""),
     conns: F.clients.map(() => "connected"),
@@ -191,7 +192,7 @@ function copyState(s) {
 
 // The words of a contender whose call has returned an error. Its script ends
 // all the same, and then it is not drawn as one that has succeeded.
-const FAILED = /^(gets an error|cannot unlock|Unlock fails|finds that the lock was lost)/;
+const FAILED = /^(gives up|gets an error|cannot unlock|Unlock fails|finds that the lock was lost)/;
 
 // apply carries a state over one mark. Values are replaced, never changed in
 // place, for checkpoints share them.
@@ -204,7 +205,8 @@ function apply(F, s, m, i) {
       const old = s.units[u];
       const keep = m.state === "unlocks" || m.state === "holds" && old.state === "holds";
       const error = m.state === "outside" && m.text ? FAILED.test(inEnglish(m.text)) ? m.text : "" : m.state === "outside" || m.state === "done" ? old.error : "";
-      s.units[u] = { state: m.state, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, fence: m.state === "holds" ? m.token || (old.state === "holds" ? old.fence : 0) : m.state === "unlocks" ? old.fence : 0, error };
+      const looks = !error ? m.state : /^gives up/.test(inEnglish(error)) ? "gave up" : "failed";
+      s.units[u] = { state: m.state, looks, since: m.at_ns, text: m.text || "", lost: keep ? old.lost : "", token: old.token, fence: m.state === "holds" ? m.token || (old.state === "holds" ? old.fence : 0) : m.state === "unlocks" ? old.fence : 0, error };
       break;
     }
     case "client": {

@@ -13,7 +13,7 @@ import { failed, growPanels, setPanels, setWaiting, whole } from "./panels.js";
 
 function engineScene(lock, changes) {
   const s = app.scene;
-  return { lock, contenders: s.n, shared: s.shared, latency_ms: s.latency, measured: s.measured, seed: s.seed, changes };
+  return { lock, contenders: s.n, shared: s.shared, latency_ms: s.latency, measured: s.measured, seed: s.seed, changes, scripts: s.scripts };
 }
 
 // The contents of the panels.

@@ -85,7 +85,6 @@ function knownText(known) { return has("violation." + inEnglish(known)) ? violat
 async function watchTrace(f, trace) {
   const F = indexFilm(await app.engine.ask({ do: "replay", trace }));
   if (app.search !== f) return;
-  f.film = F;
   f.trace = trace;
   showFind();
   setPanels([{ lock: app.scene.locks[0], which: "", F }]);

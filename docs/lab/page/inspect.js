@@ -2,7 +2,7 @@
 // at the instant that is shown.
 import { shortName } from "./film.js";
 import { clockText, getLanguage, say, translated } from "./strings.js";
-import { $, el } from "./app.js";
+import { $, el, refill } from "./app.js";
 import { app, focusOn, tell } from "./store.js";
 
 let on = false, chosen = null; // {panel, kind: "node", "watch" or "client", key}
@@ -71,7 +71,7 @@ function aboutClient(F, s, unit) {
   const i = F.unitIndex.get(unit), client = F.clientOf.get(unit), u = s.units[i], conn = s.conns[F.clientIndex.get(client)];
   const mine = x => x === unit || x === client;
   const nodes = [...s.nodes].filter(([, n]) => mine(n.owner)).map(([p]) => p), watches = [...s.watches.values()].filter(w => mine(watchOwner(w)));
-  return [[say("inspect.state"), say("state." + (u.error ? "failed" : u.state)) + (u.lost ? say("comma") + say("lost." + u.lost) : "") + (u.error ? say("comma") + translated(u.error) : "")],
+  return [[say("inspect.state"), say("state." + u.looks) + (u.lost ? say("comma") + say("lost." + u.lost) : "") + (u.error ? say("comma") + translated(u.error) : "")],
     [say("inspect.since"), clockText(u.since)],
     [say("inspect.connection"), say("conn." + (conn === "runs on" ? "connected" : conn))],
     [say("inspect.session"), sessionOf(F, s, unit) || say("inspect.none")],
@@ -103,12 +103,10 @@ export function drawInspect() {
   const key = JSON.stringify([getLanguage(), panel.index, chosen, list, rows]);
   if (box.dataset.shown === key) return;
   box.dataset.shown = key;
-  const had = box.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   const title = chosen.kind === "watch" ? watchText(s.watches.get(chosen.key) || { client: chosen.key.split("|")[0], path: chosen.key.split("|")[1] }) : shortName(chosen.key);
-  box.replaceChildren(
+  refill(box, [
     el("div", { class: "things" }, ...list.filter(([, some]) => some.length).map(([kind, some, all]) => el("div", { class: "row", role: "group", "aria-label": say("inspect." + kind) }, el("span", {}, say("inspect." + kind)),
       ...some.map(([k, text]) => el("button", { "data-kind": kind, "data-key": k, "aria-pressed": String(kind === chosen.kind && k === chosen.key), onclick: () => inspect(panel, kind, k) }, text)), all > some.length ? el("span", {}, "… " + all) : null))),
     el("div", { class: "thing", "data-kind": chosen.kind, "data-key": chosen.key }, el("h2", {}, say("inspect." + chosen.kind) + say("colon") + title, app.panels.length > 1 ? el("span", { class: "which" }, panel.el.querySelector("h2").textContent) : null),
-      el("dl", {}, ...rows.map(([name, value, cls]) => el("div", { class: cls }, el("dt", {}, name), el("dd", {}, value))))));
-  if (had !== undefined) { const again = [...box.querySelectorAll("button")].find(b => b.dataset.key === had); if (again) again.focus(); }
+      el("dl", {}, ...rows.map(([name, value, cls]) => el("div", { class: cls }, el("dt", {}, name), el("dd", {}, value)))))]);
 }

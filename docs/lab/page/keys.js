@@ -6,58 +6,52 @@ import { announce } from "./notice.js";
 import { setPlaying, setSpeed } from "./time.js";
 import { compare, undoBranch } from "./scene.js";
 import { actions } from "./buttons.js";
+import { focused } from "./panels.js";
 import { zoom } from "./panel.js";
 import { closeMenu, hideTip, openMenu } from "./menu.js";
 import { choose, keysOf, takeBack } from "./world.js";
+
+// The buttons for which keys stand.
+const BUTTONS = {
+  " ": "play", ArrowLeft: "step-back", ArrowRight: "step-on", "Shift ArrowLeft": "event-back", "Shift ArrowRight": "event-on", h: "hold-on", H: "hold-back",
+  v: "violation-on", V: "violation-back", Home: "to-start", End: "to-end", k: "code", f: "projector", l: "language", d: "theme", g: "levels", i: "hint", "?": "help",
+};
+const OTHERS = {
+  "+": () => changeSpeed(1), "=": () => changeSpeed(1), "-": () => changeSpeed(-1), "[": () => zoom(1 / 1.5), "]": () => zoom(1.5),
+  n: () => nextClient(1), p: () => nextClient(-1), ".": () => nextPacket(1), ",": () => nextPacket(-1), u: undoBranch, c: compare,
+};
 
 addEventListener("keydown", e => {
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return;
   const tag = e.target.tagName, typing = tag === "INPUT" && e.target.type !== "range" && e.target.type !== "checkbox" || tag === "SELECT";
   // In a list of locks ↑ and ↓ choose. ← and → would, too, and here they move in time.
   if (typing && !(tag === "SELECT" && /^Arrow(Left|Right)$/.test(e.key))) return;
-  const on = what => { e.preventDefault(); what(); };
-  const button = tag === "BUTTON" || tag === "SUMMARY" || tag === "INPUT" && e.target.type === "checkbox";
-  switch (e.key) {
-    case " ": if (!button) on(actions.play); return;
-    case "ArrowLeft": on(actions[e.shiftKey ? "event-back" : "step-back"]); return;
-    case "ArrowRight": on(actions[e.shiftKey ? "event-on" : "step-on"]); return;
-    case "h": on(actions["hold-on"]); return;
-    case "H": on(actions["hold-back"]); return;
-    case "v": on(actions["violation-on"]); return;
-    case "V": on(actions["violation-back"]); return;
-    case "Home": on(actions["to-start"]); return;
-    case "End": on(actions["to-end"]); return;
-    case "+": case "=": on(() => changeSpeed(1)); return;
-    case "-": on(() => changeSpeed(-1)); return;
-    case "[": on(() => zoom(1 / 1.5)); return;
-    case "]": on(() => zoom(1.5)); return;
-    case "n": case "p": on(() => nextClient(e.key === "n" ? 1 : -1)); return;
-    case ",": case ".": on(() => nextPacket(e.key === "." ? 1 : -1)); return;
-    case "Enter": if (!button && app.selected && app.panels.length) on(() => {
-      const panel = app.panels[app.selected.panel] || app.panels[0], client = panel.stage.clientEl(app.selected.client);
-      if (!client) return; // another scene has come
-      const g = client.getBoundingClientRect();
-      setPlaying(false);
-      const p = app.selected.packet !== undefined && panel.F.packets[panel.F.byId.get(app.selected.packet)];
-      openMenu(panel, app.selected.client, p || null, g.left + scrollX + g.width / 2, g.top + scrollY + 40);
-    }); return;
-    case "u": on(undoBranch); return;
-    case "c": on(compare); return;
-    case "k": on(actions.code); return;
-    case "f": on(actions.projector); return;
-    case "l": on(actions.language); return;
-    case "d": on(actions.theme); return;
-    case "g": on(actions.levels); return;
-    case "i": on(actions.hint); return;
-    case "?": on(actions.help); return;
-    case "Escape": closeMenu(); hideTip(); if (app.selected) select(null); else if (app.projector) actions.projector(); return;
-    case "Backspace": if (app.scene.mode === "schedule") on(takeBack); return;
-  }
-  if (app.scene.mode === "schedule" && app.play && /^[1-9]$/.test(e.key)) {
-    const c = [...keysOf(app.play.enabled || [])].find(([, key]) => key === e.key);
-    if (c) on(() => choose(c[0].choice));
-  }
+  // A button in focus is pressed by these.
+  if (/^( |Enter)$/.test(e.key) && (tag === "BUTTON" || tag === "SUMMARY" || tag === "INPUT" && e.target.type === "checkbox")) return;
+  const what = actions[BUTTONS[(e.shiftKey && /^Arrow/.test(e.key) ? "Shift " : "") + e.key]] || OTHERS[e.key] || special(e.key);
+  if (!what) return;
+  e.preventDefault();
+  what();
 });
+
+// special is what a key does that means something only now and then.
+function special(key) {
+  const at = app.selected || focused();
+  if (key === "Enter" && at && app.panels.length) return () => openMenuAt(at);
+  if (key === "Escape") return () => { closeMenu(); hideTip(); if (app.selected) select(null); else if (app.projector) actions.projector(); };
+  if (app.scene.mode !== "schedule") return null;
+  if (key === "Backspace") return takeBack;
+  const [choice] = [...keysOf(app.play?.enabled || [])].find(([, digit]) => digit === key) || [];
+  return choice && (() => choose(choice.choice));
+}
+
+function openMenuAt(at) {
+  const panel = app.panels[at.panel] || app.panels[0], client = panel.stage.clientEl(at.client);
+  if (!client) return; // another scene has come
+  const g = client.getBoundingClientRect();
+  setPlaying(false);
+  openMenu(panel, at.client, panel.F.packets[panel.F.byId.get(at.packet)] || null, g.left + scrollX + g.width / 2, g.top + scrollY + 40);
+}
 
 function changeSpeed(by) {
   const i = Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(app.speed) + by));

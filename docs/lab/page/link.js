@@ -36,6 +36,9 @@ function parseChange(text) {
   return { at_ns: parseTime(m[1]), who: m[2], do: m[3].replaceAll("-", " ") };
 }
 
+// The flags of an address, by their keys. The last four are of a schedule.
+const FLAGS = { shared: "shared", measured: "measured", packets: "packets", oneowner: "oneOwner", stranger: "stranger", behind: "behind", ensemble: "ensemble" };
+
 export function formatLink(s, extra) {
   const list = [["lock", s.locks.join(",")], ["n", s.n]];
   if (s.shared) list.push(["shared", 1]);
@@ -46,8 +49,10 @@ export function formatLink(s, extra) {
     list.push(["mode", s.mode], ["kinds", s.kinds.map(k => k.replaceAll(" ", "-")).join(",")], ["faults", s.faults]);
     if (s.packets) list.push(["packets", 1]);
     if (s.sequence) list.push(["sequence", s.sequence]);
-    for (const [key, set] of [["oneowner", s.oneOwner], ["stranger", s.stranger], ["behind", s.behind], ["ensemble", s.ensemble]]) if (set) list.push([key, 1]);
-    if (s.scripts.length) list.push(["scripts", s.scripts.map(calls => calls.join(".")).join(",")]);
+    for (const [key, field] of Object.entries(FLAGS).slice(3)) if (s[field]) list.push([key, 1]);
+  }
+  if (s.scripts.length) list.push(["scripts", s.scripts.map(calls => calls.join(".")).join(",")]);
+  if (s.mode !== "watch") {
     if (s.want) list.push(["want", s.want]);
     if (s.choices.length) list.push(["choices", s.choices.map(c => encodeURIComponent(c).replaceAll("%20", "+").replaceAll("%3A", ":")).join(",")]);
   }
@@ -76,8 +81,6 @@ export function parseLink(hash) {
     switch (key) {
       case "lock": s.locks = value.split(",").filter(Boolean).slice(0, 2); break;
       case "n": s.n = Math.round(number(1, 100)); break;
-      case "shared": s.shared = value === "1" || value === "true"; break;
-      case "measured": s.measured = value === "1"; break;
       case "latency": s.latency = number(0, 10000); break;
       case "seed": s.seed = Math.round(number(0, Number.MAX_SAFE_INTEGER)); break;
       case "do": s.changes = value.split(",").filter(Boolean).map(parseChange); break;
@@ -85,10 +88,8 @@ export function parseLink(hash) {
       case "mode": s.mode = ["watch", "schedule", "find"].includes(value) ? value : "watch"; break;
       case "kinds": s.kinds = value.split(",").filter(Boolean).map(k => k.replaceAll("-", " ")); break;
       case "faults": s.faults = Math.round(number(0, 9)); break;
-      case "packets": s.packets = value === "1"; break;
       case "sequence": s.sequence = Math.round(number(0, 2 ** 31 - 1)); break;
-      case "oneowner": s.oneOwner = value === "1"; break;
-      case "stranger": case "behind": case "ensemble": s[key] = value === "1"; break;
+      case "shared": case "measured": case "packets": case "oneowner": case "stranger": case "behind": case "ensemble": s[FLAGS[key]] = value === "1" || value === "true"; break;
       case "scripts": s.scripts = value.split(",").filter(Boolean).map(calls => calls.split(".")); break;
       case "want": s.want = value; break;
       case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;
@@ -97,7 +98,6 @@ export function parseLink(hash) {
       case "speed": extra.speed = number(0.01, 1000); break;
       case "play": extra.play = value; break;
       case "projector": extra.projector = value !== "0"; break;
-      case "panel": extra.panel = value; break;
       case "film": extra.film = value; break; // a run of another lock, which the page has
     }
   }

@@ -1,7 +1,7 @@
 // The page begins here, with its listeners and its address.
 import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
-import { FILMS, OPENING } from "./texts.js";
+import { FILMS, OPENINGS } from "./texts.js";
 import { firstLanguage } from "./language.js";
 import { branchName, parseLink } from "./link.js";
 import { $, el, KINDS, SPEEDS, whole } from "./app.js";
@@ -76,7 +76,7 @@ async function openLink(hash = location.hash) {
   let parsed;
   settleNotice();
   try {
-    parsed = parseLink(/[#&](?!lang=|t=|projector=|speed=|play=)\w/.test(hash) ? hash : OPENING.address + hash.replace("#", "&"));
+    parsed = parseLink(/[#&](?!lang=|t=|projector=|speed=|play=)\w/.test(hash) ? hash : OPENINGS.scenes[0].address + hash.replace("#", "&"));
   } catch (e) {
     notice(() => say("badLink", reason(e)));
     parsed = parseLink("");
@@ -91,6 +91,8 @@ async function openLink(hash = location.hash) {
   if (Object.hasOwn(FILMS, extra.film || "")) { await openFiles([{ name: extra.film + ".json", text: async () => JSON.stringify(FILMS[extra.film]) }], extra.t); return; }
   await open(scene, extra.t !== undefined ? { start: extra.t } : {});
   if (extra.t !== undefined && extra.play === "1" && !app.calm) setPlaying(true);
+  // In a low frame, such as the reader's in a small window, the story and the stage come first.
+  if (parent !== window && innerHeight < 700) scrollTo(0, $($("story").hidden ? "panels" : "story").getBoundingClientRect().top + scrollY - 4);
 }
 
 // A server that watches the locks sends an event when one was saved.
@@ -127,6 +129,7 @@ async function engineStarts() {
     failed(e);
     throw e;
   }
+  performance.mark("lab engine");
   fillLocks();
   await openLink();
   const film = document.querySelector('meta[name="lab-film"]'); // go run ./docs/lab -film FILE

@@ -9,9 +9,8 @@ const usual = l => possible(l).filter(k => !UNUSUAL.includes(k));
 export function sceneOf(l, mode = app.scene.mode) {
   const s = app.scene, scene = l.scene;
   const change = {
-    mode, locks: [l.name], scripts: [], n: scene.contenders || s.n, shared: !!scene.shared, measured: false, latency: scene.latency_ms || s.latency,
-    seed: scene.seed || 1, changes: scene.changes || [], vs: false, kinds: scene.kinds || [], faults: scene.faults ?? s.faults,
-    packets: !!scene.packets || !!(l.world && l.world.packets),
+    mode, locks: [l.name], scripts: scene.scripts || [], n: scene.contenders || s.n, shared: !!scene.shared, measured: false, latency: scene.latency_ms || s.latency,
+    seed: scene.seed || 1, changes: scene.changes || [], vs: false, kinds: scene.kinds || [], faults: scene.faults ?? s.faults, packets: false,
   };
   if (mode === "find") // and what is searched for is not given away
     return { ...change, n: Math.min(change.n, 4), changes: [], choices: [], kinds: change.kinds.length ? change.kinds : usual(l) };
@@ -31,7 +30,8 @@ export function setMode(mode) {
   const s = app.scene, l = app.byName.get(s.locks[0]) || {}, change = { mode };
   if (s.mode === "watch" && mode !== "watch") watched = { locks: s.locks, n: s.n };
   if (mode === "watch" && watched && watched.locks[0] === s.locks[0]) Object.assign(change, watched);
-  if (mode !== "watch") {
+  if (mode === "watch") change.scripts = [];
+  else {
     const kinds = l.scene?.kinds || s.kinds;
     Object.assign(change, {
       choices: [], kinds: mode === "find" && kinds.length === 0 ? usual(l) : kinds, faults: l.scene?.faults ?? s.faults,

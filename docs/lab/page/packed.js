@@ -2,17 +2,23 @@
 // script does it, because no module may be loaded before the import map.
 "use strict";
 
-// unpack reads what pack in inline.go has written: Ascii85 with a ~ for each <.
+// unpack reads what pack in inline.go has written: seven bits a character. One above 127 has
+// two groups of seven, of which the first is one of six characters; above 895 it has only that.
 // engine.js unpacks the engine with it.
 function unpack(text) {
-  const digits = text.replaceAll("~", "<").replaceAll("z", "!!!!!"), groups = Math.ceil(digits.length / 5);
-  const bytes = new DataView(new ArrayBuffer(groups * 4));
-  for (let group = 0; group < groups; group++) {
-    let value = 0;
-    for (let i = 5 * group; i < 5 * group + 5; i++) value = value * 85 + (i < digits.length ? digits.charCodeAt(i) - 33 : 84);
-    bytes.setUint32(group * 4, value);
+  const apart = [0, 10, 13, 34, 60, 92], bytes = new Uint8Array(Math.ceil(text.length * 14 / 8));
+  let length = 0, bits = 0, have = 0;
+  const add = seven => {
+    bits = bits << 7 | seven;
+    have += 7;
+    if (have >= 8) bytes[length++] = bits >> (have -= 8);
+  };
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i), first = apart[(c >> 7) - 1];
+    if (first !== undefined) add(first);
+    add(c & 127);
   }
-  return new Uint8Array(bytes.buffer).slice(0, Math.floor(digits.length * 4 / 5));
+  return bytes.slice(0, length);
 }
 
 // startModules gives the modules to the browser, by their names, and loads the first.

@@ -1,5 +1,5 @@
 // A panel shows one film: stage, diagram, counters, and the last event.
-import { clockText, explain, explainMark, has, say } from "./strings.js";
+import { clockText, explain, explainMark, has, say, translated } from "./strings.js";
 import { above, stateAt } from "./film.js";
 import { Stage } from "./stage.js";
 import { Diagram } from "./diagram.js";
@@ -12,7 +12,7 @@ import { lockNote, lockTitle, withBug } from "./words.js";
 import { goto, setPlaying } from "./time.js";
 import { closeMenu, hideTip, openMenu, showMenu, showTip } from "./menu.js";
 import { choiceText, choose } from "./world.js";
-import { isOpening } from "./opening.js";
+import { opening } from "./opening.js";
 import { inspectAt, inspected, inspecting } from "./inspect.js";
 
 const COUNTERS = ["requests", "events", "wakeups", "wasted", "took"]; // the opening shows the first and the last two, and else the first three are
@@ -21,6 +21,9 @@ export function zoom(by) {
   for (const p of app.panels) p.diagram.zoom = Math.min(12, Math.max(0.05, p.diagram.zoom * by));
   tell("at");
 }
+
+// roomBelow is the height between an edge of an element and the bar of the time.
+const roomBelow = (e, edge) => innerHeight - $("transport").offsetHeight - e.getBoundingClientRect()[edge] - scrollY;
 
 export class Panel {
   constructor(want, index) {
@@ -50,7 +53,7 @@ export class Panel {
   }
 
   words() {
-    const title = this.caption ? this.caption() : isOpening() ? say("opening." + this.lock) : nameOf(this.lock) || lockTitle(this.lock);
+    const title = this.caption ? this.caption() : opening() ? translated(opening().titles[this.index]) : nameOf(this.lock) || lockTitle(this.lock);
     this.title.replaceChildren(title, this.which ? el("span", { class: "which" }, this.branchName()) : "");
     this.note.replaceChildren(...this.caption ? [] : withBug(lockNote(this.lock), this.lock));
     this.note.hidden = this.note.textContent === "";
@@ -80,21 +83,22 @@ export class Panel {
     const a = this.svg.parentElement.clientWidth, b = this.canvas.parentElement.clientWidth;
     if (app.projector && !this.diagram.F) return; // its film comes
     const scale = app.projector ? this.enlarge() : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
-    const opens = isOpening(), small = opens && innerWidth <= 760; // both panels are in sight, and all of them
-    if (a > 0) this.stage.resize(a, small ? 0.55 : scale);
-    if (b > 0) this.diagram.resize(b, small ? 0.26 : opens ? Math.min(scale, this.fit(scale)) : scale);
+    const opens = opening(), small = innerWidth <= 760; // both panels are in sight, and all of them
+    if (a > 0) this.stage.resize(a, !opens ? scale : small ? 0.55 : Math.min(scale, innerHeight / 850));
+    if (b > 0) this.diagram.resize(b, opens && this.diagram.F ? Math.min(scale, this.fit(small ? 2 : 1)) : scale);
   }
 
   // enlarge is how much larger than usual the pictures are for a projector, so that both fit
   // above the bar.
-  enlarge() { return Math.max(0.6, Math.min(2, this.room() / (this.stage.natural + this.diagram.natural()))); }
+  enlarge() {
+    const room = roomBelow(this.el.querySelector("header"), "bottom") - this.now.offsetHeight - this.verdict.offsetHeight - 34;
+    return Math.max(0.6, Math.min(2, room / (this.stage.natural + this.diagram.natural())));
+  }
 
-  // fit is how much larger than usual the diagram may be below a stage of a scale.
-  fit(scale) { return this.diagram.F ? Math.max(0.4, (this.room() - this.stage.natural * scale) / this.diagram.natural()) : scale; }
-
-  room() {
-    const head = this.el.querySelector("header").getBoundingClientRect(), rest = this.now.offsetHeight + this.verdict.offsetHeight + 34;
-    return innerHeight - $("transport").offsetHeight - head.bottom - scrollY - rest;
+  // fit is how much larger than usual the diagram of an opening may be, below all else of its panel.
+  fit(rows) {
+    const before = this.canvas.getBoundingClientRect().top - this.el.getBoundingClientRect().top;
+    return Math.max(0.2, (roomBelow($("panels"), "top") / rows - before - 18) / this.diagram.natural());
   }
 
   draw(t) {
@@ -164,31 +168,14 @@ export class Panel {
       const hit = this.stage.hit(e.target);
       if (!hit) { select(null); closeMenu(); return; }
       if (app.scene.mode === "schedule" && this.choose(hit, e)) return;
-      if (hit.packet !== undefined) {
-        const p = this.F.packets[this.F.byId.get(hit.packet)];
-        setPlaying(false);
-        select({ packet: p.id, client: this.unitOfPacket(p), panel: this.index });
-        openMenu(this, this.unitOfPacket(p), p, e.pageX, e.pageY);
-      } else {
-        setPlaying(false);
-        select({ client: hit.client, panel: this.index });
-        openMenu(this, hit.client, null, e.pageX, e.pageY);
-      }
+      const p = hit.packet === undefined ? null : this.F.packets[this.F.byId.get(hit.packet)], client = p ? this.unitOfPacket(p) : hit.client;
+      setPlaying(false);
+      select({ packet: p?.id, client, panel: this.index });
+      openMenu(this, client, p, e.pageX, e.pageY);
     });
     this.svg.addEventListener("focusin", e => {
       const hit = this.stage.hit(e.target);
       if (hit && hit.client && (!app.selected || app.selected.client !== hit.client || app.selected.panel !== this.index)) select({ client: hit.client, panel: this.index });
-    });
-    this.svg.addEventListener("keydown", e => {
-      const hit = this.stage.hit(e.target);
-      if (!hit || hit.client === undefined) return;
-      if (e.key === "Enter") {
-        e.preventDefault();
-        e.stopPropagation();
-        setPlaying(false);
-        const box = e.target.getBoundingClientRect();
-        openMenu(this, hit.client, null, box.left + scrollX + box.width / 2, box.top + scrollY + 40);
-      }
     });
     // The diagram: drag through time, point at a packet.
     let drag = null;

@@ -37,6 +37,7 @@ export function setPanels(list) {
   showFilms();
   focus(had);
   resized.disconnect();
+  resized.observe($("bar")); // what is above the panels leaves them more room or less
   for (const p of app.panels) for (const e of [p.el, ...p.el.querySelectorAll(".view")]) resized.observe(e); // Code takes room from the diagram
 }
 
@@ -52,7 +53,7 @@ export function growPanels(films) {
 
 // focused is the client on a stage that has the focus, which focus gives to the same client
 // of other films.
-function focused() {
+export function focused() {
   const at = document.activeElement && document.activeElement.closest(".stage [data-client]"), panel = at && app.panels.findIndex(p => p.svg.contains(at));
   return at ? { client: at.dataset.client, panel } : null;
 }

@@ -25,10 +25,3 @@ export function toggleProjector() {
   setProjector(!app.projector);
   showLink(true);
 }
-
-// If the part above the panels takes more room or less, the panels adapt.
-new ResizeObserver(() => {
-  if (!app.projector) return;
-  for (const p of app.panels) p.size();
-  tell("at");
-}).observe($("bar"));

@@ -5,7 +5,7 @@ import { $, el, LATENCIES } from "./app.js";
 import { app, open } from "./store.js";
 import { settleNotice } from "./notice.js";
 import { goto } from "./time.js";
-import { isOpening } from "./opening.js";
+import { opening } from "./opening.js";
 
 export function showScene() {
   const s = app.scene;
@@ -16,7 +16,7 @@ export function showScene() {
   $("latency").replaceChildren(...[...new Set([...LATENCIES, s.latency])].sort((a, b) => a - b).map(x => el("option", { value: x }, x + " ms")), s.measured ? el("option", { value: "measured" }, say("measured")) : "");
   $("latency").value = s.measured ? "measured" : String(s.latency);
   $("seed").value = s.seed;
-  document.body.classList.toggle("opening", isOpening());
+  document.body.classList.toggle("opening", !!opening());
   for (const b of document.querySelectorAll("[data-mode]")) b.setAttribute("aria-pressed", String(b.dataset.mode === s.mode));
   const watch = s.mode === "watch";
   document.body.dataset.view = s.mode;

@@ -185,8 +185,8 @@ export class Stage {
       put(g, "data-owner", owner);
       if (g.owner) write(g.owner, node && (this.leafH > 26 || owner.length * 7 < this.leafW) ? fit(owner, this.leafW * 0.7) : ""); // a small one has room for a letter
       write(g.title, node ? p + (owner ? " · " + owner : "") : p + say("sentenceGap") + say("nothingThere"));
-      const held = owner && F.unitIndex.has(owner) && s.units[F.unitIndex.get(owner)].state === "holds";
-      put(g, "data-held", held ? "yes" : "");
+      const holder = owner && F.unitIndex.has(owner) && s.units[F.unitIndex.get(owner)];
+      put(g, "data-held", holder && holder.state === "holds" && node.at <= holder.since ? "yes" : ""); // and not a card for which it waits besides
       put(g, "data-inspected", options && options.inspected && options.inspected.key === p ? "yes" : "");
     });
     F.clients.forEach((c, i) => {
@@ -194,19 +194,19 @@ export class Stage {
     });
     F.units.forEach((u, i) => {
       const g = this.unitEls[i], unit = s.units[i], conn = s.conns[F.clientIndex.get(F.clientOf.get(u))];
-      put(g, "data-state", unit.error ? "failed" : unit.state);
+      put(g, "data-state", unit.looks);
       put(g, "data-conn", conn);
       put(g, "data-lost", unit.lost);
       put(g, "data-selected", selected && selected.client === u ? "yes" : "");
       put(g, "tabindex", (selected && F.unitIndex.has(selected.client) ? selected.client === u : i === 0) ? "0" : "-1");
-      const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && unit.state !== "holds" ? say("conn." + conn) : say("state." + (unit.error ? "failed" : unit.state));
+      const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && unit.state !== "holds" ? say("conn." + conn) : say("state." + unit.looks);
       const more = conn !== "connected" ? say("comma") + say("conn." + conn) : "";
       put(g, "aria-label", u + say("colon") + (unit.lost ? say("state." + unit.state) + say("comma") : "") + word + more);
-      const loud = unit.state === "holds" || unit.lost || unit.state === "failed";
+      const loud = unit.state === "holds" || unit.lost || unit.looks === "failed";
       if (!crowd) put(g.word, "y", String(round(this.r + (unit.lost && this.pitch < 110 ? 35 : 21))));
       write(g.word, words ? word : crowd ? loud ? u : "" : "");
       if (!crowd) {
-        write(g.badge, unit.lost ? "!" : conn === "stopped" ? "‖" : conn === "expired" ? "∅" : conn === "cut off" || conn === "unconnected" ? "✕" : unit.state === "failed" || unit.error ? "✕" : unit.state === "done" ? "✓" : "");
+        write(g.badge, unit.lost ? "!" : conn === "stopped" ? "‖" : conn === "expired" ? "∅" : conn === "cut off" || conn === "unconnected" ? "✕" : { failed: "✕", "gave up": "←", done: "✓" }[unit.looks] || "");
       }
       const age = t - s.woken[i], last = F.latency * 1.5;
       const woke = s.woken[i] >= 0 && age <= last;

@@ -104,9 +104,6 @@ export function jump(t) {
   announce(clockText(app.t) + say("fullStop") + say("sentenceGap") + app.panels.map(p => (app.panels.length > 1 ? (p.which ? p.branchName() : lockTitle(p.lock)) + say("colon") : "") + (p.verdict.textContent ? p.verdict.textContent + say("sentenceGap") : "") + p.now.textContent).join(say("sentenceGap")));
 }
 
-export function merged(pick) {
-  const all = Float64Array.from(app.panels.flatMap(p => [...pick(p.F)])).sort();
-  return all;
-}
+export const merged = pick => Float64Array.from(app.panels.flatMap(p => [...pick(p.F)])).sort();
 
 export const JUMPS = { event: F => F.eventAt, hold: F => F.holds, violation: F => F.violations };

@@ -63,13 +63,14 @@ export function fillLocks() {
 
 function legend() {
   const shapes = {
-    request: '<path class="l-request" d="M11 2L17 14L5 14Z"/>', reply: '<path class="l-reply" d="M11 16L17 4L5 4Z"/>',
+    request: '<path class="l-request" d="M11 2L17 14L5 14Z"/>', queued: '<path class="l-queued" d="M11 2L17 14L5 14Z"/>', reply: '<path class="l-reply" d="M11 16L17 4L5 4Z"/>',
     event: '<path class="l-event" d="M11 0L13.3 6.1L19.8 6.2L14.7 10.2L16.6 16.5L11 12.8L5.4 16.5L7.3 10.2L2.2 6.2L8.7 6.1Z"/>',
     watch: '<path class="l-watch" d="M2 16C2 6 20 12 20 2"/>', lost: '<path class="l-lost" d="M5 4L7 2L11 6L15 2L17 4L13 8L17 12L15 14L11 10L7 14L5 12L9 8Z"/>',
-    holds: '<circle class="l-holds" cx="11" cy="9" r="8"/>', waits: '<circle class="l-waits" cx="11" cy="9" r="7"/>', unaware: '<circle class="l-unaware" cx="11" cy="9" r="7"/>',
+    holds: '<path class="l-holds" d="M0 9a5 5 0 0 1 10 0a5 5 0 0 1-10 0M12 6h10v6H12Z"/>', waits: '<circle class="l-waits" cx="5" cy="9" r="5"/><path class="l-bar" d="M12 7h10v4H12Z"/>',
+    later: '<path class="l-bar" d="M0 7h10v4H0Z"/><path class="l-now" d="M11 2v14"/><path class="l-bar later" d="M12 7h10v4H12Z"/>', unaware: '<circle class="l-unaware" cx="11" cy="9" r="7"/>',
   };
   $("legend").replaceChildren(...Object.keys(shapes).map(k => {
-    const s = el("span", {});
+    const s = el("span", { "data-shape": k });
     s.innerHTML = `<svg viewBox="0 0 22 18" aria-hidden="true">${shapes[k]}</svg>`;
     s.append(say("legend." + k));
     return s;
@@ -81,7 +82,7 @@ const KEYS = [["Space", "space"], ["← →", "arrows"], ["Shift ← →", "shif
 function helpBox() {
   $("help-box").replaceChildren(
     el("form", { method: "dialog" }, el("button", { class: "main" }, say("close"))),
-    el("h2", {}, say("about")), ...["1", "2", "3", "4", "5"].map(i => el("p", {}, say("about." + i))),
+    el("h2", {}, say("about")), ...["1", "2", "3", "code", "speed", "4", "5"].map(i => el("p", {}, say("about." + i))),
     el("h2", {}, say("keys")), el("dl", {}, ...KEYS.flatMap(([k, what]) => [el("dt", {}, ...k.split(" ").map(x => x === "…" ? "… " : el("kbd", {}, x)).flatMap(x => [x, " "])), el("dd", {}, say("key." + what))])));
   $("help-box").setAttribute("aria-label", say("help"));
 }

@@ -1,9 +1,7 @@
 package database_test
 
 import (
-	"context"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/faults"
+	"example.com/zklock/internal/locktest"
 )
 
 func TestAPasswordIsNotShown(t *testing.T) {
@@ -48,7 +48,7 @@ func TestASpecThatIsWrong(t *testing.T) {
 
 // A server that accepts and says nothing: MariaDB's client waits for its first word.
 func TestAServerThatSaysNothing(t *testing.T) {
-	defer database.ConnectTimeout(50 * time.Millisecond)()
+	locktest.Set(t, database.ConnectTimeout, 50*time.Millisecond)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
@@ -57,15 +57,7 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	require.False(t, strings.Contains(err.Error(), "secret"))
 }
 
-// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
-type lateTimer struct{ context.Context }
-
-func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
-
 // A connection has the deadline of the ctx, and may find out first that it has passed.
 func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
-	late := &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	require.ErrorIs(t, database.Explain(lateTimer{t.Context()}, late), context.DeadlineExceeded)
-	require.NotErrorIs(t, database.Explain(lateTimer{t.Context()}, late), database.ErrNoReply)
-	require.ErrorIs(t, database.Explain(t.Context(), late), database.ErrNoReply)
+	faults.Explains(t, database.Explain, database.ErrNoReply)
 }

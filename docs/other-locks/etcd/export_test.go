@@ -1,17 +1,7 @@
 package etcd
 
-import "time"
-
-// CleanUp sets the time limit of clean-ups until reset.
-func CleanUp(d time.Duration) (reset func()) {
-	before := cleanUp
-	cleanUp = d
-	return func() { cleanUp = before }
-}
-
-// ConnectTimeout sets how long a server may take to answer at first until reset.
-func ConnectTimeout(d time.Duration) (reset func()) {
-	before := connectTimeout
-	connectTimeout = d
-	return func() { connectTimeout = before }
-}
+// These are time limits: of clean-ups, and of a server's first answer.
+var (
+	CleanUp        = &cleanUp
+	ConnectTimeout = &connectTimeout
+)

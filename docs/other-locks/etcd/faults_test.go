@@ -2,7 +2,6 @@ package etcd_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 )
@@ -34,93 +34,33 @@ func to(t testing.TB, address string, options ...grpc.DialOption) *clientv3.Clie
 	return client
 }
 
-// until waits until there are so many keys. In place of LoseReply's cut it makes sure that
-// the server has done what was asked: what it sends first need not be the reply.
-func until(t testing.TB, client *clientv3.Client, prefix string, n int64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
-	defer cancel()
-	for ; ; time.Sleep(time.Millisecond) { // a poll of a real server
-		response, err := client.Get(ctx, prefix+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
-		if err != nil || response.Count == n {
-			return // the test itself notices an error
+// The cases of all locks.
+func TestTheLineBreaks(t *testing.T) {
+	faults.Run(t, func(t *testing.T) *faults.Lock {
+		client, line, cutOff := lossy(t)
+		prefix := prefix(t)
+		list := func(ctx context.Context) (*clientv3.GetResponse, error) {
+			return client.Get(ctx, prefix+"/", clientv3.WithPrefix())
 		}
-	}
-}
-
-// The reply to the transaction that puts the key is lost. The contender sees an
-// error, and revokes its lease over another connection, so the key goes.
-func TestALostReplyIsAnErrorAndLeavesNoKey(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	defer etcd.CleanUp(2 * time.Minute)()
-	prefix := prefix(t)
-	l := newLock(t, cutOff, prefix)
-	require.NoError(t, l.Open(t.Context()))
-	line.LoseReply(prefix, func() { until(t, client, prefix, 1) })
-	require.ErrorIs(t, l.Lock(t.Context()), etcd.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), etcd.ErrNotLocked)
-	require.Zero(t, keys(t, client, prefix))
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
-}
-
-// The same, and the server cannot be reached afterwards: the key of a contender
-// that does not hold the lock is first in the queue until its lease ends.
-func TestWithoutALineTheKeyOfALostReplyStaysUntilItsLeaseEnds(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	prefix := prefix(t)
-	l, next := newLock(t, cutOff, prefix), newLock(t, client, prefix)
-	require.NoError(t, l.Open(t.Context()))
-	line.LoseReply(prefix, func() { until(t, client, prefix, 1); line.CutOff() })
-	require.ErrorIs(t, l.Lock(t.Context()), etcd.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), etcd.ErrNotLocked, "it does not act as the holder")
-	held, err := next.TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held, "the key is there")
-	response, err := client.Get(t.Context(), prefix+"/", clientv3.WithPrefix())
-	require.NoError(t, err)
-	require.Len(t, response.Kvs, 1)
-	_, err = client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease)) // as when its time is over
-	require.NoError(t, err)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// The reply to the delete is lost. A second Unlock reports that the key is gone,
-// and affects no other contender.
-func TestALostReplyToUnlockCanBeAskedAgain(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	prefix := prefix(t)
-	l, next := newLock(t, cutOff, prefix), newLock(t, client, prefix)
-	require.NoError(t, l.Lock(t.Context()))
-	line.LoseReply(prefix, func() { until(t, client, prefix, 0) })
-	err := l.Unlock(t.Context())
-	require.ErrorIs(t, err, etcd.ErrNoReply)
-	require.NotErrorIs(t, err, etcd.ErrNotLocked)
-	held, err := next.TryLock(t.Context())
-	require.NoError(t, err)
-	require.True(t, held)
-	require.ErrorIs(t, l.Unlock(t.Context()), etcd.ErrNotLocked)
-	require.Equal(t, 1, keys(t, client, prefix), "the next holder's key")
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// A holder that could not reach the server still holds the lock, and can release it
-// later.
-func TestUnlockCanBeCalledAgainWhenTheServerIsBack(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	prefix := prefix(t)
-	l := newLock(t, cutOff, prefix)
-	require.NoError(t, l.Lock(t.Context()))
-	line.CutOff()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	err := l.Unlock(ctx)
-	require.Error(t, err)
-	require.NotErrorIs(t, err, etcd.ErrNotLocked)
-	line.Heal()
-	require.Equal(t, 1, keys(t, client, prefix))
-	require.NoError(t, whileNoReply(t, func() error { return l.Unlock(t.Context()) }))
-	require.Zero(t, keys(t, client, prefix))
+		return &faults.Lock{
+			Proxy: line, Holder: newLock(t, cutOff, prefix), Next: newLock(t, client, prefix), Waits: true,
+			ErrNotLocked: etcd.ErrNotLocked, ErrNoReply: etcd.ErrNoReply, Request: prefix, Release: prefix,
+			Left: func(ctx context.Context) (int, error) {
+				response, err := list(ctx)
+				if err != nil {
+					return 0, err
+				}
+				return len(response.Kvs), nil
+			},
+			CleanUp: etcd.CleanUp,
+			Expire: func() { // as when its time is over
+				response, err := list(t.Context())
+				require.NoError(t, err)
+				_, err = client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease))
+				require.NoError(t, err)
+			},
+		}
+	})
 }
 
 // etcdServer starts Debian's etcd, with its data in a folder.
@@ -179,9 +119,7 @@ func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 	kill()
 	etcdServer(t, dir, address, peers)
 
-	held, err := etcd.New(to(t, address), prefix, ttl).TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held)
+	faults.Try(t, false, etcd.New(to(t, address), prefix, ttl))
 	select {
 	case <-holder.Lost():
 		t.Fatal("the lock is said to be lost")
@@ -189,20 +127,9 @@ func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 		t.Fatalf("the waiter's Lock has returned: %v", err)
 	default:
 	}
-	require.NoError(t, whileNoReply(t, func() error { return holder.Unlock(t.Context()) }))
+	require.NoError(t, faults.WhileNoReply(t, etcd.ErrNoReply, func() error { return holder.Unlock(t.Context()) }))
 	require.NoError(t, <-got)
 	require.NoError(t, waiter.Unlock(t.Context()))
-}
-
-// whileNoReply calls what uses a connection that has broken.
-func whileNoReply(t testing.TB, do func() error) error {
-	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a poll: no event shows when it works again
-		err := do()
-		if !errors.Is(err, etcd.ErrNoReply) {
-			return err
-		}
-		require.Less(t, time.Since(begin), 2*time.Minute, "%v", err)
-	}
 }
 
 // The server is away for longer than the lease lives. The holder is notified by its
@@ -222,7 +149,7 @@ func TestAServerThatIsAwayForLongerThanTheLease(t *testing.T) {
 	require.NoError(t, etcd.New(client, other, ttl).Lock(t.Context()))
 	got := make(chan error, 1)
 	go func() { got <- waiter.Lock(context.WithoutCancel(t.Context())) }()
-	until(t, client, other, 2)
+	require.Eventually(t, func() bool { return keys(t, client, other) == 2 }, 2*time.Minute, time.Millisecond)
 	kill()
 	<-holder.Lost()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -232,6 +159,6 @@ func TestAServerThatIsAwayForLongerThanTheLease(t *testing.T) {
 	etcdServer(t, dir, address, peers)
 	next := etcd.New(to(t, address), prefix, ttl)
 	require.NoError(t, next.Lock(t.Context()))
-	require.ErrorIs(t, whileNoReply(t, func() error { return holder.Unlock(t.Context()) }), etcd.ErrNotLocked)
+	require.ErrorIs(t, faults.WhileNoReply(t, etcd.ErrNoReply, func() error { return holder.Unlock(t.Context()) }), etcd.ErrNotLocked)
 	require.NoError(t, next.Unlock(t.Context()))
 }

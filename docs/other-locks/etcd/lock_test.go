@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -77,33 +78,19 @@ func TestBasic(t *testing.T) {
 	}))
 }
 
-// sessionMutex is a Mutex of a session that it shares with others.
-type sessionMutex struct {
-	*concurrency.Mutex
-	attempts atomic.Int64
-}
-
-func (l *sessionMutex) Attempts() int64 { return l.attempts.Load() }
-
-func (l *sessionMutex) Lock(ctx context.Context) error {
-	l.attempts.Add(1)
-	return l.Mutex.Lock(ctx)
-}
-
-func (l *sessionMutex) TryLock(ctx context.Context) (bool, error) {
-	l.attempts.Add(1)
-	if err := l.Mutex.TryLock(ctx); err != concurrency.ErrLocked {
-		return err == nil, err
-	}
-	return false, nil
-}
-
+// oneSession makes Mutexes of a session that they share.
 func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) locktest.Other {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
 	require.NoError(t, err)
 	t.Cleanup(func() { session.Close() })
 	return func(prefix string) locktest.Other {
-		return &sessionMutex{Mutex: concurrency.NewMutex(session, prefix)}
+		m := concurrency.NewMutex(session, prefix)
+		return &faults.Contender{Wait: m.Lock, Try: func(ctx context.Context) (bool, error) {
+			if err := m.TryLock(ctx); err != concurrency.ErrLocked {
+				return err == nil, err
+			}
+			return false, nil
+		}, Free: func(ctx context.Context, _ bool) error { return m.Unlock(ctx) }}
 	}
 }
 
@@ -131,14 +118,13 @@ func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
 	require.NoError(t, etcd.New(crashing, prefix, 1).Lock(t.Context()))
 	crashing.Close()
 	next := newLock(t, client, prefix)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
+	faults.Round(t, next)
 }
 
 // A holder that was paused for longer than its lease is notified, its token is
 // lower than the next one's, and its Unlock deletes nothing.
 func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
-	defer etcd.CleanUp(2 * time.Minute)()
+	locktest.Set(t, etcd.CleanUp, 2*time.Minute)
 	client := connect(t)
 	prefix := prefix(t)
 	paused, next := newLock(t, client, prefix), newLock(t, client, prefix)
@@ -151,8 +137,7 @@ func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
 	require.Equal(t, 1, keys(t, client, prefix))
 	require.NoError(t, next.Unlock(t.Context()))
 	// It queues again, in a new session.
-	require.NoError(t, paused.Lock(t.Context()))
-	require.NoError(t, paused.Unlock(t.Context()))
+	faults.Round(t, paused)
 }
 
 // The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
@@ -162,16 +147,12 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	x := prefix(t)
 	longer, l := newLock(t, client, x+"/b"), newLock(t, client, x)
 	require.NoError(t, longer.Lock(t.Context()))
-	held, err := l.TryLock(t.Context())
-	require.NoError(t, err)
-	require.True(t, held, "nobody holds %s", x)
+	faults.Try(t, true, l, "nobody holds %s", x)
 	require.NoError(t, l.Unlock(t.Context()))
 
-	article := oneSession(t, client)(x + "-2/b").(*sessionMutex)
+	article := oneSession(t, client)(x + "-2/b")
 	require.NoError(t, article.Lock(t.Context()))
-	held, err = oneSession(t, client)(x + "-2").(*sessionMutex).TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held, "the Mutex of etcd's package has one queue for both")
+	faults.Try(t, false, oneSession(t, client)(x+"-2"), "the Mutex of etcd's package has one queue for both")
 
 	for _, wrong := range []string{x + "/", x + "//b"} {
 		require.ErrorContains(t, newLock(t, client, wrong).Lock(t.Context()), "leave that out")
@@ -192,8 +173,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 	l := newLock(t, client, prefix(t))
 	require.NoError(t, l.Open(t.Context()))
 	before := requests.Load()
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, l)
 	require.EqualValues(t, 2, requests.Load()-before)
 }
 
@@ -202,9 +182,7 @@ func TestNothingIsLeft(t *testing.T) {
 	prefix := prefix(t)
 	a, b := newLock(t, client, prefix), newLock(t, client, prefix)
 	require.NoError(t, a.Lock(t.Context()))
-	held, err := b.TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held)
+	faults.Try(t, false, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, b.Lock(ctx), context.Canceled)
@@ -213,7 +191,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestAWrongAddressIsOneLine(t *testing.T) {
-	defer etcd.ConnectTimeout(50 * time.Millisecond)()
+	locktest.Set(t, etcd.ConnectTimeout, 50*time.Millisecond)
 	const nobody = "127.0.0.1:1" // a port that the system gives nobody
 	_, err := etcd.Connect(t.Context(), []string{nobody})
 	require.ErrorContains(t, err, "etcd at "+nobody)

@@ -23,16 +23,13 @@ type Exhibit struct {
 	lines []string
 }
 
-// New begins the exhibit of that name, with clients A, B and so on and a server.
+// New begins the exhibit of that name, with the clients A and B and a server.
 // At the end of the test the diagram is compared with that on the page; with
 // EXHIBITS=write in the environment it is written there.
-func New(t testing.TB, name, server string, clients ...string) *Exhibit {
+func New(t testing.TB, name, server string) *Exhibit {
 	e := &Exhibit{t: t, name: name}
-	for i, c := range clients {
-		e.add("participant %s as client %[1]s", c)
-		if i == 0 {
-			e.add("participant S as %s", server)
-		}
+	for _, participant := range []string{"A as client A", "S as " + server, "B as client B"} {
+		e.add("participant %s", participant)
 	}
 	t.Cleanup(e.compare)
 	return e

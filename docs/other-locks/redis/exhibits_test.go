@@ -11,20 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 )
-
-// isLost reports whether the holder's Lost channel is closed.
-func isLost(l *redis.Lock) bool {
-	select {
-	case <-l.Lost():
-		return true
-	default:
-		return false
-	}
-}
 
 // A server whose memory is full evicts keys, if it is configured to, and the lock's
 // key is one of them. With noeviction, which is the default, it refuses writes
@@ -33,12 +24,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 	servers.Needs(t, "redis-server", "redis-server", "REDIS")
 	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} {
 		t.Run(policy, func(t *testing.T) {
-			var e *exhibit.Exhibit
-			if name == "O7" {
-				e = exhibit.New(t, "O7", "Redis, maxmemory-policy allkeys-lru", "A", "B")
-			} else {
-				e = exhibit.New(t, "O8", "Redis, maxmemory-policy noeviction", "A", "B")
-			}
+			e := exhibit.New(t, name, "Redis, maxmemory-policy "+policy)
 			address, _ := redisServer(t, t.TempDir(), "--maxmemory", "4mb", "--maxmemory-policy", policy)
 			client := connect(t, address)
 			a, b := redis.New(client, "order", longer), redis.New(client, "order", longer)
@@ -63,7 +49,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.True(t, held)
-			require.False(t, isLost(a))
+			require.False(t, faults.IsClosed(a.Lost()))
 			e.Does("B", "SET order … NX PX", "OK")
 			e.Note("B", "holds the lock")
 			e.Note("A,B", "two holders")
@@ -75,7 +61,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 // replica does not have it.
 func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	servers.Needs(t, "redis-server", "redis-server", "REDIS")
-	e := exhibit.New(t, "O9", "Redis", "A", "B")
+	e := exhibit.New(t, "O9", "Redis")
 	address, kill := redisServer(t, t.TempDir(), "--repl-diskless-sync-delay", "0")
 	line := proxy.New(t, address)
 	host, port, err := net.SplitHostPort(line.Addr())
@@ -99,10 +85,8 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	e.Note("S", "is killed, and its replica is promoted")
 	require.NoError(t, replica.SlaveOf(t.Context(), "NO", "ONE").Err())
 	b := redis.New(replica, "order", longer)
-	held, err := b.TryLock(t.Context())
-	require.NoError(t, err)
-	require.True(t, held)
-	require.False(t, isLost(a))
+	faults.Try(t, true, b)
+	require.False(t, faults.IsClosed(a.Lost()))
 	e.Does("B", "SET order … NX PX", "OK")
 	e.Note("B", "holds the lock")
 	e.Note("A,B", "two holders")
@@ -127,7 +111,7 @@ func (s *store) write(token int64, value int) bool {
 
 // Bug E2 with a fencing token: the late write of a holder that was paused is refused.
 func TestAStoreRefusesTheLateWrite(t *testing.T) {
-	e := exhibit.New(t, "O11", "Redis", "A", "B")
+	e := exhibit.New(t, "O11", "Redis")
 	address := address(t)
 	client := connect(t, address)
 	k := key(t)

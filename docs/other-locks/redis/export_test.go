@@ -10,12 +10,8 @@ import (
 // Renew sets the interval at which the watchdog of a lock renews.
 func Renew(l *Lock, every time.Duration) { l.renewEvery = every }
 
-// CleanUp sets the time limit of clean-ups until reset.
-func CleanUp(d time.Duration) (reset func()) {
-	before := cleanUp
-	cleanUp = d
-	return func() { cleanUp = before }
-}
+// CleanUp is the time limit of clean-ups.
+var CleanUp = &cleanUp
 
 // Scripts has the scripts' names, by their hashes.
 var Scripts = map[string]string{

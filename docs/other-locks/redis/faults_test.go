@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"net"
 	"os"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/internal/proxy"
 )
@@ -38,34 +38,22 @@ func exists(t testing.TB, client *goredis.Client, key string) bool {
 	return n == 1
 }
 
-// The reply to SET is lost. The contender sees an error, and its clean-up removes
-// the key over another connection.
-func TestALostReplyIsAnErrorAndLeavesNoKey(t *testing.T) {
-	defer redis.CleanUp(2 * time.Minute)()
-	client, line, cutOff := lossy(t)
-	k := key(t)
-	l := redis.New(cutOff, k, longer)
-	sets := line.LoseReply(set, nil)
-	require.ErrorIs(t, l.Lock(t.Context()), redis.ErrNoReply)
-	require.Equal(t, 1, sets(), "neither the lock nor the client sends it again")
-	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked)
-	require.False(t, exists(t, client, k))
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
-}
-
-// The same, and the server cannot be reached afterwards: the key of a contender
-// that does not hold the lock stays until it expires.
-func TestWithoutALineTheKeyOfALostReplyStaysUntilItExpires(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	k := key(t)
-	l := redis.New(cutOff, k, longer)
-	line.LoseReply(set, line.CutOff)
-	require.ErrorIs(t, l.Lock(t.Context()), redis.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked, "it does not act as the holder")
-	require.True(t, exists(t, client, k), "the key was set all the same")
-	anHourPasses(t, client, k)
-	require.False(t, exists(t, client, k))
+// The cases of all locks.
+func TestTheLineBreaks(t *testing.T) {
+	faults.Run(t, func(t *testing.T) *faults.Lock {
+		client, line, cutOff := lossy(t)
+		k := key(t)
+		return &faults.Lock{
+			Proxy: line, Holder: newLock(cutOff, k), Waiter: newLock(cutOff, k), Next: newLock(client, k),
+			ErrNotLocked: redis.ErrNotLocked, ErrNoReply: redis.ErrNoReply, Request: set, Release: evalsha, Once: true,
+			Left: func(ctx context.Context) (int, error) {
+				n, err := client.Exists(ctx, k).Result()
+				return int(n), err
+			},
+			CleanUp: redis.CleanUp,
+			Expire:  func() { anHourPasses(t, client, k) },
+		}
+	})
 }
 
 // A client that sends commands again by itself is the default of go-redis: the
@@ -79,56 +67,10 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	defer retries.Close()
 	require.NoError(t, retries.Ping(t.Context()).Err())
 	sets := line.LoseReply(set, nil)
-	held, err := redis.New(retries, k, longer).TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held, "nobody else has asked for the lock")
+	faults.Try(t, false, redis.New(retries, k, longer), "nobody else has asked for the lock")
 	require.Equal(t, 2, sets())
 	require.True(t, exists(t, client, k))
 	require.NoError(t, client.Del(t.Context(), k).Err())
-}
-
-// The reply to the script that deletes is lost. A second Unlock reports that the
-// key is gone, and affects no other contender.
-func TestALostReplyToUnlockCanBeAskedAgain(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	k := key(t)
-	l, next := redis.New(cutOff, k, longer), redis.New(client, k, longer)
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()), "the server has the script from now on")
-	require.NoError(t, l.Lock(t.Context()))
-	scripts := line.LoseReply(evalsha, nil)
-	err := l.Unlock(t.Context())
-	require.ErrorIs(t, err, redis.ErrNoReply)
-	require.NotErrorIs(t, err, redis.ErrNotLocked)
-	require.Equal(t, 1, scripts())
-	held, err := next.TryLock(t.Context())
-	require.NoError(t, err)
-	require.True(t, held, "the key is gone")
-	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNotLocked)
-	require.True(t, exists(t, client, k), "the next holder's key")
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// A holder that could not reach the server still holds the lock, and can release it
-// later.
-func TestUnlockCanBeCalledAgainWhenTheServerIsBack(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	k := key(t)
-	l := redis.New(cutOff, k, longer)
-	require.NoError(t, l.Lock(t.Context()))
-	line.CutOff()
-	require.ErrorIs(t, l.Unlock(t.Context()), redis.ErrNoReply)
-	line.Heal()
-	require.True(t, exists(t, client, k))
-	for begin := time.Now(); ; { // a connection that has broken costs an error
-		err := l.Unlock(t.Context())
-		if err == nil {
-			break
-		}
-		require.ErrorIs(t, err, redis.ErrNoReply)
-		require.Less(t, time.Since(begin), 2*time.Minute)
-	}
-	require.False(t, exists(t, client, k))
 }
 
 // The count of a Reentrant is at the server. After a lost reply it is one more than
@@ -206,9 +148,7 @@ func TestAHolderIsNotifiedThatTheServerIsAway(t *testing.T) {
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNoReply)
 	anHourPasses(t, client, k) // miniredis has no clock
 	next := redis.New(client, k, longer)
-	held, err := next.TryLock(t.Context())
-	require.NoError(t, err)
-	require.True(t, held, "the holder's key has not expired")
+	faults.Try(t, true, next, "the holder's key has not expired")
 	line.Heal()
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
 	require.True(t, exists(t, client, k), "the next holder's key")
@@ -280,29 +220,14 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 				"Unlock, reentrant": func(ctx context.Context) error { _, err := reentrant.Unlock(ctx, "A"); return err },
 			} {
 				ctx, cancel := end(t.Context())
-				returned := make(chan error, 1)
-				go func() { returned <- call(ctx) }()
-				select {
-				case err := <-returned:
-					require.ErrorIs(t, err, why, name) // perhaps before ctx.Err says so: the connection has the deadline, too
-				case <-time.After(time.Minute):
-					t.Fatalf("%s does not return", name)
-				}
+				faults.Ends(t, ctx, why, name, call)
 				cancel()
 			}
 		})
 	}
 }
 
-// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
-type lateTimer struct{ context.Context }
-
-func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
-
 // A connection has the deadline of the ctx, and may find out first that it has passed.
 func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
-	late := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	require.ErrorIs(t, redis.Explain(lateTimer{t.Context()}, late), context.DeadlineExceeded)
-	require.NotErrorIs(t, redis.Explain(lateTimer{t.Context()}, late), redis.ErrNoReply)
-	require.ErrorIs(t, redis.Explain(t.Context(), late), redis.ErrNoReply)
+	faults.Explains(t, redis.Explain, redis.ErrNoReply)
 }

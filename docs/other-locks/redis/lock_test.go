@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/internal/locktest"
 )
@@ -89,37 +91,17 @@ func TestBasicFenced(t *testing.T) {
 	}))
 }
 
-// ownedReentrant is a Reentrant as one owner sees it.
-type ownedReentrant struct {
-	*redis.Reentrant
-	owner    string
-	attempts atomic.Int64
-}
-
-var owners atomic.Int64
-
+// newOwned is a Reentrant as one owner sees it.
 func newOwned(client *goredis.Client, key string) locktest.Other {
-	owner := time.Now().String() + string(rune('a'+owners.Add(1)))
-	return &ownedReentrant{Reentrant: redis.NewReentrant(client, key, longer), owner: owner}
-}
-
-func (o *ownedReentrant) Attempts() int64 { return o.attempts.Load() }
-
-func (o *ownedReentrant) Lock(ctx context.Context) error {
-	o.attempts.Add(1)
-	_, err := o.Reentrant.Lock(ctx, o.owner)
-	return err
-}
-
-func (o *ownedReentrant) TryLock(ctx context.Context) (bool, error) {
-	o.attempts.Add(1)
-	times, err := o.Reentrant.TryLock(ctx, o.owner)
-	return times > 0, err
-}
-
-func (o *ownedReentrant) Unlock(ctx context.Context) error {
-	_, err := o.Reentrant.Unlock(ctx, o.owner)
-	return err
+	r, owner := redis.NewReentrant(client, key, longer), rand.Text()
+	return &faults.Contender{
+		Wait: func(ctx context.Context) error { _, err := r.Lock(ctx, owner); return err },
+		Try: func(ctx context.Context) (bool, error) {
+			times, err := r.TryLock(ctx, owner)
+			return times > 0, err
+		},
+		Free: func(ctx context.Context, _ bool) error { _, err := r.Unlock(ctx, owner); return err },
+	}
 }
 
 func TestBasicReentrant(t *testing.T) { locktest.RunOther(t, subject(t, newOwned)) }
@@ -158,64 +140,36 @@ func TestTheCountIsInTheKey(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// articleLock is article B's: SETNX, or with hasTTL its SET NX EX, and DEL.
-type articleLock struct {
-	client   *goredis.Client
-	key      string
-	hasTTL   bool
-	holds    bool
-	attempts atomic.Int64
+// articleLock is article B's: SETNX and DEL.
+func articleLock(client *goredis.Client, key string) locktest.Other { return article(client, key, 0) }
+
+// articleLockWithTTL has SET NX EX in place of SETNX.
+func articleLockWithTTL(client *goredis.Client, key string) locktest.Other {
+	return article(client, key, longer)
 }
 
-func (l *articleLock) Attempts() int64 { return l.attempts.Load() }
-
-func (l *articleLock) Lock(ctx context.Context) error {
-	for {
-		if held, err := l.TryLock(ctx); held || err != nil {
-			return err
+func article(client *goredis.Client, key string, ttl time.Duration) locktest.Other {
+	return &faults.Contender{Try: func(ctx context.Context) (bool, error) {
+		err := client.SetArgs(ctx, key, "", goredis.SetArgs{Mode: "NX", TTL: ttl}).Err()
+		if errors.Is(err, goredis.Nil) {
+			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
+		return err == nil, err
+	}, Free: func(ctx context.Context, held bool) error {
+		if !held {
+			return redis.ErrNotLocked
 		}
-	}
-}
-
-func (l *articleLock) TryLock(ctx context.Context) (bool, error) {
-	l.attempts.Add(1)
-	args := goredis.SetArgs{Mode: "NX"}
-	if l.hasTTL {
-		args.TTL = longer
-	}
-	err := l.client.SetArgs(ctx, l.key, "", args).Err()
-	if errors.Is(err, goredis.Nil) {
-		return false, nil
-	}
-	l.holds = err == nil
-	return l.holds, err
-}
-
-func (l *articleLock) Unlock(ctx context.Context) error {
-	if !l.holds {
-		return redis.ErrNotLocked
-	}
-	l.holds = false
-	return l.client.Del(ctx, l.key).Err()
+		return client.Del(ctx, key).Err()
+	}}
 }
 
 func TestTheArticlesFaultsFailByName(t *testing.T) {
-	article := func(hasTTL bool) func(*goredis.Client, string) locktest.Other {
-		return func(client *goredis.Client, key string) locktest.Other {
-			return &articleLock{client: client, key: key, hasTTL: hasTTL}
-		}
-	}
 	for name, c := range map[string]struct {
 		broken, mended func(*goredis.Client, string) locktest.Other
 		words          string
 	}{
-		"a holder whose session expires lets the next one in":                             {article(false), article(true), "does not return"},
-		"Unlock after the session expired is ErrNotLocked and touches nobody else's node": {article(true), newLock, "though the lock is not held"},
+		"a holder whose session expires lets the next one in":                             {articleLock, articleLockWithTTL, "does not return"},
+		"Unlock after the session expired is ErrNotLocked and touches nobody else's node": {articleLockWithTTL, newLock, "though the lock is not held"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.words == "does not return" { // nothing else has to be done within that time
@@ -226,24 +180,6 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 			require.Empty(t, locktest.OtherVerdict(t, subject(t, c.mended), name))
 		})
 	}
-}
-
-// The holder crashes: its watchdog goes with it.
-func TestTheKeyOfAHolderThatCrashesExpires(t *testing.T) {
-	address := address(t)
-	client, crashing := connect(t, address), connect(t, address)
-	k := key(t)
-	holder := redis.New(crashing, k, time.Minute)
-	require.NoError(t, holder.Lock(t.Context()))
-	crashing.Close()
-	left, err := client.PTTL(t.Context(), k).Result()
-	require.NoError(t, err)
-	require.Positive(t, left, "the key has an end")
-	require.LessOrEqual(t, left, time.Minute)
-	anHourPasses(t, client, k)
-	next := redis.New(client, k, longer)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
 }
 
 // The watchdog gives the key a new life before the old one ends.
@@ -258,11 +194,7 @@ func TestTheWatchdogRenews(t *testing.T) {
 		left, err := client.PTTL(t.Context(), k).Result()
 		return err == nil && left > 30*time.Second
 	}, 2*time.Minute, time.Millisecond)
-	select {
-	case <-l.Lost():
-		t.Fatal("the lock is said to be lost")
-	default:
-	}
+	require.False(t, faults.IsClosed(l.Lost()), "the lock is said to be lost")
 	require.NoError(t, l.Unlock(t.Context()))
 	require.Zero(t, client.Exists(t.Context(), k).Val(), "Unlock while the watchdog renews")
 }
@@ -276,40 +208,9 @@ func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
 	redis.Renew(holder, 1000*time.Hour)
 	require.NoError(t, holder.Lock(t.Context()))
 	anHourPasses(t, client, k)
-	held, err := next.TryLock(t.Context())
-	require.NoError(t, err)
-	require.True(t, held)
-	select {
-	case <-holder.Lost():
-		t.Fatal("the first holder is notified")
-	default:
-	}
+	faults.Try(t, true, next)
+	require.False(t, faults.IsClosed(holder.Lost()), "the first holder is notified")
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// A holder whose key expired while it was paused is notified by its watchdog, and
-// does not renew or delete the next holder's key.
-func TestAPausedHolderIsNotifiedThatItsKeyHasExpired(t *testing.T) {
-	client := connect(t, address(t))
-	k := key(t)
-	paused, next := redis.New(client, k, time.Minute), redis.New(client, k, longer)
-	redis.Renew(paused, time.Millisecond)
-	require.NoError(t, paused.Lock(t.Context()))
-	lost := paused.Lost()
-	for { // the watchdog may come in between
-		require.NoError(t, client.Del(t.Context(), k).Err())
-		held, err := next.TryLock(t.Context())
-		require.NoError(t, err)
-		if held {
-			break
-		}
-	}
-	<-lost
-	require.ErrorIs(t, paused.Unlock(t.Context()), redis.ErrNotLocked)
-	left, err := client.PTTL(t.Context(), k).Result()
-	require.NoError(t, err)
-	require.Greater(t, left, 2*time.Minute, "the paused holder's watchdog has set the life of the next holder's key")
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
@@ -338,12 +239,10 @@ func TestAWrongAddressAndAWrongPasswordAreOneLine(t *testing.T) {
 func TestAFreeLockCostsTwoCommands(t *testing.T) {
 	client := connect(t, address(t))
 	l := redis.New(client, key(t), longer)
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()), "the script is in the server's memory from now on")
+	faults.Round(t, l, "the script is in the server's memory from now on")
 	count := &counter{}
 	client.AddHook(count)
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, l)
 	require.EqualValues(t, 2, count.n.Load())
 	require.EqualValues(t, 2, l.Attempts())
 }

@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/internal/proxy"
 )
@@ -39,10 +40,8 @@ func TestALostReplyToTheSelectLocksNobodyOut(t *testing.T) {
 	require.ErrorIs(t, l.Lock(t.Context()), database.ErrNoReply)
 	require.Equal(t, 1, selects())
 	require.ErrorIs(t, l.Unlock(t.Context()), sqlforupdate.ErrNotLocked)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, next)
+	faults.Round(t, l)
 }
 
 // The holder sees the same error whether its COMMIT came and the reply was lost,
@@ -86,7 +85,7 @@ func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 // The server goes away and comes back. The proxy plays that: it ends all
 // connections and refuses new ones, while the database itself runs on. As in a true
 // restart all transactions are over, so the holder has lost the lock and can
-// write nothing more with it.
+// write nothing more with it: the transaction is its fencing token (bug E1).
 func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	spec := server(t)
 	line, via := databasetest.Via(t, spec)
@@ -108,7 +107,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 
 	line.Heal()
-	require.NoError(t, databasetest.WhileNoReply(t, func() error { return waiter.Lock(t.Context()) }))
+	require.NoError(t, faults.WhileNoReply(t, database.ErrNoReply, func() error { return waiter.Lock(t.Context()) }))
 	require.NoError(t, waiter.Unlock(t.Context()))
 }
 
@@ -164,16 +163,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	ends := func(what string, call func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		returned := make(chan error, 1)
-		go func() { returned <- call(ctx) }()
-		select {
-		case err := <-returned:
-			require.ErrorIs(t, err, context.DeadlineExceeded, what)
-			return err
-		case <-time.After(20 * time.Second):
-			require.FailNow(t, what+" does not return")
-			return nil
-		}
+		return faults.Ends(t, ctx, context.DeadlineExceeded, what, call)
 	}
 	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
 	require.NoError(t, holder.Lock(t.Context()))
@@ -185,8 +175,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")
 	line.CutOff() // now the server notices, too
 	next := sqlforupdate.New(db, name)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
+	faults.Round(t, next)
 }
 
 // A ctx that has ended before does not keep a holder from releasing the lock.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,17 +95,7 @@ func (c *client) waits(query, row string) (result <-chan any) {
 	return ch
 }
 
-func shown(query, row string) string {
-	text := ""
-	for _, r := range query {
-		if r == '?' {
-			text += "'" + row + "'"
-		} else {
-			text += string(r)
-		}
-	}
-	return text
-}
+func shown(query, row string) string { return strings.ReplaceAll(query, "?", "'"+row+"'") }
 
 // lockWaits is how many statements on the table of the exhibits wait for a lock.
 func lockWaits(t testing.TB, db *database.DB) (n int) {
@@ -168,7 +159,7 @@ func addTwice(t *testing.T, e *exhibit.Exhibit, db *database.DB, level sql.Isola
 // is as old as the transaction's first read.
 func TestALostUpdateUnderTheLock(t *testing.T) {
 	db := on(t, database.MariaDB)
-	update, count := addTwice(t, exhibit.New(t, "O1", "MariaDB, REPEATABLE READ", "A", "B"), db, sql.LevelRepeatableRead)
+	update, count := addTwice(t, exhibit.New(t, "O1", "MariaDB, REPEATABLE READ"), db, sql.LevelRepeatableRead)
 	require.Equal(t, "ok", update)
 	require.Equal(t, 1, count, "of two additions")
 }
@@ -176,7 +167,7 @@ func TestALostUpdateUnderTheLock(t *testing.T) {
 // PostgreSQL at REPEATABLE READ reads as old a value, and refuses the update.
 func TestPostgreSQLRefusesTheUpdate(t *testing.T) {
 	db := on(t, database.PostgreSQL)
-	update, count := addTwice(t, exhibit.New(t, "O2", "PostgreSQL, REPEATABLE READ", "A", "B"), db, sql.LevelRepeatableRead)
+	update, count := addTwice(t, exhibit.New(t, "O2", "PostgreSQL, REPEATABLE READ"), db, sql.LevelRepeatableRead)
 	require.Equal(t, "error 40001", update)
 	require.Equal(t, 1, count, "B gets an error, and begins again")
 }
@@ -184,7 +175,7 @@ func TestPostgreSQLRefusesTheUpdate(t *testing.T) {
 // READ COMMITTED, on both servers: each statement reads what is committed.
 func TestAtReadCommittedNoUpdateIsLost(t *testing.T) {
 	db := open(t, server(t), 8)
-	update, count := addTwice(t, exhibit.New(t, "O3", "MariaDB or PostgreSQL, READ COMMITTED", "A", "B"), db, sql.LevelReadCommitted)
+	update, count := addTwice(t, exhibit.New(t, "O3", "MariaDB or PostgreSQL, READ COMMITTED"), db, sql.LevelReadCommitted)
 	require.Equal(t, "ok", update)
 	require.Equal(t, 2, count)
 }
@@ -206,7 +197,7 @@ func missing(t *testing.T, e *exhibit.Exhibit, db *database.DB, level sql.Isolat
 // where the row would be, by both, and neither can insert.
 func TestAMissingRowAtRepeatableReadIsADeadlock(t *testing.T) {
 	db := on(t, database.MariaDB)
-	e := exhibit.New(t, "O4", "MariaDB, REPEATABLE READ", "A", "B")
+	e := exhibit.New(t, "O4", "MariaDB, REPEATABLE READ")
 	a, b := missing(t, e, db, sql.LevelRepeatableRead)
 	first := a.waits(insertMissing, "missing")
 	second := b.run(insertMissing, "missing")
@@ -226,7 +217,7 @@ func TestAMissingRowLocksNothing(t *testing.T) {
 	}
 	for _, level := range levels {
 		t.Run(level.String(), func(t *testing.T) {
-			e := exhibit.New(t, "O5", "MariaDB at READ COMMITTED, or PostgreSQL", "A", "B")
+			e := exhibit.New(t, "O5", "MariaDB at READ COMMITTED, or PostgreSQL")
 			a, b := missing(t, e, db, level)
 			require.Equal(t, "ok", a.ask(insertMissing, "missing"))
 			waits := b.waits(insertMissing, "missing")

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/internal/locktest"
 )
@@ -83,45 +83,27 @@ func newLock(db *database.DB, name string) locktest.Other { return sqlforupdate.
 func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
 
 // autocommitLock is the article's without SET AUTOCOMMIT = 0.
-type autocommitLock struct {
-	db       *database.DB
-	name     string
-	attempts atomic.Int64
-	holds    bool
-}
-
-func (l *autocommitLock) Attempts() int64 { return l.attempts.Load() }
-
-func (l *autocommitLock) Lock(ctx context.Context) error {
-	_, err := l.TryLock(ctx)
-	return err
-}
-
-func (l *autocommitLock) TryLock(ctx context.Context) (bool, error) {
-	l.attempts.Add(1)
-	if _, err := l.db.Exec(ctx, "INSERT INTO zklock_forupdate (name) VALUES (?)", l.name); err != nil && !database.IsDuplicate(err) {
-		return false, err
-	}
-	query := "SELECT name FROM zklock_forupdate WHERE name = ?"
-	if l.db.Kind != database.SQLite {
-		query += " FOR UPDATE"
-	}
-	var name string
-	err := l.db.Row(ctx, query, l.name).Scan(&name)
-	l.holds = err == nil
-	return l.holds, err
-}
-
-func (l *autocommitLock) Unlock(context.Context) error {
-	if !l.holds {
-		return sqlforupdate.ErrNotLocked
-	}
-	l.holds = false
-	return nil
+func autocommitLock(db *database.DB, name string) locktest.Other {
+	return &faults.Contender{Try: func(ctx context.Context) (bool, error) {
+		if _, err := db.Exec(ctx, "INSERT INTO zklock_forupdate (name) VALUES (?)", name); err != nil && !database.IsDuplicate(err) {
+			return false, err
+		}
+		query := "SELECT name FROM zklock_forupdate WHERE name = ?"
+		if db.Kind != database.SQLite {
+			query += " FOR UPDATE"
+		}
+		err := db.Row(ctx, query, name).Scan(new(string))
+		return err == nil, err
+	}, Free: func(_ context.Context, held bool) error {
+		if !held {
+			return sqlforupdate.ErrNotLocked
+		}
+		return nil
+	}}
 }
 
 func TestWithAutocommitTheLockEndsWithItsStatement(t *testing.T) {
-	s := subject(t, func(db *database.DB, name string) locktest.Other { return &autocommitLock{db: db, name: name} })
+	s := subject(t, autocommitLock)
 	for _, name := range []string{
 		"TryLock on a held lock says false at once and leaves nothing behind",
 		"one at a time holds it, contenders of one session",
@@ -178,29 +160,6 @@ func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) 
 	require.NoError(t, <-got)
 }
 
-// The holder loses its connection; the next one gets the lock. The first one's
-// further writes through Tx are refused, and its earlier ones are gone: the
-// transaction is its fencing token (bug E1).
-func TestAHolderThatLostItsConnectionCannotWriteLate(t *testing.T) {
-	spec := server(t)
-	db := open(t, spec, 8)
-	name := name(t)
-	cutOff, next := sqlforupdate.New(db, name), sqlforupdate.New(db, name)
-	require.NoError(t, cutOff.Lock(t.Context()))
-	write := db.Bind("UPDATE zklock_forupdate SET description = ? WHERE name = ?")
-	_, err := cutOff.Tx().Exec(write, "early", name)
-	require.NoError(t, err)
-	kill(t, spec, cutOff)
-	require.NoError(t, next.Lock(t.Context()))
-	_, err = cutOff.Tx().Exec(write, "late", name)
-	require.Error(t, err)
-	require.ErrorIs(t, cutOff.Unlock(t.Context()), sqlforupdate.ErrNotLocked)
-	var description sql.NullString
-	require.NoError(t, next.Tx().QueryRow(db.Bind("SELECT description FROM zklock_forupdate WHERE name = ?"), name).Scan(&description))
-	require.False(t, description.Valid, "%q was written", description.String)
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
 // A condition that no index serves locks every row on MariaDB with its default
 // isolation: the article's table lock. With READ COMMITTED, and on PostgreSQL,
 // it locks the rows that match.
@@ -236,19 +195,6 @@ func TestARowOrTheTable(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a row that does not exist locks nobody out", func(t *testing.T) {
-		tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		require.NoError(t, err)
-		defer tx.Rollback()
-		missing := name(t) + "-missing"
-		err = tx.QueryRow(db.Bind("SELECT name FROM zklock_forupdate WHERE name = ? FOR UPDATE"), missing).Scan(new(string))
-		require.ErrorIs(t, err, sql.ErrNoRows)
-		l := sqlforupdate.New(db, missing)
-		held, err := l.TryLock(t.Context())
-		require.NoError(t, err)
-		require.True(t, held)
-		require.NoError(t, l.Unlock(t.Context()))
-	})
 }
 
 // The end of ctx does not end the transaction once the lock is held.
@@ -259,9 +205,7 @@ func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, a.Lock(ctx))
 	cancel()
-	held, err := sqlforupdate.New(db, name).TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held)
+	faults.Try(t, false, sqlforupdate.New(db, name))
 	require.NoError(t, a.Unlock(t.Context()))
 }
 
@@ -282,13 +226,10 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 	}
 	before := limit()
 	l := sqlforupdate.New(db, name)
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, l)
 	require.Equal(t, before, limit(), "after Lock")
 	require.NoError(t, holder.Lock(t.Context()))
-	held, err := l.TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held)
+	faults.Try(t, false, l)
 	require.Equal(t, before, limit(), "after TryLock")
 	require.NoError(t, holder.Unlock(t.Context()))
 }
@@ -298,9 +239,7 @@ func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
 	name := name(t)
 	for _, end := range []string{"x", "X", "x "} {
 		l := sqlforupdate.New(db, name+end)
-		held, err := l.TryLock(t.Context())
-		require.NoError(t, err)
-		require.True(t, held, name+end)
+		faults.Try(t, true, l, name+end)
 		defer l.Unlock(context.Background())
 	}
 }
@@ -309,11 +248,9 @@ func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
 	l := sqlforupdate.New(db, name(t))
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()), "the row exists from now on")
+	faults.Round(t, l, "the row exists from now on")
 	before := db.Statements()
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, l)
 	want := map[database.Kind]int64{
 		database.SQLite:     4, // two of which set the limit and set it back
 		database.PostgreSQL: 4,
@@ -328,8 +265,7 @@ func TestTheServerCountsTheSameStatements(t *testing.T) {
 	db.SetMaxOpenConns(1)
 	l := sqlforupdate.New(db, name(t))
 	round := func() {
-		require.NoError(t, l.Lock(t.Context()))
-		require.NoError(t, l.Unlock(t.Context()))
+		faults.Round(t, l)
 	}
 	questions := func() (n int) {
 		require.NoError(t, db.QueryRowContext(t.Context(), "SHOW SESSION STATUS LIKE 'Questions'").Scan(new(string), &n))

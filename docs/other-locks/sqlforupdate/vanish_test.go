@@ -16,6 +16,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/internal/proxy"
 )
@@ -66,7 +67,7 @@ func firstLimit(t *testing.T, db *database.DB) (first time.Duration, setting str
 // wait for -vanish.for; the server's settings show that it would wait for 45 s.
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	spec := server(t)
-	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL", "A", "B")
+	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL")
 	line, via := databasetest.Via(t, spec)
 	db, client, name := open(t, spec, 4), open(t, via, 4), name(t)
 	const lock = "SELECT … FOR UPDATE"
@@ -97,8 +98,7 @@ func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	e.Note("B", "has waited until its ctx ended")
 
 	line.CutOff()
-	require.NoError(t, b.Lock(t.Context()))
-	require.NoError(t, b.Unlock(t.Context()))
+	faults.Round(t, b)
 	line.Heal()
 	e.Note("S", "the server sees the connection closed, and the row is free")
 

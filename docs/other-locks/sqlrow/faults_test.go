@@ -11,15 +11,12 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/internal/locktest"
 )
 
 const insert = "INSERT INTO zklock_row"
-
-func rows(t testing.TB, db *database.DB, name string) (n int) {
-	require.NoError(t, db.Row(t.Context(), "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&n))
-	return n
-}
 
 func try(t testing.TB, want bool, l *sqlrow.Lock, what string) {
 	held, err := l.TryLock(t.Context())
@@ -27,40 +24,24 @@ func try(t testing.TB, want bool, l *sqlrow.Lock, what string) {
 	require.Equal(t, want, held, what)
 }
 
-// The reply to the insert is lost. The contender sees an error, and its clean-up
-// deletes the row over another connection.
-func TestALostReplyToTheInsertIsAnErrorAndLeavesNoRow(t *testing.T) {
-	defer sqlrow.CleanUp(2 * time.Minute)()
-	spec := databasetest.Spec(t)
-	line, via := databasetest.Via(t, spec)
-	db, client := open(t, spec), open(t, via)
-	name := databasetest.Name(t)
-	l := sqlrow.New(client, name, longer)
-	inserts := line.LoseReply(insert, nil)
-	require.ErrorIs(t, l.Lock(t.Context()), database.ErrNoReply)
-	require.Equal(t, 1, inserts(), "inserts: neither the lock nor the driver sends it again")
-	require.ErrorIs(t, l.Unlock(t.Context()), sqlrow.ErrNotLocked)
-	require.Zero(t, rows(t, db, name))
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
-}
-
-// The same, and the server cannot be reached afterwards: the row of a contender
-// that does not hold the lock keeps all others out until it expires.
-func TestWithoutALineTheRowOfALostReplyStaysUntilItExpires(t *testing.T) {
-	spec := databasetest.Spec(t)
-	line, via := databasetest.Via(t, spec)
-	db, client := open(t, spec), open(t, via)
-	name := databasetest.Name(t)
-	l := sqlrow.New(client, name, longer)
-	line.LoseReply(insert, line.CutOff)
-	require.ErrorIs(t, l.Lock(t.Context()), database.ErrNoReply)
-	require.ErrorIs(t, l.Unlock(t.Context()), sqlrow.ErrNotLocked, "it does not act as the holder")
-	next := sqlrow.New(db, name, longer)
-	try(t, false, next, "the row is there")
-	expire(t, db, name)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
+// The cases of all locks. That a row survives a true restart is what the database promises of each commit.
+func TestTheLineBreaks(t *testing.T) {
+	faults.Run(t, func(t *testing.T) *faults.Lock {
+		spec := databasetest.Spec(t)
+		line, via := databasetest.Via(t, spec)
+		db, client, name := open(t, spec), open(t, via), databasetest.Name(t)
+		far := func() *sqlrow.Lock { return sqlrow.New(client, name, longer) }
+		return &faults.Lock{
+			Proxy: line, Holder: far(), Waiter: far(), Next: sqlrow.New(db, name, longer), ErrNotLocked: sqlrow.ErrNotLocked,
+			ErrNoReply: database.ErrNoReply, Request: insert, Release: "DELETE FROM zklock_row", Once: true,
+			Left: func(ctx context.Context) (rows int, err error) {
+				err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
+				return rows, err
+			},
+			CleanUp: sqlrow.CleanUp,
+			Expire:  func() { expire(t, db, name) },
+		}
+	})
 }
 
 // A client that sends the insert again waits for itself.
@@ -77,56 +58,9 @@ func TestAClientThatInsertsAgainWaitsForItself(t *testing.T) {
 	require.True(t, database.IsDuplicate(again()), "nobody else has asked for the lock")
 }
 
-// The reply to the delete is lost. The holder cannot see whether it has released
-// the lock; a second Unlock shows that, and affects no other contender.
-func TestALostReplyToTheDeleteCanBeAskedAgain(t *testing.T) {
-	spec := databasetest.Spec(t)
-	line, via := databasetest.Via(t, spec)
-	db, client := open(t, spec), open(t, via)
-	name := databasetest.Name(t)
-	l := sqlrow.New(client, name, longer)
-	require.NoError(t, l.Lock(t.Context()))
-	deletes := line.LoseReply("DELETE FROM zklock_row", nil)
-	err := l.Unlock(t.Context())
-	require.ErrorIs(t, err, database.ErrNoReply)
-	require.NotErrorIs(t, err, sqlrow.ErrNotLocked)
-	require.Equal(t, 1, deletes())
-	next := sqlrow.New(db, name, longer)
-	try(t, true, next, "the row is gone")
-	require.ErrorIs(t, l.Unlock(t.Context()), sqlrow.ErrNotLocked)
-	require.Equal(t, 1, rows(t, db, name), "the next holder's row")
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// The server goes away and comes back. The proxy plays that: it ends all
-// connections and refuses new ones, while the database itself runs on; that the row
-// survives a true restart is what the database promises of each commit.
-func TestTheHolderKeepsItsRowWhileTheServerIsAway(t *testing.T) {
-	spec := databasetest.Spec(t)
-	line, via := databasetest.Via(t, spec)
-	db, client := open(t, spec), open(t, via)
-	name := databasetest.Name(t)
-	holder, waiter := sqlrow.New(client, name, longer), sqlrow.New(client, name, longer)
-	require.NoError(t, holder.Lock(t.Context()))
-	waits := make(chan error, 1)
-	go func() { waits <- waiter.Lock(context.WithoutCancel(t.Context())) }()
-	require.Eventually(t, func() bool { return waiter.Attempts() > 0 }, 2*time.Minute, time.Millisecond)
-
-	line.CutOff()
-	require.ErrorIs(t, <-waits, database.ErrNoReply, "the waiter gets an error, and does not wait on")
-	err := holder.Unlock(t.Context())
-	require.ErrorIs(t, err, database.ErrNoReply)
-	require.NotErrorIs(t, err, sqlrow.ErrNotLocked)
-
-	line.Heal()
-	try(t, false, sqlrow.New(db, name, longer), "the holder's row is there")
-	require.NoError(t, databasetest.WhileNoReply(t, func() error { return holder.Unlock(t.Context()) }))
-	try(t, true, sqlrow.New(db, name, longer), "after Unlock")
-}
-
 // SQLite is part of the process. If that ends, the row stays in the file.
 func TestTheRowSurvivesTheEndOfTheProcessInAFile(t *testing.T) {
-	defer sqlrow.SweepEvery(time.Millisecond)()
+	locktest.Set(t, sqlrow.SweepEvery, time.Millisecond)
 	spec := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
 	before, name := open(t, spec), databasetest.Name(t)
 	require.NoError(t, sqlrow.New(before, name, longer).Lock(t.Context()))
@@ -134,7 +68,7 @@ func TestTheRowSurvivesTheEndOfTheProcessInAFile(t *testing.T) {
 
 	after := open(t, spec)
 	next := sqlrow.New(after, name, longer)
-	try(t, false, next, "the row is in the file")
+	faults.Try(t, false, next, "the row is in the file")
 	expire(t, after, name)
 	require.NoError(t, next.Lock(t.Context()))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/internal/locktest"
 )
@@ -35,7 +35,7 @@ func expire(t testing.TB, db *database.DB, name string) {
 // subject makes contenders of any kind on one database.
 func subject(t testing.TB, contender func(db *database.DB, name string) locktest.Other) locktest.OtherSubject {
 	spec := databasetest.Spec(t)
-	t.Cleanup(sqlrow.SweepEvery(time.Millisecond))
+	locktest.Set(t, sqlrow.SweepEvery, time.Millisecond)
 	return locktest.OtherSubject{
 		Client: func(t testing.TB) func(string) locktest.Other {
 			db := open(t, spec)
@@ -53,11 +53,9 @@ func subject(t testing.TB, contender func(db *database.DB, name string) locktest
 	}
 }
 
-func TestBasic(t *testing.T) {
-	locktest.RunOther(t, subject(t, func(db *database.DB, name string) locktest.Other {
-		return sqlrow.New(db, name, longer)
-	}))
-}
+func newLock(db *database.DB, name string) locktest.Other { return sqlrow.New(db, name, longer) }
+
+func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
 
 func newFenced(t testing.TB, db *database.DB, name string) *sqlrow.Lock {
 	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
@@ -71,7 +69,7 @@ func TestBasicFenced(t *testing.T) {
 // Bug E2 on a database: the table that the lock protects refuses the late write of a
 // holder that was paused, because it compares the token.
 func TestATableRefusesTheLateWrite(t *testing.T) {
-	e := exhibit.New(t, "O12", "a database", "A", "B")
+	e := exhibit.New(t, "O12", "a database")
 	db := open(t, databasetest.Spec(t))
 	name := databasetest.Name(t)
 	a, b := newFenced(t, db, name), newFenced(t, db, name)
@@ -105,117 +103,73 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 func TestAFencedLockCostsSixStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	l := newFenced(t, db, databasetest.Name(t))
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()), "the count exists from now on")
+	faults.Round(t, l, "the count exists from now on")
 	before := db.Statements()
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, l)
 	require.EqualValues(t, 6, db.Statements()-before)
 }
 
-// articleLock is the article's, with the loop around its insert.
-type articleLock struct {
-	db       *database.DB
-	name     string
-	hasOwner bool // the fourth remedy; without it anybody deletes
-	expires  bool // the third remedy, and a timed job
-	returns  bool // as without the second remedy: Lock does not wait
-	attempts atomic.Int64
-	holds    bool
+// An article's lock has the loop around its insert, and remedies.
+type article struct {
+	hasOwner bool // the fourth; without it anybody deletes
+	expires  bool // the third, and a timed job
+	returns  bool // as without the second: Lock does not wait
 }
 
-func (l *articleLock) Attempts() int64 { return l.attempts.Load() }
-
-func (l *articleLock) Lock(ctx context.Context) error {
-	for {
-		if held, err := l.TryLock(ctx); held || err != nil {
-			return err
+func (a article) lock(db *database.DB, name string) locktest.Other {
+	l := &faults.Contender{Try: func(ctx context.Context) (bool, error) {
+		expires := "{now} + 1000000000000"
+		if a.expires {
+			if _, err := sqlrow.Sweep(ctx, db); err != nil {
+				return false, err
+			}
+			expires = "{now} + 1800000"
 		}
-		if l.returns {
+		_, err := db.Exec(ctx, "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES (?, '', 1, "+expires+")", name)
+		if database.IsDuplicate(err) || database.IsDeadlock(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}, Free: func(ctx context.Context, held bool) error {
+		if a.hasOwner && !held {
+			return sqlrow.ErrNotLocked
+		}
+		rows, err := db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ?", name)
+		if err == nil && rows == 0 {
+			err = sqlrow.ErrNotLocked
+		}
+		return err
+	}}
+	if a.returns {
+		l.Wait = func(ctx context.Context) error {
+			if held, err := l.TryLock(ctx); held || err != nil {
+				return err
+			}
 			return errors.New("another one holds it")
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
 	}
-}
-
-func (l *articleLock) TryLock(ctx context.Context) (bool, error) {
-	l.attempts.Add(1)
-	expires := "{now} + 1800000"
-	if l.expires {
-		if _, err := sqlrow.Sweep(ctx, l.db); err != nil {
-			return false, err
-		}
-	} else {
-		expires = "{now} + 1000000000000"
-	}
-	_, err := l.db.Exec(ctx, "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES (?, '', 1, "+expires+")", l.name)
-	if database.IsDuplicate(err) || database.IsDeadlock(err) {
-		return false, nil
-	}
-	l.holds = err == nil
-	return err == nil, err
-}
-
-func (l *articleLock) Unlock(ctx context.Context) error {
-	if l.hasOwner && !l.holds {
-		return sqlrow.ErrNotLocked
-	}
-	l.holds = false
-	rows, err := l.db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ?", l.name)
-	if err == nil && rows == 0 {
-		err = sqlrow.ErrNotLocked
-	}
-	return err
+	return l
 }
 
 // Each of the article's faults fails by the name of its case, and the lock with
 // the remedy for that passes the case.
 func TestTheArticlesFaultsFailByName(t *testing.T) {
+	const expiry, notLocked = "a holder whose session expires lets the next one in", "returns no error, though the lock is not held"
 	for _, c := range []struct {
 		name           string
 		broken, mended func(db *database.DB, name string) locktest.Other
 		words          string
 	}{
-		{
-			"a holder whose session expires lets the next one in",
-			func(db *database.DB, name string) locktest.Other {
-				return &articleLock{db: db, name: name, hasOwner: true, returns: true}
-			},
-			func(db *database.DB, name string) locktest.Other {
-				return &articleLock{db: db, name: name, hasOwner: true, expires: true}
-			},
-			"another one holds it",
-		},
-		{
-			"a holder whose session expires lets the next one in",
-			func(db *database.DB, name string) locktest.Other {
-				return &articleLock{db: db, name: name, hasOwner: true}
-			},
-			func(db *database.DB, name string) locktest.Other {
-				return &articleLock{db: db, name: name, hasOwner: true, expires: true}
-			},
-			"does not return",
-		},
+		{expiry, article{hasOwner: true, returns: true}.lock, article{hasOwner: true, expires: true}.lock, "another one holds it"},
+		{expiry, article{hasOwner: true}.lock, article{hasOwner: true, expires: true}.lock, "does not return"},
 		{
 			"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing",
-			func(db *database.DB, name string) locktest.Other { return &articleLock{db: db, name: name} },
-			func(db *database.DB, name string) locktest.Other {
-				return &articleLock{db: db, name: name, hasOwner: true}
-			},
-			"returns no error, though the lock is not held",
+			article{}.lock, article{hasOwner: true}.lock, notLocked,
 		},
 		// A flag in memory is not enough: the row must name its owner.
 		{
 			"Unlock after the session expired is ErrNotLocked and touches nobody else's node",
-			func(db *database.DB, name string) locktest.Other {
-				return &articleLock{db: db, name: name, hasOwner: true, expires: true}
-			},
-			func(db *database.DB, name string) locktest.Other { return sqlrow.New(db, name, longer) },
-			"returns no error, though the lock is not held",
+			article{hasOwner: true, expires: true}.lock, newLock, notLocked,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -232,7 +186,7 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 
 // The holder crashes: it sends nothing more, and its row expires by itself.
 func TestTheRowOfAHolderThatCrashesExpires(t *testing.T) {
-	defer sqlrow.SweepEvery(time.Millisecond)()
+	locktest.Set(t, sqlrow.SweepEvery, time.Millisecond)
 	spec := databasetest.Spec(t)
 	crashed := open(t, spec)
 	name := databasetest.Name(t)
@@ -240,8 +194,7 @@ func TestTheRowOfAHolderThatCrashesExpires(t *testing.T) {
 	crashed.Close()
 
 	next := sqlrow.New(open(t, spec), name, longer)
-	require.NoError(t, next.Lock(t.Context()))
-	require.NoError(t, next.Unlock(t.Context()))
+	faults.Round(t, next)
 }
 
 // TryLock has just looked for rows that have expired; then this one does.
@@ -250,9 +203,9 @@ func TestTryLockTakesARowThatHasExpired(t *testing.T) {
 	name := databasetest.Name(t)
 	holder, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
 	require.NoError(t, holder.Lock(t.Context()))
-	try(t, false, next, "TryLock on a held lock")
+	faults.Try(t, false, next, "TryLock on a held lock")
 	expire(t, db, name)
-	try(t, true, next, "TryLock on a row that has expired")
+	faults.Try(t, true, next, "TryLock on a row that has expired")
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
@@ -262,28 +215,21 @@ func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	name := databasetest.Name(t)
 	for _, end := range []string{"x", "X", "x ", "é", "e"} {
-		try(t, true, sqlrow.New(db, name+end, longer), name+end)
-		try(t, false, sqlrow.New(db, name+end, longer), name+end)
+		faults.Try(t, true, sqlrow.New(db, name+end, longer), name+end)
+		faults.Try(t, false, sqlrow.New(db, name+end, longer), name+end)
 	}
 }
 
-// The holder is paused while its row expires. The database reports that, both when
-// it unlocks and when it locks again.
+// The holder is paused while its row expires. The database reports that when it locks again, as
+// when it unlocks, which is a case of locktest.
 func TestAPausedHolderIsNotifiedThatItsRowHasExpired(t *testing.T) {
-	spec := databasetest.Spec(t)
-	s := subject(t, nil)
-	db := open(t, spec)
-	name := databasetest.Name(t)
+	db, name := open(t, databasetest.Spec(t)), databasetest.Name(t)
 	paused, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
 	require.NoError(t, paused.Lock(t.Context()))
 	expire(t, db, name)
 	require.NoError(t, next.Lock(t.Context()))
 
-	require.ErrorIs(t, paused.Lock(t.Context()), s.ErrNotLocked, "a counter in memory would say that it is held")
-	require.ErrorIs(t, paused.Unlock(t.Context()), s.ErrNotLocked)
-	held, err := sqlrow.New(db, name, longer).TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held, "the next holder's row is gone")
+	require.ErrorIs(t, paused.Lock(t.Context()), sqlrow.ErrNotLocked, "a counter in memory would say that it is held")
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
@@ -292,22 +238,16 @@ func TestAPausedHolderIsNotifiedThatItsRowHasExpired(t *testing.T) {
 func TestItsOwnerMayLockAgain(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	name := databasetest.Name(t)
-	article := &articleLock{db: db, name: name + "-b", hasOwner: true}
+	article := article{hasOwner: true}.lock(db, name+"-b")
 	require.NoError(t, article.Lock(t.Context()))
-	again, err := article.TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, again, "nobody else has asked for the article's lock")
+	faults.Try(t, false, article, "nobody else has asked for the article's lock")
 
 	a, b := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
 	require.NoError(t, a.Lock(t.Context()))
-	require.NoError(t, a.Lock(t.Context()))
+	faults.Round(t, a)
+	faults.Try(t, false, b, "after one of two Unlocks")
 	require.NoError(t, a.Unlock(t.Context()))
-	held, err := b.TryLock(t.Context())
-	require.NoError(t, err)
-	require.False(t, held, "after one of two Unlocks")
-	require.NoError(t, a.Unlock(t.Context()))
-	require.NoError(t, b.Lock(t.Context()))
-	require.NoError(t, b.Unlock(t.Context()))
+	faults.Round(t, b)
 }
 
 // The article's remedy for the single point is two databases that copy to each
@@ -332,8 +272,7 @@ func TestAFreeLockCostsTwoStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	l := sqlrow.New(db, databasetest.Name(t), longer)
 	before := db.Statements()
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, l.Unlock(t.Context()))
+	faults.Round(t, l)
 	require.EqualValues(t, 2, db.Statements()-before)
 	require.EqualValues(t, 1, l.Attempts())
 }

@@ -98,7 +98,7 @@ func (s session) refused(code uint16, statement string) {
 // subtracts on the server, and leaves 18, which is right. Its mistake is
 // another thing: the last piece is sold twice, and the stock is −1.
 func TestTheArticlesUpdateLosesNothingAndSellsTooMuch(t *testing.T) {
-	e := exhibit.New(t, "O10", "MariaDB", "A", "B")
+	e := exhibit.New(t, "O10", "MariaDB")
 	both := sessions(t, 2)
 	a, b := both[0], both[1]
 	require.NoError(t, a.exec(createOptimistic))

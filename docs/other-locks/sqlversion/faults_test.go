@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
 
@@ -20,14 +21,10 @@ func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
 	updates := line.LoseReply("UPDATE zklock_version", nil)
 	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
 	require.Equal(t, 1, updates())
-	r, err := s.Read(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, r)
+	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, read(t, s))
 
 	require.NoError(t, buyer.Buy(t.Context()))
-	r, err = s.Read(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 18, r.Resource, "one buyer, that wanted one piece")
+	require.Equal(t, 18, read(t, s).Resource, "one buyer, that wanted one piece")
 }
 
 // The server goes away and comes back, as the proxy plays it. Nobody holds
@@ -37,20 +34,17 @@ func TestABuyerGoesOnAfterTheServerWasAway(t *testing.T) {
 	line, via := databasetest.Via(t, spec)
 	s := stock(t, databasetest.Open(t, spec), 20)
 	buyer := sqlversion.On(databasetest.Open(t, via), s)
-	r, err := buyer.Read(t.Context())
-	require.NoError(t, err)
+	r := read(t, buyer)
 	line.CutOff()
-	_, err = buyer.Take(t.Context(), r)
+	_, err := buyer.Take(t.Context(), r)
 	require.ErrorIs(t, err, database.ErrNoReply)
 	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
 	line.Heal()
 	var taken bool
-	require.NoError(t, databasetest.WhileNoReply(t, func() error {
+	require.NoError(t, faults.WhileNoReply(t, database.ErrNoReply, func() error {
 		taken, err = buyer.Take(t.Context(), r)
 		return err
 	}))
 	require.True(t, taken, "what was read before is still true")
-	r, err = s.Read(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, r)
+	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, read(t, s))
 }

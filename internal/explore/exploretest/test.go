@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -190,9 +189,6 @@ func large(t *testing.T, s explore.Subject) {
 		search.Progress = func(r *explore.Report) { show(r.Schedules + r.Cut) }
 	}
 	if *seed > 0 {
-		if inProcesses(t) {
-			return
-		}
 		w.Faults = *faults
 		if *duration == 0 {
 			search.Limit = 10000
@@ -211,7 +207,7 @@ func large(t *testing.T, s explore.Subject) {
 			}
 		}
 		search.Merge = true
-		r := Explore(t, w, search, runtime.GOMAXPROCS(0))
+		r := explore.Explore(t, w, search)
 		report(t, r)
 		if r.Found != nil {
 			return
@@ -219,17 +215,18 @@ func large(t *testing.T, s explore.Subject) {
 	}
 }
 
-// newRate returns a function that prints once a second how fast a number grows.
-func newRate() func(n int) (perSecond int, ok bool) {
+// progress returns a function that shows on a terminal, about once a second, how many
+// schedules have been played.
+func progress() func(schedules int) {
+	if info, err := os.Stderr.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
 	last, before := time.Now(), 0
-	return func(n int) (int, bool) {
-		passed := time.Since(last)
-		if passed < time.Second {
-			return 0, false
+	return func(n int) {
+		if passed := time.Since(last); passed >= time.Second {
+			fmt.Fprintf(os.Stderr, "\r%d schedules, %.0f a second ", n, float64(n-before)/passed.Seconds())
+			last, before = time.Now(), n
 		}
-		perSecond := int(float64(n-before) / passed.Seconds())
-		last, before = time.Now(), n
-		return perSecond, true
 	}
 }
 

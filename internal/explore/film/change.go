@@ -45,11 +45,11 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	switch {
 	case ch.Do == RunsOn:
 		if !c.Stopped {
-			return impossible("it is not stopped", "它没有停顿")
+			return impossible("it is not stopped", "并没有停顿")
 		}
 		return func() { p.runOn(c) }
 	case c.Stopped:
-		return impossible("it is stopped", "它正在停顿")
+		return impossible("it is stopped", "正在停顿")
 	case ch.Do == player.EndContext:
 		i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who })
 		if i < 0 || !w.Lock.Contexts {
@@ -57,16 +57,16 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		}
 		k := w.Contenders[i]
 		if k.Cancel == nil || k.State != player.Waiting {
-			return impossible("it does not wait", "它没有在等待")
+			return impossible("it does not wait", "并没有在等待")
 		}
 		k.Ended = true
 		w.Happened++
 		p.film.Note(k.Name, player.CtxEnds)
 		return k.Cancel
 	case c.dark:
-		return impossible("it is cut off until its session has expired", "在会话过期之前，它一直断线")
+		return impossible("it is cut off until its session has expired", "在会话过期之前会一直断线")
 	case ch.Do != player.Stop && ch.Do != player.Expire && cutOff:
-		return impossible("it is not connected", "它没有连接")
+		return impossible("it is not connected", "没有连接")
 	}
 	w.Happened++
 	switch ch.Do {

@@ -159,7 +159,7 @@ func (w *Player) enteredLocked(k *Contender) {
 		token := leased.Token()
 		if token < w.token || token == w.token && !w.OneOwner {
 			w.ViolateLocked(Violation{Kind: TokenShrinks, Who: k.Name, What: language.Say(
-				"the token of %s is not above that of the holder before it", "%s 的隔离令牌不大于前一个持有者的令牌", k.Name)})
+				"the token of %s is not above that of the holder before it", "%s 的 fencing token（隔离令牌）不大于前一个持有者的令牌", k.Name)})
 		}
 		w.token = max(w.token, token)
 	}

@@ -159,12 +159,7 @@ func (k *Contender) getIn(op Op) bool {
 	session := k.Client.Conn.SessionID()
 	w.mu.Unlock()
 	defer cancel()
-	ok, err := true, error(nil)
-	if op == TryLockOp {
-		ok, err = k.Lock.TryLock(ctx)
-	} else {
-		err = k.Lock.Lock(ctx)
-	}
+	ok, err := k.calls(op, ctx)
 	w.mu.Lock()
 	k.Cancel, k.looks = nil, 0
 	hides := err != nil && k.Ended && !k.disturbed && w.Lock.Lenient && !errors.Is(err, context.Canceled)
@@ -205,6 +200,14 @@ func (k *Contender) getIn(op Op) bool {
 	}
 	k.note(Inside, does)
 	return true
+}
+
+// calls calls Lock or TryLock.
+func (k *Contender) calls(op Op, ctx context.Context) (bool, error) {
+	if op == TryLockOp {
+		return k.Lock.TryLock(ctx)
+	}
+	return true, k.Lock.Lock(ctx)
 }
 
 // refused notes an error of Lock or TryLock.
@@ -255,12 +258,7 @@ func (k *Contender) gated() bool {
 // getInAgain calls Lock or TryLock while the contender holds the lock. It gets it
 // at once, unless the lock has been lost.
 func (k *Contender) getInAgain(op Op) {
-	ok, err := true, error(nil)
-	if op == LockOp {
-		err = k.Lock.Lock(context.Background())
-	} else {
-		ok, err = k.Lock.TryLock(context.Background())
-	}
+	ok, err := k.calls(op, context.Background())
 	switch {
 	case err == nil && ok:
 		k.depth++
@@ -396,6 +394,9 @@ var (
 )
 
 func failsWith(err error) language.Text {
+	if errors.Is(err, context.Canceled) { // its ctx has ended
+		return language.Say("gives up: %s", "放弃等待：%s", short(err))
+	}
 	return language.Say("gets an error: %s", "得到错误：%s", short(err))
 }
 

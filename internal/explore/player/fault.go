@@ -186,7 +186,7 @@ func (w *Player) CutLocked(c *Client) {
 		if p.IsEvent {
 			continue
 		}
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the reply is lost", "应答丢失")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the reply is lost", "响应丢失")})
 		switch {
 		case strings.HasPrefix(p.Made, w.at()):
 			w.Run.Facts.OrphanCreate = true
@@ -311,7 +311,7 @@ var (
 // NotNotified is what a holder must not be: see LateLoss.
 func NotNotified(k *Contender) language.Text {
 	return language.Say(
-		"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，它却没有得知自己已失去锁", k.Name)
+		"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，却没有得知自己已失去锁", k.Name)
 }
 
 // stop ends a client's session, and the client does not notice it.

@@ -57,7 +57,6 @@ type Run struct {
 	Aborted   bool            // by the search
 
 	over      bool // by something known
-	Left      bool // to a part
 	Unordered bool // the action causes events in no particular order
 	hashing   bool
 	Final     uint64

@@ -107,10 +107,8 @@ func (w *Player) setUp() {
 	w.makeParents()
 	if w.Unconnected {
 		w.Clients[0].Conn.Close()
-		synctest.Wait() // its goroutines have ended
-		w.mu.Lock()
-		w.free = false // from here on they wait for the explorer
-		w.mu.Unlock()
+		synctest.Wait()                 // its goroutines have ended
+		w.Do(func() { w.free = false }) // from here on they wait for the explorer
 		for _, c := range w.Clients {
 			c.Line = newLine(w, c)
 			c.Line.Broken = true
@@ -140,9 +138,7 @@ func (w *Player) setUp() {
 		}
 	}
 	synctest.Wait()
-	w.mu.Lock()
-	w.free = false
-	w.mu.Unlock()
+	w.Do(func() { w.free = false })
 }
 
 func (w *Player) makeParents() {
@@ -153,7 +149,7 @@ func (w *Player) makeParents() {
 	}
 	queue := w.Lock.Queue || w.Lock.Exists
 	conn := w.Clients[0].Conn
-	must := func(err error) {
+	must := func(_ string, err error) {
 		if err != nil {
 			panic(err)
 		}
@@ -161,25 +157,21 @@ func (w *Player) makeParents() {
 	if w.Missing && !w.Lock.Exists {
 		return
 	}
-	var err error
 	if dir := path.Dir(w.at()); dir != "/" {
+		rights := last
 		if queue {
-			_, err = conn.Create(dir, nil, 0, acl)
-		} else {
-			_, err = conn.Create(dir, nil, 0, last)
+			rights = acl
 		}
-		must(err)
+		must(conn.Create(dir, nil, 0, rights))
 	}
 	if queue {
 		if slices.Contains(w.Kinds, Remake) {
-			_, err = conn.CreateContainer(w.at(), nil, zk.FlagContainer, last)
+			must(conn.CreateContainer(w.at(), nil, zk.FlagContainer, last))
 		} else {
-			_, err = conn.Create(w.at(), nil, 0, last)
+			must(conn.Create(w.at(), nil, 0, last))
 		}
-		must(err)
 		if w.Stranger {
-			_, err = conn.Create(w.at()+"/a-stranger", nil, 0, acl)
-			must(err)
+			must(conn.Create(w.at()+"/a-stranger", nil, 0, acl))
 		}
 		if w.Sequence != 0 {
 			w.Srv.SetSequence(w.at(), w.Sequence)
@@ -226,12 +218,12 @@ func (w *Player) takeDown() {
 		// It may be cleaning up, and a request to a client that has been closed is
 		// never answered. The end of its session wakes the goroutines that wait.
 		for range 2 {
-			time.Sleep(5 * patience)
+			w.rest()
 			for _, c := range w.Clients {
 				w.Srv.Expire(c.Conn.SessionID())
 			}
 		}
-		time.Sleep(5 * patience)
+		w.rest()
 	}
 	for _, c := range w.Clients {
 		go c.Conn.Close()
@@ -239,4 +231,17 @@ func (w *Player) takeDown() {
 	synctest.Wait()
 	time.Sleep(patience) // a goroutine that waits for a timer gets to its end
 	w.Srv.Close()
+}
+
+// rest lets time pass after the end of a schedule; less of it if a lock polls, for its
+// requests take real time.
+func (w *Player) rest() {
+	over := time.After(5 * patience)
+	for range 300 { // no lock needs so many requests to clean up
+		select {
+		case <-w.stir:
+		case <-over:
+			return
+		}
+	}
 }

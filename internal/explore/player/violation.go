@@ -59,7 +59,7 @@ var kindsZh = map[Kind]string{
 	TwoHolders: "两个持有者", Hang: "永远等待", Endless: "永不结束", TokenShrinks: "令牌没有增大", Overtaken: "插队",
 	NodeLeft: "残留节点", WatchLeft: "残留监听", GoroutineLeft: "残留 goroutine", Failure: "不应出现的错误",
 	HidesLoss: "失去锁却未报告", LateLoss: "失去锁，报告太迟", ForeignDelete: "删除了别人的节点", NodeMissing: "持有者没有节点",
-	Crash: "panic", Costly: "超出公式的预测", TooLong: "等待太久", Starves: "饿死", SessionLeft: "残留会话", OwnCheck: "自检失败",
+	Crash: "panic", Costly: "超出公式的预测", TooLong: "等待太久", Starves: "饥饿", SessionLeft: "残留会话", OwnCheck: "自检失败",
 	Outlived: "会话已结束，仍以为持有锁",
 }
 

@@ -23,16 +23,12 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 	defer Alone()()
 	var made atomic.Pointer[[]string]
 	var names []string
-	watchdog := time.AfterFunc(busy, func() {
-		so := made.Load()
-		if so == nil {
-			so = new([]string)
-		}
+	made.Store(new([]string))
+	defer time.AfterFunc(busy, func() {
 		debug.SetTraceback("all") // to show where it is busy
 		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q",
-			w.Lock.Name, *so))
-	})
-	defer watchdog.Stop()
+			w.Lock.Name, *made.Load()))
+	}).Stop()
 	return InBubble(t, w, func(playing *Player) {
 		playing.Run.hashing = hashing
 		playing.Play(func(p *Point) int {

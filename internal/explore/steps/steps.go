@@ -45,7 +45,7 @@ func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unloc
 var (
 	// LostReply is left open by every lock but zklock.
 	LostReply = explore.Known{
-		Name: language.Say("the reply to create is lost, and the node stays until the session ends", "create 的应答丢失，节点一直留到会话结束"),
+		Name: language.Say("the reply to create is lost, and the node stays until the session ends", "create 的响应丢失，节点一直留到会话结束"),
 		Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
 		},
@@ -271,6 +271,9 @@ func (l *leaseLock) add(lease *zklock.Lease, err error) error {
 	}
 	return err
 }
+
+// Lease is the last one.
+func (l *leaseLock) Lease() *zklock.Lease { return l.last() }
 
 func (l *leaseLock) last() *zklock.Lease { return l.leases[len(l.leases)-1] }
 

@@ -19,6 +19,16 @@ var (
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+`)
 )
 
+// Flags returns the flags of a command's help whose words are not Chinese.
+func Flags(help string) (left []string) {
+	for _, flag := range strings.Split("\n"+help, "\n  -")[1:] {
+		if !regexp.MustCompile(`\p{Han}`).MatchString(flag) || strings.Contains(flag, "(default") {
+			left = append(left, flag)
+		}
+	}
+	return left
+}
+
 // English returns what is left of English in each line of a text: no command, no error
 // of a library, and nothing of what stays.
 func English(text string, stays ...string) (left []string) {

@@ -109,7 +109,7 @@ var Bugs = []Bug{
 	{Name: "parents made by others fail", Zh: "别人创建了父节点就失败",
 		Case:  "parents that another contender makes at the same moment are not an error",
 		Words: "another one has made at the same moment"},
-	{Name: "the error names nothing", Zh: "错误没有说明任何情况",
+	{Name: "the error names nothing", Zh: "错误信息什么也没说清",
 		Case:  "an error on the way leaves no node behind",
 		Words: "the error does not name the lock"},
 }

@@ -335,7 +335,7 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 }
 
 var raced = language.Say(
-	"data race: two goroutines use one variable at once; see what the race detector has printed", "数据竞争：两个 goroutine 同时使用同一个变量；请看竞争检测器打印的内容")
+	"data race: two goroutines use one variable at once; see what the race detector has printed", "数据竞争：两个 goroutine 同时使用同一个变量；请看竞态检测器打印的内容")
 
 // close ends the process.
 func (w *worker) close() {

@@ -347,7 +347,7 @@ func (d *watchdog) stuck(why language.Text) {
 			why = language.Say("the lock spins: it is busy, and sends nothing; it is in %s", "锁在空转：它一直忙着，却什么都不发；位置在 %s", busy)
 		case mutex != "":
 			why = language.Say(
-				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：它在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等应答之前，请先放开互斥锁。位置在 %s", mutex)
+				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：它在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等响应之前，请先放开互斥锁。位置在 %s", mutex)
 		case blocked != "":
 			why = language.Say(
 				"the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：它在等一件永远不会发生的事，而那不是监听；位置在 %s", blocked)

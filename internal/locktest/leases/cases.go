@@ -2,12 +2,11 @@ package leases
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
@@ -19,21 +18,16 @@ import (
 // time: exact, and free.
 func (s Subject) Plan() stage.Plan {
 	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true,
-		func(w *stage.Stage) *leaseWorld { return &leaseWorld{w, s} }).
+		func(w *stage.Stage) *leaseWorld {
+			w.Keeps = s.Keeps
+			return &leaseWorld{w, s}
+		}).
 		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
 var leaseCases = []stage.TestCase[*leaseWorld]{
-	{Name: "a ctx that has ended gets no lock and sends nothing", Group: stage.Liveness, Run: endedCtx, Basic: true},
-	{Name: "a waiter whose ctx ends returns, leaves the queue and lets nobody in", Group: stage.Liveness, Run: ctxEndsWhileWaiting, Basic: true},
-	{Name: "a waiter whose ctx ends returns though no server answers", Group: stage.Faults, Run: ctxEndsInSilence, Basic: true, Exact: true},
-	{Name: "a create that is answered after ctx has ended leaves no node", Group: stage.Faults, Run: lateCreate, Exact: true},
 	{Name: "TryLock returns though no server answers", Group: stage.Faults, Run: tryLockInSilence, Basic: true, Exact: true},
 	{Name: "Unlock returns though no server answers and the node goes later", Group: stage.Faults, Run: unlockInSilence, Basic: true, Exact: true},
-	{Name: "a waiter that is cancelled in the instant in which it gets the lock has let go of it", Group: stage.Liveness, Run: cancelledAtOnce, Basic: true, Exact: true},
-	{Name: "a create whose reply is lost makes one node", Group: stage.Faults, Run: lostCreate, Exact: true},
-	{Name: "the node of a lost create is looked for after a sync", Group: stage.Faults, Run: searchAfterSync, Exact: true},
-	{Name: "a node of another session is not taken for one's own", Group: stage.Safety, Run: foreignCopy, Exact: true},
 	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: stage.Faults, Run: createInTheNextSession, Basic: true, Exact: true},
 	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
 	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterParentAnew, Basic: true},
@@ -97,16 +91,15 @@ func settle(w *stage.Stage, l Lock) {
 
 // An attempt is a Lock that is under way.
 type attempt struct {
-	done   chan struct{} // closed once it has returned
-	lease  Lease
-	err    error
-	cancel context.CancelFunc
+	done  chan struct{} // closed once it has returned
+	lease Lease
+	err   error
 }
 
 func (w *leaseWorld) begin(l Lock) *attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	a := &attempt{done: make(chan struct{}), cancel: cancel}
+	a := &attempt{done: make(chan struct{})}
 	done := w.Does("Lock")
 	go judge.Aside(func() {
 		defer close(a.done)
@@ -118,7 +111,7 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
-	w.Eventually(language.Same(name+" gets the lock"), func() bool { return stage.IsClosed(a.done) })
+	w.Eventually(language.Same(name+" gets the lock"), func() bool { return bubble.IsClosed(a.done) })
 	require.NoError(w, a.err, "Lock of %s fails", name)
 	return a.lease
 }
@@ -132,7 +125,7 @@ func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
 func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
 	w.Helper()
 	w.Eventually(language.Same(name+" waits on a watch"), func() bool {
-		if stage.IsClosed(a.done) {
+		if bubble.IsClosed(a.done) {
 			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
 		}
@@ -154,6 +147,7 @@ func (w *leaseWorld) parent() {
 	w.Helper()
 	lease, _ := w.holder()
 	w.release(lease, "the first holder, which makes the parent,")
+	w.NothingLeft()
 }
 
 func (w *leaseWorld) release(l Lease, name string) {
@@ -177,84 +171,18 @@ func (w *leaseWorld) lost(l Lease, what string) {
 	}
 }
 
-func endedCtx(w *leaseWorld) {
-	l, s := w.open()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := l.Lock(ctx)
-	require.ErrorIs(w, err, context.Canceled)
-	_, err = l.TryLock(ctx)
-	require.ErrorIs(w, err, context.Canceled)
-	require.Empty(w, stage.RequestsOf(s), "ctx had ended before, and Lock or TryLock has sent something")
-	lease, _ := w.holder()
-	w.release(lease, "the holder")
-}
-
-func ctxEndsWhileWaiting(w *leaseWorld) {
-	first, _ := w.holder()
-	a, _ := w.waiter("the one in the middle")
-	b, ls := w.waiter("the last")
-	a.cancel()
-	w.Eventually(language.Same("Lock returns when its ctx has ended"), func() bool { return stage.IsClosed(a.done) })
-	require.ErrorIs(w, a.err, context.Canceled)
-	require.ErrorContains(w, a.err, w.Path, "the error does not say which lock it is about")
-	w.Eventually(language.Same("the node of the cancelled waiter goes"), func() bool { return len(w.Nodes()) == 2 })
-	w.keepsWaiting(b, ls, "the waiter after the cancelled one")
-	w.release(first, "the holder")
-	w.release(w.gets(b, "the waiter after the cancelled one"), "it")
-	w.NothingLeft()
-}
-
-func ctxEndsInSilence(w *leaseWorld) {
-	for n := 1; ; n++ {
-		first, _ := w.holder()
-		l, s := w.open()
-		held := w.Server.Hold(nth(s, n))
-		a := w.begin(l)
-		met := w.Meets(held, s, language.Same("the request is held, or the waiter waits"))
-		cancelled := time.Now()
-		a.cancel()
-		w.Eventually(language.Same("Lock returns when its ctx has ended, though no server answers"), func() bool { return stage.IsClosed(a.done) })
-		require.Less(w, time.Since(cancelled), 100*time.Millisecond, "Lock waits for the server, not for ctx")
-		require.ErrorIs(w, a.err, context.Canceled)
-		held.Release()
-		w.release(first, "the holder")
-		next, _ := w.holder()
-		w.release(next, "the next one")
-		w.Eventually(language.Same("the node of the cancelled waiter goes"), func() bool { return len(w.Nodes()) == 0 })
-		if !met {
-			require.Greater(w, n, 1)
-			break
-		}
-	}
-	w.Rest()
-	w.NothingLeft()
-}
-
-func lateCreate(w *leaseWorld) {
-	for _, damage := range damages[:3] { // held, lost, reply lost
-		l, s := w.open()
-		w.release(w.gets(w.begin(l), "the first holder, which makes the parent,"), "it")
-		f := damage.fault(w.Server, nth(s, 1))
-		a := w.begin(l)
-		w.Hit(f, language.Same("the create is sent"))
-		a.cancel()
-		w.Eventually(language.Same("Lock returns"), func() bool { return stage.IsClosed(a.done) })
-		require.ErrorIs(w, a.err, context.Canceled)
-		f.Release()
-		time.Sleep(stage.Patience) // the node has been removed by now
-		require.Empty(w, w.Nodes(), "the create %s, ctx had ended, and its node stays: it blocks every contender that comes later", damage.name)
-	}
-	w.NothingLeft()
-}
-
 func tryLockInSilence(w *leaseWorld) {
 	l, s := w.open()
+	ended, end := context.WithCancel(context.Background())
+	end()
+	_, err := l.TryLock(ended)
+	require.ErrorIs(w, err, context.Canceled)
+	require.Empty(w, stage.RequestsOf(s), "ctx had ended before, and TryLock has sent something")
 	held := w.Server.Hold(nth(s, 1))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, err := l.TryLock(ctx)
+	_, err = l.TryLock(ctx)
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.Equal(w, time.Second, time.Since(began))
 	held.Release()
@@ -277,81 +205,6 @@ func unlockInSilence(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// cancelledAtOnce cancels a waiter at every moment from when the holder's
-// node has gone until it holds the lock itself.
-func cancelledAtOnce(w *leaseWorld) {
-	first, fs := w.holder()
-	for range 20 {
-		a, _ := w.waiter("the waiter")
-		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(stage.Sent(fs, jute.OpDelete))
-		go first.Unlock(context.Background())
-		w.Hit(held, language.Same("the request is sent"))
-		a.cancel()
-		held.Release()
-		w.Eventually(language.Same("Lock returns"), func() bool { return stage.IsClosed(a.done) })
-		if a.err == nil {
-			w.release(a.lease, "the contender that got the lock before it was cancelled")
-		} else {
-			require.ErrorIs(w, a.err, context.Canceled)
-		}
-		w.Eventually(language.Same("the queue is empty"), func() bool { return len(w.Nodes()) == 0 })
-		first, fs = w.holder()
-	}
-	w.release(first, "the holder")
-	w.NothingLeft()
-}
-
-func lostCreate(w *leaseWorld) {
-	w.parent()
-	l, s := w.open()
-	lost := w.Server.LoseReply(stage.Creates(s))
-	lease := w.gets(w.begin(l), "the contender that never got the reply to its create")
-	require.NotEmpty(w, lost.Hit())
-	require.Len(w, w.Nodes(), 1, "the reply to create was lost, and there are two nodes: the second waits for the first, which nothing deletes")
-	w.release(lease, "it")
-	w.NothingLeft()
-}
-
-func searchAfterSync(w *leaseWorld) {
-	first, _ := w.holder()
-	l, s := w.open()
-	w.Server.LoseReply(stage.Creates(s))
-	a := w.begin(l)
-	w.keepsWaiting(a, s, "the contender that never got the reply to its create")
-	ops := stage.RequestsOf(s)
-	ops = ops[slices.IndexFunc(ops, stage.CreatesNode):]
-	require.Equal(w, jute.OpSync, ops[1], "the node of a lost create is looked for without a sync: another server may not have it yet")
-	w.release(first, "the holder")
-	w.release(w.gets(a, "it"), "it")
-	w.NothingLeft()
-}
-
-// foreignCopy puts a node of another session, with the same data, in the place
-// of the one that a lost create has made.
-func foreignCopy(w *leaseWorld) {
-	w.parent()
-	l, s := w.open()
-	admin := w.Session()
-	w.Server.LoseReply(stage.Creates(s))
-	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
-	a := w.begin(l)
-	if !w.Meets(held, s, language.Same("the contender that never got the reply to its create looks for its node")) {
-		w.Fatal("the contender that never got the reply to its create does not look for its node")
-	}
-	node := w.Path + "/" + w.Nodes()[0]
-	data, _, err := admin.Get(node)
-	require.NoError(w, err)
-	require.NoError(w, admin.Delete(node, -1))
-	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
-	held.Release()
-	w.keepsWaiting(a, s, "the contender that has found another session's node with its own data")
-	require.NoError(w, admin.Delete(theirs, -1))
-	w.release(w.gets(a, "it, once that node has gone,"), "it")
-	w.NothingLeft()
-}
-
 // unlockAfterParentAnew lets the next holder have a node of the same name.
 func unlockAfterParentAnew(w *leaseWorld) {
 	lease, s := w.holder()
@@ -369,7 +222,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
 	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, stage.IsClosed(next.Lost()), "Lost of the new holder is closed")
+	require.False(w, bubble.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	w.release(next, "the new holder")
 	w.NothingLeft()
 }
@@ -421,7 +274,7 @@ func expiredLease(w *leaseWorld) {
 	err := lease.Unlock(within(w))
 	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
 	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
-	require.False(w, stage.IsClosed(next.Lost()), "Lost of the new holder is closed")
+	require.False(w, bubble.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
 	w.release(next, "the new holder")
 	again, _ := w.holder(s)
@@ -440,7 +293,7 @@ func cutOff(w *leaseWorld) {
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
-		require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders")
+		require.False(w, bubble.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
@@ -465,7 +318,7 @@ func lateAnswer(w *leaseWorld) {
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.False(w, stage.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
+	require.False(w, bubble.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
 		"session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
@@ -481,7 +334,7 @@ func shortCut(w *leaseWorld) {
 		require.True(w, w.Server.Cut(s.ID))
 	}
 	time.Sleep(time.Minute) // for the clock to close Lost by mistake
-	require.False(w, stage.IsClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
+	require.False(w, bubble.IsClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
 	w.release(lease, "the holder")
 	w.NothingLeft()
 }
@@ -489,10 +342,10 @@ func shortCut(w *leaseWorld) {
 func longHold(w *leaseWorld) {
 	lease, _ := w.holder()
 	time.Sleep(time.Hour) // for the clock to close Lost by mistake
-	require.False(w, stage.IsClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
+	require.False(w, bubble.IsClosed(lease.Lost()), "nothing happened for an hour, and Lost is closed")
 	w.release(lease, "the holder")
 	time.Sleep(time.Minute)
-	require.False(w, stage.IsClosed(lease.Lost()), "the holder has let go, and a minute later Lost is closed")
+	require.False(w, bubble.IsClosed(lease.Lost()), "the holder has let go, and a minute later Lost is closed")
 	w.NothingLeft()
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
@@ -63,6 +64,7 @@ func (s Subject) Faults(t *testing.T) *judge.Judge {
 			c.Fatal(err)
 		}
 		stage.Play(c, false, stage.Needs{Exact: true, Strict: true}, func(w *stage.Stage) {
+			w.Keeps = s.Keeps
 			sent, _ := json.Marshal(f.play(w, s))
 			c.Says(string(sent))
 		})
@@ -232,9 +234,9 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	for _, g := range others {
 		g.leave()
 	}
-	w.Eventually(language.Same("our contender is through"), func() bool { return stage.IsClosed(done) })
+	w.Eventually(language.Same("our contender is through"), func() bool { return bubble.IsClosed(done) })
 	for _, g := range others {
-		w.Eventually(language.Same(g.name+" is through"), func() bool { return stage.IsClosed(g.through) })
+		w.Eventually(language.Same(g.name+" is through"), func() bool { return bubble.IsClosed(g.through) })
 	}
 	requests := stage.RequestsOf(ours)[already:]
 	if len(requests) == 0 {
@@ -247,8 +249,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	}
 	next := seen.join("the next one", w.Session(), nil, subject)
 	next.leave()
-	w.Eventually(language.Same("the next one has been let in, and has let go"), func() bool { return stage.IsClosed(next.through) })
-	time.Sleep(time.Minute) // a lock may keep its node for a while
+	w.Eventually(language.Same("the next one has been let in, and has let go"), func() bool { return bubble.IsClosed(next.through) })
 	w.NothingLeft()
 	w.NoWatches()
 	return requests
@@ -317,7 +318,7 @@ func (c faultCase) contend(ctx context.Context, w *stage.Stage, seen *exclusionC
 	}
 	out := seen.in("ours", s, lease)
 	time.Sleep(time.Millisecond) // time for others to come in, if the lock lets them
-	lost := stage.IsClosed(lease.Lost())
+	lost := bubble.IsClosed(lease.Lost())
 	out()
 	w.Call("Unlock", func() { err = lease.Unlock(ctx) })
 	switch {
@@ -374,7 +375,7 @@ func (v *exclusionChecker) in(name string, s *stage.Session, lease Lease) (out f
 }
 
 func (v *exclusionChecker) valid(s *holding) bool {
-	return !stage.IsClosed(s.lease.Lost()) && v.lives(s.session)
+	return !bubble.IsClosed(s.lease.Lost()) && v.lives(s.session)
 }
 
 func (v *exclusionChecker) lives(session int64) bool {

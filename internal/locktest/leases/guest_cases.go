@@ -2,7 +2,6 @@ package leases
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"testing/synctest"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
@@ -24,6 +24,7 @@ func tokensGrow(w *leaseWorld) {
 		highest = lease.Token()
 		w.release(lease, "the holder")
 		if i%2 == 0 {
+			w.NothingLeft()
 			require.NoError(w, w.Session().Delete(w.Path, -1), "no contender uses the lock, and its parent cannot be deleted")
 		}
 	}
@@ -38,7 +39,7 @@ func wrap(w *leaseWorld) {
 		if i == 3 { // 2³¹-1 is not used: ZooKeeper 3.8 sticks there; others go on
 			l, s := w.open()
 			a := w.begin(l)
-			w.Eventually(language.Same("Lock returns"), func() bool { return stage.IsClosed(a.done) })
+			w.Eventually(language.Same("Lock returns"), func() bool { return bubble.IsClosed(a.done) })
 			require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
 			require.Zero(w, s.Tap.Armed())
 			require.True(w, w.Server.SetSequence(w.Path, -1<<31))
@@ -47,17 +48,17 @@ func wrap(w *leaseWorld) {
 		a := w.begin(l)
 		attempts, sessions = append(attempts, a), append(sessions, s)
 		if i > 0 {
-			w.keepsWaiting(a, s, fmt.Sprintf("contender %d", i))
+			w.keepsWaiting(a, s, stage.Contender(i).En)
 		} else {
-			w.gets(a, "contender 0")
+			w.gets(a, stage.Contender(i).En)
 		}
 	}
 	for i, a := range attempts {
-		lease := w.gets(a, fmt.Sprintf("contender %d, whose turn it is,", i))
+		lease := w.gets(a, stage.Contender(i).En+", whose turn it is,")
 		for j := i + 1; j < len(attempts); j++ {
-			w.keepsWaiting(attempts[j], sessions[j], fmt.Sprintf("contender %d", j))
+			w.keepsWaiting(attempts[j], sessions[j], stage.Contender(j).En)
 		}
-		w.release(lease, fmt.Sprintf("contender %d", i))
+		w.release(lease, stage.Contender(i).En)
 	}
 	w.NothingLeft()
 }
@@ -80,7 +81,7 @@ func curatorName(w *leaseWorld) {
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
 	w.keepsWaiting(a, ls, "the contender after one of Curator's")
-	require.False(w, stage.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
+	require.False(w, bubble.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
 	goes()
 	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
@@ -124,7 +125,7 @@ func predecessorChanges(w *leaseWorld) {
 		l, ls := w.open()
 		a := w.begin(l)
 		attempts = append(attempts, a)
-		w.keepsWaiting(a, ls, fmt.Sprintf("waiter %d", i))
+		w.keepsWaiting(a, ls, stage.Contender(i+1).En)
 	}
 	neighbour, _ := w.open(s)
 	attempts = append(attempts, w.begin(neighbour))
@@ -137,14 +138,14 @@ func predecessorChanges(w *leaseWorld) {
 			require.NoError(w, err)
 			time.Sleep(10 * time.Millisecond) // for a contender to get in by mistake: no event says that none does
 			for _, a := range attempts {
-				require.False(w, stage.IsClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
+				require.False(w, bubble.IsClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
 			}
 		}
 	}
-	require.False(w, stage.IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
+	require.False(w, bubble.IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
 	for i, a := range attempts {
 		w.release(lease, "the holder")
-		lease = w.gets(a, fmt.Sprintf("waiter %d", i))
+		lease = w.gets(a, stage.Contender(i+1).En)
 	}
 	w.release(lease, "the last")
 	w.NothingLeft()
@@ -189,8 +190,8 @@ func parentGoes(w *leaseWorld) {
 		require.NoError(w, w.Session().Delete(w.Path, -1))
 		held.Release()
 		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
+		w.NothingLeft()
 	}
-	w.NothingLeft()
 }
 
 func closedClient(w *leaseWorld) {
@@ -206,7 +207,7 @@ func closedClient(w *leaseWorld) {
 	if w.Server != nil {
 		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
 	}
-	w.Eventually(language.Same("Lock returns when its client has been closed"), func() bool { return stage.IsClosed(a.done) })
+	w.Eventually(language.Same("Lock returns when its client has been closed"), func() bool { return bubble.IsClosed(a.done) })
 	require.Error(w, a.err)
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	w.Eventually(language.Same("the session's nodes go"), func() bool { return len(w.Nodes()) == 0 })

@@ -4,6 +4,7 @@ package leases
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -22,6 +23,8 @@ type Subject struct {
 	ErrHeld error
 	// ErrLost is what Unlock returns, or wraps, if the lock was gone before.
 	ErrLost error
+	// Keeps is for how long a node may stay when nobody holds the lock any more.
+	Keeps time.Duration
 	// Level says how much is asked of the lock. The zero Level is Full. Basic does
 	// not ask that Lock outlives a create whose reply is lost or a session that
 	// ends, nor for contenders with other names, numbers that wrap, and parents

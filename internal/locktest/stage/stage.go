@@ -19,18 +19,18 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/judge"
-	"example.com/zklock/internal/stage"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
 
 // Patience is how long something that must happen may take. On the embedded
 // server it is virtual time and costs nothing.
-const Patience = stage.Patience
+const Patience = bubble.Patience
 
 // A Stage is where one case is played: a ZooKeeper, and sessions of it.
 type Stage struct {
@@ -38,7 +38,9 @@ type Stage struct {
 	Server *zkserver.Server // nil: a real ZooKeeper
 	Path   string           // of the lock; nothing is there yet, nor above it
 	// Queue means that Path is the parent of the contenders' nodes.
-	Queue  bool
+	Queue bool
+	// Keeps is for how long a node of the lock may stay when nobody holds it.
+	Keeps  time.Duration
 	strict bool // no goroutine may be left when the case is over
 	zoo    *ensemble.Ensemble
 }
@@ -52,10 +54,10 @@ func Play(c *judge.Case, queue bool, needs Needs, run func(w *Stage)) {
 	zoo := Real(c.T)
 	if zoo != nil && (needs.Exact || needs.Calm) {
 		c.T.Skip(language.Say(
-			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有嵌入式服务器能做到（请取消环境变量 ZK）"))
+			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有内嵌的服务器能做到（请取消环境变量 ZK）"))
 	}
 	if zoo == nil {
-		stage.InBubble(c.T, c.Watched(), func(t *testing.T) {
+		bubble.Watch(c.T, c.Watched(), func(t *testing.T) {
 			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
 			goroutines := runtime.NumGoroutine()
 			t.Cleanup(func() { w.over(goroutines) }) // after all others: the clients and the server are closed
@@ -98,14 +100,17 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 // with clients and a server that live.
 const afterwards = 10 * time.Minute
 
-// Contender is contender i of a case for a reader: A, B, C, as in the lab.
-func Contender(i int) language.Text {
+// Name is contender i of a case: A, B, C, as in the lab.
+func Name(i int) string {
 	name := string(rune('A' + i%26))
 	if i >= 26 {
 		name += strconv.Itoa(i/26 + 1)
 	}
-	return language.Say("contender %s", "竞争者 %s", name)
+	return name
 }
+
+// Contender is contender i of a case for a reader.
+func Contender(i int) language.Text { return language.Say("contender %s", "竞争者 %s", Name(i)) }
 
 // waitForLock waits until no goroutine of the lock is left, and says whether it has
 // seen that.
@@ -256,14 +261,20 @@ func (w *Stage) Hit(f *zkserver.Fault, what language.Text) {
 // watch.
 func (w *Stage) Waits(ch <-chan error, s *Session, name language.Text) {
 	w.Helper()
+	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
+	if len(ch) > 0 {
+		w.NoError(<-ch, "%s must wait, and Lock fails", "%s应该等待，Lock 却失败了", name)
+		w.Failf(
+			"%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者", name)
+	}
+}
+
+// Sleeps waits until a contender that must wait sleeps on a watch, or is in.
+func (w *Stage) Sleeps(s *Session, name language.Text, in func() bool) {
+	w.Helper()
 	before := s.Tap.Counts().Total()
 	w.WaitUntil(language.Say("%s waits on a watch", "%s在监听上等待", name), func() bool {
-		if len(ch) > 0 {
-			w.NoError(<-ch, "%s must wait, and Lock fails", "%s应该等待，Lock 却失败了", name)
-			w.Failf(
-				"%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s也拿到了锁：出现两个持有者", name)
-		}
-		return s.Sleeps()
+		return in() || s.Sleeps()
 	}, func() language.Text {
 		if n := s.Tap.Counts().Total() - before; n > 5 {
 			return language.Say(
@@ -292,7 +303,7 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 // WaitUntil waits for a state. It polls: a real server shows nothing.
 func (w *Stage) WaitUntil(what language.Text, ok func() bool, failure func() language.Text) {
 	w.Helper()
-	if !stage.Until(w.settle, ok) {
+	if !bubble.Until(w.settle, ok) {
 		w.Fails(failure())
 	}
 }
@@ -340,7 +351,7 @@ func (w *Stage) watched(watch zkserver.Watch) language.Text {
 	switch {
 	case !watch.Children && !exists:
 		return language.Say(
-			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", "有竞争者监听着 %s，而它已经没有了：节点在设置监听之前就消失，事件丢了；请用同一个请求查看并设置监听（GetW），如果节点不存在，就再看一次", name)
+			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", "竞争者监听的节点 %s 已经不存在：节点在设置监听之前就消失了，事件不会再来；请用同一个请求查看并设置监听（GetW），如果节点不存在，就再看一次", name)
 	case !watch.Children && watch.Path == w.Path && w.Queue:
 		return language.Say(
 			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", "有竞争者监听着父节点 %s：释放锁不会改变父节点的数据；请监听前驱节点，或者监听子节点列表", name)
@@ -441,9 +452,10 @@ func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 	}
 }
 
-// NoNodes fails if a contender has a node.
+// NoNodes fails if a contender has a node, and keeps it.
 func (w *Stage) NoNodes(message language.Text) {
 	w.Helper()
+	time.Sleep(w.Keeps)
 	w.Empty(w.Nodes(), "%s", "%s", message)
 }
 
@@ -564,16 +576,6 @@ func RequestsOf(sessions ...*Session) (ops []jute.Op) {
 		}
 	}
 	return ops
-}
-
-// IsClosed reports whether a channel is closed.
-func IsClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // CreatesNode reports whether a request makes a node that a lock may leave behind.

@@ -81,7 +81,7 @@ func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 
 		s.Note("C", "crashes", "崩溃")
 		require.False(s, b.lock())
-		s.Note("S", "nothing ever deletes the row", "再也没有谁来删除这一行")
+		s.Note("S", "nothing ever deletes the row", "这一行再也不会被删除")
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b, c := s.Client(), s.Client(), s.Client()

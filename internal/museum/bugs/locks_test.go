@@ -10,6 +10,7 @@ import (
 	naive "example.com/zklock/01-naive-ephemeral"
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	timeout "example.com/zklock/05-timeout"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/museum"
 	"example.com/zklock/internal/museum/scenes"
@@ -72,11 +73,4 @@ func (l *leaseLock) Unlock() error { return l.lease.Unlock(context.Background())
 // leaseOf returns the lease that a client holds.
 func leaseOf(c *museum.Client) *timeout.Lease { return c.Contender().(*leaseLock).lease }
 
-func isLost(c *museum.Client) bool {
-	select {
-	case <-leaseOf(c).Lost():
-		return true
-	default:
-		return false
-	}
-}
+func isLost(c *museum.Client) bool { return bubble.IsClosed(leaseOf(c).Lost()) }

@@ -16,14 +16,14 @@ var articleA = []Bug{
 		Level: Level{
 			Name:    Text{En: "Try, and try again", Zh: "不停重试"},
 			Intro:   Text{En: "A wants the lock /private/lock, but no client may create a node below /private. There is nothing to choose here: watch what the code does with an error that is not about the lock.", Zh: "A 要的锁是 /private/lock，但任何客户端都没有权限在 /private 下面创建节点。这一关不用选择：看看代码怎样对待一个与锁无关的错误。"},
-			Victory: Text{En: "The server refused A's create, and the code took that for a lock that is held. It waited for nobody, called lock() again within lock(), and so on without end. Rule: only the error NodeExists means that the lock is held. Every other error belongs to the caller.", Zh: "服务器拒绝了 A 的 create，代码却以为锁被占用。它等的人并不存在，于是在 lock() 里又调用 lock()，没完没了。要点：只有 NodeExists 才表示锁被占用，其他错误都应当返回给调用者。"},
+			Victory: Text{En: "The server refused A's create, and the code took that for a lock that is held. It waited for nobody, called lock() again within lock(), and so on without end. Rule: only the error NodeExists means that the lock is held. Every other error belongs to the caller.", Zh: "服务器拒绝了 A 的 create，代码却以为锁被占用。要等的持有者并不存在，于是立刻在 lock() 里又调用 lock()，永无休止。要点：只有 NodeExists 才表示锁被占用，其他错误都应当返回给调用者。"},
 		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A calls lock(), and its request to create /private/lock is on its way. The node /private exists, but no client may create a child of it.", Zh: "A 调用了 lock()，创建 /private/lock 的请求正在路上。/private 存在，但任何客户端都没有权限在它下面创建子节点。"}, States: "waits"},
-			{At: 250 * ms, Text: Text{En: "The server has refused the request: A has no permission. The reply with this error is on its way.", Zh: "服务器拒绝了请求：A 没有权限。带有这个错误的应答正在路上。"}, States: "waits"},
+			{At: 250 * ms, Text: Text{En: "The server has refused the request: A has no permission. The reply with this error is on its way.", Zh: "服务器拒绝了请求：A 没有权限。带有这个错误的响应正在路上。"}, States: "waits"},
 			{At: 400 * ms, Quote: "3、创建失败,则证明节点已存在", Text: Text{En: "The listing catches every exception, and tryLock() returns false. For lock(), false means that another client holds the lock.", Zh: "文章的代码捕获所有异常，tryLock() 返回 false。在 lock() 看来，false 就是锁在别的客户端手里。"}, States: "waits"},
 			{At: 600 * ms, Text: Text{En: "So A waits for a release. Its exists request is on its way, to look for the node and to set a watch.", Zh: "于是 A 去等锁释放。它的 exists 请求正在路上，要查看节点，同时设置监听。"}, States: "waits"},
-			{At: 750 * ms, Text: Text{En: "The node does not exist: no client holds the lock, and there is no release to wait for. The watch is set all the same.", Zh: "节点不存在：锁没有持有者，A 也就没有什么可等的。但监听照样设置上了。"}, States: "waits", Watchers: "A"},
+			{At: 750 * ms, Text: Text{En: "The node does not exist: no client holds the lock, and there is no release to wait for. The watch is set all the same.", Zh: "节点不存在：锁没有持有者，A 不必等待，但监听照样设置上了。"}, States: "waits", Watchers: "A"},
 			{At: 900 * ms, Text: Text{En: "waitForRelease() has called lock() at once, within the first call: two calls of lock() are on the stack. The second create is on its way.", Zh: "waitForRelease() 立即又调用 lock()，而第一次调用还没有返回：栈上有两层 lock()。第二个 create 正在路上。"}, States: "waits", Watchers: "A"},
 			{At: 1050 * ms, Text: Text{En: "The second create is refused like the first one: A's permission has not changed.", Zh: "第二个 create 同样遭到拒绝：A 的权限并没有变。"}, States: "waits", Watchers: "A"},
 			{At: 1700 * ms, Text: Text{En: "The third create is on its way, and three calls of lock() are on the stack. The listing does not pause between two attempts.", Zh: "第三个 create 正在路上，栈上有三层 lock()。两次尝试之间，代码没有任何停顿。"}, States: "waits", Watchers: "A"},
@@ -98,7 +98,7 @@ var articleA = []Bug{
 				{En: "Let A hold the lock, and let B wait with its watch set. Then take from B what it needs to be woken.", Zh: "让 A 持有锁，让 B 设好监听等待。然后夺走 B 赖以醒来的东西。"},
 				{En: "B waits with its watch set. One choice decides, and it is about B.", Zh: "B 已设好监听，正在等待。关键的一步，要对 B 下手。"},
 			},
-			Victory: Text{En: "B's session ended, and its watch ended with it. The client was notified of that, but the code opens the latch for NodeDeleted only, so B waits for an event that nobody sends. Rule: a watch lives no longer than its session. A waiter must also wake when the session ends, and then queue again or return an error.", Zh: "B 的会话过期，监听也随之消失。客户端得到了通知，可是代码只在收到 NodeDeleted 时打开 latch，于是 B 等的是一个没有谁会发的事件。要点：监听与会话同生共死。会话结束时，等待者也必须醒来，重新排队，或者返回错误。"},
+			Victory: Text{En: "B's session ended, and its watch ended with it. The client was notified of that, but the code opens the latch for NodeDeleted only, so B waits for an event that nobody sends. Rule: a watch lives no longer than its session. A waiter must also wake when the session ends, and then queue again or return an error.", Zh: "B 的会话过期，监听也随之消失。客户端得到了通知，可是代码只在收到 NodeDeleted 时打开 latch，于是 B 等的是一个永远不会发出的事件。要点：监听与会话同生共死。会话结束时，等待者也必须醒来，重新排队，或者返回错误。"},
 		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -112,32 +112,32 @@ var articleA = []Bug{
 	},
 	{
 		ID: "A5", Step: first, Effect: Hang, Cure: complete,
-		Title:   Text{En: "the reply to create is lost: the client waits for itself", Zh: "create 的应答丢失：客户端在等自己"},
+		Title:   Text{En: "the reply to create is lost: the client waits for itself", Zh: "create 的响应丢失：客户端在等自己"},
 		Listing: listings.NewZookeeperLock, World: among(1, bare, explore.LoseReply), Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
 			Name:  Text{En: "Waiting for oneself", Zh: "等的就是自己"},
-			Intro: Text{En: "A is alone, and asks for a free lock. What could go wrong? Once you may lose a reply: the server has done what it was asked for, and the client does not learn of it.", Zh: "只有 A 一个竞争者，锁也是空闲的，还能出什么错？你可以丢失一个应答：服务器已经照办，客户端却不知道。"},
+			Intro: Text{En: "A is alone, and asks for a free lock. What could go wrong? Once you may lose a reply: the server has done what it was asked for, and the client does not learn of it.", Zh: "只有 A 一个竞争者，锁也是空闲的，还能出什么错？你可以丢失一个响应：服务器已经照办，客户端却不知道。"},
 			Hints: []Text{
-				{En: "Of which request does A need the answer most?", Zh: "哪个请求的应答，对 A 最要紧？"},
+				{En: "Of which request does A need the answer most?", Zh: "哪个请求的响应，对 A 最要紧？"},
 				{En: "If the create has succeeded and A cannot see that, whose node will A find at the path?", Zh: "如果 create 已经成功，A 却不知道，那么它在路径上看到的会是谁的节点？"},
-				{En: "The first choice decides: lose the reply to the create.", Zh: "第一个选择就是关键：丢掉 create 的应答。"},
+				{En: "The first choice decides: lose the reply to the create.", Zh: "第一个选择就是关键：丢掉 create 的响应。"},
 			},
-			Victory: Text{En: "A's node exists, and A waits until it is deleted: A waits for itself. The session lives on, because the client sends its pings. Rule: after a lost reply a client does not know whether its request was carried out. It has to look, and it must be able to recognize its own node: by an id in the node's data or name.", Zh: "A 的节点已经存在，A 却在等它被删除：A 在等自己。客户端照常发送心跳，会话不会过期。要点：应答丢失之后，客户端并不知道请求有没有执行，必须去查看，而且要认得出自己的节点：在节点的数据或名字里放一个 ID。"},
+			Victory: Text{En: "A's node exists, and A waits until it is deleted: A waits for itself. The session lives on, because the client sends its pings. Rule: after a lost reply a client does not know whether its request was carried out. It has to look, and it must be able to recognize its own node: by an id in the node's data or name.", Zh: "A 的节点已经存在，A 却在等它被删除：A 在等自己。客户端照常发送心跳，会话不会过期。要点：响应丢失之后，客户端并不知道请求有没有执行，必须去查看，而且要认得出自己的节点：在节点的数据或名字里放一个 ID。"},
 		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A calls lock(), and its create is on its way. A is the only contender.", Zh: "A 调用了 lock()，它的 create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
-			{At: 300 * ms, Text: Text{En: "The server has created the node. The connection has broken, and the reply is lost with it: A has no sign that it has a node.", Zh: "服务器创建了节点。连接断了，应答随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
+			{At: 300 * ms, Text: Text{En: "The server has created the node. The connection has broken, and the reply is lost with it: A has no sign that it has a node.", Zh: "服务器创建了节点。连接断了，响应随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
 			{At: 800 * ms, Text: Text{En: "For the listing, a broken connection is an exception like any other. tryLock() returns false, which means that another client holds the lock.", Zh: "在文章的代码看来，连接断开与其他异常没有区别。tryLock() 返回 false，意思是锁在别的客户端手里。"}, States: "waits", Nodes: "A"},
 			{At: 1700 * ms, Text: Text{En: "A's client is connected again. Its session has lived on, and so has the node. The exists request is on its way.", Zh: "A 的客户端重新连上了。会话还在，节点也就还在。exists 请求正在路上。"}, States: "waits", Nodes: "A"},
 			{At: 1850 * ms, Quote: "这里先判断一次锁的数据节点是否还存在", Text: Text{En: "The node exists, and the server has set the watch. It is A's own node.", Zh: "节点存在，服务器设置了监听。而这正是 A 自己的节点。"}, States: "waits", Nodes: "A", Watchers: "A"},
 			{At: 2000 * ms, Text: Text{En: "A waits at its latch until its own node is deleted. A's client keeps the session alive with pings, so the server does not delete the node.", Zh: "A 在 latch 上等待，要等到自己的节点被删除。可是 A 的客户端用心跳维持着会话，服务器就不会删除这个节点。"}, States: "waits", Nodes: "A", Watchers: "A"},
 			{At: 62000 * ms, Text: Text{En: "A minute later A is waiting for itself. All other contenders would wait with it, until A's session ends.", Zh: "一分钟后，A 还在等自己。如果有别的竞争者，也都要跟着等，直到 A 的会话结束。"}, States: "waits", Nodes: "A", Watchers: "A", Broken: true},
-			{At: 62050 * ms, Text: Text{En: "The cure is in zklock: the node carries an id, and after a create without a reply Lock looks for that id. Steps 1 to 5 return an error, and the node stays until the session ends.", Zh: "解决办法见 zklock：节点带有一个 ID，create 没有等到应答，Lock 就去找这个 ID。第 1 步到第 5 步只返回错误，节点一直留到会话结束。"}, States: "waits", Nodes: "A", Watchers: "A", Broken: true},
+			{At: 62050 * ms, Text: Text{En: "The cure is in zklock: the node carries an id, and after a create without a reply Lock looks for that id. Steps 1 to 5 return an error, and the node stays until the session ends.", Zh: "解决办法见 zklock：节点带有一个 ID，create 没有等到响应，Lock 就去找这个 ID。第 1 步到第 5 步只返回错误，节点一直留到会话结束。"}, States: "waits", Nodes: "A", Watchers: "A", Broken: true},
 		},
 	},
 	{
 		ID: "A6", Step: first, Effect: Starvation, Cure: herd,
-		Title:   Text{En: "waiters have no order: a slow one starves", Zh: "等待者没有次序：慢的那个会饿死"},
+		Title:   Text{En: "waiters have no order: a slow one starves", Zh: "等待者没有次序：慢的那个会陷入饥饿"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again}, Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
 		Goal: Text{En: "Let A get in three times while B waits.", Zh: "让 A 在 B 等待期间连续三次拿到锁。"},
 		Level: Level{
@@ -171,7 +171,7 @@ var articleA = []Bug{
 				{En: "A must release while B stands between its look at the node and its latch. So let A's delete be on its way early, and keep it back.", Zh: "要让 A 的释放恰好落在 B 查看节点与创建 latch 之间。所以，让 A 的删除请求早早发出，然后扣住它。"},
 				{En: "A's delete is on its way, and B stands between its look and its latch. Deliver the delete now.", Zh: "A 的删除请求正在路上，B 正好在查看节点与创建 latch 之间。现在就放行删除请求。"},
 			},
-			Victory: Text{En: "The event came, the listener found no latch, and did nothing. A watch fires once, so B waits forever for a lock that is free. Rule: create what the event is to wake before you ask for the event. In Go, a channel does that: it keeps the event until somebody looks.", Zh: "事件来了，监听器没有找到 latch，什么也没做。监听只触发一次，所以锁已空闲，B 却永远等下去。要点：先准备好要被唤醒的东西，再去设置监听。Go 的 channel 就能做到：事件会留在里面，直到有谁来取。"},
+			Victory: Text{En: "The event came, the listener found no latch, and did nothing. A watch fires once, so B waits forever for a lock that is free. Rule: create what the event is to wake before you ask for the event. In Go, a channel does that: it keeps the event until somebody looks.", Zh: "事件来了，监听器没有找到 latch，什么也没做。监听只触发一次，所以锁已空闲，B 却永远等下去。要点：先准备好要被唤醒的东西，再去设置监听。Go 的 channel 就能做到：事件会留在里面，直到被取走。"},
 		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
@@ -193,7 +193,7 @@ var articleA = []Bug{
 			Intro: Text{En: "Three contenders in a queue. A waiter that is woken reads the list, looks for its own name, and takes the name before it as the next to wait for. Once you may end a session.", Zh: "三个竞争者排队。等待者醒来后读取列表，找到自己的名字，把前面那个名字当作下一个等待对象。你可以让一个会话过期一次。"},
 			Hints: []Text{
 				{En: "What does a search return for a name that is not in the list?", Zh: "要找的名字不在列表里，查找会返回什么？"},
-				{En: "End the session of the waiter in the middle. Its client connects again, and the library sets its watch again; nobody makes its node again. Then let it be woken, while another waits behind it.", Zh: "让中间那个等待者的会话过期。它的客户端会重连，库会重新设置监听，但没有谁会重新创建它的节点。再让它醒来，而它后面还有别的等待者。"},
+				{En: "End the session of the waiter in the middle. Its client connects again, and the library sets its watch again; nobody makes its node again. Then let it be woken, while another waits behind it.", Zh: "让中间那个等待者的会话过期。它的客户端会重连，库会重新设置监听，但不会重新创建它的节点。再让它醒来，而它后面还有别的等待者。"},
 				{En: "B's session is over, and it waits as before. Let A go, so that B wakes, reads the list, and is not in it.", Zh: "B 的会话已过期，它还在等。让 A 离开：B 会醒来读取列表，而列表里没有它。"},
 			},
 			Victory: Text{En: "B's node had gone with its session, so B's name was not in the list, the search returned a negative number, and get(i − 1) threw in the middle of lock(). Rule: one's own node may be gone at every look. Look for it, and return an error, or queue again, if it is not there.", Zh: "B 的节点已随会话消失，列表里没有它的名字，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。要点：每次查看，自己的节点都可能已经不在。先确认它还在；不在，就返回错误，或者重新排队。"},
@@ -245,10 +245,10 @@ var articleA = []Bug{
 			Intro: Text{En: "The server is new: there is not one node on it. A and B each ask for a place in the queue below /lock.", Zh: "服务器是新的，上面一个节点也没有。A 和 B 都要在 /lock 下面的队列里占一个位置。"},
 			Hints: []Text{
 				{En: "Who creates /lock?", Zh: "/lock 由谁来创建？"},
-				{En: "Nobody does.", Zh: "没有谁创建。"},
+				{En: "Nobody does.", Zh: "没有代码创建它。"},
 				{En: "Let either of them send its first request.", Zh: "放行任何一个的第一个请求就行。"},
 			},
-			Victory: Text{En: "A node can be created only if its parent exists, no line of the code creates the parent, and the exception is caught nowhere. Rule: a lock creates the parent of its queue itself when the server says NoNode, and then tries again.", Zh: "父节点存在，才能创建子节点；可是没有一行代码创建父节点，异常也没有谁捕获。要点：服务器回答 NoNode 时，锁应当自己创建父节点，然后再试一次。"},
+			Victory: Text{En: "A node can be created only if its parent exists, no line of the code creates the parent, and the exception is caught nowhere. Rule: a lock creates the parent of its queue itself when the server says NoNode, and then tries again.", Zh: "父节点存在，才能创建子节点；可是没有一行代码创建父节点，也没有代码捕获异常。要点：服务器回答 NoNode 时，锁应当自己创建父节点，然后再试一次。"},
 		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A and B have called lock(). The server is new, and has no node /lock.", Zh: "A 和 B 都调用了 lock()。服务器是新的，还没有 /lock 节点。"}, States: "waits waits"},

@@ -18,7 +18,7 @@ var articleB = []Bug{
 				{En: "Do not let them queue up. One after the other.", Zh: "别让它们排到一起，让它们一个一个来。"},
 				{En: "Let A lock and unlock to the end. Only then let B create its node.", Zh: "让 A 加锁、释放，全部做完，然后才让 B 创建节点。"},
 			},
-			Victory: Text{En: "B came when A had gone. Its number was 1, so it waited for one release, and that one was over. The number counts the nodes that were ever created, not those that are there. Rule: only the list of children says who is before you.", Zh: "A 走了，B 才来。B 的序号是 1，就要等一次释放，而那一次早已过去。序号数的是历来创建过的节点，不是现有的节点。要点：谁排在前面，只有子节点列表说了算。"},
+			Victory: Text{En: "B came when A had gone. Its number was 1, so it waited for one release, and that one was over. The number counts the nodes that were ever created, not those that are there. Rule: only the list of children says who is before you.", Zh: "A 走了，B 才来。B 的序号是 1，就要等一次释放，而那一次早已过去。序号统计的是累计创建过的节点，不是现有的节点。要点：谁排在前面，只有子节点列表说了算。"},
 		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A's node has the number 0: no contender is before A, and A holds the lock.", Zh: "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: "holds waits waits", Nodes: "A", Watchers: "A"},

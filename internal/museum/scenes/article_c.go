@@ -57,7 +57,7 @@ var articleC = []Bug{
 			{At: 1300 * ms, Text: Text{En: "A has found its node first in the list, and holds the lock.", Zh: "A 看到自己的节点在列表里排第一，A 持有锁。"}, States: "holds waits", Nodes: "A B"},
 			{At: 1500 * ms, Text: Text{En: "A unlocks: the request to delete its node is on its way. B's request has not arrived, so B has no watch.", Zh: "A 释放锁：删除节点的请求正在路上。B 的请求还没有到，也就没有设置监听。"}, States: "unlocks waits", Nodes: "A B"},
 			{At: 1650 * ms, Text: Text{En: "A's node is gone, and B's node is the first in the queue.", Zh: "A 的节点已删除，B 的节点在队列里排第一。"}, States: "unlocks waits", Nodes: "B"},
-			{At: 1950 * ms, Text: Text{En: "B's request has arrived, and the reply NoNode is on its way. It means only that the queue has changed since B read the list.", Zh: "B 的请求到了，应答 NoNode 正在路上。这个错误只说明，B 读取列表之后队列变了。"}, States: "done waits", Nodes: "B"},
+			{At: 1950 * ms, Text: Text{En: "B's request has arrived, and the reply NoNode is on its way. It means only that the queue has changed since B read the list.", Zh: "B 的请求到了，响应 NoNode 正在路上。这个错误只说明，B 读取列表之后队列变了。"}, States: "done waits", Nodes: "B"},
 			{At: 2050 * ms, Text: Text{En: "For the listing, NoNode is an exception like any other. forPath throws, and lock() fails at the moment when B's node is the first.", Zh: "在文章的代码看来，NoNode 与其他异常没有区别。forPath 抛出异常：B 的节点刚排到第一，lock() 却失败了。"}, States: "done done", Nodes: "B", Broken: true},
 			{At: 2150 * ms, Text: Text{En: "B's node stays in the queue, and keeps out later contenders until B's session ends. The cure, step 3: after NoNode, Lock lists the children again.", Zh: "B 的节点留在队列里，会一直挡住后来的竞争者，直到 B 的会话结束。解决办法见第 3 步：遇到 NoNode，Lock 就重新列出子节点。"}, States: "done done", Nodes: "B", Broken: true},
 		},

@@ -21,7 +21,7 @@ var articleD = []Bug{
 				{En: "A holds. Let B create its node and read the list, and not one packet more. What may A do now?", Zh: "A 持有锁。让 B 创建节点、读取列表，然后一个包也别再放行。这时 A 能做什么？"},
 				{En: "B has its list, and A's name is in it. Let A unlock, all the way. Then let B ask for its watch.", Zh: "B 手里的列表上还有 A。让 A 释放锁，彻底完成，然后再让 B 去设置监听。"},
 			},
-			Victory: Text{En: "B watches a node that has gone, with a number that never comes again, so the event never comes. exists answered “no node”, and the code did not read the answer. Nobody crashed and nothing was lost: only the order was unlucky. Rule: check and watch in one request, and look at its answer. getData fails on a node that is gone and leaves no watch; then read the list again.", Zh: "B 监听的节点已经不在了，这个序号也不会再出现，事件永远不会来。exists 明明回答了“节点不存在”，代码却没有看。没有谁崩溃，什么也没丢，只是次序不巧。要点：检查和监听要用同一个请求完成，并且要看它的回答：节点不存在时，getData 会报错，也不留下监听；这时重新读取列表即可。"},
+			Victory: Text{En: "B watches a node that has gone, with a number that never comes again, so the event never comes. exists answered “no node”, and the code did not read the answer. Nobody crashed and nothing was lost: only the order was unlucky. Rule: check and watch in one request, and look at its answer. getData fails on a node that is gone and leaves no watch; then read the list again.", Zh: "B 监听的节点已经不在了，这个序号也不会再出现，事件永远不会来。exists 明明回答了“节点不存在”，代码却没有看。没有客户端崩溃，也没有数据包丢失，只是次序不巧。要点：检查和监听要用同一个请求完成，并且要看它的回答：节点不存在时，getData 会报错，也不留下监听；这时重新读取列表即可。"},
 			Else:    map[explore.Kind]Text{explore.Hang: {En: "It hangs, but by another mistake: the watch was set in time, and the event came before wait(). That is a level of its own.", Zh: "确实卡住了，不过原因是另一个错误：监听设得及时，事件却先于 wait() 到达。那是另外一关。"}},
 			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ","),
 		},
@@ -43,7 +43,7 @@ var articleD = []Bug{
 			Name:  Text{En: "A bell rung too early", Zh: "铃响得太早"},
 			Intro: Text{En: "The same code as in “Waiting for nobody”. This time B's watch is to be in time. An event calls notify(), and B calls wait() after it has set the watch: between two lines.", Zh: "代码与“等一个不会来的人”那一关相同。这一次，要让 B 及时设好监听。事件到来时会调用 notify()，而 B 设好监听之后才调用 wait()：中间隔着一行。"},
 			Hints: []Text{
-				{En: "What does notify() do if nobody waits?", Zh: "如果没有谁在 wait()，notify() 会做什么？"},
+				{En: "What does notify() do if nobody waits?", Zh: "如果没有线程在 wait()，notify() 会做什么？"},
 				{En: "Keep A's delete back until B has set its watch and stands between the two lines.", Zh: "扣住 A 的删除请求，直到 B 设好监听、停在那两行之间。"},
 				{En: "B's watch is set, and B has not come to wait() yet. Let A's delete arrive now.", Zh: "B 的监听已设好，还没有走到 wait()。现在就让 A 的删除请求到达。"},
 			},
@@ -73,7 +73,7 @@ var articleD = []Bug{
 				{En: "A holds, B waits for A, C waits for B. One choice is left, and it is in the middle.", Zh: "A 持有锁，B 等 A，C 等 B。只差一步，就在中间。"},
 			},
 			Victory: Text{En: "B crashed while it was waiting, its node went, and C was woken. C took the wake-up for its turn: after wait() the code says return true. But an event says only that something has changed, not that it is your turn. Rule: after each wake-up read the list again, and go in only if yours is the first. The article's own text says so; its code does not.", Zh: "B 还在等待就崩溃了，它的节点消失，C 被唤醒。C 把“醒来”当成了“轮到我”：wait() 返回之后，Lock 就直接返回 true。可是事件只说明有了变化，并不说明轮到你。要点：每次醒来都要重新读取列表，只有自己排第一才能进入。文章的文字正是这样写的：“当前一个子节点被删除时，重新执行第四步”，代码却没有照做。"},
-			Else:    map[explore.Kind]Text{explore.Overtaken: {En: "It came in before its turn, but not beside a holder. Do it while the first one still holds.", Zh: "它插队了，但当时没有别的持有者。要趁第一个还持有锁的时候下手。"}},
+			Else:    map[explore.Kind]Text{explore.Overtaken: {En: "It came in before its turn, but not beside a holder. Do it while the first one still holds.", Zh: "确实插队了，但当时没有别的持有者。要趁第一个还持有锁的时候下手。"}},
 			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire", ","),
 		},
 		Stops: []Stop{
@@ -91,7 +91,7 @@ var articleD = []Bug{
 		Listing: listings.NewZkLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Failure},
 		Level: Level{
 			Name:  Text{En: "Two founders", Zh: "两个创建者"},
-			Intro: Text{En: "Nobody has used this lock before, so its parent /lock does not exist. Each contender asks whether it exists, and creates it if not. No faults.", Zh: "这把锁还没有谁用过，父节点 /lock 不存在。每个竞争者先问它在不在，不在就创建。没有故障。"},
+			Intro: Text{En: "Nobody has used this lock before, so its parent /lock does not exist. Each contender asks whether it exists, and creates it if not. No faults.", Zh: "这把锁还没有用过，父节点 /lock 不存在。每个竞争者先问它在不在，不在就创建。没有故障。"},
 			Hints: []Text{
 				{En: "Two ask before either creates. What does the server answer to the second create?", Zh: "两个都先问了，谁也还没创建。第二个 create 会得到什么回答？"},
 				{En: "Let both be told that /lock is not there.", Zh: "让两个都得知 /lock 不存在。"},
@@ -102,7 +102,7 @@ var articleD = []Bug{
 		Stops: []Stop{
 			{At: 100 * ms, Quote: "stat stat = zookeeper.exists(\"/\" + businesscode, false);", Text: Text{En: "No client has used this lock before, so its parent /lock does not exist. A and B have each asked for it with exists.", Zh: "还没有客户端用过这个锁，父节点 /lock 不存在。A 和 B 各自用 exists 查看它，请求正在路上。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{En: "A has the reply that the parent does not exist, and has sent a create. This request will be slow.", Zh: "A 得知父节点不存在，发出了 create。这个请求在路上会很慢。"}, States: "waits waits"},
-			{At: 700 * ms, Text: Text{En: "B was given the same reply, and has sent a create, too. Only one of the two creates can succeed.", Zh: "B 得到同样的应答，也发出了 create。两个 create 只能成功一个。"}, States: "waits waits"},
+			{At: 700 * ms, Text: Text{En: "B was given the same reply, and has sent a create, too. Only one of the two creates can succeed.", Zh: "B 得到同样的响应，也发出了 create。两个 create 只能成功一个。"}, States: "waits waits"},
 			{At: 850 * ms, Text: Text{En: "B's create arrives first, and the parent exists. A cannot see that: A's create is on its way.", Zh: "B 的 create 先到，父节点已经存在。A 无法得知，它的 create 还在路上。"}, States: "waits waits"},
 			{At: 1150 * ms, Text: Text{En: "B creates its own node below the parent.", Zh: "B 在父节点下创建了自己的节点。"}, States: "waits waits", Nodes: "B"},
 			{At: 1600 * ms, Text: Text{En: "B's node is the only one in the list, and B holds the lock.", Zh: "列表里只有 B 的节点，B 持有锁。"}, States: "waits holds", Nodes: "B"},
@@ -129,7 +129,7 @@ var articleD = []Bug{
 				{En: "Let the client's first attempt fail.", Zh: "让客户端的第一次连接失败。"},
 				{En: "Refuse A's first connection.", Zh: "拒绝 A 的第一次连接。"},
 			},
-			Victory: Text{En: "The library failed the request because there was no connection, the catch swallowed the error, and false said “held” of a lock that nobody has ever held. Rule: “held” is an answer of the server. No answer is an error, and the caller must see the difference.", Zh: "没有连接，客户端库让请求失败，catch 吞掉错误，返回 false：一把从没有谁持有过的锁，就这样成了“被占用”。要点：“被占用”只能是服务器的回答。没有回答就是错误，调用者必须分得清。"},
+			Victory: Text{En: "The library failed the request because there was no connection, the catch swallowed the error, and false said “held” of a lock that nobody has ever held. Rule: “held” is an answer of the server. No answer is an error, and the caller must see the difference.", Zh: "没有连接，客户端库让请求失败，catch 吞掉错误，返回 false：一把从未被持有过的锁，就这样成了“被占用”。要点：“被占用”只能是服务器的回答。没有回答就是错误，调用者必须分得清。"},
 		},
 		Stops: []Stop{
 			{At: 20 * ms, Quote: "this.zookeeper = new zookeeper(\"localhost:2181\",", Text: Text{En: "A has made its client, and calls getLock at once. The constructor has only begun to connect: it does not wait for the session.", Zh: "A 创建了客户端，随即调用 getLock。构造方法只是开始连接，并没有等会话建立。"}, States: "waits"},
@@ -170,7 +170,7 @@ var articleD = []Bug{
 	},
 	{
 		ID: "D7", Step: third, Effect: TwoHolders, Cure: predecessor,
-		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点没了，等待者就当作拿到了锁"},
+		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点一消失，等待者就当作拿到了锁"},
 		Listing: listings.NewDistributedLock, World: among(3, deep, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders}, Search: atRandom,
 		Level: Level{
 			Name:  Text{En: "The missing else", Zh: "少了一个 else"},
@@ -245,7 +245,7 @@ var articleD = []Bug{
 			{At: 100 * ms, Quote: "private static final string root_node = \"/businesscode\";", Text: Text{En: "A asks for the lock lockA, and B asks for the lock lockB. The two locks are independent, but the listing puts the nodes of all locks below one parent.", Zh: "A 要的是锁 lockA，B 要的是锁 lockB。两个锁毫不相干，文章的代码却把所有锁的节点放在同一个父节点下。"}, States: "waits waits"},
 			{At: 250 * ms, Text: Text{En: "A's node is made. Its name begins with the name of A's lock: lockA_0000000000.", Zh: "A 的节点已创建，名字以 A 的锁名开头：lockA_0000000000。"}, States: "waits waits", Nodes: "A"},
 			{At: 550 * ms, Text: Text{En: "B's node is lockB_0000000001. No other contender asks for lockB, so this lock is free.", Zh: "B 的节点是 lockB_0000000001。没有别的竞争者要 lockB，这个锁是空闲的。"}, States: "waits waits", Nodes: "A B"},
-			{At: 850 * ms, Text: Text{En: "B has asked for the children of the parent. The reply has the nodes of both locks, and A's is the first.", Zh: "B 请求读取父节点的子节点列表。应答里有两个锁的节点，A 的排第一。"}, States: "waits waits", Nodes: "A B"},
+			{At: 850 * ms, Text: Text{En: "B has asked for the children of the parent. The reply has the nodes of both locks, and A's is the first.", Zh: "B 请求读取父节点的子节点列表。响应里有两个锁的节点，A 的排第一。"}, States: "waits waits", Nodes: "A B"},
 			{At: 1000 * ms, Text: Text{En: "The listing looks only for the place of B's node in the list. It takes A's node for the predecessor, and asks for it with exists.", Zh: "代码只看 B 的节点在列表里排第几，于是把 A 的节点当作前驱节点，用 exists 查看它。"}, States: "waits waits", Nodes: "A B"},
 			{At: 1150 * ms, Text: Text{En: "B has a watch on A's node.", Zh: "B 在 A 的节点上设置了监听。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
 			{At: 1250 * ms, Text: Text{En: "B waits for a lock that no other contender asks for. A does not even hold lockA yet.", Zh: "B 在等待，而它要的锁没有别的竞争者要。A 甚至还没有拿到 lockA。"}, States: "waits waits", Nodes: "A B", Watchers: "B", Broken: true},
@@ -269,9 +269,9 @@ var articleD = []Bug{
 			Victory: Text{En: "close() wanted to delete the path null, which threw, and so the next line, which closes the client, was never reached: the session lives on. Rule: releasing must work after each way in which acquiring can fail, and each step of it must be tried even if the one before has failed.", Zh: "close() 要删除路径 null，抛出了异常，下一行关闭客户端就没有执行到：会话一直留着。要点：不管加锁以哪种方式失败，释放都要能进行；前一步失败了，后面的每一步也要照做。"},
 		},
 		Stops: []Stop{
-			{At: 50 * ms, Text: Text{En: "A calls lock. Its first request is to create A's node below /private. The lock's path to this node is null until the reply comes.", Zh: "A 调用 lock。第一个请求是在 /private 下创建 A 的节点。收到应答之前，节点路径是 null。"}, States: "waits"},
+			{At: 50 * ms, Text: Text{En: "A calls lock. Its first request is to create A's node below /private. The lock's path to this node is null until the reply comes.", Zh: "A 调用 lock。第一个请求是在 /private 下创建 A 的节点。收到响应之前，节点路径是 null。"}, States: "waits"},
 			{At: 150 * ms, Text: Text{En: "In this scene no client is allowed to create a node there. So lock must fail, and that is not the bug.", Zh: "在这个场景里，任何客户端都没有权限在那里创建节点。lock 必然失败，这并不是 bug。"}, States: "waits"},
-			{At: 250 * ms, Text: Text{En: "The server has refused the create. The reply is on its way to A.", Zh: "服务器拒绝了 create，应答正在去 A 的路上。"}, States: "waits"},
+			{At: 250 * ms, Text: Text{En: "The server has refused the create. The reply is on its way to A.", Zh: "服务器拒绝了 create，响应正在去 A 的路上。"}, States: "waits"},
 			{At: 320 * ms, Text: Text{En: "lock has thrown, and the path is null. Then close is called, as Java does at the end of a try block: delete(null, -1) throws before a request is sent.", Zh: "lock 抛出异常，路径还是 null。接着调用 close，就像 Java 在 try 块结束时那样：delete(null, -1) 还没有发出请求，就抛出了异常。"}, States: "done", Broken: true},
 			{At: 380 * ms, Quote: "throw new runtimeexception(\"failed to release lock: \" + lockname, e);", Text: Text{En: "The exception ends close. Its next line, zkclient.close(), is not reached.", Zh: "close 因异常而结束，下一行 zkclient.close() 没有执行到。"}, States: "done", Broken: true},
 			{At: 430 * ms, Text: Text{En: "A has finished, and its session exists at the server. The client goes on to send pings, so the session does not expire.", Zh: "A 已经结束，服务器上它的会话却还在。客户端会一直发送心跳，会话不会过期。"}, States: "done", Broken: true},
@@ -332,7 +332,7 @@ var articleD = []Bug{
 			{At: 3450 * ms, Text: Text{En: "A is cut off until its session has expired. The server has deleted A's node, and the event is on its way to B.", Zh: "A 断线，直到会话过期。服务器删除了 A 的节点，事件正在去 B 的路上。"}, States: "holds waits", Nodes: "B"},
 			{At: 3600 * ms, Text: Text{En: "B is awake, and reads the list again. No heartbeat of A can bring the expired session back, and nothing sets locked to false.", Zh: "B 醒来，再次读取列表。会话已经过期，A 再发心跳也恢复不了；也没有代码把 locked 改回 false。"}, States: "holds waits", Nodes: "B"},
 			{At: 3850 * ms, Text: Text{En: "B holds the lock. A's locked is true, so A goes on as the holder: there are two.", Zh: "B 持有锁。A 的 locked 还是 true，A 仍以持有者的身份继续执行：出现了两个持有者。"}, States: "holds holds", Nodes: "B", Broken: true},
-			{At: 3950 * ms, Text: Text{En: "The cure, step 5: the holder reads its node three times per session timeout. If no reply comes, its own clock ends the lease before B gets the lock.", Zh: "解决办法见第 5 步：持有者在每个会话超时时间里读三次自己的节点。如果等不到应答，它凭自己的时钟，就能赶在 B 拿到锁之前得知锁已丢失。"}, States: "holds holds", Nodes: "B", Broken: true},
+			{At: 3950 * ms, Text: Text{En: "The cure, step 5: the holder reads its node three times per session timeout. If no reply comes, its own clock ends the lease before B gets the lock.", Zh: "解决办法见第 5 步：持有者在每个会话超时时间里读三次自己的节点。如果等不到响应，它凭自己的时钟，就能赶在 B 拿到锁之前得知锁已丢失。"}, States: "holds holds", Nodes: "B", Broken: true},
 		},
 	},
 }

@@ -48,7 +48,7 @@ var articleE = []Bug{
 		},
 		Level: Level{
 			Name:  Text{En: "Compared, and still too late", Zh: "比较过了，还是晚了"},
-			Intro: Text{En: "The lock is step 1's: it compares before it deletes, as the article's script on Redis does. Each holder adds one to /stock. Once you may stop a client. Both are to write before either of them unlocks.", Zh: "锁是第 1 步的：先比较再删除，与文章里 Redis 的脚本一样。每个持有者给 /stock 加一。你可以让一个客户端停顿一次。要让两个都写入之后，才有谁释放。"},
+			Intro: Text{En: "The lock is step 1's: it compares before it deletes, as the article's script on Redis does. Each holder adds one to /stock. Once you may stop a client. Both are to write before either of them unlocks.", Zh: "锁是第 1 步的：先比较再删除，与文章里 Redis 的脚本一样。每个持有者给 /stock 加一。你可以让一个客户端停顿一次。要让两个都写入之后，才有一个释放。"},
 			Hints: []Text{
 				{En: "What does the comparison protect: the lock's node, or /stock?", Zh: "先比较再删除，保护的是锁的节点，还是 /stock？"},
 				{En: "Stop A when it has read the number, let B's create succeed, and wake A. Now both are holders.", Zh: "等 A 读到数之后让它停顿，让 B 创建成功，再唤醒 A。现在两个都是持有者。"},

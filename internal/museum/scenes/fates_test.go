@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/when"
 )
 
 // fatesOf plays the continuations of a scene's schedule, or of its route.
@@ -20,6 +21,7 @@ func fatesOf(t *testing.T, s scenes.Bug, choices []string) []int {
 
 // The file has the fates of each scene. A few scenes are played here, too.
 func TestTheFatesOfTheScenesAreTheirs(t *testing.T) {
+	when.RacedAtLength(t, "it plays some scenes hundreds of times, and other tests race each of them")
 	all := make(map[string][]string) // the choices
 	for _, s := range scenes.All {
 		all[s.ID] = scenes.Schedules()[s.ID].Choices

@@ -46,10 +46,14 @@ func (b Bug) Way() []string {
 }
 
 func (b Bug) chances() []int {
+	id := b.ID
 	if b.Level.Route != nil {
-		return Fates()[b.ID+"/"]
+		id += "/"
 	}
-	return Fates()[b.ID]
+	if Fates()[id] == nil {
+		panic("scenes: fates.json has nothing for " + id + ": go generate ./...")
+	}
+	return Fates()[id]
 }
 
 // Plays is how many choices of its Way the last hint plays: all before the one from which

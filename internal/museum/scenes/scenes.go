@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/zklock/internal/explore"
@@ -108,7 +109,7 @@ func (p *Play) In(w explore.World) explore.World {
 // Bugs are all bugs in the order of the catalogue: by step, by article, and by
 // number. All are those that have a scene.
 var (
-	Bugs = catalogue(articleA, articleB, articleC, articleD, articleE)
+	Bugs = catalogue(articleA, articleB, articleC, articleD, articleE, articleZ)
 	All  = slices.DeleteFunc(slices.Clone(Bugs), func(b Bug) bool { return b.World.Lock.Open == nil })
 )
 
@@ -209,10 +210,14 @@ var schedules []byte
 
 // Schedules are the schedules by ID, each with all choices up to its
 // violation.
-func Schedules() map[string]Schedule {
-	all := make(map[string]Schedule)
-	if err := json.Unmarshal(schedules, &all); err != nil {
-		panic(fmt.Sprintf("schedules.json: %v", err))
+var Schedules = sync.OnceValue(func() map[string]Schedule { return decoded[Schedule]("schedules.json", schedules) })
+
+// decoded is a file of this folder. The lab's catalogue asks for it hundreds of times, at each
+// start of a program.
+func decoded[V any](name string, text []byte) map[string]V {
+	all := make(map[string]V)
+	if err := json.Unmarshal(text, &all); err != nil {
+		panic(fmt.Sprintf("%s: %v", name, err))
 	}
 	return all
 }
@@ -226,13 +231,7 @@ const FateTries = 100
 // Fates are, by the ID of a scene, how many of FateTries random continuations of
 // each beginning of its schedule reach its goal: see [explore.Fates]. Those of its level's
 // Route, if it has one, are behind the ID and a slash.
-func Fates() map[string][]int {
-	all := make(map[string][]int)
-	if err := json.Unmarshal(fates, &all); err != nil {
-		panic(fmt.Sprintf("fates.json: %v", err))
-	}
-	return all
-}
+var Fates = sync.OnceValue(func() map[string][]int { return decoded[[]int]("fates.json", fates) })
 
 // Only returns a world in which no violations but the scene's are reported.
 func (b Bug) Only(w explore.World) explore.World {

@@ -13,6 +13,8 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/museum/listings"
+	"example.com/zklock/zklock"
 )
 
 // A stock is protected by the lock of E1 and E2: a number in the znode above
@@ -20,7 +22,9 @@ import (
 // with one added, when it unlocks. A holder that was paused in between writes
 // a result that it has computed from an old number.
 type stock struct {
-	fenced bool // it refuses a token that is lower than one it has seen
+	fenced bool                                   // it refuses a token that is lower than one it has seen
+	guard  func(l *zklock.Lease) listings.Guarded // a holder's; nil: holders write without one
+	gap    func(name string)
 
 	mu      sync.Mutex
 	added   int // how many holders have written their number, and have called Unlock
@@ -38,16 +42,17 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 	lock.Path = "/stock/lock"
 	lock.Requests, lock.Events = nil, nil // the stock's come on top
 	lock.Check = s.lost
-	lock.Begin = func(func(gap string)) (end func()) {
+	lock.Begin = func(gap func(name string)) (end func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.gap = gap
 		s.added, s.highest = 0, 0
 		return func() {}
 	}
 	lock.Open = func(conn *zk.Conn, at string) func(string) explore.Lock {
 		contender := open(conn, at)
 		return func(name string) explore.Lock {
-			a := adder{s: s, conn: conn, stock: path.Dir(at), l: contender(name)}
+			a := adder{s: s, conn: conn, stock: path.Dir(at), l: contender(name), late: s.guard != nil && name == "A"}
 			if leased, ok := a.l.(explore.Leased); ok {
 				return &adderWithToken{a, leased}
 			}
@@ -55,6 +60,14 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 		}
 	}
 	return lock
+}
+
+// add notes that a holder has written a number.
+func (s *stock) add(number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.added++
+	s.highest = max(s.highest, number)
 }
 
 // lost reports whether an addition is lost: then there are more of them than the
@@ -130,7 +143,9 @@ type adder struct {
 	conn  *zk.Conn
 	stock string // its path
 	l     explore.Lock
+	late  bool // a goroutine writes, and Unlock does not wait for it
 
+	guard  listings.Guarded // nil: there is none
 	holds  bool
 	read   bool
 	number int // that it has read
@@ -148,7 +163,11 @@ func (a *adder) Lock(ctx context.Context) error {
 	if err := a.l.Lock(ctx); err != nil {
 		return err
 	}
-	number, err := a.s.read(a.conn, a.stock, a.token())
+	err := a.begin()
+	number := 0
+	if err == nil {
+		number, err = a.s.read(a.conn, a.stock, a.token())
+	}
 	if err != nil {
 		return errors.Join(err, a.l.Unlock(ctx))
 	}
@@ -164,15 +183,41 @@ func (a *adder) Unlock(ctx context.Context) error {
 		return a.l.Unlock(ctx)
 	}
 	a.holds = false
-	wrote := a.s.write(a.conn, a.stock, a.token(), a.number+1) == nil
+	guard, number, token := a.guard, a.number+1, a.token()
+	write := func() bool {
+		if guard != nil {
+			return guard.Set(a.stock, fmt.Append(nil, number, " ", token)) == nil
+		}
+		return a.s.write(a.conn, a.stock, token, number) == nil
+	}
+	wrote := false
+	if !a.late {
+		wrote = write()
+	} else {
+		go func() {
+			if a.s.gap("A's write"); write() {
+				a.s.add(number)
+			}
+		}()
+	}
+	if guard != nil {
+		guard.End()
+	}
 	err := a.l.Unlock(ctx)
 	if wrote {
-		a.s.mu.Lock()
-		defer a.s.mu.Unlock()
-		a.s.added++
-		a.s.highest = max(a.s.highest, a.number+1)
+		a.s.add(number)
 	}
 	return err
+}
+
+// begin begins the holder's guard.
+func (a *adder) begin() error {
+	if a.s.guard == nil {
+		return nil
+	}
+	lease := a.l.(interface{ Lease() *zklock.Lease }).Lease()
+	a.guard = a.s.guard(lease)
+	return a.guard.Begin(a.conn, lease.Node(), lease.Token())
 }
 
 // Variables are the lock's, and the number that the contender has read.

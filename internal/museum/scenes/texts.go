@@ -10,12 +10,12 @@ import (
 // Goals say what to reach, for a person who chooses the schedule, where a bug has no
 // Goal of its own.
 var Goals = map[explore.Kind]Text{
-	explore.Endless:       {En: "Make it send requests without end.", Zh: "让它没完没了地发请求。"},
+	explore.Endless:       {En: "Make it send requests without end.", Zh: "让代码无休止地发请求。"},
 	explore.ForeignDelete: {En: "Make one client delete another's node.", Zh: "让一个客户端删除别人的节点。"},
 	explore.Hang:          {En: "Make a contender wait forever.", Zh: "让一个竞争者永远等下去。"},
 	explore.TwoHolders:    {En: "Make two hold the lock at once.", Zh: "让两个竞争者同时持有锁。"},
 	explore.Crash:         {En: "Make lock() panic.", Zh: "让 lock() 崩溃。"},
-	explore.Failure:       {En: "Make lock() fail although nothing forbids it.", Zh: "让 lock() 无缘无故地失败。"},
+	explore.Failure:       {En: "Make lock() fail although nothing forbids it.", Zh: "让 lock() 不该失败却失败。"},
 	explore.TooLong:       {En: "Make a contender wait longer than the time it asked for.", Zh: "让一个竞争者的等待超过它指定的时间。"},
 	explore.SessionLeft:   {En: "Leave a session behind.", Zh: "留下一个没有关闭的会话。"},
 	explore.NodeLeft:      {En: "Make a contender give up and leave a node behind.", Zh: "让一个竞争者放弃等待，却留下一个节点。"},

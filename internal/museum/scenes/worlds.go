@@ -16,11 +16,12 @@ import (
 
 // What the bugs are made of: the steps, the locks that cure, and worlds.
 const (
-	first  = "01-naive-ephemeral"
-	second = "02-herd-effect"
-	third  = "03-sequential-predecessor"
-	fourth = "04-reentrant"
-	fifth  = "05-timeout"
+	first   = "01-naive-ephemeral"
+	second  = "02-herd-effect"
+	third   = "03-sequential-predecessor"
+	fourth  = "04-reentrant"
+	fifth   = "05-timeout"
+	library = "zklock"
 )
 
 var (
@@ -74,7 +75,7 @@ func checked(lock explore.Subject, function string) explore.Subject {
 func frames(function string) func() language.Text {
 	return func() language.Text {
 		if n := java.Frames(function); n > 3 {
-			return language.Say("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共有 %d 层 Lock 调用", n)
+			return language.Say("%d calls of Lock are on the stacks of two contenders", "调用栈越堆越深，两个竞争者共压了 %d 层 Lock", n)
 		}
 		return language.Text{}
 	}

@@ -1,10 +1,12 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -36,7 +38,7 @@ func (c *Client) Guard(stop <-chan struct{}, path string, token int64, acl []zk.
 			case err != nil || last == token:
 				return err // it was made before, perhaps without an answer
 			case last > token:
-				return ErrFenced
+				return fmt.Errorf("%w: %s", ErrFenced, path)
 			case last != 0 && last != missing:
 				ops = append(ops, &zk.DeleteRequest{Path: GuardMark(path, last), Version: -1})
 			}
@@ -60,6 +62,49 @@ func (c *Client) Guard(stop <-chan struct{}, path string, token int64, acl []zk.
 			return err
 		}
 	}
+}
+
+// Guarded carries out all operations, or none: they are package zk's requests. It returns
+// ErrFenced if the mark of the guard at path has gone.
+func (c *Client) Guarded(ctx context.Context, tasks *Tasks, path, mark string, operations []any) ([]zk.MultiResponse, error) {
+	began, what := time.Now(), "write with the guard "+path
+	if ctx.Err() != nil {
+		return nil, c.Ended(ctx, what, began)
+	}
+	all := []any{&zk.CheckVersionRequest{Path: mark, Version: -1}}
+	for _, operation := range operations {
+		switch operation.(type) {
+		case *zk.CreateRequest, *zk.SetDataRequest, *zk.DeleteRequest, *zk.CheckVersionRequest:
+			all = append(all, operation)
+		default:
+			return nil, fmt.Errorf("zklock: %s: %T is not an operation of a transaction", what, operation)
+		}
+	}
+	type outcome struct {
+		done []zk.MultiResponse
+		err  error
+	}
+	answer := make(chan outcome, 1)
+	ended := c.Aside(ctx, tasks, what, func(stop <-chan struct{}) error {
+		done, err := c.Multi(stop, all...)
+		answer <- outcome{done, err}
+		return err
+	})
+	var o outcome
+	select {
+	case o = <-answer:
+	default:
+		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
+	}
+	switch {
+	case o.err == nil:
+		return o.done[1:], nil
+	case errors.Is(o.err, ErrStopped):
+		return nil, ended // and nothing was sent
+	case len(o.done) > 0 && errors.Is(o.done[0].Error, zk.ErrNoNode):
+		return nil, fmt.Errorf("%w: %s", ErrFenced, path)
+	}
+	return o.done[min(1, len(o.done)):], fmt.Errorf("zklock: %s: %w", what, o.err)
 }
 
 // guardToken returns the token in the data of a guard node, 0 if it is empty.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zkserver"
 )
@@ -24,22 +24,19 @@ func neverRefused(int, error) {}
 // TestANodeThatIsMadeIsThere: the create waited for the client's next session, and
 // somebody has deleted the node before it was found there.
 func TestANodeThatIsMadeIsThere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		admin := open(t, srv)
 		_, err := admin.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
 		require.NoError(t, err)
 		defer conn.Close()
-		for conn.State() != zk.StateHasSession {
-			time.Sleep(time.Millisecond) // of virtual time
-		}
+		synctest.Wait() // it has a session
 		id := conn.SessionID()
 		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
 		srv.Cut(id)
 		<-back.Hit()
-		made := make(chan *Node)
+		made := make(chan *Node, 1)
 		go func() {
 			node, err := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused)
 			require.NoError(t, err)
@@ -49,7 +46,11 @@ func TestANodeThatIsMadeIsThere(t *testing.T) {
 		srv.Expire(id)
 		looks := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
 		back.Release()
-		<-looks.Hit()
+		select {
+		case <-looks.Hit():
+		case <-time.After(time.Minute):
+			require.Fail(t, "it does not look for its node")
+		}
 		require.NoError(t, admin.Delete("/queue/"+srv.Children("/queue")[0], -1))
 		looks.Release()
 		node := <-made
@@ -63,25 +64,18 @@ func TestANodeThatIsMadeIsThere(t *testing.T) {
 // oneServer opens an ordinary client of one server, which can be dialed while down is
 // false. dialed is when it was last.
 func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
-	down, dialed = new(atomic.Bool), new(time.Time)
-	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, asked, zk.WithLogInfo(false), zk.WithLogger(log.New(io.Discard, "", 0)),
-		zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-			if down.Load() {
-				return nil, errors.New("connection refused")
-			}
-			*dialed = time.Now()
-			return srv.Dial(network, address, timeout)
-		}))
+	dialed = new(time.Time)
+	line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { *dialed = time.Now(); return nc }}
+	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, asked, zk.WithLogInfo(false), zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithDialer(line.Dial))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
-	return conn, down, dialed
+	return conn, &line.Down, dialed
 }
 
 // TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne, and not a pause later, which
 // may cost a lease.
 func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, down, dialed := oneServer(t, srv)
 		c := Of(conn, asked)
 		_, _, err := c.Get(nil, "/")
@@ -101,8 +95,7 @@ func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 // TestADeleteCountsAlthoughTheNextFindsNoServer: the first one has deleted the node,
 // so the lock was not lost.
 func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, down, _ := oneServer(t, srv)
 		_, err := conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)

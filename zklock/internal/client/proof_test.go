@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
@@ -23,20 +24,23 @@ func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
 	return conn
 }
 
+// nextSession ends a client's session, and returns when it has another one.
+func nextSession(srv *zkserver.Server, conn *zk.Conn) {
+	old := conn.SessionID()
+	srv.Expire(old)
+	bubble.Until(nil, func() bool { return conn.SessionID() != old && conn.State() == zk.StateHasSession })
+}
+
 // TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing: a goroutine that had an
 // answer in the old session is resumed after the new one has been noted.
 func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
 		l := Of(conn, 0)
 		require.NoError(t, l.call(aQuorum, l.probe))
 		old := conn.SessionID()
 		late := exchange{sent: time.Now(), answered: time.Now()}
-		srv.Expire(old)
-		for conn.SessionID() == old || conn.State() != zk.StateHasSession {
-			time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
-		}
+		nextSession(srv, conn)
 		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
 		require.Zero(t, l.SafeUntil(old), "the client has left it")
 		require.NoError(t, l.call(aQuorum, l.probe))
@@ -51,15 +55,11 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 // TestAnAnswerCountsForTheSessionInWhichItsRequestBegan, and not for the next one:
 // the answer may be of either.
 func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
 		l, old := Of(conn, 0), conn.SessionID()
 		require.NoError(t, l.call(aQuorum, func() error {
-			srv.Expire(old)
-			for conn.SessionID() == old || conn.State() != zk.StateHasSession {
-				time.Sleep(time.Millisecond) // of virtual time, until the client has its new session
-			}
+			nextSession(srv, conn)
 			return nil
 		}))
 		require.Zero(t, l.SafeUntil(conn.SessionID()))
@@ -240,8 +240,7 @@ func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 
 // TestMutexesOfAClientShareTheirSession, if they have the same timeout.
 func TestMutexesOfAClientShareTheirSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		a, b := open(t, srv), open(t, srv)
 		s := Of(a, 0)
 		require.Same(t, s, Of(a, 0))
@@ -252,8 +251,7 @@ func TestMutexesOfAClientShareTheirSession(t *testing.T) {
 
 // TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
 func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
 		s := Of(conn, 0)
 		require.NoError(t, s.call(aQuorum, s.probe))
@@ -306,30 +304,27 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 			time.AfterFunc(10*asked, late.Release)
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				srv := zkserver.Run(t)
-				conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 4*asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
-				require.NoError(t, err)
-				defer conn.Close()
-				c := Of(conn, asked)
-				require.NoError(t, c.call(aQuorum, c.probe))
-				hangs(srv, c)
-				synctest.Wait()
-				c.mu.Lock()
-				c.roundTrip = asked // too far
-				c.mu.Unlock()
-				var user Tasks
-				c.Use(&user, 1)
-				time.Sleep(asked / 2) // of virtual time: a proof has begun
-				began := time.Now()
-				require.NoError(t, c.call(anyServer, func() error { return nil }))
-				require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
-				require.LessOrEqual(t, time.Since(began), asked)
-				c.Use(&user, -1)
-				time.Sleep(20 * asked) // of virtual time: what hangs has ended
-				<-user.Idle()
-			})
+		bubble.ServeCase(t, what, func(t *testing.T, srv *zkserver.Server) {
+			conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 4*asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+			require.NoError(t, err)
+			defer conn.Close()
+			c := Of(conn, asked)
+			require.NoError(t, c.call(aQuorum, c.probe))
+			hangs(srv, c)
+			synctest.Wait()
+			c.mu.Lock()
+			c.roundTrip = asked // too far
+			c.mu.Unlock()
+			var user Tasks
+			c.Use(&user, 1)
+			time.Sleep(asked / 2) // of virtual time: a proof has begun
+			began := time.Now()
+			require.NoError(t, c.call(anyServer, func() error { return nil }))
+			require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
+			require.LessOrEqual(t, time.Since(began), asked)
+			c.Use(&user, -1)
+			time.Sleep(20 * asked) // of virtual time: what hangs has ended
+			<-user.Idle()
 		})
 	}
 }
@@ -350,8 +345,7 @@ func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
 // no connection, and the client gets one a moment before the time would be over. That
 // server has just begun to answer.
 func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
 		c := Of(conn, 0)
 		require.NoError(t, c.call(aQuorum, c.probe))
@@ -378,14 +372,15 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		late.Release()
 		c.Use(&user, -1)
 		<-user.Idle()
+		c.leave() // its timer has fired a moment before the answer
+		require.False(t, c.silence.Stop(), "no proof waits for an answer any more")
 	})
 }
 
 // TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is proved to be safe for
 // only a short time when a proof is due.
 func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c := Of(open(t, srv), 0)
 		require.NoError(t, c.call(aQuorum, c.probe))
 		ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
@@ -431,8 +426,7 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 // TestABusyClientNeedsNoRounds: its own requests prove the session. As soon as it is quiet,
 // the rounds go on, and more often while a lock is held.
 func TestABusyClientNeedsNoRounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
 		c := Of(conn, 0)
 		require.NoError(t, c.call(aQuorum, c.probe))

@@ -28,20 +28,26 @@ type Client interface {
 	Warn(text string)
 }
 
-// clients has each Client by weak pointer, so that it keeps no *zk.Conn alive.
-var clients sync.Map // weak.Pointer[zk.Conn] → Client
+// clients has each Client by weak pointers, so that it keeps no *zk.Conn alive.
+var clients sync.Map // weak.Pointer[zk.Conn] → func() Client
 
-// Register adds what is known of conn. c must not refer to conn.
-func Register(conn *zk.Conn, c Client) {
-	clients.Store(weak.Make(conn), c)
+// Register adds what is known of conn. Only conn keeps c alive: from c the user's dialer may
+// lead back to conn.
+func Register[T any, C interface {
+	*T
+	Client
+}](conn *zk.Conn, c C) {
+	known := weak.Make((*T)(c))
+	clients.Store(weak.Make(conn), func() Client { return C(known.Value()) })
 	runtime.AddCleanup(conn, func(key weak.Pointer[zk.Conn]) { clients.Delete(key) }, weak.Make(conn))
 }
 
 // Of returns the client that was registered with conn, or nil.
 func Of(conn *zk.Conn) Client {
-	c, _ := clients.Load(weak.Make(conn))
-	client, _ := c.(Client)
-	return client
+	if known, ok := clients.Load(weak.Make(conn)); ok {
+		return known.(func() Client)()
+	}
+	return nil
 }
 
 const leastTimeout = 4 * time.Second

@@ -10,13 +10,13 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/zklock/internal/conns"
 	"example.com/zklock/zkserver"
 )
 
 func TestAClientIsClosedAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
 		require.NoError(t, err)
 		synctest.Wait()

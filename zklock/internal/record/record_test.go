@@ -3,13 +3,15 @@ package record
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
-	ours := Prefix("01dc6acfac0000010000000000000001")
+	const id = "01dc6acfac0000010000000000000001"
+	ours := Prefix(id)
 	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
 	for name, want := range map[string]int32{
 		"lock-0000000000":        0,
@@ -32,9 +34,14 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
 		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001",
 		"__READ__0000000001", "9f8e__lock__0000000001",
+		id[1:] + "__lock__0000000000", id + "0__lock__0000000000", strings.Repeat("x", 32) + "__lock__0000000000", // nearly names of kazoo's
+		"__lock__0000000000", "lock__0000000000", id + "__lock__", id + "__lock__000000000", id + "__lock__00000000000", id + "__lock__000000000x",
+		id + "__lock__+000000000", id + "__lock__0000000000 ", id + "__lease__0000000000", id + "_lock_0000000000", id + "-lock-0000000000",
 	} {
 		_, ok := Sequence(name)
 		require.False(t, ok, name)
+		k, _ := KindOf(name)
+		require.Nil(t, k, name)
 	}
 }
 
@@ -47,12 +54,14 @@ func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
 	for data, want := range map[string]Record{
 		`{"owner":"worker 7","data":"host:1","id":"` + id + `"}`:       {Owner: "worker 7", Data: "host:1", ID: id},
 		`{"owner":"","base64":"/w==","id":"` + id + `","revoke":true}`: {Bytes: []byte{0xff}, ID: id, Revoke: true},
+		`{"owner":"","name":"Y2Fm6Q==","id":"` + id + `"}`:             {Name: []byte("caf\xe9"), ID: id},
 	} {
 		require.Equal(t, data, string(want.Encode()))
 		r, ok := Parse(name, []byte(data))
 		require.True(t, ok)
 		require.Equal(t, want, r)
 	}
+	require.Equal(t, "caf\xe9", New("caf\xe9", nil).OwnerName(), "JSON has text only")
 }
 
 func TestLibraryIsKnownByTheNameAndOursByTheData(t *testing.T) {

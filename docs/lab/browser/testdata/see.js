@@ -3,6 +3,7 @@
 (() => {
 const one = selector => document.querySelector(selector);
 const all = (selector, what = e => e.textContent) => [...document.querySelectorAll(selector)].map(what);
+addEventListener("focusin", e => see.passed.add(e.target));
 window.see = {
   kept: {}, // values that a row keeps for later ones
   one, all,
@@ -22,6 +23,47 @@ window.see = {
     while (i < a.length && a[i] === b[i]) i++;
     return a === b ? "" : [a, b].map(x => "…" + x.slice(Math.max(0, i - 150), i + 100)).join("\n");
   },
+
+  // What Inspect says of a thing, by its names: kind is "node", "watch" or "client".
+  inspected(kind, key) {
+    [...document.querySelectorAll("#inspector button")].find(b => b.dataset.kind === kind && b.dataset.key === key)?.click();
+    return { kind: one("#inspector .thing").dataset.kind, key: one("#inspector .thing").dataset.key, ...Object.fromEntries(all("#inspector dl div", d => [d.firstChild.textContent, d.lastChild.textContent])) };
+  },
+  // inspections goes through twelve instants of the film, on and back. wrong is what Inspect says of A's first node and of B that the
+  // film says otherwise; seen are the names by which it has said something.
+  inspections() {
+    const { marks, clients, end_ns } = see.F.film, wrong = [], seen = [], at = [1, 3, 5, 7, 9, 11], node = marks.find(m => m.kind === "node" && m.owner === "A").path;
+    for (const t of [...at, ...at.toReversed()].map(i => end_ns * i / 12)) {
+      lab.goto(t);
+      const last = (kind, is) => marks.findLast(m => m.kind === kind && m.at_ns <= t && is(m)) ?? {}, ofB = m => m.who === "B";
+      const check = (kind, key, want) => {
+        const is = see.inspected(kind, key);
+        for (const [name, value] of Object.entries({ kind, key, ...want })) if (seen.push(name) && is[name] !== value) wrong.push([t, key, name, is[name], value].join(" "));
+      };
+      const m = last("node", m => m.path === node), s = last("state", ofB), token = s.state === "holds" && s.token ? { "fencing token": String(s.token) } : {};
+      if (m.made) check("node", node, { data: m.data || "empty", czxid: String(m.czxid), "ephemeral owner": m.owner + ", session " + m.session });
+      check("client", "B", { state: s.state, session: clients[1].session, ...token, ...Object.fromEntries((last("variables", ofB).variables ?? []).map(v => [v.name, v.value])) });
+    }
+    return { wrong, seen };
+  },
+  // The pointers in the code that are not where the film says, at five instants, on and back. A holder's are at the lines that it has left.
+  mispointed() {
+    const { where, places, marks } = see.F.film, wrong = [];
+    let seen = 0;
+    for (const i of [0, 1, 2, 3, 4, 3, 2, 1, 0]) {
+      const t = where[Math.floor((2 * i + 1) * where.length / 10)].at_ns;
+      lab.goto(t);
+      const want = see.F.units.flatMap(unit => {
+        const [left = [], at = []] = [[], [], ...where.filter(w => w.who === unit && w.at_ns <= t).map(w => w.at)].slice(-2);
+        const gone = !at.length && marks.findLast(m => m.kind === "state" && m.who === unit && m.at_ns <= t)?.state === "holds";
+        return (gone ? left : at).map((n, depth) => [places[n], gone ? "was" : depth ? "caller" : "at"]).filter(([p]) => p.file === one(".code select").value).map(([p, kind]) => [unit, p.line, kind].join(" "));
+      });
+      const is = all(".source b", b => [b.dataset.unit, b.closest("li").dataset.line, b.className].join(" "));
+      seen += is.length;
+      if (is.sort().join() !== want.sort().join()) wrong.push(t + ": " + is + " and not " + want);
+    }
+    return seen > 5 ? wrong : ["few pointers: " + seen];
+  },
   fill(form, values) { for (const [name, value] of Object.entries(values)) one(form).elements[name].value = value; },
 
   // The texts of the page in which two English words follow each other. An error of a lock, of a library or of the
@@ -31,7 +73,7 @@ window.see = {
     while (walk.nextNode()) {
       const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
       if (/^(SCRIPT|STYLE)$/i.test(e.tagName) || e.closest("#notice[hidden], #menu[hidden], #tip[hidden], .source, .fault-line, #caption q")) continue; // Go and the articles' words are the same in both languages
-      if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败了?|错误|返回|panic)：[^]*$/, "").replace(/no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
+      if (/[A-Za-z]{2,},? [a-z]{2,}/.test(text.replace(/(?:失败了?|错误|返回|panic)：[^]*$/, "").replace(/fencing token|no node|node exists|no auth|bad version|no children allowed|not empty|session expired/g, ""))) wrong.add(text);
     }
     return [...wrong];
   },
@@ -79,7 +121,7 @@ window.see = {
       const e = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
       if (!text || !e.getClientRects().length || /^(SCRIPT|STYLE|OPTION|OPTGROUP|TITLE|DESC)$/i.test(e.tagName)) continue;
       const style = getComputedStyle(e);
-      if (style.visibility === "hidden" || e.closest(":disabled, [data-there=gone]")) continue; // what cannot be used, or has gone, is faint
+      if (style.visibility === "hidden" || e.closest(":disabled, [data-there=gone], [data-lost=yes]")) continue; // what cannot be used, or has gone, is faint
       let opacity = 1;
       for (let x = e; x; x = x.parentElement) opacity *= Number(getComputedStyle(x).opacity);
       if (opacity === 0) continue;
@@ -88,8 +130,10 @@ window.see = {
       let bg = behind(svg || e);
       if (svg) {
         const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
-        const shape = document.elementsFromPoint(x, y).find(s => s !== e && s.ownerSVGElement === svg && /^(circle|rect|path|polygon|ellipse)$/.test(s.tagName) && getComputedStyle(s).fill.startsWith("rgb") && parse(getComputedStyle(s).fill)[3] > 0.5);
-        if (shape) bg = over(parse(getComputedStyle(shape).fill), bg);
+        const fill = s => { const c = getComputedStyle(s), all = c.fill.startsWith("rgb") ? parse(c.fill) : [0, 0, 0, 0]; return [...all.slice(0, 3), all[3] * c.fillOpacity]; };
+        const there = document.elementsFromPoint(x, y), shape = there.find(s => s !== e && s.ownerSVGElement === svg && /^(circle|rect|path|polygon|ellipse)$/.test(s.tagName) && fill(s)[3] > 0.1);
+        if (!there.includes(svg)) continue; // outside of the window
+        if (shape) bg = over(fill(shape), bg);
       }
       let fg = parse(svg ? style.fill : style.color);
       fg = over([fg[0], fg[1], fg[2], fg[3] * opacity], bg);
@@ -115,11 +159,47 @@ window.see = {
     return wrong;
   },
 
-  // The parts that are not in the window, on a projector.
+  // The texts and controls of a layer that lie over each other, and texts that are cut off. The lines of a list that scrolls
+  // are cut at its edge, and packets pass one another: these do not count.
+  overlaps() {
+    const wrong = new Set(), boxes = [], root = one("dialog[open]") || document.body;
+    const layer = e => e.closest("dialog, #transport, #menu, #tip, svg") || document.body;
+    const seen = e => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !e.closest(".unseen, .source, script, style, option, [data-there=gone], .packet");
+    const says = e => (e.textContent.trim() || e.id || e.tagName).slice(0, 30);
+    const add = (e, r) => { if (r.width > 1 && r.height > 1) boxes.push({ e, r, in: layer(e) }); };
+    const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT), range = document.createRange();
+    while (walk.nextNode()) {
+      const node = walk.currentNode, e = node.parentElement;
+      if (!node.textContent.trim() || !seen(e)) continue;
+      range.selectNodeContents(node);
+      for (const r of range.getClientRects()) add(e, r);
+      const style = getComputedStyle(e), frame = e.ownerSVGElement?.getBoundingClientRect(), r = range.getBoundingClientRect();
+      if (frame && r.width && (r.left < frame.left - 2 || r.right > frame.right + 2 || r.top < frame.top - 2 || r.bottom > frame.bottom + 2)) wrong.add("outside its picture: " + says(e));
+      if (!frame && /hidden|clip/.test(style.overflowX) && style.display !== "inline" && e.scrollWidth > e.clientWidth + 1) wrong.add("cut off: " + says(e));
+    }
+    for (const e of root.querySelectorAll("button, input, select")) if (seen(e)) add(e, e.getBoundingClientRect());
+    boxes.sort((a, b) => a.r.top - b.r.top);
+    boxes.forEach((a, i) => {
+      for (const b of boxes.slice(i + 1)) {
+        if (b.r.top > a.r.bottom) break;
+        if (a.in !== b.in || a.e.contains(b.e) || b.e.contains(a.e)) continue;
+        const w = Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left), h = Math.min(a.r.bottom, b.r.bottom) - b.r.top;
+        if (w > 2 && h > 3) wrong.add(says(a.e) + " lies over " + says(b.e));
+      }
+    });
+    return [...wrong];
+  },
+
+  // The controls that Tab has not come to, of those in sight. It has passed by what is in see.passed.
+  unreached() { return [...document.querySelectorAll("a[href], button, input, select, summary")].filter(e => e.checkVisibility() && !e.disabled && !see.passed.has(e)).map(e => e.outerHTML.slice(0, 90)); },
+  passed: new Set(),
+
+  // The parts that are not in the window, on a projector and in an opening.
   outside() {
     const wrong = [], bar = document.getElementById("transport").getBoundingClientRect();
+    if (!lab.app.projector && !document.body.matches(".opening")) return wrong;
     if (document.documentElement.scrollHeight > innerHeight) wrong.push("the page scrolls: " + document.documentElement.scrollHeight);
-    if (bar.bottom > innerHeight + 1 || bar.height > 80) wrong.push("the bar: " + JSON.stringify(bar));
+    if (bar.bottom > innerHeight + 1 || lab.app.projector && bar.height > 80) wrong.push("the bar: " + JSON.stringify(bar));
     for (const e of document.querySelectorAll(".panel .stage, .panel .diagram, .panel .now, body[data-code=on] .panel .code:not(.empty) .source, #caption")) {
       const r = e.getBoundingClientRect();
       if (!e.getClientRects().length && e.className === "now" && document.getElementById("caption")) continue; // the caption says more

@@ -3,7 +3,6 @@ package databasetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -72,18 +71,6 @@ func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 		u.RawQuery = query.Encode()
 	}
 	return line, u.String()
-}
-
-// WhileNoReply calls what uses a pool some of whose connections have broken: each of
-// them costs an error.
-func WhileNoReply(t testing.TB, do func() error) error {
-	for begin := time.Now(); ; {
-		err := do()
-		if !errors.Is(err, database.ErrNoReply) {
-			return err
-		}
-		require.Less(t, time.Since(begin), 2*time.Minute, "no connection can be made: %v", err)
-	}
 }
 
 // Name is a name of at most 40 bytes that no other test uses.

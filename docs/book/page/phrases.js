@@ -1,0 +1,74 @@
+// The row of the guide that is nearest to what a reader types, or pastes from an article.
+"use strict";
+{
+const STEP = 3, LONG = 4, SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const letters = text => text.toLowerCase().match(/[\p{L}\p{N}]/gu) || [];
+
+// A mark is two characters for the four letters from one on.
+function mark(l, from) {
+  let h = 0;
+  for (const c of l.slice(from, from + LONG)) h = (h * 31 + c.codePointAt(0)) % 4093;
+  return SIGNS[h >> 6] + SIGNS[h & 63];
+}
+
+// marksOf are the marks of each third letter of an article: enough to find where a sentence is,
+// and too few to read it.
+globalThis.marksOf = function (text) {
+  const l = letters(text);
+  let marks = "";
+  for (let i = 0; i + LONG <= l.length; i += STEP) marks += mark(l, i);
+  return marks;
+};
+
+const index = {}; // of each article, by a mark, the letters where it is
+for (const [article, marks] of Object.entries(PLACES)) {
+  index[article] = new Map();
+  for (let i = 0; i < marks.length; i += 2) {
+    const m = marks.slice(i, i + 2);
+    index[article].set(m, (index[article].get(m) || []).concat(i / 2 * STEP));
+  }
+}
+
+// places are where letters may be in an article: each begins at a letter, and has a part of their
+// marks, and how many.
+function places(article, l) {
+  const hits = new Map();
+  for (let i = 0; i + LONG <= l.length; i++) for (const p of index[article]?.get(mark(l, i)) || []) hits.set(p - i, (hits.get(p - i) || 0) + 1);
+  return [...hits].map(([from, n]) => ({ from, n, part: n / (Math.floor((from + l.length - LONG) / STEP) - Math.ceil(from / STEP) + 1) }));
+}
+
+// The words of a text: of Chinese each two characters.
+const words = text => new Set((text.toLowerCase().match(/\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}])+/gu) || []).flatMap(w =>
+  /\p{Script=Han}./u.test(w) ? [...w].slice(1).map((c, i) => w[i] + c) : w));
+// What a row says, with the names of what its links lead to.
+const told = html => html.replace(/<[^>]*>/g, tag => " " + decodeURIComponent(/#([^"]*)/.exec(tag)?.[1] || ""));
+
+const count = new Map(), before = {}; // of the rows that have a word; where the last phrase of an article ends
+const known = GUIDE.filter(r => !r.heading).map(r => {
+  const l = letters(r.phrase), article = r.name[0];
+  const from = Math.min(...places(article, l).filter(p => p.part === 1 && p.from >= (before[article] || 0)).map(p => p.from));
+  before[article] = from + l.length;
+  const k = { r, article, from, to: from + l.length, letters: l.join(""), phrase: words(r.phrase), text: words(told(r.en + " " + r.zh)) };
+  for (const w of new Set([...k.phrase, ...k.text])) count.set(w, (count.get(w) || 0) + 1);
+  return k;
+});
+
+// nearest are the rows for a text, the best first. What is an article's own words is at its place in
+// the article; for all else the rare words count that a row and the text have in common. The
+// article that is open comes before the others.
+globalThis.nearest = function (text, open) {
+  const l = letters(text), weight = w => Math.log((known.length + 1) / (count.get(w) || 1)), asked = [...words(text)];
+  const sum = asked.reduce((s, w) => s + weight(w), 0), share = set => asked.reduce((s, w) => s + (set.has(w) ? weight(w) : 0), 0) / sum;
+  const found = {};
+  for (const article in index) found[article] = places(article, l).filter(p => p.part >= .5);
+  const scored = !sum ? [] : known.map(k => {
+    let near = 0;
+    for (const { from, n, part } of found[k.article] || []) {
+      const far = Math.max(0, k.from - from - l.length, from - k.to);
+      near = Math.max(near, part * [0, .1, .8, 1][Math.min(n, 3)] / (1 + far / 120));
+    }
+    return { r: k.r, score: 3 * near + share(k.phrase) + .6 * share(k.text) + (k.letters.includes(l.join("")) ? .5 : 0), ours: k.article === open ? 1 : 0 };
+  });
+  return scored.filter(s => s.score > .35).sort((a, b) => b.score + b.ours - a.score - a.ours).map(s => s.r);
+};
+}

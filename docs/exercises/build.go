@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/zklock/internal/language"
+)
+
+// An archive is a compiled package. An attempt is compiled and linked with those that its test
+// needs, which takes half of the time of go test -c: that looks at each of them again.
+type archive struct {
+	name, file string
+	std        bool // of the standard library
+}
+
+// ofGo is in the place of the file for a package of the standard library, in a hand-out.
+const ofGo = "std"
+
+// goTool prepares a call of go. What is portable is the same in each place, and is not what other
+// calls of go have left in its cache.
+func goTool(ctx context.Context, root string, portable bool, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	if portable {
+		cmd.Env = append(cmd.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN="+runtime.Version())
+	}
+	return cmd
+}
+
+var known = struct {
+	sync.Mutex
+	archives map[string][]archive // by the repository
+}{archives: make(map[string][]archive)}
+
+// archivesOf are the archives that the tests of the exercises and what an attempt may import
+// need. Go compiles what is missing. In a hand-out they are a list.
+func archivesOf(ctx context.Context, root string, portable bool) (list []archive, err error) {
+	known.Lock()
+	defer known.Unlock()
+	if list := known.archives[root]; list != nil && !portable {
+		return list, nil
+	}
+	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{if .Standard}}std {{end}}{{.Export}}"}
+	if handedOut(root) {
+		text, err := os.ReadFile(filepath.Join(root, builtList))
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if file == ofGo {
+				args = append(args, name)
+			} else {
+				list = append(list, archive{name: name, file: filepath.Join(root, file)})
+			}
+		}
+	} else {
+		args = append(slices.Insert(args, 1, "-test"), importable...)
+		folders, err := filepath.Glob(filepath.Join(root, "docs", "exercises", "_*"))
+		if err != nil {
+			return nil, err
+		}
+		for _, folder := range folders {
+			args = append(args, "./docs/exercises/"+filepath.Base(folder))
+		}
+	}
+	cmd := goTool(ctx, root, portable || handedOut(root), args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) < 2 || f[len(f)-1] == ofGo || strings.Contains(f[0], "/_") || strings.HasPrefix(f[1], "[") {
+			continue // a stub, or its test; unsafe has no file
+		}
+		list = append(list, archive{f[0], f[len(f)-1], f[1] == ofGo})
+	}
+	if !portable {
+		known.archives[root] = list
+	}
+	return list, nil
+}
+
+// testMain is the program that runs the tests of its attempts.
+const testMain = `package main
+
+import (
+	"regexp"
+	"testing"
+%s)
+
+func main() {
+	testing.Main(regexp.MatchString, []testing.InternalTest{%s}, nil, nil)
+}
+`
+
+// build compiles attempts with our tests into one test binary. Its error is for the
+// student.
+func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (binary string, err error) {
+	list, err := archivesOf(ctx, root, false)
+	if err != nil {
+		return "", err
+	}
+	in := func(name string) string { return filepath.Join(c.dir, name) }
+	var cfg strings.Builder
+	for _, p := range list {
+		fmt.Fprintf(&cfg, "packagefile %s=%s\n", p.name, p.file)
+	}
+	tool := func(a *attempt, args ...string) error {
+		return c.call(goTool(ctx, root, handedOut(root), append([]string{"tool"}, args...)...), root, a)
+	}
+	write := func(name, text string) {
+		if err == nil {
+			err = os.WriteFile(in(name), []byte(text), 0o600)
+		}
+	}
+	var imports, tests string
+	write("importcfg", cfg.String())
+	for _, a := range attempts {
+		if err != nil {
+			return "", err
+		}
+		own, object := path.Join("example.com/zklock/docs/exercises", a.id, a.folder), in("lock"+a.id+".a")
+		files := []string{filepath.Join(a.exercise.dir(root), "lock_test.go")}
+		for _, file := range a.files {
+			if file, err = filepath.Abs(file); err != nil {
+				return "", err
+			}
+			files = append(files, file)
+		}
+		slices.Sort(files)
+		err = tool(a, append([]string{"compile", "-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...)
+		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
+		for _, s := range a.exercise.tests {
+			tests += fmt.Sprintf("{Name: %q, F: attempt%s.%s}, ", s.test+a.id, a.id, s.test)
+		}
+		fmt.Fprintf(&cfg, "packagefile %s=%s\n", own, object)
+	}
+	write("main.go", fmt.Sprintf(testMain, imports, tests))
+	write("importcfg", cfg.String())
+	binary = in("attempt.test")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	for _, args := range [][]string{
+		{"compile", "-p", "main", "-o", in("main.a"), "-pack", "-importcfg", in("importcfg"), in("main.go")},
+		{"link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a")},
+	} {
+		if err == nil {
+			err = tool(attempts[0], args...)
+		}
+	}
+	return binary, err
+}
+
+// call runs the compiler or the linker in the cell.
+func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
+	cmd := c.command(tool.Path, tool.Args[1:], append(tool.Env, "TMPDIR="+c.dir))
+	cmd.Dir, cmd.WaitDelay = root, time.Second
+	var out capped
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ended, err := c.run(cmd)
+	if err != nil {
+		return language.Errorf("go does not start: %w", "go 命令无法启动：%v", err)
+	}
+	if ended == nil {
+		return nil
+	}
+	if why := c.over(); why.En != "" {
+		return refuse("does not compile: %s", "编译不通过：%s", why)
+	}
+	text := strings.ReplaceAll(out.String(), a.exercise.dir(root)+string(filepath.Separator), "")
+	for name, file := range a.files {
+		if full, err := filepath.Abs(file); err == nil {
+			text = strings.ReplaceAll(text, full+":", name+":")
+		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return language.Errorf("%s: %w", "%s：%v", strings.Join(tool.Args[:3], " "), ended)
+	}
+	return refuse("does not compile: %s", "编译不通过：%s", firstLines(ownFirst(text), 5))
+}
+
+// ownFirst puts the compiler's errors about the attempt, which it sorts by path, before those that follow in our test.
+func ownFirst(text string) string {
+	ours := regexp.MustCompile(`(?m)^lock_test\.go:.*\n(\t.*\n)*`)
+	return ours.ReplaceAllString(text, "") + strings.Join(ours.FindAllString(text, -1), "")
+}

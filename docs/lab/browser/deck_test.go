@@ -1,0 +1,75 @@
+package browser
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
+)
+
+// wrongSlides goes through all slides with the keys: nothing is cut off, a scene is open on its own
+// slide only, and an answer is hidden until a key shows it.
+const wrongSlides = `(() => {
+	const wrong = [], key = name => dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+	key("Home");
+	for (const s of slides) {
+		const say = what => wrong.push(s.querySelector("h1").textContent + ": " + what), frames = [...document.querySelectorAll("iframe")];
+		if (document.querySelector("section.shown") !== s) say("is not shown in its turn");
+		for (const e of [s, ...s.querySelectorAll(".body, pre, table")])
+			if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say("cut off: " + e.tagName + " " + e.className);
+		if (frames.length !== s.querySelectorAll("figure.scene").length || frames.some(f => !s.contains(f) || !/lab.html#lock=/.test(f.src))) say("frames: " + frames.map(f => f.src));
+		const answer = s.querySelector(".answer");
+		if (answer) {
+			if (getComputedStyle(answer).visibility !== "hidden") say("its answer is shown before the key");
+			key("ArrowRight");
+			if (getComputedStyle(answer).visibility !== "visible") say("its answer is not shown");
+		}
+		key("ArrowRight");
+	}
+	document.querySelectorAll(".answered").forEach(s => s.classList.remove("answered"));
+	key("Home");
+	return wrong;
+})()`
+
+// left is where a word in the first picture made of characters begins.
+const left = `(word => { const all = document.createTreeWalker(one("pre"), NodeFilter.SHOW_TEXT), range = document.createRange();
+	for (let n; n = all.nextNode();) { const at = n.data.indexOf(word); if (at >= 0) { range.setStart(n, at); range.setEnd(n, at + 1); return range.getBoundingClientRect().left; } } })`
+
+// decksFit opens the slides and the handout of the lecture in both languages. On paper, the slides
+// have a page each, and the handout is one sheet.
+func decksFit(t *testing.T, dir string) {
+	for _, lang := range []string{"", ".zh-CN"} {
+		p := openAt(t, "file://"+dir+"/docs/teaching/deck"+lang+".html", 1280, 720, noLab)
+		if lang != "" && !js[bool](p, `(() => { const c = document.createElement("canvas").getContext("2d"); c.font = "100px sans-serif";
+			return Math.abs(c.measureText("锁令会话").width - 400) < 1; })()`) {
+			// Characters of another font have another width, and the page is not what a reader sees.
+			when.Missing(t, "no Chinese font is installed: apt-get install fonts-wqy-microhei")
+		}
+		for _, window := range []string{"1280x720", "1920x1080", "1024x768"} {
+			p.play(row{"window " + window, wrongSlides, list{}})
+		}
+		require.Equal(t, js[int](p, "slides.length"), printed(p), "a page for each slide")
+		p = openAt(t, "file://"+dir+"/docs/teaching/handout"+lang+".html", 1280, 720, noLab)
+		require.Equal(t, 2, printed(p), "the handout is one sheet")
+		if lang != "" { // a Chinese character is as wide as two others
+			columns := js[[]float64](p, `["4 reentrant", "第一次", "最后一次"].map(`+left+`)`)
+			require.InDelta(t, columns[0], columns[1], 1.5)
+			require.InDelta(t, columns[0], columns[2], 1.5)
+			js[any](p, `void document.querySelectorAll(".zh").forEach(e => e.className = "")`)
+			require.Greater(t, js[float64](p, left+`("4 reentrant") - `+left+`("最后一次")`), 5.0, "without it they do not")
+		}
+	}
+}
+
+// printed is the number of pages of a page that is printed.
+func printed(p *tab) int {
+	p.Helper()
+	yes := true
+	pdf, err := chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: &yes, PrintBackground: &yes})
+	require.NoError(p, err)
+	return len(regexp.MustCompile(`/Type\s*/Page[^s]`).FindAll(pdf.Data, -1))
+}

@@ -1,0 +1,142 @@
+// Package faults has what the locks of these folders must do when the line to their server breaks, if
+// they outlive a connection.
+package faults
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/proxy"
+)
+
+// A Lock is a lock that no other test uses, and a line to its server that a case breaks.
+type Lock struct {
+	*proxy.Proxy
+	Holder, Waiter           locktest.Other // at the end of the line
+	Next                     locktest.Other // at the server
+	ErrNotLocked, ErrNoReply error
+	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.
+	Request, Release string
+	Once             bool
+	Left             func(ctx context.Context) (keys int, err error)
+	Expire           func()         // an hour without a sign of the contender whose key or row it is
+	CleanUp          *time.Duration // how long a clean-up may take
+	// Waits: while no server can be reached, a call waits until its ctx ends.
+	Waits bool
+}
+
+// Run runs the cases, each on a lock of its own.
+func Run(t *testing.T, open func(t *testing.T) *Lock) {
+	for name, run := range map[string]func(l *Lock, t *testing.T){
+		"a lost reply to Lock is an error and leaves nothing":     (*Lock).lostLock,
+		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
+		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
+		"the holder keeps the lock while the server is not there": (*Lock).away,
+	} {
+		t.Run(name, func(t *testing.T) { run(open(t), t) })
+	}
+}
+
+const patience = 2 * time.Minute
+
+func (l *Lock) left(t *testing.T, want int, whose string) {
+	t.Helper()
+	left, err := l.Left(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, left, whose)
+}
+
+// lose loses the reply to the next request with a text, once it has left so many keys: what the server sends
+// first need not be the reply. The result checks that nothing was sent again.
+func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (once func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	t.Cleanup(cancel)
+	asked := l.LoseReply(text, func() {
+		left, err := l.Left(ctx)
+		for ; err == nil && left != keys; left, err = l.Left(ctx) {
+			time.Sleep(time.Millisecond) // a poll of a real server
+		}
+		then()
+	})
+	return func() {
+		t.Helper()
+		require.True(t, asked() == 1 || !l.Once, "the lock or its client has sent it again")
+	}
+}
+
+// The contender gets an error, and its clean-up takes another connection.
+func (l *Lock) lostLock(t *testing.T) {
+	locktest.Set(t, l.CleanUp, patience)
+	once := l.lose(t, l.Request, 1, func() {})
+	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
+	once()
+	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked)
+	l.left(t, 0, "of a contender that has got an error")
+	Round(t, l.Holder)
+}
+
+// A contender that does not hold the lock keeps all others out.
+func (l *Lock) lostLockAndLine(t *testing.T) {
+	l.lose(t, l.Request, 1, l.CutOff)
+	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
+	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked, "it does not act as the holder")
+	Try(t, false, l.Next, "the server has done what was asked")
+	l.Expire()
+	Round(t, l.Next)
+}
+
+// A second Unlock says that the lock was released, and affects no other contender.
+func (l *Lock) lostUnlock(t *testing.T) {
+	Round(t, l.Holder, "a script is in the server's memory from now on")
+	require.NoError(t, l.Holder.Lock(t.Context()))
+	once := l.lose(t, l.Release, 0, func() {})
+	err := l.Holder.Unlock(t.Context())
+	require.ErrorIs(t, err, l.ErrNoReply)
+	require.NotErrorIs(t, err, l.ErrNotLocked)
+	once()
+	Try(t, true, l.Next)
+	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked)
+	l.left(t, 1, "the next holder's")
+	require.NoError(t, l.Next.Unlock(t.Context()))
+}
+
+// The proxy plays that the server goes away and comes back.
+func (l *Lock) away(t *testing.T) {
+	require.NoError(t, l.Holder.Lock(t.Context()))
+	ctx, waits := t.Context(), make(chan error, 1)
+	if l.Waits {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		waits <- l.ErrNoReply
+	} else {
+		go func() { waits <- l.Waiter.Lock(context.WithoutCancel(t.Context())) }()
+		require.Eventually(t, func() bool { return l.Waiter.Attempts() > 0 }, patience, time.Millisecond)
+	}
+	l.CutOff()
+	require.ErrorIs(t, <-waits, l.ErrNoReply, "the waiter gets an error, and does not wait on")
+	err := l.Holder.Unlock(ctx)
+	require.Error(t, err)
+	require.True(t, errors.Is(err, l.ErrNoReply) || errors.Is(err, ctx.Err()), "%v", err)
+	require.NotErrorIs(t, err, l.ErrNotLocked)
+	l.Heal()
+	l.left(t, 1, "the holder's")
+	require.NoError(t, WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(t.Context()) }))
+	l.left(t, 0, "after Unlock")
+}
+
+// WhileNoReply calls what uses a client some of whose connections have broken: each of them costs an error.
+func WhileNoReply(t testing.TB, noReply error, do func() error) error {
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // a poll: no event shows when it works again
+		err := do()
+		if !errors.Is(err, noReply) {
+			return err
+		}
+		require.True(t, time.Now().Before(end), "no connection can be made: %v", err)
+	}
+}

@@ -1,0 +1,113 @@
+package faults
+
+import (
+	"context"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A Contender is made of functions, for an article's lock or one with another API.
+type Contender struct {
+	Try  func(ctx context.Context) (held bool, err error)
+	Free func(ctx context.Context, held bool) error // held: as far as this contender remembers
+	Wait func(ctx context.Context) error            // Lock; nil: it tries again each millisecond
+
+	attempts atomic.Int64
+	held     bool
+}
+
+func (l *Contender) Attempts() int64 { return l.attempts.Load() }
+
+func (l *Contender) Lock(ctx context.Context) error {
+	if l.Wait != nil {
+		l.attempts.Add(1)
+		return l.Wait(ctx)
+	}
+	for {
+		if held, err := l.TryLock(ctx); held || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (l *Contender) TryLock(ctx context.Context) (held bool, err error) {
+	l.attempts.Add(1)
+	l.held, err = l.Try(ctx)
+	return l.held, err
+}
+
+func (l *Contender) Unlock(ctx context.Context) error {
+	held := l.held
+	l.held = false
+	return l.Free(ctx, held)
+}
+
+// Round locks and unlocks.
+func Round(t testing.TB, l interface {
+	Lock(context.Context) error
+	Unlock(context.Context) error
+}, why ...any) {
+	t.Helper()
+	require.NoError(t, l.Lock(t.Context()), why...)
+	require.NoError(t, l.Unlock(t.Context()), why...)
+}
+
+// Try calls TryLock, which must return want.
+func Try(t testing.TB, want bool, l interface {
+	TryLock(context.Context) (bool, error)
+}, why ...any) {
+	t.Helper()
+	held, err := l.TryLock(t.Context())
+	require.NoError(t, err, why...)
+	require.Equal(t, want, held, why...)
+}
+
+// Ends checks that a call returns soon after its ctx has ended, though no answer comes, and says why.
+func Ends(t testing.TB, ctx context.Context, why error, what string, call func(context.Context) error) error {
+	t.Helper()
+	returned := make(chan error, 1)
+	go func() { returned <- call(ctx) }()
+	select {
+	case err := <-returned:
+		require.ErrorIs(t, err, why, what) // perhaps before ctx.Err says so: the connection has the deadline, too
+		return err
+	case <-time.After(time.Minute):
+		require.FailNow(t, what+" does not return")
+		return nil
+	}
+}
+
+// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
+type lateTimer struct{ context.Context }
+
+func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
+
+// Explains checks that the end of ctx explains an error of a connection that has found out first, because it has
+// the deadline of the ctx.
+func Explains(t testing.TB, explain func(context.Context, error) error, noReply error) {
+	late := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	err := explain(lateTimer{t.Context()}, late)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, noReply)
+	require.ErrorIs(t, explain(t.Context(), late), noReply)
+}
+
+// IsClosed reports whether a channel, such as Lost of a holder, is closed.
+func IsClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}

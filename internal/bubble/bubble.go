@@ -1,0 +1,110 @@
+// Package bubble has what tests in virtual time share: a server, a line to it, and waits.
+package bubble
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/zklock/zkserver"
+)
+
+// Patience is the longest wait for an event that must happen, in virtual time.
+const Patience = time.Minute
+
+// Watch runs f in a test in virtual time. A lock that spins keeps virtual time from
+// passing: unless another process watches over the test, it panics after a minute of real
+// time.
+func Watch(t *testing.T, watched bool, f func(t *testing.T)) {
+	t.Helper()
+	if !watched {
+		name := t.Name()
+		watchdog := time.AfterFunc(time.Minute, func() {
+			panic(name + ": busy for a minute of real time: the lock spins or polls")
+		})
+		defer watchdog.Stop()
+	}
+	synctest.Test(t, f)
+}
+
+// Serve runs f with a server of its own, in virtual time.
+func Serve(t *testing.T, f func(t *testing.T, srv *zkserver.Server), options ...zkserver.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, zkserver.Run(t, options...)) })
+}
+
+// ServeCase is Serve for one of the cases of a test.
+func ServeCase(t *testing.T, name string, f func(t *testing.T, srv *zkserver.Server)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { Serve(t, f) })
+}
+
+// Until waits until ok is true, for Patience at most, and returns whether it is. It polls:
+// in virtual time that is exact to one part in a hundred, and almost free. Between, if it
+// is not nil, is called before each look.
+func Until(between func(), ok func() bool) bool {
+	for begin := time.Now(); ; time.Sleep(max(time.Millisecond, time.Since(begin)/100)) {
+		if between != nil {
+			between()
+		}
+		if ok() {
+			return true
+		}
+		if time.Since(begin) > Patience {
+			return false
+		}
+	}
+}
+
+// Aside calls f in a goroutine of its own.
+func Aside(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return done
+}
+
+// IsClosed reports whether a channel is closed.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// A Line leads clients to a server, whatever address they dial.
+type Line struct {
+	Server *zkserver.Server
+	Wrap   func(net.Conn) net.Conn // if not nil, it is put around each connection
+	Down   atomic.Bool             // connections are refused
+
+	mu     sync.Mutex
+	dialed []string // addresses
+}
+
+// Dial is the dialer of a client.
+func (l *Line) Dial(network, address string, patience time.Duration) (net.Conn, error) {
+	l.mu.Lock()
+	l.dialed = append(l.dialed, address)
+	l.mu.Unlock()
+	if l.Down.Load() {
+		return nil, syscall.ECONNREFUSED
+	}
+	nc, err := l.Server.Dial(network, address, patience)
+	if err == nil && l.Wrap != nil {
+		nc = l.Wrap(nc)
+	}
+	return nc, err
+}
+
+// Dialed lists the addresses that were dialed.
+func (l *Line) Dialed() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dialed
+}

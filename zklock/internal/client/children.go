@@ -1,0 +1,62 @@
+package client
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// A Child is a node below another one, as it was read.
+type Child struct {
+	Name       string
+	Data       []byte
+	Unreadable bool // the client may not read the data
+	Stat       *zk.Stat
+}
+
+// ReadChildren returns those children of a node whose names are wanted, read side by side. It
+// begins with a sync: the client's server may be behind the one through which a child was made.
+func (c *Client) ReadChildren(stop <-chan struct{}, node string, wanted func(name string) bool) (all []Child, err error) {
+	if err := c.Sync(stop); err != nil {
+		return nil, err
+	}
+	names, _, err := c.Children(stop, node)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if wanted(name) {
+			all = append(all, Child{Name: name})
+		}
+	}
+	errs, slots := make([]error, len(all)), make(chan struct{}, 100)
+	var reading sync.WaitGroup
+	for i := range all {
+		slots <- struct{}{}
+		reading.Go(func() {
+			errs[i] = c.read(stop, node+"/"+all[i].Name, &all[i])
+			<-slots
+		})
+	}
+	reading.Wait()
+	return slices.DeleteFunc(all, func(child Child) bool { return child.Stat == nil }), cmp.Or(errs...)
+}
+
+// read reads a node. Its data may be secret, but its Stat is not, which is nil if it has gone.
+func (c *Client) read(stop <-chan struct{}, path string, child *Child) (err error) {
+	child.Data, child.Stat, err = c.Get(stop, path)
+	if child.Unreadable = errors.Is(err, zk.ErrNoAuth); child.Unreadable {
+		child.Stat, err = c.Stat(stop, path)
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		child.Stat, err = nil, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("read %s: %w", path, err)
+	}
+	return err
+}

@@ -1,0 +1,359 @@
+package zklock_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/zklock"
+	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
+)
+
+var three = []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+
+// TestTheNextSessionMayBeShorter: the servers are replaced by others that agree
+// to less. A Mutex that was made before uses the new session timeout.
+func TestTheNextSessionMayBeShorter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // until the clients are closed
+		long, short := zkserver.New(), zkserver.Run(t, zkserver.WithTick(200*time.Millisecond))
+		var now atomic.Pointer[zkserver.Server]
+		now.Store(long)
+		conn, err := zkconn.Connect(t.Context(), three, 10*time.Second,
+			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
+				return now.Load().Dial(network, address, d)
+			}))
+		require.NoError(t, err)
+		t.Cleanup(conn.Close)
+		mutex := newMutex(t, conn)
+		lease, err := mutex.Lock(t.Context(), zklock.NewOwner("in a long session"))
+		require.NoError(t, err)
+
+		other, err := zkconn.Connect(t.Context(), three, 4*time.Second, zkconn.WithDialer(short.Dial))
+		require.NoError(t, err)
+		t.Cleanup(other.Close)
+		for range 100 { // a server refuses a client that has seen later changes
+			_, err := other.Create("/x", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
+			require.NoError(t, err)
+		}
+		now.Store(short)
+		long.Close()
+		<-lease.Lost()
+		holder, err := mutex.Lock(t.Context(), zklock.NewOwner("in a short session"))
+		require.NoError(t, err)
+		require.Equal(t, 4*time.Second, short.Sessions()[1].Timeout)
+		next := lockAside(t.Context(), newMutex(t, other), zklock.NewOwner("next"))
+		time.Sleep(20 * time.Second) // in which all is well with the connection
+		require.False(t, isClosed(holder.Lost()), "the lease is lost")
+
+		t.Cleanup(short.Hold(from(conn.SessionID())).Every().Release)
+		select {
+		case <-holder.Lost():
+			require.Empty(t, next)
+		case <-next:
+			t.Fatal("two hold the lock at once")
+		}
+		require.NoError(t, (<-next).err)
+	})
+}
+
+func newMutex(t *testing.T, conn *zk.Conn) *zklock.Mutex {
+	t.Helper()
+	m, err := zklock.New(conn, top)
+	require.NoError(t, err)
+	return m
+}
+
+// TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession: the time depends
+// on the session timeout that the servers have agreed to.
+func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing.T) {
+	onTable(t, func(tb *table) {
+		var silent atomic.Int32
+		conn, err := zkconn.Connect(tb.Context(), three, 10*time.Minute,
+			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
+				if silent.Add(-1) < 0 {
+					return tb.srv.Dial(network, address, d)
+				}
+				ours, theirs := net.Pipe()
+				tb.Cleanup(func() { theirs.Close() })
+				go theirs.Read(make([]byte, 1000)) // the handshake
+				return ours, nil
+			}))
+		require.NoError(t, err)
+		tb.Cleanup(conn.Close)
+		require.Equal(t, 40*time.Second, tb.srv.Sessions()[0].Timeout)
+		lease := tb.mustLock(newMutex(tb.T, conn), nil)
+		silent.Store(2) // of three
+		tb.srv.Cut(conn.SessionID())
+		time.Sleep(40 * time.Second) // the whole session timeout
+		require.False(t, isClosed(lease.Lost()), "the lease is lost, and one of three servers answers")
+		require.NoError(t, lease.Unlock(context.Background()))
+	})
+}
+
+// TestACallbackMayTakeAWhileBeforeTheHandshake: the client calls it after the dial,
+// and the time for the handshake begins after that.
+func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
+	onTable(t, func(tb *table) {
+		var slow atomic.Bool
+		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second,
+			zkconn.WithDialer(tb.srv.Dial), zkconn.WithZK(zk.WithEventCallback(func(ev zk.Event) {
+				if ev.State == zk.StateConnected && slow.Load() {
+					time.Sleep(2 * time.Second) // 10 s, divided by three and by three servers, is less
+				}
+			})))
+		require.NoError(tb, err)
+		tb.Cleanup(conn.Close)
+		slow.Store(true)
+		session := conn.SessionID()
+		tb.srv.Cut(session)
+		time.Sleep(5 * time.Second) // until the client is back
+		require.Equal(tb, zk.StateHasSession, conn.State(), "it does not come back")
+		require.Equal(tb, session, conn.SessionID())
+	})
+}
+
+// TestALeaseLastsThoughTheServerIsFarAway: every request is answered after the
+// same time. So a lease lasts, or Lock says why there is none.
+func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
+	const session = 10 * time.Second
+	for roundTrip := session / 40; roundTrip <= session/5; roundTrip += session / 80 {
+		for name, lock := range map[string]func(*zklock.Mutex, context.Context, *zklock.Owner) (*zklock.Lease, error){
+			"Lock": (*zklock.Mutex).Lock, "TryLock": (*zklock.Mutex).TryLock,
+		} {
+			onTables(t, fmt.Sprintf("%s, %v", name, roundTrip), func(tb *table) {
+				tb.makeTop()
+				m := tb.mutex(tb.connectAs(ordinary{
+					sessionTimeout: session,
+					wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
+				}))
+				ctx := limited(tb, 10*time.Minute)
+				l, err := lock(m, ctx, zklock.NewOwner("owner"))
+				if roundTrip < session/12 {
+					require.NoError(tb, err)
+				}
+				if err != nil {
+					require.ErrorContains(tb, err, "session timeout")
+					return
+				}
+				time.Sleep(5 * time.Minute) // long enough for it to be lost by mistake
+				require.False(tb, isClosed(l.Lost()), "the lease is lost, and every request was answered")
+				require.NoError(tb, l.Unlock(ctx))
+			})
+		}
+	}
+}
+
+// TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a
+// session.
+func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, _, err := zk.Connect(three[:1], 10*time.Second, zk.WithDialer(tb.srv.Dial), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
+		require.NoError(tb, err)
+		tb.Cleanup(conn.Close)
+		began := time.Now()
+		l, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first"))
+		require.NoError(tb, err)
+		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+// TestALockAfterAQuietTimeTakesNoLonger: the proof that was made while the lock was
+// held before is too old, and the create is enough.
+func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m := tb.mutex(tb.connectAs(ordinary{}))
+		for range 2 {
+			began := time.Now()
+			l := tb.mustLock(m, zklock.NewOwner("owner"))
+			require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
+			time.Sleep(time.Minute) // the lease is proved many times
+			require.NoError(tb, l.Unlock(context.Background()))
+			time.Sleep(time.Minute) // six session timeouts
+		}
+	})
+}
+
+// TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers: the node of
+// the contender that has found the lock held cannot be deleted.
+func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connectAs(ordinary{})
+		id := conn.SessionID()
+		m := tb.mutex(conn)
+		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
+		down := tb.srv.LoseRequest(of(id, jute.OpConnect, "")).Every()
+		tried := aside(func() error { _, err := m.TryLock(context.Background(), nil); return err })
+		<-lost.Hit()
+		time.Sleep(5 * time.Second) // until the client has tried every server
+		conn.Close()
+		synctest.Wait()
+		down.Release()
+		time.Sleep(time.Minute) // long enough for it to return
+		require.Len(tb, tried, 1, "TryLock hangs, and the client has been closed")
+		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestTheFirstProofWaitsForAPingThatIsLate: the leader pauses for half a tick
+// between two pings, and is late by the time that its own work takes. A session
+// timeout of two ticks, the least, leaves no room for that in a quarter of it.
+func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		probe := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		began := time.Now()
+		<-probe.Hit()
+		const session, late = 10 * time.Second, 250 * time.Millisecond
+		require.GreaterOrEqual(tb, time.Since(began), session/4+late)
+		probe.Release()
+		lasts(tb, holder)
+	})
+}
+
+// A distantConn leads to a server that is so far away that each packet from it takes
+// a while. As on a real line, many packets are on the way at a time.
+type distantConn struct {
+	net.Conn
+	arrived chan packet
+	rest    []byte
+}
+
+type packet struct {
+	bytes []byte
+	at    time.Time // when the client may read it
+	err   error
+}
+
+func newDistant(nc net.Conn, away time.Duration) net.Conn {
+	c := &distantConn{Conn: nc, arrived: make(chan packet, 10000)}
+	go func() {
+		for {
+			b := make([]byte, 4<<10)
+			n, err := nc.Read(b)
+			c.arrived <- packet{b[:n], time.Now().Add(away), err}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+func (c *distantConn) Read(b []byte) (int, error) {
+	if len(c.rest) == 0 {
+		p := <-c.arrived
+		time.Sleep(time.Until(p.at)) // it is on the way
+		if p.err != nil {
+			c.arrived <- p // for the next call, too
+			return 0, p.err
+		}
+		c.rest = p.bytes
+	}
+	n := copy(b, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// SetReadDeadline does nothing: these tests are not about a client that gives up
+// because its server is so far away.
+func (c *distantConn) SetReadDeadline(time.Time) error { return nil }
+
+// TestAFarServerThatAnswersIsNotLeft: the two answers of a proof together take longer
+// than a server may be silent.
+func TestAFarServerThatAnswersIsNotLeft(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop()
+		conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{
+			Wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 800*time.Millisecond) },
+		})
+		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		left := tb.srv.Hold(of(conn.SessionID(), jute.OpConnect, ""))
+		defer left.Release()
+		time.Sleep(time.Minute) // many proofs
+		require.Empty(tb, left.Hit(), "the client breaks a connection that works")
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestALateContenderHasTheLockAfterThreeRoundTrips: its create, the list, and the reads
+// that set its watches. The holder unlocks while these are on the way.
+func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
+	const roundTrip = 100 * time.Millisecond
+	for name, before := range map[string]int{"behind one": 1, "behind two": 2} {
+		onTables(t, name, func(tb *table) {
+			var holders []<-chan locked
+			for range before {
+				holders = append(holders, queues(tb.mutex(tb.connect())))
+			}
+			m := tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }}))
+			began := time.Now()
+			late := lockAside(context.Background(), m, nil)
+			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
+			for _, holder := range holders {
+				passes(tb, holder)
+			}
+			got := gets(tb, late)
+			require.Equal(tb, 3*roundTrip, time.Since(began))
+			require.NoError(tb, got.Unlock(context.Background()))
+		})
+	}
+}
+
+// TestANodeThatWasMadeAgainByHandIsNotTheHolders: the client is away meanwhile, and is told that the
+// data has changed.
+func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		lease := tb.mustLock(tb.mutex(conn), nil)
+		time.Sleep(5 * time.Second) // the holder watches its node
+		away := tb.srv.Hold(of(conn.SessionID(), jute.OpConnect, "")).Every()
+		tb.srv.Cut(conn.SessionID())
+		require.NoError(tb, admin.Delete(lease.Node(), -1))
+		tb.create(admin, lease.Node(), "", zk.FlagPersistent)
+		away.Release()
+		time.Sleep(2 * time.Second)
+		require.True(tb, isClosed(lease.Lost()))
+	})
+}
+
+// TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter: the session of a holder is proved more often.
+func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.connect()
+		requests := func(loses bool) int64 {
+			tap := wiretap.New()
+			conn := tb.connectWith(ensemble.Options{Buffer: 64 << 10, Tap: tap})
+			m := tb.mutex(conn)
+			if loses {
+				require.NoError(tb, admin.Delete(tb.mustLock(m, nil).Node(), -1))
+			}
+			holder := tb.mustLock(tb.mutex(admin), nil)
+			waiter := waits(m)
+			time.Sleep(time.Minute)
+			before := tap.Counts()
+			time.Sleep(time.Minute)
+			sent := sum(tap.Counts().Since(before).Requests)
+			require.NoError(tb, holder.Unlock(tb.Context()))
+			passes(tb, waiter)
+			return sent
+		}
+		require.Equal(tb, requests(false), requests(true))
+	})
+}
