@@ -279,6 +279,22 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 	})
 }
 
+// TestAListThatIsRefusedCostsNoLease: somebody has forbidden to list the queue while its node
+// is held, which the server says at each look around.
+func TestAListThatIsRefusedCostsNoLease(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn, always...)
+		tb.cached(ours)
+		l := tb.mustLock(ours, nil)
+		refused := tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, top)).Every()
+		time.Sleep(time.Minute)
+		require.NotEmpty(tb, refused.Hit())
+		require.NoError(tb, l.Context(context.Background()).Err())
+		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
 // TestACachedNodeOutlastsABrokenConnection, and the watch on the queue does.
 func TestACachedNodeOutlastsABrokenConnection(t *testing.T) {
 	onMeter(t, func(m *meter) {
