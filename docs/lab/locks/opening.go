@@ -26,20 +26,20 @@ var Openings = []OpeningScene{
 		Text{}, [2]Text{{En: "Wake all · step 2", Zh: "全部唤醒 · 第 2 步"}, {En: "Wake one · step 3", Zh: "唤醒一个 · 第 3 步"}},
 		[]Stop{
 			{At: 300 * us, Text: Text{
-				En: "Twenty programs, A to T, want to write one file, and only one may write at a time. They ask a server, ZooKeeper, for a lock. The pictures differ only in how a program waits: on the left the lock of step 2 of the lessons, on the right that of step 3.",
-				Zh: "A 到 T，二十个程序都要写同一个文件，而同一时刻只许一个写。于是它们向 ZooKeeper 服务器要一把锁。两幅图只有等待的办法不同：左边是教程第 2 步的锁，右边是第 3 步的锁。",
+				En: "Twenty programs, A to T, want to write one file, and only one may write at a time. They ask a server, ZooKeeper, for a lock. The pictures differ only in whom a release wakes: on the left all that wait, as in step 2 of the lessons, on the right one, as in step 3.",
+				Zh: "A 到 T，二十个程序都要写同一个文件，而同一时刻只许一个写。于是它们向 ZooKeeper 服务器要一把锁。两幅图只有一点不同：释放锁时，左边唤醒所有等待者（教程第 2 步的锁），右边只唤醒一个（教程第 3 步的锁）。",
 			}},
 			{At: 3900 * us, Text: Text{
-				En: "A came first and has the lock. The cards are the queue at the server. A purple line is a watch: “tell me when this changes”. “Wake all”: each watches the whole queue. “Wake one”: each watches the card before its own, which takes one more request each.",
-				Zh: "A 先到，锁归 A。卡片排成服务器上的队列。紫线是“监听”：有变化就通知我。“全部唤醒”：人人监听整个队列。“唤醒一个”：只监听前面的那一张卡片，为此每个等待者多发了一个请求。",
+				En: "A came first and has the lock. The cards are the queue at the server, in the order of arrival. A purple line is a watch: “tell me when this changes”. “Wake all”: each watches the whole queue. “Wake one”: each watches the card before its own, which takes one more request each.",
+				Zh: "A 先到，锁归 A。卡片按到达的先后，排成服务器上的队列。紫线是“监听”：有变化就通知我。“全部唤醒”：人人监听整个队列。“唤醒一个”：只监听前面的那一张卡片，为此每个等待者多发了一个请求。",
 			}},
 			{At: 4300 * us, Text: Text{
-				En: "A is done and takes its card away. “Wake all”: ZooKeeper must notify all 19 that wait (and A, which watched, too): the stars. “Wake one”: it has notified one, B, and B is already making sure that it is first.",
-				Zh: "A 用完了，取走自己的卡片。“全部唤醒”：ZooKeeper 要通知 19 个等待者，还有同样监听过的 A：就是这些星星。“唤醒一个”：只通知了 B，B 已经在查自己是不是第一了。",
+				En: "A is done and takes its card away. “Wake all”: ZooKeeper must notify all 19 that wait, and A, whose own watch is still set: the stars. “Wake one”: it has notified one, B, and B is already making sure that it is first.",
+				Zh: "A 用完了，取走自己的卡片。“全部唤醒”：ZooKeeper 要通知全部 19 个等待者（A 排队时也设过监听，也收到一个）：就是这些星星。“唤醒一个”：只通知了 B，B 已经在查自己是不是第一了。",
 			}},
 			{At: 4620 * us, Quote: "有个专业名词:惊群效应", Text: Text{
-				En: "“Wake all”: 19 ask at once “is it my turn?” and wait in line at the server. 18 of them will read “no”: they wake for nothing, and are counted when they are woken again. This is the herd effect. “Wake one”: B has already had the lock.",
-				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”：它们被无效唤醒（下一次被唤醒时计数）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁。",
+				En: "“Wake all”: 19 ask at once “is it my turn?” and wait in line at the server. 18 of them will read “no”: they wake for nothing, and are counted when they are woken again. This is the herd effect. “Wake one”: B has had the lock, and its card is about to go.",
+				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”：它们被无效唤醒（等再次被唤醒时，才计入右上角的数字）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁，马上取走卡片。",
 			}},
 			{At: 16560 * us, Text: Text{
 				En: "It happens again each time that a card is taken away. “Wake one”: all twenty are done, and none woke for nothing. “Wake all”: twelve are done, and they have woken for nothing more than 140 times.",
