@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/zklock"
@@ -37,7 +38,7 @@ func TestCachedNodesOfProcesses(t *testing.T) {
 			for ctx.Err() == nil {
 				err := m.Do(ctx, nil, func(_ context.Context, l *zklock.Lease) error {
 					before := last.Swap(l)
-					if before != nil && (!isClosed(before.Done()) || before.Token() >= l.Token()) {
+					if before != nil && (!bubble.IsClosed(before.Done()) || before.Token() >= l.Token()) {
 						t.Errorf("two hold the lock, or a token does not grow: %d and %d", before.Token(), l.Token())
 					}
 					return nil

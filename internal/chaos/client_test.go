@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
@@ -348,7 +349,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 		defer tick.Stop()
 		for {
 			at := now()
-			if isClosed(l.Lost()) { // at or after at
+			if bubble.IsClosed(l.Lost()) { // at or after at
 				r.How = "lost"
 				return
 			}
@@ -389,15 +390,6 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	return nil
 }
 
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
-}
-
 // The register is a znode with the highest token that has written to it and
 // the number of writes. A write is refused if its token is lower. It makes a
 // node in the log in the same transaction.
@@ -408,7 +400,7 @@ type register struct {
 
 func (p *process) write(s *session, path int, l *zklock.Lease) {
 	reg := p.Root + "/register-" + paths[path]
-	for !isClosed(l.Lost()) {
+	for !bubble.IsClosed(l.Lost()) {
 		data, stat, err := s.conn.Get(reg)
 		if err != nil {
 			return

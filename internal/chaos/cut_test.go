@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble/docker"
 	"example.com/zklock/zklock"
 )
@@ -161,7 +162,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 	go func() {
 		defer close(p.done)
 		p.next, p.err = insist(ctx, c, "contender")
-		p.both = p.err == nil && !isClosed(p.holder.Lost())
+		p.both = p.err == nil && !bubble.IsClosed(p.holder.Lost())
 		p.in = time.Now()
 	}()
 	return p
@@ -172,7 +173,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 func (p *pair) waits(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for !isClosed(p.over) {
+	for !bubble.IsClosed(p.over) {
 		list, err := p.queue.Participants(ctx)
 		if err == nil && len(list) == 2 {
 			return true

@@ -18,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/wiretap"
@@ -67,7 +68,7 @@ func openAny(t *testing.T, list []string, session time.Duration, ordinary bool) 
 
 func countLost(leases []*zklock.Lease) (lost int) {
 	for _, l := range leases {
-		if isClosed(l.Lost()) {
+		if bubble.IsClosed(l.Lost()) {
 			lost++
 		}
 	}

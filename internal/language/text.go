@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -186,4 +187,13 @@ func Table(rows [][]string, right ...int) string {
 		text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return text.String()
+}
+
+// Letter is the name of contender i in both languages: A, B, … Z, A2, B2, …
+func Letter(i int) string {
+	name := string(rune('A' + i%26))
+	if i >= 26 {
+		name += strconv.Itoa(i/26 + 1)
+	}
+	return name
 }

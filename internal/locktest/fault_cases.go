@@ -219,10 +219,26 @@ func (w *World) spoilers() []spoiler {
 
 // ErrorOnTheWay spoils each request of a waiter in turn.
 func ErrorOnTheWay(w *World) {
+	w.spoilLock(language.Say("the waiter", "等待者"), func() (Lock, *Session) { return w.Contender() }, func(Lock) {},
+		func(waiter Lock, s *Session, sp spoiler, n int, how language.Text, early bool, err error, freed func()) {
+			w.False(early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", how, err)
+			w.leavesNothing(waiter, s, n, how, err)
+			freed()
+			w.MustLock(waiter, language.Say("the waiter, once more,", "再次加锁的等待者"))
+			w.Unlock(waiter, it)
+			w.NoNodes(language.Say("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
+		})
+}
+
+// spoilLock spoils each request of a Lock in turn, while another contender holds the lock. It
+// calls got with a Lock that has outlived that, and fails with one that has not: freed then has
+// the holder let go.
+func (w *World) spoilLock(name language.Text, open func() (Lock, *Session), got func(l Lock),
+	fails func(l Lock, s *Session, sp spoiler, n int, how language.Text, early bool, err error, freed func())) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			holder, _ := w.holder()
-			waiter, s := w.Contender()
+			waiter, s := open()
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
 			early := w.Meets(fault, s, language.Say("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
@@ -232,37 +248,36 @@ func ErrorOnTheWay(w *World) {
 				w.Unlock(holder, language.Say("the holder", "持有者"))
 			}
 			err := w.Result(result, language.Say(
-				"Lock of a waiter, when its request %d %s, and it has tried again and waits, and the holder has let go,", "等待者的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", n, sp.what))
+				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", "%s的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", name, n, sp.what))
 			how := sp.how(s, n)
 			release()
-			if err == nil {
-				w.True(free,
-					"%s, and Lock of a waiter returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，等待者的 Lock 却没有返回错误：出现两个持有者", how)
-				met := len(fault.Hit()) > 0
-				fault.Release()
-				w.NotEmpty(w.Nodes(),
-					"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", how)
-				w.Unlock(waiter, language.Say("the waiter", "等待者"))
-				w.nothingStays(how)
-				if met {
-					continue // it has tried again itself
-				}
-				least := 1
-				if w.Subject.Queue {
-					least = 2
-				}
-				w.True(n > least,
-					"a waiter sends only %d requests: it cannot have looked for the holder", "等待者只发了 %d 个请求：它不可能查看过谁是持有者", n-1)
-				break
+			if err != nil {
+				fails(waiter, s, sp, n, how, early, err, func() {
+					if !free {
+						w.Unlock(holder, language.Say("the holder", "持有者"))
+					}
+				})
+				continue
 			}
-			w.False(early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", how, err)
-			w.leavesNothing(waiter, s, n, how, err)
-			if !free {
-				w.Unlock(holder, language.Say("the holder", "持有者"))
+			w.True(free,
+				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，%s的 Lock 却没有返回错误：出现两个持有者", how, name)
+			met := len(fault.Hit()) > 0
+			fault.Release()
+			got(waiter)
+			w.NotEmpty(w.Nodes(),
+				"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", how)
+			w.Unlock(waiter, name)
+			w.nothingStays(how)
+			if met {
+				continue // it has tried again itself
 			}
-			w.MustLock(waiter, language.Say("the waiter, once more,", "再次加锁的等待者"))
-			w.Unlock(waiter, it)
-			w.NoNodes(language.Say("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
+			least := 1
+			if w.Subject.Queue {
+				least = 2
+			}
+			w.True(n > least,
+				"%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求：它不可能查看过谁是持有者", name, n-1)
+			break
 		}
 	}
 }

@@ -395,48 +395,18 @@ func unlockTooMany(w *owners) {
 }
 
 // lockFails spoils each request of an owner's Lock in turn, while a stranger
-// Holds the lock. Article C's lock sets its count and its owner before it asks
+// holds the lock. Article C's lock sets its count and its owner before it asks
 // for the lock: if that fails they stay.
 func lockFails(w *owners) {
-	for _, sp := range w.spoilers() {
-		for n := 1; w.GoesOn(n); n++ {
-			holder, _ := w.holder()
-			open, s := w.mutex()
-			owner := open("owner")
-			fault, release := w.spoil(sp, s, n)
-			result := w.Lock(owner)
-			early := w.Meets(fault, s, language.Say("the request is spoiled, or the owner waits", "请求受到干扰，或者所有者在等待"))
-			free := !early || w.goesOn(result, s)
-			if free {
-				w.Unlock(holder, language.Say("the holder", "持有者"))
-			}
-			err := w.Result(result, language.Say(
-				"Lock of an owner, when its request %d %s, and it has tried again and waits, and the holder has let go,", "所有者的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", n, sp.what))
-			how := sp.how(s, n)
-			release()
-			if err == nil {
-				w.True(free,
-					"%s, and Lock returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", how)
-				met := len(fault.Hit()) > 0
-				fault.Release()
-				w.times(1, owner, language.Say("after a Lock", "在一次 Lock 之后"))
-				w.NotEmpty(w.Nodes(),
-					"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", how)
-				w.Unlock(owner, language.Say("the owner", "所有者"))
-				w.nothingStays(how)
-				if met { // it has tried again itself
-					continue
-				}
-				w.True(n > 2, "an owner that waits sends only one request", "等待的所有者只发了一个请求")
-				break
-			}
-			w.cleanBooks(owner, open("another"), s, n, how, err, func() {
-				if !free {
-					w.Unlock(holder, language.Say("the holder", "持有者"))
-				}
-			})
-		}
-	}
+	var open func(name string) Lock
+	w.spoilLock(language.Say("the owner", "所有者"), func() (_ Lock, s *Session) {
+		open, s = w.mutex()
+		return open("owner"), s
+	}, func(owner Lock) {
+		w.times(1, owner, language.Say("after a Lock", "在一次 Lock 之后"))
+	}, func(owner Lock, s *Session, _ spoiler, n int, how language.Text, _ bool, err error, freed func()) {
+		w.cleanBooks(owner, open("another"), s, n, how, err, freed)
+	})
 }
 
 // tryLockFails spoils each request of TryLock on a free lock in turn.

@@ -251,7 +251,7 @@ func writerBehindReaders(w *readWrite) {
 		n = 50
 	}
 	for i := range n {
-		p := w.reader(language.Say("reader %s", "读者 %s", stage.Name(i)))
+		p := w.reader(language.Say("reader %s", "读者 %s", language.Letter(i)))
 		w.in(p, language.Say("while no writer is there", "没有写者时"))
 		readers = append(readers, p)
 	}

@@ -101,13 +101,3 @@ func Explains(t testing.TB, explain func(context.Context, error) error, noReply 
 	require.NotErrorIs(t, err, noReply)
 	require.ErrorIs(t, explain(t.Context(), late), noReply)
 }
-
-// IsClosed reports whether a channel, such as Lost of a holder, is closed.
-func IsClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
-}

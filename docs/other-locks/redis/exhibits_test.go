@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 )
@@ -49,7 +50,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.True(t, held)
-			require.False(t, faults.IsClosed(a.Lost()))
+			require.False(t, bubble.IsClosed(a.Lost()))
 			e.Does("B", "SET order … NX PX", "OK")
 			e.Note("B", "holds the lock")
 			e.Note("A,B", "two holders")
@@ -86,7 +87,7 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	require.NoError(t, replica.SlaveOf(t.Context(), "NO", "ONE").Err())
 	b := redis.New(replica, "order", longer)
 	faults.Try(t, true, b)
-	require.False(t, faults.IsClosed(a.Lost()))
+	require.False(t, bubble.IsClosed(a.Lost()))
 	e.Does("B", "SET order … NX PX", "OK")
 	e.Note("B", "holds the lock")
 	e.Note("A,B", "two holders")

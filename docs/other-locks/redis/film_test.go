@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/exhibit"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/servers"
 )
@@ -138,7 +138,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 			seen := s.read(token)
 			film.Note("A", language.Say("reads %d from the store, and works on", "从存储读到 %d，继续做自己的事", seen))
 			at(13 * time.Second)
-			require.False(t, faults.IsClosed(a.Lost()))
+			require.False(t, bubble.IsClosed(a.Lost()))
 			require.False(t, s.write(token, seen+1))
 			film.Note("A", language.Say(
 				"writes %d to the store with token %d: the store refuses it, because it has seen token %d",

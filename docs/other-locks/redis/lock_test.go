@@ -16,6 +16,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -194,7 +195,7 @@ func TestTheWatchdogRenews(t *testing.T) {
 		left, err := client.PTTL(t.Context(), k).Result()
 		return err == nil && left > 30*time.Second
 	}, 2*time.Minute, time.Millisecond)
-	require.False(t, faults.IsClosed(l.Lost()), "the lock is said to be lost")
+	require.False(t, bubble.IsClosed(l.Lost()), "the lock is said to be lost")
 	require.NoError(t, l.Unlock(t.Context()))
 	require.Zero(t, client.Exists(t.Context(), k).Val(), "Unlock while the watchdog renews")
 }
@@ -209,7 +210,7 @@ func TestWithoutAWatchdogThereAreTwoHolders(t *testing.T) {
 	require.NoError(t, holder.Lock(t.Context()))
 	anHourPasses(t, client, k)
 	faults.Try(t, true, next)
-	require.False(t, faults.IsClosed(holder.Lost()), "the first holder is notified")
+	require.False(t, bubble.IsClosed(holder.Lost()), "the first holder is notified")
 	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
 	require.NoError(t, next.Unlock(t.Context()))
 }

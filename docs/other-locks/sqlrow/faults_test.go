@@ -18,12 +18,6 @@ import (
 
 const insert = "INSERT INTO zklock_row"
 
-func try(t testing.TB, want bool, l *sqlrow.Lock, what string) {
-	held, err := l.TryLock(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, want, held, what)
-}
-
 // The cases of all locks. That a row survives a true restart is what the database promises of each commit.
 func TestTheLineBreaks(t *testing.T) {
 	faults.Run(t, func(t *testing.T) *faults.Lock {

@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -15,13 +16,17 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/language"
+	"example.com/zklock/zklock/zkconn"
 )
 
 type call = func(path string) (any, error)
 
 func main() {
 	server, all := cmp.Or(strings.Join(os.Args[1:], ""), "127.0.0.1:2181"), zk.WorldACL(zk.PermAll)
-	conn, _, err := zk.Connect([]string{server}, 10*time.Second, zk.WithLogInfo(false))
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	// Unlike zk.Connect's client, this one outlives a server that is started again without its data.
+	conn, err := zkconn.Connect(ctx, []string{server}, 10*time.Second)
 	if err != nil {
 		log.Fatal(err)
 	}

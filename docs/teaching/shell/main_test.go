@@ -1,28 +1,37 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/zkserver"
 )
 
-// TestTheShell plays a session in it, beside another client.
-func TestTheShell(t *testing.T) {
-	server := zkserver.Run(t)
-	address := server.Addr()
+// shell is the command, for the clients of a server.
+func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "shell.exe")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	cmd := exec.CommandContext(t.Context(), binary, address)
-	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnumber /b-\nls /\nget /a\ndelete /nothing\nls\nwatch /a\ndelete /a\nwatch /a\nnonsense\nhelp\n")
+	cmd := exec.CommandContext(t.Context(), binary, server.Addr())
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err = cmd.Output()
+	return cmd
+}
+
+// TestTheShell plays a session in it, beside another client.
+func TestTheShell(t *testing.T) {
+	server := zkserver.Run(t)
+	cmd := shell(t, server)
+	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnumber /b-\nls /\nget /a\ndelete /nothing\nls\nwatch /a\ndelete /a\nwatch /a\nnonsense\nhelp\n")
+	out, err := cmd.Output()
 	require.NoError(t, err)
 	text := "\n" + string(out)
 	for _, line := range []string{"/a", "zk: node already exists", "/b-0000000001", "zk: node does not exist", "zk: invalid path", "watching", "deleted"} {
@@ -34,4 +43,31 @@ func TestTheShell(t *testing.T) {
 	require.Equal(t, 2, strings.Count(text, "\nnumber /a-   makes"), "an unknown word lists the words, and so does help")
 	require.Contains(t, text, "EventNodeDeleted", "the event of the watch")
 	require.Empty(t, server.Sessions(), "its session has ended with it")
+}
+
+// TestTheShellOutlivesItsServer: a class that starts its server again goes on in the same
+// shell. That is known after 1.5 session timeouts, which a server does not shorten.
+func TestTheShellOutlivesItsServer(t *testing.T) {
+	t.Parallel()
+	server := zkserver.Run(t)
+	cmd := shell(t, server)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(out)
+	create := func() bool {
+		io.WriteString(in, "create /a\n")
+		require.True(t, lines.Scan(), "it has ended")
+		return lines.Text() == "/a"
+	}
+	require.True(t, create())
+	server.Stop()
+	server.StartEmpty()
+	for begin := time.Now(); !create(); {
+		require.Less(t, time.Since(begin), 5*time.Minute)
+	}
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
 }

@@ -95,7 +95,7 @@ func (w *Player) setUp() {
 		servers = append(servers, "127.0.0.2:2181", "127.0.0.3:2181")
 	}
 	for i := range clients {
-		c := &Client{w: w, Index: i, Name: Letter(i)}
+		c := &Client{w: w, Index: i, Name: language.Letter(i)}
 		if w.Shared {
 			c.Name = "client"
 		}
@@ -117,7 +117,7 @@ func (w *Player) setUp() {
 	}
 	for i := range w.Number() {
 		c := w.Clients[min(i, clients-1)]
-		k := &Contender{w: w, Client: c, Name: Letter(i), script: w.script(i), State: outside}
+		k := &Contender{w: w, Client: c, Name: language.Letter(i), script: w.script(i), State: outside}
 		c.Contenders = append(c.Contenders, k)
 		w.Contenders = append(w.Contenders, k)
 	}

@@ -3,7 +3,6 @@ package player
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -251,13 +250,4 @@ func (w World) script(i int) []Op {
 // byName orders the names of contenders.
 func byName(a, b string) int {
 	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
-}
-
-// Letter is the name of a contender: A, B, … Z, A2, B2, …
-func Letter(i int) string {
-	name := string(rune('A' + i%26))
-	if i >= 26 {
-		name += strconv.Itoa(i/26 + 1)
-	}
-	return name
 }

@@ -99,7 +99,7 @@ var Bugs = []Bug{
 		Words: "forget the node only once it has gone"},
 	{Name: "the cause is hidden", Zh: "隐瞒错误的原因",
 		Case:  "an error on the way leaves no node behind",
-		Words: "Lock of a waiter returns no error while another contender holds the lock: two holders", Harmful: true},
+		Words: "Lock of the waiter returns no error while another contender holds the lock: two holders", Harmful: true},
 	{Name: "no clean-up after TryLock", Zh: "TryLock 之后不清理",
 		Case:  "an error in TryLock leaves no node behind",
 		Words: "it leaves its node behind"},

@@ -10,7 +10,6 @@ import (
 	"path"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,17 +99,10 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 // with clients and a server that live.
 const afterwards = 10 * time.Minute
 
-// Name is contender i of a case: A, B, C, as in the lab.
-func Name(i int) string {
-	name := string(rune('A' + i%26))
-	if i >= 26 {
-		name += strconv.Itoa(i/26 + 1)
-	}
-	return name
-}
-
 // Contender is contender i of a case for a reader.
-func Contender(i int) language.Text { return language.Say("contender %s", "竞争者 %s", Name(i)) }
+func Contender(i int) language.Text {
+	return language.Say("contender %s", "竞争者 %s", language.Letter(i))
+}
 
 // waitForLock waits until no goroutine of the lock is left, and says whether it has
 // seen that.
