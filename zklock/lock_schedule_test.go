@@ -209,9 +209,7 @@ func (s *stage) nothingLeft(caches bool) {
 	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
 	synctest.Wait()
 	if caches {
-		// The watch on the parent may be there: in a new connection a delete may come before the
-		// client's SetWatches. If the connection breaks in between, no server sends the event of
-		// that delete any more. The watch goes with the next contender.
+		// The watch on the parent may be there: see (j) of docs/client.md. It goes with the next contender.
 		_, err := s.admin.Create(lockPath+"/contender", nil, 0, zk.WorldACL(zk.PermAll))
 		if !errors.Is(err, zk.ErrNoNode) { // the operator has deleted the parent
 			s.must(nil, cmp.Or(err, s.admin.Delete(lockPath+"/contender", -1)))

@@ -384,28 +384,37 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	for _, c := range []struct {
 		what, want string
 		waits      bool // the server was there when it queued
+		ours       bool // the client is Connect's, which knows each server that was tried
 		wrong      func(tb *table, session int64) (over func())
 	}{
-		{"it waits, and there is no server", "has no server", true, func(tb *table, session int64) func() {
+		{"it waits, and there is no server", "has no server", true, false, func(tb *table, session int64) func() {
 			away := tb.srv.Hold(of(session, jute.OpConnect, "")).Every()
 			tb.srv.Cut(session)
 			return away.Release
 		}},
-		{"its create is not answered", "has not answered for 1.5s", false, func(tb *table, session int64) func() {
+		{"it waits, and the server refuses the client", ": closes the connection without an answer", true, true, func(tb *table, session int64) func() {
+			away := tb.srv.LoseRequest(of(session, jute.OpConnect, "")).Every()
+			tb.srv.Cut(session)
+			return away.Release
+		}},
+		{"its create is not answered", "has not answered for 1.5s", false, false, func(tb *table, session int64) func() {
 			return tb.srv.Hold(creates(session)).Every().Release
 		}},
-		{"all is well", "", true, func(*table, int64) func() { return func() {} }},
+		{"all is well", "", true, false, func(*table, int64) func() { return func() {} }},
 	} {
 		onTables(t, c.what, func(tb *table) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-			conn := tb.connectAs(ordinary{wrap: watchesFirst})
+			conn := tb.connect()
+			if !c.ours {
+				conn = tb.connectAs(ordinary{wrap: watchesFirst})
+			}
 			m := tb.mutex(conn)
 			var over func()
 			if !c.waits {
 				over = c.wrong(tb, conn.SessionID())
 			}
 			waiter := lockAside(limited(tb, 1500*time.Millisecond), m, nil)
-			time.Sleep(100 * time.Millisecond) // until it waits
+			time.Sleep(time.Second) // until it waits
 			if c.waits {
 				over = c.wrong(tb, conn.SessionID())
 			}
@@ -421,25 +430,6 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 			require.NoError(tb, m.Shutdown(context.Background()))
 		})
 	}
-}
-
-// TestTheErrorOfAWaiterNamesEachServerThatWasTried: a client of Connect's knows them.
-func TestTheErrorOfAWaiterNamesEachServerThatWasTried(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-		conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
-		m := tb.mutex(conn)
-		waiter := lockAside(limited(tb, 1500*time.Millisecond), m, nil)
-		time.Sleep(time.Second) // until it waits
-		away := tb.srv.LoseRequest(of(conn.SessionID(), jute.OpConnect, "")).Every()
-		tb.srv.Cut(conn.SessionID())
-		err := (<-waiter).err
-		require.ErrorIs(tb, err, context.DeadlineExceeded)
-		require.ErrorContains(tb, err, ": closes the connection without an answer")
-		away.Release()
-		require.NoError(tb, holder.Unlock(context.Background()))
-		require.NoError(tb, m.Shutdown(context.Background()))
-	})
 }
 
 // TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls.

@@ -11,7 +11,8 @@
 //	defer conn.Close()
 //
 // The client is a *zk.Conn, for everything that takes one. Version 1.0.4 has some
-// faults; Connect works around them, and docs/client.md has a patch for each.
+// faults, which docs/client.md describes. Connect works around all but one: a watch may
+// miss a change of a node's data or children if the connection breaks twice.
 // [SessionTimeout] returns what the client does not export.
 package zkconn
 
@@ -78,7 +79,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		return fail(fmt.Errorf("the session timeout %v is not between 1 ms and 24 days", sessionTimeout))
 	}
 	if ctx.Err() != nil {
-		return fail(whyEnded(ctx))
+		return fail(conns.WhyEnded(ctx))
 	}
 	settings, err := newSettings(options)
 	if err != nil {
@@ -100,7 +101,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 			hook(conn, "setWatchCallback", c.watches))
 	})
 	noSession := func() (*zk.Conn, error) {
-		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), whyEnded(ctx), c.Report()))
+		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), conns.WhyEnded(ctx), c.Report()))
 	}
 	if err != nil {
 		c.giveUp()
@@ -138,14 +139,6 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		return fail(err)
 	}
 	return conn, nil
-}
-
-func whyEnded(ctx context.Context) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return err
 }
 
 // SessionTimeout returns the session timeout that the server agreed to in the

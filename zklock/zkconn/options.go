@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/conns"
 )
 
 // An Option changes how Connect opens a client. Connect returns an error at once
@@ -49,8 +51,7 @@ func newSettings(options []Option) (*settings, error) {
 // WithLogger has the client log to logger, which must not block: a warning for each
 // connection that fails or breaks, for a session that has expired, and for a client that
 // was closed while a lock still used it; and an information for each connection that has
-// a session. Without this option nothing
-// is logged.
+// a session. Without this option nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
@@ -184,7 +185,7 @@ func authenticate(ctx context.Context, conn *zk.Conn, auth []credential) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return whyEnded(ctx)
+		return conns.WhyEnded(ctx)
 	}
 }
 

@@ -158,7 +158,7 @@ func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
 // a request had no answer, the error of the last one. It says if the client has no
 // server, or waits for one.
 func (c *Client) Ended(ctx context.Context, what string, began time.Time) error {
-	err := whyEnded(ctx)
+	err := conns.WhyEnded(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	silent := time.Since(c.waits)
@@ -195,12 +195,4 @@ func (c *Client) Aside(ctx context.Context, tasks *Tasks, what string, f func(st
 		return fmt.Errorf("zklock: %s: %w", what, err)
 	}
 	return nil
-}
-
-func whyEnded(ctx context.Context) error {
-	err := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, err) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return err
 }

@@ -3,7 +3,9 @@
 package conns
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -86,4 +88,13 @@ func Warn(conn *zk.Conn, text string) {
 func Closed(conn *zk.Conn) bool {
 	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)
+}
+
+// WhyEnded returns the error of a ctx that has ended, and its cause.
+func WhyEnded(ctx context.Context) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
 }
