@@ -38,15 +38,15 @@ var Openings = []OpeningScene{
 				Zh: "A 用完了，取走自己的卡片。“全部唤醒”：ZooKeeper 要通知全部 19 个等待者（A 排队时也设过监听，也收到一个）：就是这些星星。“唤醒一个”：只通知了 B，B 已经在查自己是不是第一了。",
 			}},
 			{At: 4620 * us, Quote: "有个专业名词:惊群效应", Text: Text{
-				En: "“Wake all”: 19 ask at once “is it my turn?” and wait in line at the server. 18 of them will read “no”: they wake for nothing, and are counted when they are woken again. This is the herd effect. “Wake one”: B has had the lock, and its card is about to go.",
-				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”：它们被无效唤醒（等再次被唤醒时，才计入右上角的数字）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁，马上取走卡片。",
+				En: "“Wake all”: 19 ask at once “is it my turn?” and wait in line at the server. 18 of them will read “no”: they wake for nothing (the number below follows when they are woken again). This is the herd effect. “Wake one”: B has had the lock, and its card is about to go.",
+				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”：它们被无效唤醒（等再次被唤醒时，才计入下面的数字）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁，马上取走卡片。",
 			}},
 			{At: 16560 * us, Text: Text{
 				En: "It happens again each time that a card is taken away. “Wake one”: all twenty are done, and none woke for nothing. “Wake all”: twelve are done, and they have woken for nothing more than 140 times.",
 				Zh: "每取走一张卡片，就重演一次。“唤醒一个”：二十个全部完成，没有一次无效唤醒。“全部唤醒”：才完成十二个，已经无效唤醒了 140 多次。",
 			}},
-			{At: 21300 * us, Text: Text{
-				En: "With twice as many programs, four times as many wake for nothing. A thousand at a real ZooKeeper, all on one machine, measured (docs/figures.md):",
+			{At: 21303780 * time.Nanosecond, Text: Text{
+				En: "Twice as many programs: four times as many wake for nothing. A thousand, measured at a real ZooKeeper (docs/figures.md):",
 				Zh: "程序多一倍，无效唤醒的次数就是四倍。一千个程序和真实的 ZooKeeper 在同一台机器上，实测（docs/figures.md）：",
 			}},
 		},

@@ -66,7 +66,7 @@ function legend() {
     request: '<path class="l-request" d="M11 2L17 14L5 14Z"/>', queued: '<path class="l-queued" d="M11 2L17 14L5 14Z"/>', reply: '<path class="l-reply" d="M11 16L17 4L5 4Z"/>',
     event: '<path class="l-event" d="M11 0L13.3 6.1L19.8 6.2L14.7 10.2L16.6 16.5L11 12.8L5.4 16.5L7.3 10.2L2.2 6.2L8.7 6.1Z"/>',
     watch: '<path class="l-watch" d="M2 16C2 6 20 12 20 2"/>', lost: '<path class="l-lost" d="M5 4L7 2L11 6L15 2L17 4L13 8L17 12L15 14L11 10L7 14L5 12L9 8Z"/>',
-    holds: '<path class="l-holds" d="M0 9a5 5 0 0 1 10 0a5 5 0 0 1-10 0M12 6h10v6H12Z"/>', waits: '<circle class="l-waits" cx="5" cy="9" r="5"/><path class="l-bar" d="M12 7h10v4H12Z"/>',
+    holds: '<path class="l-holds" d="M0 9a5 5 0 0 1 10 0a5 5 0 0 1-10 0M12 6h10v6H12Z"/>', unlocks: '<circle class="l-unlocks" cx="5" cy="9" r="5"/><path class="l-unlocks" d="M12 6h10v6H12Z"/>', waits: '<circle class="l-waits" cx="5" cy="9" r="5"/><path class="l-bar" d="M12 7h10v4H12Z"/>',
     later: '<path class="l-bar" d="M0 7h10v4H0Z"/><path class="l-now" d="M11 2v14"/><path class="l-bar later" d="M12 7h10v4H12Z"/>', unaware: '<circle class="l-unaware" cx="11" cy="9" r="7"/>',
   };
   $("legend").replaceChildren(...Object.keys(shapes).map(k => {
