@@ -16,12 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"example.com/zklock/bench/internal/group"
-
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/zklock/bench/internal/group"
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/zkserver"
@@ -190,8 +189,7 @@ func (c *child) kill() {
 // listen starts an embedded server that other processes can reach.
 func listen(t *testing.T, options ...zkserver.Option) (*zkserver.Server, string) {
 	srv := zkserver.Run(t, options...)
-	addr := srv.Addr()
-	return srv, addr
+	return srv, srv.Addr()
 }
 
 // processes returns the names of the process- nodes.
