@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,24 +163,29 @@ func TestWatchShowsEachChange(t *testing.T) {
 	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 }, 10*time.Second, time.Millisecond)
 }
 
-func TestFiveThousandWaitersAreShownWithinTwoSeconds(t *testing.T) {
-	_, _, conn := onServer(t)
+// TestFiveThousandWaitersAreShownSoon: their nodes are read side by side, and not each after
+// the answer to the one before.
+func TestFiveThousandWaitersAreShownSoon(t *testing.T) {
+	srv, _, conn := onServer(t)
 	made(t, conn, "/q/lock-", "")
 	var all []any
 	for i := range 5000 {
 		all = append(all, &zk.CreateRequest{Path: "/q/" + zkLock, Data: fmt.Append(nil, i), Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagEphemeralSequential})
 	}
-	for len(all) > 0 {
-		_, err := conn.Multi(all[:500]...)
+	for batch := range slices.Chunk(all, 500) {
+		_, err := conn.Multi(batch...)
 		require.NoError(t, err)
-		all = all[500:]
 	}
-	began := time.Now()
+	var reads atomic.Int32
+	answers := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == zkserver.OpGetData && reads.Add(1) > 0 }).Every()
+	go func() {
+		for reads.Load() < 100 && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		answers.Release()
+	}()
 	_, stdout, _ := do(t.Context(), t, "who", "/q")
-	took := time.Since(began)
 	require.Equal(t, 5002, strings.Count(stdout, "\n"))
-	t.Log(took)
-	require.Less(t, took, 2*time.Second)
 }
 
 func TestErrorsAreOneLine(t *testing.T) {
