@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               98500,
+	"all":               98600,
 	"the steps":         1610,
 	"zklock":            18950,
 	"zkserver":          7789,
