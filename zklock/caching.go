@@ -33,8 +33,8 @@ import (
 // WithHandOver says. What else differs:
 //
 //   - Another contender has the lock three round trips after it has come, or four, and
-//     not one. If a server does not set the watches again after a reconnect, it waits for
-//     up to a third of the session timeout.
+//     not one. If a reconnect loses the event of a watch, it waits for up to a third
+//     of the session timeout.
 //   - TryLock of others, of any library, fails though nobody holds the lock. It takes
 //     the node away, so a later one succeeds.
 //   - If the process crashes or is cut off after its Unlock, others wait until its session ends.

@@ -183,24 +183,6 @@ func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
 	})
 }
 
-// TestALostCreateIsFoundInTheNextSession: the create waits in the client until
-// that has another session. The node is of this one.
-func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
-		tb.makeTop()
-		id := conn.SessionID()
-		back := tb.cutOff(id)
-		waiter := waits(tb.mutex(conn)) // its create waits in the client
-		tb.srv.Expire(id)
-		back.Release()
-		got := gets(tb, waiter, "it waits for its own node")
-		require.Len(tb, tb.srv.Children(top), 1)
-		require.NoError(tb, got.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
 // TestARequestOfCuratorDoesNotHideTheOwner: Curator's Revoker writes its request
 // over the record.
 func TestARequestOfCuratorDoesNotHideTheOwner(t *testing.T) {

@@ -36,26 +36,30 @@ func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
 	})
 }
 
-// TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain: the create was carried out in
-// the client's next session, and somebody deletes the node before the
-// contender has looked in which session it is.
-func TestANodeThatIsGoneBeforeItIsFoundIsMadeAgain(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
-		id := conn.SessionID()
-		back := tb.cutOff(id)
-		waiter := waits(tb.mutex(conn)) // its create waits in the client
-		tb.srv.Expire(id)
-		looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
-		back.Release()
-		<-looks.Hit()
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		looks.Release()
-		got := gets(tb, waiter)
-		require.Contains(tb, tokens(tb), got.Token())
-		require.NoError(tb, got.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
+// TestALostCreateIsFoundInTheNextSession: the create waits in the client until that has
+// another session. If somebody deletes the node before the contender has looked in which
+// session it is, another one is made.
+func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		onTable(t, func(tb *table) {
+			admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
+			id := conn.SessionID()
+			back := tb.cutOff(id)
+			waiter := waits(tb.mutex(conn))
+			tb.srv.Expire(id)
+			looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
+			back.Release()
+			<-looks.Hit()
+			if deleted {
+				require.NoError(tb, admin.Delete(tb.node(0), -1))
+			}
+			looks.Release()
+			got := gets(tb, waiter, "it waits for its own node")
+			require.Equal(tb, []int64{got.Token()}, tokens(tb))
+			require.NoError(tb, got.Unlock(context.Background()))
+			require.Empty(tb, tb.srv.Children(top))
+		})
+	}
 }
 
 // TestASearchAndADeleteThatAreBothRefusedAreSurvived: an operator has taken

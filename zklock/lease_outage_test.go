@@ -306,31 +306,33 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 }
 
 // TestShortInterruptionsCostNoLease: three of 300 ms, with half a second between them, in
-// which the server works. The lease has a session timeout of 3 s, and one server or three
-// that are interrupted together.
+// which the server works; and one that is a second shorter than half the session timeout, or
+// than a quarter if the lease is young. One server is interrupted, or three together.
 func TestShortInterruptionsCostNoLease(t *testing.T) {
-	const timeout = 3 * time.Second
-	for _, addresses := range []int{1, 3} {
-		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
-			for phase := range 24 {
-				onTable(t, func(tb *table) {
-					line := &bubble.Line{Server: tb.srv}
-					_, m := tb.connectFor(timeout, three[:addresses], line.Dial)
-					holder := tb.mustLock(m, nil)
-					time.Sleep(timeout * time.Duration(phase) / 12)
-					for range 3 {
-						line.Down.Store(true)
-						tb.srv.CutAll()
-						time.Sleep(300 * time.Millisecond)
-						line.Down.Store(false)
-						time.Sleep(500 * time.Millisecond)
-					}
-					time.Sleep(2 * timeout)
-					require.False(tb, isClosed(holder.Lost()), "interruptions at the age of %d/12 T", phase)
-					require.NoError(tb, holder.Unlock(context.Background()))
-				})
-			}
-		})
+	const ms = time.Millisecond
+	for _, c := range []struct{ timeout, age, away, times time.Duration }{
+		{3000 * ms, 0, 300 * ms, 3},
+		{4000 * ms, 4000 * ms, 1000 * ms, 1}, {10000 * ms, 10000 * ms, 4000 * ms, 1}, {30000 * ms, 30000 * ms, 14000 * ms, 1},
+		{10000 * ms, 0, 1500 * ms, 1}, {30000 * ms, 0, 6500 * ms, 1},
+	} {
+		for phase := range time.Duration(48) {
+			onTable(t, func(tb *table) {
+				line := &bubble.Line{Server: tb.srv}
+				_, m := tb.connectFor(c.timeout, three[:1+phase%2*2], line.Dial)
+				holder := tb.mustLock(m, nil)
+				time.Sleep(c.age + c.timeout*(phase/2)/12)
+				for range c.times {
+					line.Down.Store(true)
+					tb.srv.CutAll()
+					time.Sleep(c.away)
+					line.Down.Store(false)
+					time.Sleep(500 * ms)
+				}
+				time.Sleep(2 * c.timeout)
+				require.False(tb, isClosed(holder.Lost()), "T = %v: %d interruptions of %v, phase %d", c.timeout, c.times, c.away, phase)
+				require.NoError(tb, holder.Unlock(context.Background()))
+			})
+		}
 	}
 }
 

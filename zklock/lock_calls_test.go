@@ -220,18 +220,6 @@ func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 	})
 }
 
-func TestShutdownReturnsForAClientThatHasBeenClosed(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, closeIt := tb.stuckClose()
-		m := tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		closeIt()
-		<-holder.Lost()
-		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
-		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Minute)), zklock.ErrLost)
-	})
-}
-
 // TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne: the owner locks again
 // before it unlocks the lost lease, and still holds the lock after that.
 func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
@@ -395,15 +383,17 @@ func TestLockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 	})
 }
 
-func TestLostClosesAndUnlockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
+func TestLostClosesAndAllReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, closeIt := tb.stuckClose()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		m := tb.mutex(conn)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		next := queues(tb.mutex(tb.connect()))
 		closed := time.Now()
 		closeIt()
 		<-holder.Lost()
 		require.LessOrEqual(tb, time.Since(closed), 10*time.Second, "Lost closes later than the session timeout")
+		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
 		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Minute)), zklock.ErrLost)
 		passes(tb, next)
 	})

@@ -33,6 +33,43 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 	})
 }
 
+// TestAParentThatIsThereKeepsItsList, which decides whose nodes may be made and deleted. Clients
+// that have two passwords lead from one list to the next.
+func TestAParentThatIsThereKeepsItsList(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.makeTop()
+		list := func(password string) []zk.ACL { return zk.DigestACL(zk.PermAll, "orders", password) }
+		mutex := func(writes string, passwords ...string) *zklock.Mutex {
+			conn := tb.connect()
+			for _, p := range passwords {
+				require.NoError(tb, conn.AddAuth("digest", []byte("orders:"+p)))
+			}
+			return tb.mutex(conn, zklock.WithACL(list(writes)))
+		}
+		old, between, both, latest := mutex("old", "old"), mutex("old", "old", "new"), mutex("new", "old", "new"), mutex("new", "new")
+		lease := tb.mustLock(old, nil)
+		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
+		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)
+		_, err := admin.SetACL(top, list("old"), -1)
+		require.NoError(tb, err)
+		lease = tb.mustLock(old, nil)
+		require.ErrorIs(tb, admin.Delete(lease.Node(), -1), zk.ErrNoAuth)
+		_, err = latest.Lock(context.Background(), nil)
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		require.NoError(tb, lease.Unlock(context.Background()))
+		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
+		for _, parent := range []string{"old", "new"} {
+			_, err = admin.SetACL(top, list(parent), -1)
+			require.NoError(tb, err)
+			for _, waiter := range []<-chan locked{queues(between), queues(both), queues(mutex("old", "old", "new"))} {
+				passes(tb, waiter)
+			}
+			require.NoError(tb, admin.AddAuth("digest", []byte("orders:new")))
+		}
+		passes(tb, queues(latest))
+	})
+}
+
 func TestNewRefusesCharactersThatServersRefuse(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{})

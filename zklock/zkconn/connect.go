@@ -40,17 +40,15 @@ import (
 // Connect opens a ZooKeeper client and returns it when it has a session.
 //
 // The servers are host:port, without a chroot. A host that is a name may have several addresses,
-// which are all tried. Names are looked up again when a connection has been lost,
-// and when all addresses have been tried; if that fails, the known addresses stay.
-// At first one address is enough, and if no name exists, Connect returns the
-// *net.DNSError at once.
+// which are all tried. Names are looked up again when a connection has been lost, and when all
+// addresses have been tried; if that fails, the known addresses stay. At first one address is
+// enough, and if no name exists, Connect returns the *net.DNSError at once.
 //
-// The client asks for the given session timeout, from 1 ms to 24 days; a server
-// with the default configuration agrees to something between 4 and 40 s. A server
-// that accepts a connection has a third of the session timeout to answer the
-// handshake, divided by the number of addresses, but at least 1 s. If it does not,
-// the next one has half as long again, up to the session timeout. If all have been tried,
-// the client tries them again after 100 ms, for a second, and then once a second.
+// The client asks for the given session timeout, from 1 ms to 24 days; a server with the default
+// configuration agrees to something between 4 and 40 s. A server that accepts a connection has a
+// third of the session timeout to answer the handshake, divided by the number of addresses, but at
+// least 1 s. If it does not, the next one has half as long again, up to the session timeout. If all
+// have been tried, the client tries them again after 100 ms, for a second, and then once a second.
 //
 // Nothing is logged without [WithLogger]. [WithTLS] and [WithAuth] are for servers that
 // demand them; there is no SASL. Nobody needs to read events from a channel; an event
@@ -59,10 +57,9 @@ import (
 // What cannot work is an error at once: a chroot, two servers in one string, a port
 // that is none, an option's bad argument, a credential that a server refuses.
 //
-// If ctx ends first, Connect closes the client and returns within about a
-// second. The error wraps ctx.Err() and says which servers were tried, for how
-// long, and why each of them failed. The caller must close the client that
-// Connect returns.
+// If ctx ends first, Connect closes the client and returns within about a second. The error
+// wraps ctx.Err() and says which servers were tried, for how long, and why each of them failed.
+// The caller must close the client that Connect returns.
 //
 // A request that waits for a connection fails with zk.ErrNoServer when its session
 // has expired; the next session begins 1 s later.
