@@ -12,7 +12,7 @@ import (
 // it holds the lock gets another lease of the same hold; the lock is released
 // with the last of them. All methods may be called from any goroutine.
 //
-// What they say, and when:
+// What they say, and when; all leases of a hold have the same Lost and RevokeRequested:
 //
 //	                 held, proved    Revoke called   lock lost      after Unlock
 //	Lost             open            open            closed         open
@@ -66,7 +66,7 @@ func (l *Lease) Node() string { return l.check().hold.entry.node.Path }
 // Lost reads the wall clock when it is called, and soon after the machine
 // resumes; a wall clock that is set forward by hand may cost the lease.
 // Work under the lock must stop then. Unlock must still be called. The
-// channel stays open when the lease ends with Unlock; see Done.
+// channel stays open when the hold ends with Unlock; see Done.
 func (l *Lease) Lost() <-chan struct{} {
 	l.check()
 	l.m.mu.Lock()

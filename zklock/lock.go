@@ -204,8 +204,8 @@ func (m *Mutex) check() {
 // the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
 // node is then removed as soon as a server can be reached, so that the
 // contenders behind it do not wait for it. Other errors are the server's, such
-// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed; or ErrShutdown. After
-// any error the owner has as many leases as before.
+// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed; or ErrShutdown, or
+// ErrTooSlow. After any error the owner has as many leases as before.
 func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, false)
 }
