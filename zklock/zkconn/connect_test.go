@@ -165,6 +165,7 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 		"zk1:99999":         `the port "99999" is not a number from 1 to 65535`,
 		"zk1:0":             "not a number",
 		"zk1:":              "not a number",
+		"":                  `":2181" has no host: give each server as host:port`,
 		"a:b:c":             "too many colons in address",
 	} {
 		_, err := Connect(t.Context(), []string{server}, asked)

@@ -109,6 +109,9 @@ func splitServer(server string) (host, port string, err error) {
 		return "", "", fmt.Errorf("%q is not host:port; the client has no chroot: use %q and put /%s in front of each path", server, before, root)
 	}
 	host, port, err = net.SplitHostPort(server)
+	if err == nil && host == "" {
+		err = fmt.Errorf("%q has no host: give each server as host:port", server)
+	}
 	if n, e := strconv.ParseUint(port, 10, 16); err == nil && (e != nil || n == 0) {
 		err = fmt.Errorf("%q: the port %q is not a number from 1 to 65535", server, port)
 	}

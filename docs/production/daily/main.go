@@ -26,7 +26,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	day := time.Now().UTC().Format(time.DateOnly)
-	if err := run(ctx, strings.Split(os.Args[1], ","), day, report); err != nil {
+	if err := run(ctx, strings.Split(strings.Join(os.Args[1:], ","), ","), day, report); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, strings.Split(os.Args[1], ","), lead); err != nil {
+	if err := run(ctx, strings.Split(strings.Join(os.Args[1:], ","), ","), lead); err != nil {
 		log.Fatal(err)
 	}
 }
