@@ -101,12 +101,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return verbs[c.verb](c, ctx)
 	}
+	if len(args) > 0 && strings.TrimLeft(args[0], "-") != "help" && args[0] != "-h" {
+		c.note("there is no verb %q: zklock -help lists the verbs", "没有 %q 这个子命令：zklock -help 列出所有子命令", args[0])
+		return exitUsage
+	}
 	for _, section := range c.help()[:len(verbs)] {
 		summary, _, _ := strings.Cut(section, "\n\n")
-		fmt.Fprintln(stderr, summary)
+		fmt.Fprintln(stdout, summary)
 	}
-	fmt.Fprintln(stderr, c.say("zklock VERB -help says more", "zklock VERB -help 给出详情"))
-	return exitUsage
+	c.print("zklock VERB -help says more", "zklock VERB -help 给出详情")
+	return 0
 }
 
 // say puts the arguments into the format of the reader's language.
@@ -207,7 +211,7 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, how...); err != nil {
-		return nil, nil, c.fail(exitUnavailable, err)
+		return nil, nil, c.fail(exitUnavailable, language.Errorf("%w; -zk names the servers, and zklock serve starts one to try", "%v；-zk 指定服务器，zklock serve 启动一个试用的", err))
 	}
 	if m, err = zklock.New(conn, c.path, options...); err != nil {
 		conn.Close()

@@ -282,6 +282,7 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		lang, said := language.English, new(strings.Builder)
 		err := run(t.Context(), t, append([]string{"-lang", "zh"}, strings.Fields(args)...), said, said, &lang)
 		require.ErrorContains(t, err, says.En, args)
+		require.Equal(t, !strings.Contains(says.En, "written") && !strings.Contains(says.En, "taken"), language.Status(err) == 2, args)
 		text := language.TextOf(err)
 		require.Contains(t, text.Zh, says.Zh, args)
 		require.Empty(t, chinesetest.English(text.Zh, "not a directory", "missing port in address"), args)

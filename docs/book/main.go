@@ -42,7 +42,7 @@ func main() {
 		lang := language.Of("")
 		if err := run(ctx, t, args, os.Stdout, os.Stderr, &lang); err != nil {
 			fmt.Fprintln(os.Stderr, "book:", language.TextOf(err).In(lang))
-			os.Exit(1)
+			os.Exit(language.Status(err))
 		}
 		os.Exit(0)
 	}}}, nil, nil)
@@ -122,7 +122,7 @@ func refuse(dir string) error {
 	_, err = os.Stat(filepath.Join(dir, mark))
 	_, wrong = os.Stat(filepath.Join(dir, "book.js"))
 	if len(entries) > 0 && cmp.Or(err, wrong) != nil {
-		return language.Errorf("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
+		return language.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
 			"-out %s：文件夹里已有别的文件，又不是以前写出的书：请给一个空文件夹，或者一个没有用过的名字", dir)
 	}
 	return nil

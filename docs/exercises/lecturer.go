@@ -116,21 +116,23 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if err != nil {
 		return err
 	}
-	if _, err := archivesOf(ctx, a.root, false); err != nil { // so that it costs no attempt's time
-		return err
-	}
-
 	var todo []job
 	var rows []row
 	for i, dir := range dirs {
 		student := students[i]
 		found, err := attempts(dir, asked)
+		if _, gone := os.Stat(dir); gone != nil {
+			return err // a name that is wrong; what a pattern matches is there
+		}
 		if err != nil {
 			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: language.TextOf(err)}})
 		}
 		for _, attempt := range found {
 			todo = append(todo, job{attempt, student})
 		}
+	}
+	if _, err := archivesOf(ctx, a.root, false); err != nil { // so that it costs no attempt's time
+		return err
 	}
 	began := time.Now()
 	stubs, err := readStubs(a.root)

@@ -545,6 +545,8 @@ func TestCommandLine(t *testing.T) {
 	require.ErrorContains(t, err, `no exercise "99": give a number from 1 to`)
 	_, err = say("grade")
 	require.ErrorContains(t, err, "grade students/*")
+	_, err = say("grade", t.TempDir(), "nobody")
+	require.EqualError(t, err, "there is no folder nobody")
 
 	for n := 1; n <= 4; n++ {
 		out, err = say("hint", "3")

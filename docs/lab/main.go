@@ -39,7 +39,7 @@ func main() {
 	lang := environment()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, &lang); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", language.TextOf(err).In(lang))
-		os.Exit(1)
+		os.Exit(language.Status(err))
 	}
 }
 
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *lan
 	}
 	if *read {
 		if *out+*scene+*lock+*film != "" {
-			return language.Errorf("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
+			return language.Misusef("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
 		}
 		return reader(ctx, *addr, *lang, stdout, stderr)
 	}
@@ -88,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *lan
 	var shown []byte
 	if *film != "" {
 		if *out != "" {
-			return language.Errorf("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
+			return language.Misusef("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
 		}
 		if shown, err = os.ReadFile(*film); err != nil {
 			return language.Errorf("-film: %w", "-film：%v", err)
@@ -141,7 +141,7 @@ func reader(ctx context.Context, addr string, lang language.Language, stdout, st
 // writeTo builds the page and writes it to a file.
 func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer) error {
 	if info, err := os.Stat(out); err == nil && info.IsDir() {
-		return language.Errorf("-out %s is a folder: name a file in it, or write all pages into it with go run ./docs/book -out %s",
+		return language.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./docs/book -out %s",
 			"-out %s 是文件夹：请写出其中的文件名，或者用 go run ./docs/book -out %s 写入全部页面", out, out)
 	}
 	made, err := b.Build(ctx, false)
@@ -181,7 +181,7 @@ func find(scene string) (string, error) {
 	if strings.HasPrefix(scene, "#") {
 		a, err := locks.ParseAddress(scene)
 		if err != nil {
-			return "", language.Errorf("-scene %s: %w", "-scene %s：%v", scene, err)
+			return "", language.Misusef("-scene %s: %w", "-scene %s：%v", scene, err)
 		}
 		return a.String(), nil
 	}
@@ -190,5 +190,5 @@ func find(scene string) (string, error) {
 			return l.Open().String(), nil
 		}
 	}
-	return "", language.Errorf("there is no scene %q: docs/lab/scenes.md lists them", "没有场景 %q：docs/lab/scenes.zh-CN.md 列出了全部场景", scene)
+	return "", language.Misusef("there is no scene %q: docs/lab/scenes.md lists them", "没有场景 %q：docs/lab/scenes.zh-CN.md 列出了全部场景", scene)
 }

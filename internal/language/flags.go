@@ -52,7 +52,7 @@ func WrongFlag(flags *flag.FlagSet, err error) error {
 }
 
 // Parse parses the flags of a command that takes no arguments, and whose usages are of Both. If they
-// ask for help, it writes that, and the command is over.
+// ask for help, it writes that, and the command is over. What is wrong with them is of Misusef.
 func Parse(flags *flag.FlagSet, args []string, stderr io.Writer, lang *Language) (help bool, err error) {
 	flags.SetOutput(io.Discard)
 	switch err := flags.Parse(args); {
@@ -60,9 +60,9 @@ func Parse(flags *flag.FlagSet, args []string, stderr io.Writer, lang *Language)
 		_, err = io.WriteString(stderr, lang.Help(flags))
 		return true, err
 	case err != nil:
-		return false, Errorf("%w; see -help", "%v；见 -help", WrongFlag(flags, err))
+		return false, Misusef("%w; see -help", "%v；见 -help", WrongFlag(flags, err))
 	case flags.NArg() > 0:
-		return false, Errorf("%q is not understood; see -help", "无法识别 %q；见 -help", flags.Arg(0))
+		return false, Misusef("%q is not understood; see -help", "无法识别 %q；见 -help", flags.Arg(0))
 	}
 	return false, nil
 }

@@ -132,6 +132,21 @@ func Errorf(en, zh string, args ...any) error {
 	return e
 }
 
+type misuse struct{ error }
+
+func (m misuse) Unwrap() error { return m.error }
+
+// Misusef is Errorf, for an error in a command's arguments.
+func Misusef(en, zh string, args ...any) error { return misuse{Errorf(en, zh, args...)} }
+
+// Status is the exit status of a command that ends with err: 2 for an error of Misusef, otherwise 1.
+func Status(err error) int {
+	if errors.As(err, new(misuse)) {
+		return 2
+	}
+	return 1
+}
+
 func (e *Error) Error() string   { return e.En }
 func (e *Error) Unwrap() []error { return e.wraps }
 

@@ -73,7 +73,8 @@ func (w *World) Try(l Lock, what language.Text) (ok bool, err error) {
 // Unlock lets go, and fails if that does not work.
 func (w *World) Unlock(l Lock, name language.Text) {
 	w.Helper()
-	w.NoError(w.UnlockErr(l, language.Say("Unlock of %s", "%s的 Unlock", name)), "Unlock of %s fails", "%s的 Unlock 失败", name)
+	w.NoError(w.UnlockErr(l, language.Say("Unlock of %s", "%s的 Unlock", name)),
+		"Unlock of %s fails, although it was told that it holds the lock", "%s的 Unlock 失败，而之前的加锁已经报告成功", name)
 }
 
 // UnlockErr calls Unlock, which must return.

@@ -21,10 +21,10 @@ import (
 func Listen(addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, language.Errorf("-addr %s is not an address: %w", "-addr %s 不是地址：%v", addr, err)
+		return nil, language.Misusef("-addr %s is not an address: %w", "-addr %s 不是地址：%v", addr, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, language.Errorf("-addr %s is not on loopback: the page is for this machine only; use 127.0.0.1:PORT",
+		return nil, language.Misusef("-addr %s is not on loopback: the page is for this machine only; use 127.0.0.1:PORT",
 			"-addr %s 不是本机回环地址：页面只供本机使用；请用 127.0.0.1:PORT", addr)
 	}
 	ln, err := net.Listen("tcp", addr)
