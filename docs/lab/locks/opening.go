@@ -119,7 +119,7 @@ var Openings = []OpeningScene{
 	},
 	{
 		beside("timeout", "zklock", Scene{Contenders: 16, Shared: true, Measured: true, Seed: 3}),
-		Text{En: "Sixteen in one program ›", Zh: "十六个在一个程序里 ›"}, [2]Text{{En: "A node for each · step 5", Zh: "各有一个节点 · 第 5 步"}, {En: "One node for all · zklock", Zh: "共用一个节点 · zklock"}},
+		Text{En: "Sixteen in one program ›", Zh: "一个程序，十六个 ›"}, [2]Text{{En: "A node for each · step 5", Zh: "各有一个节点 · 第 5 步"}, {En: "One node for all · zklock", Zh: "共用一个节点 · zklock"}},
 		[]Stop{
 			{At: 300 * us, Text: Text{
 				En: "Sixteen goroutines of one program, A to P, want the lock. Step 5 asks ZooKeeper for a node, a card in the queue, for each of them; zklock asks for one for the whole program.",

@@ -48,7 +48,7 @@ var articleZ = []Bug{
 		World: explore.World{Lock: late(byVersion).under(complete)}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
 		Substitute: Text{
 			En: "The lock is zklock, in two processes. Each holder makes the node /guard, writes its token there, and deletes the node before it unlocks. It reads a number from /stock, and writes it back with one added, in a transaction that checks the version of /guard. A has a goroutine write, and unlocks without waiting for it.",
-			Zh: "锁是 zklock，A 和 B 在两个进程里。每个持有者创建节点 /guard，写入自己的 fencing token（隔离令牌），释放锁之前再删掉它。它从 /stock 读一个数，加一后写回，写入的事务检查 /guard 的版本号。A 把写入交给一个 goroutine，不等它就释放锁。",
+			Zh: "锁是 zklock，A 和 B 在两个进程里。每个持有者创建节点 /guard，写入自己的 fencing token（隔离令牌），释放锁之前再删掉它。持有期间从 /stock 读一个数，加一后写回，写入的事务检查 /guard 的版本号。A 把写入交给一个 goroutine，不等它就释放锁。",
 		},
 		Level: Level{
 			Name:  Text{En: "The same version", Zh: "同一个版本号"},
