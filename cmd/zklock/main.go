@@ -105,12 +105,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		c.note("there is no verb %q: zklock -help lists the verbs", "没有 %q 这个子命令：zklock -help 列出所有子命令", args[0])
 		return exitUsage
 	}
+	out, status := stdout, 0
+	if len(args) == 0 { // nobody has asked for it
+		out, status = stderr, exitUsage
+	}
 	for _, section := range c.help()[:len(verbs)] {
 		summary, _, _ := strings.Cut(section, "\n\n")
-		fmt.Fprintln(stdout, summary)
+		fmt.Fprintln(out, summary)
 	}
-	c.print("zklock VERB -help says more", "zklock VERB -help 给出详情")
-	return 0
+	fmt.Fprintln(out, c.say("zklock VERB -help says more", "zklock VERB -help 给出详情"))
+	return status
 }
 
 // say puts the arguments into the format of the reader's language.
@@ -197,6 +201,9 @@ func (c *call) parse(args []string) (status int, ok bool) {
 	if c.path == "" || len(rest) > 0 || c.verb == "run" && len(c.command) == 0 {
 		want, _, _ := strings.Cut(c.helpOf(), "\n")
 		return c.usage(language.Errorf("want %s", "应为 %s", want)), false
+	}
+	if c.verb != "serve" && c.path[0] != '/' { // New says what else is wrong, on a connection
+		return c.usage(language.Errorf("invalid path %s: it begins with /", "路径 %s 无效：应以 / 开头", c.path)), false
 	}
 	return 0, true
 }

@@ -200,6 +200,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{[]string{"who", "-nonsense", "/a"}, exitUsage, "flag provided but not defined: -nonsense"},
 		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [flags] PATH"},
 		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "-zk names the servers"},
+		{[]string{"who", "-zk", "127.0.0.1:1", "a"}, exitUsage, "zklock: who: invalid path a: it begins with /"},
 		{[]string{"who", "/a/"}, exitUsage, "zklock: who: zklock: "},
 		{[]string{"revoke", "a"}, exitUsage, "invalid path"},
 		{[]string{"serve", "0.0.0.0:0"}, exitFailure, "zklock: serve 0.0.0.0:0"}, // loopback only
