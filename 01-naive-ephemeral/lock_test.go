@@ -17,6 +17,7 @@ func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return naive.New(conn, path) },
 		ErrNotLocked: naive.ErrNotLocked,
+		Expired:      []error{zk.ErrSessionExpired},
 		WakeUps:      func(waiting int) int { return waiting },
 		Requests:     func(n int) int { return n*n + 2*n },
 	})

@@ -18,6 +18,7 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return herd.New(conn, path) },
 		ErrNotLocked: herd.ErrNotLocked,
 		Queue:        true,
+		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode},
 		WakeUps:      func(waiting int) int { return waiting },
 		Requests:     func(n int) int { return n*n + n + 1 },
 	})

@@ -18,6 +18,7 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
 		ErrNotLocked: predecessor.ErrNotLocked,
 		Queue:        true,
+		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode},
 		WakeUps:      func(waiting int) int { return 1 },
 		Requests:     func(n int) int { return 5*n - 2 },
 	})

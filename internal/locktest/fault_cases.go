@@ -20,7 +20,8 @@ func ExpiredWaiter(w *World) {
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
 	w.Renewed(s, language.Say("the waiter's client has a new session", "等待者的客户端有了新会话"))
-	if w.goesOn(result, s) {
+	expired := w.Subject.Expired
+	if w.goesOn(result, s) && expired == nil {
 		w.Unlock(holder, language.Say("the holder", "持有者"))
 		w.Holds(result, language.Say("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
 		w.Unlock(waiter, it)
@@ -31,6 +32,8 @@ func ExpiredWaiter(w *World) {
 	err := w.Result(result, language.Say("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
 	w.HasError(err,
 		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒它的事件里，Err 不为 nil")
+	w.True(expired == nil || slices.ContainsFunc(expired, func(want error) bool { return errors.Is(err, want) }),
+		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：它的错误应包装 %v 之一，实际是 %v", expired, err)
 	w.NotLocked(waiter, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	w.Len(w.Nodes(), 1,
 		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")

@@ -77,6 +77,9 @@ type Subject struct {
 	// connection: they find the node, or make another. LostReplySubject has the
 	// cases.
 	FindsNode bool
+	// Expired are the errors of which Lock wraps one if its session ends while it waits. If
+	// there are none any error will do, and Lock may go on in the next session.
+	Expired []error
 	// Keeps is for how long a node may stay when nobody holds the lock any more.
 	Keeps time.Duration
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
