@@ -69,7 +69,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 		row{"click #back | wait !location.hash.includes('see=')", "count('pre.bug') > 0", nil},
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('6、当上一个节点删除后')).querySelector('a').click() | " +
 			"wait location.hash.includes('see=')", "one('#page').getAttribute('src')", match(`^03-sequential-predecessor/lock\.go\.html#L\d+$`)},
-		row{"", "text('.row[aria-current] .number')", "22"},
+		row{"", "text('.row[aria-current] .number')", "29"},
 		// A phrase with nothing to see has an empty stage, which says why.
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('TreeCache')).click()", "one('#lab').hidden", nil},
 		row{"", "text('#empty')", has{"Nothing is to be seen here"}},
@@ -119,5 +119,5 @@ func TestTheReaderFits(t *testing.T) {
 				row{"", beside, window.room})
 		}
 	}
-	reader(t, "reader.html#D/22", 1440, 900).play(rows...)
+	reader(t, "reader.html#D/27", 1440, 900).play(rows...)
 }

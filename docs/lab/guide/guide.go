@@ -3,6 +3,7 @@
 package guide
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -89,10 +90,7 @@ func (m *moment) address() (string, time.Duration, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	at := m.at
-	if at == 0 {
-		at = quoted
-	}
+	at := cmp.Or(m.at, quoted)
 	if at == 0 {
 		return "", 0, fmt.Errorf("no stop of %s quotes it", m.scene)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -113,12 +114,16 @@ func last(f *film.Film, event string, at time.Duration) time.Duration {
 
 // Each scene has an instant, which is in the film, and just then happens what the moment
 // says: in a film of real paces within one way of a packet, in a schedule before anything
-// else arrives.
+// else arrives. Beside the scene of a step are lines of this step, if there are lines of any.
 func TestMoments(t *testing.T) {
-	films := make(map[string][]*film.Film)
+	films, step := make(map[string][]*film.Film), regexp.MustCompile(`0\d-[^/]+/lock\.go`)
+	steps := map[string]string{"naive": step1, "herd": step2, "predecessor": step3, "reentrant": step4, "timeout": step5}
 	for _, r := range read(t) {
 		if r.Scene == "" {
 			continue
+		}
+		if shown := step.FindAllString(fmt.Sprint(r.moment.code), -1); steps[r.moment.scene] != "" && shown != nil {
+			assert.Contains(t, shown, steps[r.moment.scene], "%s: the lines are not those that the scene runs", r.Phrase)
 		}
 		require.Contains(t, r.Scene, "&t=", r.Phrase)
 		require.Positive(t, r.at, r.Phrase)
