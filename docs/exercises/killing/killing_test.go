@@ -1,6 +1,9 @@
 package killing
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"maps"
 	"os"
 	"runtime"
@@ -9,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
@@ -275,4 +279,49 @@ func TestTheChangesAreOfStep3(t *testing.T) {
 func stacks() string {
 	b := make([]byte, 1<<20)
 	return string(b[:runtime.Stack(b, true)])
+}
+
+// failed is what an assertion fails with.
+type failed struct{ judge.Failure }
+
+func (f *failed) Errorf(format string, args ...any) {
+	f.Failure = judge.Plain(fmt.Sprintf(format, args...))
+}
+
+func TestAnAssertionSpeaksChinese(t *testing.T) {
+	lost := errors.New("lost")
+	for zh, fails := range map[string]func(t assert.TestingT){
+		"不相等：期望 1，实际 2":                              func(t assert.TestingT) { assert.Equal(t, 1, 2) },
+		"队列 不相等：期望 []string{\"a\"}，实际 []string(nil)": func(t assert.TestingT) { assert.Equal(t, []string{"a"}, []string(nil), "队列") },
+		"不应有错误，实际是：lost":                             func(t assert.TestingT) { assert.NoError(t, lost) },
+		"应有错误，实际是 nil":                               func(t assert.TestingT) { assert.Error(t, nil) },
+		`错误应当包装 "EOF"，实际是 "lost"`:                    func(t assert.TestingT) { assert.ErrorIs(t, lost, io.EOF) },
+		`应有包装 "EOF" 的错误，实际是 nil`:                     func(t assert.TestingT) { assert.ErrorIs(t, nil, io.EOF) },
+		`错误不应包装 "lost"，实际是 "lost"`:                   func(t assert.TestingT) { assert.NotErrorIs(t, lost, lost) },
+		`错误 "lost" 里没有 "found"`:                      func(t assert.TestingT) { assert.ErrorContains(t, lost, "found") },
+		`错误信息不同：期望 "found"，实际 "lost"`:                func(t assert.TestingT) { assert.EqualError(t, lost, "found") },
+		"不应为 nil":      func(t assert.TestingT) { assert.NotNil(t, nil) },
+		"应为 nil，实际是 1": func(t assert.TestingT) { assert.Nil(t, 1) },
+		"应为 true":      func(t assert.TestingT) { assert.True(t, false) },
+		"应为 false":     func(t assert.TestingT) { assert.False(t, true) },
+		"应为空，实际是 [a]":  func(t assert.TestingT) { assert.Empty(t, []string{"a"}) },
+		"不应为空":         func(t assert.TestingT) { assert.NotEmpty(t, []string{}) },
+		"应为零值，实际是 1":   func(t assert.TestingT) { assert.Zero(t, 1) },
+		"不应为 0":        func(t assert.TestingT) { assert.NotZero(t, 0) },
+		"不应为 1":        func(t assert.TestingT) { assert.NotEqual(t, 1, 1) },
+		`"[a]" 应有 2 个元素，实际有 1 个`: func(t assert.TestingT) { assert.Len(t, []string{"a"}, 2) },
+		"1 应当大于 2":               func(t assert.TestingT) { assert.Greater(t, 1, 2) },
+		"1 应当大于或等于 2":            func(t assert.TestingT) { assert.GreaterOrEqual(t, 1, 2) },
+		"2 应当小于 1":               func(t assert.TestingT) { assert.Less(t, 2, 1) },
+		"2 应当小于或等于 1":            func(t assert.TestingT) { assert.LessOrEqual(t, 2, 1) },
+		`"held" 里没有 "lost"`:      func(t assert.TestingT) { assert.Contains(t, "held", "lost") },
+		`"held" 里不应有 "he"`:       func(t assert.TestingT) { assert.NotContains(t, "held", "he") },
+		"元素不同：列表 A 多出 ([]interface {}) (len=1) { (int) 2 }；列表 A 是 ([]int) (len=1) { (int) 2 }，列表 B 是 ([]int) <nil>": func(t assert.TestingT) {
+			assert.ElementsMatch(t, []int{2}, []int(nil))
+		},
+	} {
+		f := new(failed)
+		fails(f)
+		require.Equal(t, "断言没有通过："+zh, said(judge.Verdict{Words: f.Text}).Zh)
+	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -25,23 +27,40 @@ var programs = map[int]func(p *programRun) error{
 }
 
 func main() {
-	servers := flag.String("zk", "127.0.0.1:2181", "`address` of the ZooKeeper, or several: host:port,host:port")
-	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "Runs the program of a primer: go run ./docs/exercises/primers 1\n\n"+
-			"It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181\n\n")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	number, _ := strconv.Atoi(flag.Arg(0))
-	if programs[number] == nil || flag.NArg() != 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	if err := run(number, strings.Split(*servers, ","), os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "primers:", err)
-		os.Exit(1)
+	if err := command(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "primers:", language.TextOf(err).In(reads))
+		os.Exit(language.Status(err))
 	}
 }
+
+// reads is the language of the help and of errors: what the programs print is the same in both.
+var reads = language.Of("")
+
+// command runs the program that the arguments name.
+func command(args []string, out, help io.Writer) error {
+	flags := flag.NewFlagSet("primers", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	servers := flags.String("zk", "127.0.0.1:2181", language.Both("`address` of the ZooKeeper, or several: host:port,host:port",
+		"ZooKeeper 的`地址`，可以写几个：host:port,host:port"))
+	flags.Var(&reads, "lang", language.Usage)
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		_, err = io.WriteString(help, usage.In(reads)+"\n\n"+reads.Help(flags))
+		return err
+	case err != nil:
+		return language.Misusef("%w", "%v", language.WrongFlag(flags, err))
+	}
+	number, _ := strconv.Atoi(flags.Arg(0))
+	if programs[number] == nil || flags.NArg() != 1 {
+		return language.Misusef("%s", "%s", usage)
+	}
+	return run(number, strings.Split(*servers, ","), out)
+}
+
+var usage = language.Say("Runs the program of a primer, 1 to 10: go run ./docs/exercises/primers 1\n\n"+
+	"It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
+	"运行一篇预备知识的程序，编号从 1 到 10：go run ./docs/exercises/primers 1\n\n"+
+		"它需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
 
 // run runs a program and removes what it has left at the server.
 func run(number int, servers []string, out io.Writer) error {
@@ -49,7 +68,8 @@ func run(number int, servers []string, out io.Writer) error {
 	defer p.close()
 	conn, err := p.client()
 	if err != nil {
-		return fmt.Errorf("%w\nIs a ZooKeeper there? This serves one: go run ./cmd/zklock serve 127.0.0.1:2181", err)
+		return language.Errorf("%w\nIs a ZooKeeper there? This serves one: go run ./cmd/zklock serve 127.0.0.1:2181",
+			"%v\nZooKeeper 启动了吗？可以这样启动一个：go run ./cmd/zklock serve 127.0.0.1:2181", err)
 	}
 	if err := remove(conn, p.path); err != nil { // what an earlier run has left
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/language/chinesetest"
 	"example.com/zklock/zkserver"
 )
 
@@ -90,5 +93,21 @@ func TestEachPrimerLeadsOn(t *testing.T) {
 		if number <= 4 {
 			require.Equal(t, 1, strings.Count(string(page), "\n## Questions"), primer)
 		}
+	}
+}
+
+func TestAReaderOfChineseIsHelpedInChinese(t *testing.T) {
+	defer func(before language.Language) { reads = before }(reads)
+	for _, args := range []string{"-lang zh -h", "-lang zh", "-lang zh 11", "-lang zh 1 2", "-lang zh -x", "-lang zh -zk"} {
+		var help bytes.Buffer
+		err := command(strings.Fields(args), io.Discard, &help)
+		words := help.String()
+		if err != nil {
+			require.Equal(t, 2, language.Status(err), args)
+			words = language.TextOf(err).Zh
+		}
+		require.Regexp(t, `\p{Han}`, words, args)
+		require.Empty(t, chinesetest.English(words), args)
+		require.Empty(t, chinesetest.Flags(words), args)
 	}
 }
