@@ -176,9 +176,7 @@ func said(v judge.Verdict) language.Text {
 	t := inOneLine(v.Words)
 	if t.En == t.Zh {
 		for _, a := range assertions {
-			if t.Zh = a.says.ReplaceAllString(t.En, a.zh); t.Zh != t.En {
-				break
-			}
+			t.Zh = regexp.MustCompile(a.says).ReplaceAllString(t.Zh, a.zh)
 		}
 		t.Zh = "断言没有通过：" + t.Zh
 	}
@@ -191,34 +189,19 @@ func said(v judge.Verdict) language.Text {
 }
 
 // assertions are what testify says in a line, and the same in Chinese.
-var assertions = []struct {
-	says *regexp.Regexp
-	zh   string
-}{
-	{regexp.MustCompile(`Not equal: expected: (.*) actual ?: `), "不相等：期望 ${1}，实际 "},
-	{regexp.MustCompile(`Received unexpected error: `), "不应有错误，实际是："},
-	{regexp.MustCompile(`An error is expected but got nil\.`), "应有错误，实际是 nil"},
-	{regexp.MustCompile(`Target error should be in err chain: expected: (.*) in chain:`), "错误应当包装 ${1}，实际是"},
-	{regexp.MustCompile(`Target error should not be in err chain: found: (.*) in chain:`), "错误不应包装 ${1}，实际是"},
-	{regexp.MustCompile(`Expected error with (.*) in chain but got nil\.`), "应有包装 ${1} 的错误，实际是 nil"},
-	{regexp.MustCompile(`Error message not equal: expected: (.*) actual ?: `), "错误信息不同：期望 ${1}，实际 "},
-	{regexp.MustCompile(`Error (".*") does not contain (".*")$`), "错误 ${1} 里没有 ${2}"},
-	{regexp.MustCompile(`Expected value not to be nil\.`), "不应为 nil"},
-	{regexp.MustCompile(`Expected nil, but got: `), "应为 nil，实际是 "},
-	{regexp.MustCompile(`Should be (true|false)$`), "应为 ${1}"},
-	{regexp.MustCompile(`Should be empty, but was `), "应为空，实际是 "},
-	{regexp.MustCompile(`Should NOT be empty, but was .*`), "不应为空"},
-	{regexp.MustCompile(`Should be zero, but was `), "应为零值，实际是 "},
-	{regexp.MustCompile(`Should not be(?: zero, but was|:) `), "不应为 "},
-	{regexp.MustCompile(`(".*") should have (\d+) item\(s\), but has (\d+)`), "$1 应有 $2 个元素，实际有 $3 个"},
-	{regexp.MustCompile(`"(.*)" is not greater than or equal to "(.*)"$`), "$1 应当大于或等于 $2"},
-	{regexp.MustCompile(`"(.*)" is not greater than "(.*)"$`), "$1 应当大于 $2"},
-	{regexp.MustCompile(`"(.*)" is not less than or equal to "(.*)"$`), "$1 应当小于或等于 $2"},
-	{regexp.MustCompile(`"(.*)" is not less than "(.*)"$`), "$1 应当小于 $2"},
-	{regexp.MustCompile(` should not contain `), " 里不应有 "},
-	{regexp.MustCompile(` does not contain `), " 里没有 "},
-	{regexp.MustCompile(`elements differ extra elements in list A: (.*) extra elements in list B: (.*) listA: (.*) listB: `), "元素不同：第一个多出 ${1}，第二个多出 ${2}；第一个是 ${3}，第二个是 "},
-	{regexp.MustCompile(`elements differ extra elements in list ([AB]): (.*) listA: (.*) listB: `), "元素不同：列表 $1 多出 ${2}；列表 A 是 ${3}，列表 B 是 "},
+var assertions = []struct{ says, zh string }{
+	{`Not equal: expected: (.*) actual ?: `, "不相等：期望 ${1}，实际 "}, {`Error message not equal: expected: (.*) actual ?: `, "错误信息不同：期望 ${1}，实际 "},
+	{`Received unexpected error: `, "不应有错误，实际是："}, {`An error is expected but got nil\.`, "应有错误，实际是 nil"},
+	{`Target error should be in err chain: expected: (.*) in chain:`, "错误应当包装 ${1}，实际是"},
+	{`Target error should not be in err chain: found: (.*) in chain:`, "错误不应包装 ${1}，实际是"},
+	{`Expected error with (.*) in chain but got nil\.`, "应有包装 ${1} 的错误，实际是 nil"}, {`Error (".*") does not contain (".*")$`, "错误 $1 里没有 $2"},
+	{`Expected value not to be nil\.`, "不应为 nil"}, {`Expected nil, but got: `, "应为 nil，实际是 "}, {`Should be (true|false)$`, "应为 $1"},
+	{`Should be empty, but was `, "应为空，实际是 "}, {`Should NOT be empty, but was.*`, "不应为空"},
+	{`Should be zero, but was `, "应为零值，实际是 "}, {`Should not be(?: zero, but was|:) `, "不应为 "},
+	{`(".*") should have (\d+) item\(s\), but has (\d+)`, "$1 应有 $2 个元素，实际有 $3 个"},
+	{`"(.*)" is not greater than or equal to "(.*)"$`, "$1 应当大于或等于 $2"}, {`"(.*)" is not greater than "(.*)"$`, "$1 应当大于 $2"},
+	{`"(.*)" is not less than or equal to "(.*)"$`, "$1 应当小于或等于 $2"}, {`"(.*)" is not less than "(.*)"$`, "$1 应当小于 $2"},
+	{` should not contain `, " 里不应有 "}, {` does not contain `, " 里没有 "},
 }
 
 // inOneLine is a message of several lines, without testify's comparison of long values.
@@ -318,11 +301,12 @@ func Diff(i int) string {
 	return strings.Join(lines, "\n")
 }
 
-// List lists the mutants for a page.
-func List() string {
+// List lists the mutants for a page in a language.
+func List(l language.Language) string {
 	var b strings.Builder
 	for i, m := range tenMutants {
-		fmt.Fprintf(&b, "%d. %s%s\n", i+1, strings.ToUpper(m.harm.En[:1]), m.harm.En[1:])
+		harm := []rune(m.harm.In(l))
+		fmt.Fprintf(&b, "%d. %s%s\n", i+1, strings.ToUpper(string(harm[:1])), string(harm[1:]))
 		if i < Shown {
 			fmt.Fprintf(&b, "\n   ```diff\n%s\n   ```\n\n", strings.ReplaceAll("\n"+Diff(i), "\n    ", "\n   ")[1:])
 		}

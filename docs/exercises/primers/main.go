@@ -27,27 +27,25 @@ var programs = map[int]func(p *programRun) error{
 }
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	reads := language.Of("")
+	if err := command(os.Args[1:], os.Stdout, os.Stderr, &reads); err != nil {
 		fmt.Fprintln(os.Stderr, "primers:", language.TextOf(err).In(reads))
 		os.Exit(language.Status(err))
 	}
 }
 
-// reads is the language of the help and of errors: what the programs print is the same in both.
-var reads = language.Of("")
-
-// command runs the program that the arguments name.
-func command(args []string, out, help io.Writer) error {
+// command runs the program that the arguments name. The help and the errors are in the
+// reader's language; what a program prints is the same for all readers.
+func command(args []string, out, help io.Writer, reads *language.Language) error {
 	flags := flag.NewFlagSet("primers", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	servers := flags.String("zk", "127.0.0.1:2181", language.Both("`address` of the ZooKeeper, or several: host:port,host:port",
-		"ZooKeeper 的`地址`，可以写几个：host:port,host:port"))
-	flags.Var(&reads, "lang", language.Usage)
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		_, err = io.WriteString(help, usage.In(reads)+"\n\n"+reads.Help(flags))
-		return err
-	case err != nil:
+	servers := flags.String("zk", "127.0.0.1:2181", language.Both("`address` of the ZooKeeper, or several: host:port,host:port", "ZooKeeper 的`地址`，可以写几个：host:port,host:port"))
+	flags.Var(reads, "lang", language.Usage)
+	usage := language.Say("Runs the program of a primer: go run ./docs/exercises/primers 1\n\n%s", "运行一篇预备知识的程序：go run ./docs/exercises/primers 1\n\n%s", needed)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(help, "%s\n\n%s", usage.In(*reads), reads.Help(flags))
+		return nil
+	} else if err != nil {
 		return language.Misusef("%w", "%v", language.WrongFlag(flags, err))
 	}
 	number, _ := strconv.Atoi(flags.Arg(0))
@@ -57,10 +55,8 @@ func command(args []string, out, help io.Writer) error {
 	return run(number, strings.Split(*servers, ","), out)
 }
 
-var usage = language.Say("Runs the program of a primer, 1 to 10: go run ./docs/exercises/primers 1\n\n"+
-	"It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
-	"运行一篇预备知识的程序，编号从 1 到 10：go run ./docs/exercises/primers 1\n\n"+
-		"它需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
+var needed = language.Say("It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
+	"它需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
 
 // run runs a program and removes what it has left at the server.
 func run(number int, servers []string, out io.Writer) error {
@@ -68,8 +64,7 @@ func run(number int, servers []string, out io.Writer) error {
 	defer p.close()
 	conn, err := p.client()
 	if err != nil {
-		return language.Errorf("%w\nIs a ZooKeeper there? This serves one: go run ./cmd/zklock serve 127.0.0.1:2181",
-			"%v\nZooKeeper 启动了吗？可以这样启动一个：go run ./cmd/zklock serve 127.0.0.1:2181", err)
+		return language.Errorf("%w\n%s", "%v\n%s", err, needed)
 	}
 	if err := remove(conn, p.path); err != nil { // what an earlier run has left
 		return err

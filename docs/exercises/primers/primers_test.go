@@ -64,16 +64,6 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 	}
 }
 
-// TestARunWithoutAServer says how to get one.
-func TestARunWithoutAServer(t *testing.T) {
-	server := zkserver.Run(t)
-	address := server.Addr()
-	server.Close() // nobody listens there now
-	defer func(before time.Duration) { patience = before }(patience)
-	patience = 0
-	require.ErrorContains(t, run(1, []string{address}, new(bytes.Buffer)), "go run ./cmd/zklock serve 127.0.0.1:2181")
-}
-
 // TestEachPrimerLeadsOn: to the exercise, and for the first four to the step.
 func TestEachPrimerLeadsOn(t *testing.T) {
 	for number := range programs {
@@ -96,18 +86,18 @@ func TestEachPrimerLeadsOn(t *testing.T) {
 	}
 }
 
+// TestAReaderOfChineseIsHelpedInChinese, also if no server is there.
 func TestAReaderOfChineseIsHelpedInChinese(t *testing.T) {
-	defer func(before language.Language) { reads = before }(reads)
-	for _, args := range []string{"-lang zh -h", "-lang zh", "-lang zh 11", "-lang zh 1 2", "-lang zh -x", "-lang zh -zk"} {
+	defer func(before time.Duration) { patience = before }(patience)
+	patience = 0
+	for args, says := range map[string]string{"-h": "  -zk 地址", "": "预备知识的程序", "11": "预备知识的程序", "1 2": "预备知识的程序",
+		"-x": "没有选项 -x", "-zk": "选项 -zk 缺少值", "-zk 127.0.0.1:1 1": "go run ./cmd/zklock serve 127.0.0.1:2181"} {
 		var help bytes.Buffer
-		err := command(strings.Fields(args), io.Discard, &help)
-		words := help.String()
-		if err != nil {
-			require.Equal(t, 2, language.Status(err), args)
-			words = language.TextOf(err).Zh
+		reads := language.Chinese
+		if err := command(strings.Fields(args), io.Discard, &help, &reads); err != nil {
+			help.WriteString(language.TextOf(err).Zh)
 		}
-		require.Regexp(t, `\p{Han}`, words, args)
-		require.Empty(t, chinesetest.English(words), args)
-		require.Empty(t, chinesetest.Flags(words), args)
+		require.Contains(t, help.String(), says, args)
+		require.Empty(t, append(chinesetest.English(help.String(), "context deadline exceeded"), chinesetest.Flags(help.String())...), args)
 	}
 }
