@@ -158,7 +158,7 @@ func pagesFit(t *testing.T, dir string) {
 
 func searchAnswers(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/index.html", 1440, 900, noLab)
-	for query, want := range map[string]string{"two holders": "D3", "会话过期": "Chinese ones have", "即再次检查当前节点是否为所有子节点中最小的": `href="reader.html#D/17"`} {
+	for query, want := range map[string]string{"two holders": "D3", "会话过期": "Chinese ones have", "即再次检查当前节点是否为所有子节点中最小的": `href="reader.html#D/22"`} {
 		p.play(row{`run (one("#q").value = ` + quoted(query) + `, one("#q").dispatchEvent(new Event("input"))) | ` +
 			`wait shown("#found") && one("#found :is(mark, small)")`, "one('#found').innerHTML.slice(0, 3500)", has{want}})
 		p.play(row{do: `run (one("#q").value = "", one("#q").dispatchEvent(new Event("input"))) | wait !shown("#found")`})
