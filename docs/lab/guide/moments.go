@@ -107,9 +107,7 @@ var moments = []moment{
 	{`private String root_path = "/zookeeper";`, "naive", 15 * ms, "A create sent", []place{in(step1, "New", "path: path")}},
 	{"失败后调用waitForRelease方法等待", "A3", 0, "", []place{in(listings+"a_ephemeral.go", "Lock", "if !l.tryLock() { … l.waitForRelease()"), in(listings+"a_ephemeral.go", "waitForRelease", "[A3]"), in(step1, "Lock", "for {", "l.waitForRelease()")}},
 	{"创建临时节点,创建成功则加锁成功,返回true", "naive", 0, "", []place{in(step1, "TryLock", "err := l.create(id)", "case err == nil: … return true, nil"), createEphemeral}},
-	{"这里先判断一次锁的数据节点是否还存在", "A5", 0, "", []place{
-		in(listings+"a_ephemeral.go", "waitForRelease", "l.zooKeeper.ExistsW(l.currentPath)", "if !exists { … l.Lock()               //"),
-		in(step1, "waitForRelease", "l.conn.GetW(l.path)", "if errors.Is(err, zk.ErrNoNode) { … return nil")}},
+	{"这里先判断一次锁的数据节点是否还存在", "A5", 0, "", []place{in(listings+"a_ephemeral.go", "waitForRelease", "l.zooKeeper.ExistsW(l.currentPath)", "if !exists { … l.Lock()               //"), in(step1, "waitForRelease", "l.conn.GetW(l.path)", "if errors.Is(err, zk.ErrNoNode) { … return nil")}},
 	{"触发NodeDeleted事件,跳过await方法", "A4", 0, "", []place{in(step1, "waitForRelease", "if event := <-changed; event.Err != nil { … event.Err)")}},
 	{"e.printStackTrace();", "A11", 0, "", []place{in(step1, "waitForRelease", "if err != nil { … watch %s"), in(step1, "Lock", "if err := l.waitForRelease(); err != nil { … return err")}},
 	{"我们把锁的数据节点删除之后,就释放了锁", "A2", 0, "", []place{in(step1, "Unlock", "if err == nil && string(data) != l.id { … err = zk.ErrNoNode", "err = l.conn.Delete(l.path, stat.Version)")}},
@@ -127,9 +125,7 @@ var moments = []moment{
 	{"3、判断当前线程创建的节点,是否在全部子节点中顺序最小", "predecessor", 90 * ms, "A holds", []place{before, first}},
 	{"5、如果不是最小,找到比自己小一位的节点", "predecessor", 107 * ms, "B getData", []place{before, watchBefore}},
 	{"6、当上一个节点删除后,证明前面的客户端已释放锁", "predecessor", 234 * ms, "A delete", []place{lookAgain}},
-	{"public class ZkClientLock implements Lock {", "A8", 5600 * ms, "C connected", []place{
-		in(listings+"a_queue.go", "zkClientLock"), in(listings+"a_queue.go", "waitForRelease", "l.client.subscribeDataChanges"),
-		in(step3, "Lock", "_, _, changed, err := l.conn.GetW")}},
+	{"public class ZkClientLock implements Lock {", "A8", 5600 * ms, "C connected", []place{in(listings+"a_queue.go", "zkClientLock"), in(listings+"a_queue.go", "waitForRelease", "l.client.subscribeDataChanges"), in(step3, "Lock", "_, _, changed, err := l.conn.GetW")}},
 	{`private String lock_path = "/lock";`, "A10", 0, "", []place{in(step3, "enqueue", "if errors.Is(err, zk.ErrNoNode) { … l.createParents(l.path)"), in(step3, "createParents", "zk.FlagPersistent")}},
 	{"如未成功获取锁,则等待锁释放后再次尝试加锁", "predecessor", 260 * ms, "B getChildren2 sent", []place{lookAgain}},
 	{"if (currentPath==null", "A9", 0, "", []place{in(step3, "Lock", "node, err := l.enqueue()"), in(step3, "Unlock", "predecessor: unlock … l.node = \"\"")}},
@@ -192,8 +188,7 @@ var moments = []moment{
 	// B, 2
 	{"大多数是基于数据版本(version)的记录机制实现的", "", 0, "", []place{in(others+"sqlversion/lock.go", "Take", "version = version + 1"), in("zkserver/tree.go", "setData")}},
 	{"uiq_idx_resource", "", 0, "", []place{in(others+"sqlversion/article_test.go", "TestTwoProductsCannotHaveTheSameStock")}},
-	{"SET resource = resource -1", "", 0, "", []place{in(others+"sqlversion/lock.go", "Read", "SELECT resource, version"), in(others+"sqlversion/lock.go", "Take",
-		"resource = resource - 1"), shows(others + "exhibits.md#o10-the-articles-update")}},
+	{"SET resource = resource -1", "", 0, "", []place{in(others+"sqlversion/lock.go", "Read", "SELECT resource, version"), in(others+"sqlversion/lock.go", "Take", "resource = resource - 1"), shows(others + "exhibits.md#o10-the-articles-update")}},
 	{"最终会导致2个线程购买的商品却出现库存只减1的情况", "", 0, "", []place{in(others+"sqlversion/lock.go", "Buy", "if r.Resource < 1 { … return ErrSoldOut"), shows(others + "exhibits.md#o10-the-articles-update")}},
 	{"借助更新时间戳(updated_at)也可以实现乐观锁", "", 0, "", []place{in(others+"sqlversion/lock_test.go", "TestATimestampForAVersionLosesUpdates")}},
 	{"则会导致大量请求失败", "naive", 280 * ms, "C create", []place{in(others+"sqlversion/lock.go", "Buy", "s.attempts.Add(1)", "if taken, err := s.Take"), in("docs/figures.md", "The other locks", "sqlversion")}},
@@ -317,16 +312,13 @@ var moments = []moment{
 	// D, the heartbeat
 	{"下面是使用心跳检测机制的代码实例", "D12", 2250 * ms, "A setData", []place{in(listings+"d_heartbeat.go", "startHeartbeatThread", "for { … t.Sleep(HeartbeatRate)"), clock}},
 	{"if (currentnodeindex == 0) {", "D12", 0, "", []place{in(step5, "Lost"), clock}},
-	{"stopheartbeatthread(); // 停止心跳线程", "D11", 0, "", []place{
-		in(listings+"d_heartbeat.go", "Unlock", "l.zkClient.Delete … l.stopHeartbeatThread()"), in(listings+"d_heartbeat.go", "startHeartbeatThread", "[D11]"),
-		in(step5, "hold", "case <-l.over.Done(): … return nil")}},
+	{"stopheartbeatthread(); // 停止心跳线程", "D11", 0, "", []place{in(listings+"d_heartbeat.go", "Unlock", "l.zkClient.Delete … l.stopHeartbeatThread()"), in(listings+"d_heartbeat.go", "startHeartbeatThread", "[D11]"), in(step5, "hold", "case <-l.over.Done(): … return nil")}},
 	{"zkclient.setdata(currentlocknodepath, null, -1);", "D12", 0, "", []place{in(listings+"d_heartbeat.go", "startHeartbeatThread", "l.zkClient.Set(l.currentLockNodePath"), in(step5, "look", "l.lock.conn.Get(l.node)")}},
 	{"从而保证自己的临时节点不会过期", "D12", 3450 * ms, "A expired", []place{in(listings+"d_heartbeat.go", "Lock", "[D12]", "l.startHeartbeatThread()"), clock}},
 	{"心跳线程的 while 循环不能被打断", "D11", 0, "", []place{in(listings+"d_heartbeat.go", "startHeartbeatThread", "for {", "[D11]"), in(step5, "hold", "case <-l.over.Done(): … return nil")}},
 
 	// E
-	{"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1])", "E2", 0, "", []place{
-		in(others+"redis/lock.go", "compareAndDelete", "compareAndDelete"), in(step1, "Unlock", "string(data) != l.id", "l.conn.Delete(l.path, stat.Version)")}},
+	{"if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1])", "E2", 0, "", []place{in(others+"redis/lock.go", "compareAndDelete", "compareAndDelete"), in(step1, "Unlock", "string(data) != l.id", "l.conn.Delete(l.path, stat.Version)")}},
 	{"都是一个自然的次序发号器", "herd", 46 * ms, "B create", []place{sequence, createSequential}},
 	{"这个序次编号,是上一个天生的序次编号加 1", "B1", 1350 * ms, "B create", []place{sequence}},
 	{"划定节点编号最小的谁人得到锁", "predecessor", 90 * ms, "A holds", []place{before, first}},
