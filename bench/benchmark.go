@@ -67,12 +67,18 @@ type errStopped struct {
 	limit time.Duration
 }
 
-func (e errStopped) Error() string { return fmt.Sprintf("stopped after %v", e.limit) }
+func (e errStopped) Error() string { return e.Unwrap().Error() }
+func (e errStopped) Unwrap() error {
+	return language.Errorf("stopped after %v", "%v 后停止", e.limit)
+}
 
 // An errCannotRun says what a contestant lacks.
 type errCannotRun struct{ why error }
 
-func (e errCannotRun) Error() string { return "cannot run: " + e.why.Error() }
+func (e errCannotRun) Error() string { return e.Unwrap().Error() }
+func (e errCannotRun) Unwrap() error {
+	return language.Errorf("cannot run: %w", "无法运行：%v", e.why)
+}
 
 // runAll tries every lock, then runs it with every number of goroutines, the
 // locks taking turns. It stops at the first run that fails.
@@ -179,22 +185,22 @@ func (b *benchmark) announce(ctx context.Context, j job) {
 	if about > 20*time.Second {
 		unit = 5 * time.Second
 	}
-	text := fmt.Sprintf("about %d s", int(max(about.Round(unit), unit).Seconds()))
+	text := language.Say("about %d s", "大约 %d s", int(max(about.Round(unit), unit).Seconds()))
 	if b.cfg.limit > 0 && about > b.cfg.limit {
-		text = fmt.Sprintf("it will most likely reach the -limit of %v", b.cfg.limit)
+		text = language.Say("it will most likely reach the -limit of %v", "很可能会达到 -limit 的 %v", b.cfg.limit)
 	}
 	b.progress.finish()
-	b.live.Say(fmt.Sprintf("%s, %v: %s …", j.name, j.load, text))
+	b.live.Say(language.Say("%s, %s: %s …", "%s，%s：%s……", j.name, j.load.text(), text))
 }
 
 // notRun adds a row for each lock and load that has none, because a lock failed.
 func (b *benchmark) notRun(failed contestant, with load) {
-	why := fmt.Sprintf("not run: %s with %d failed", failed.name, with.n)
+	why := language.Say("not run: %s with %d failed", "没有运行：%s 有 %d 个竞争者时失败", failed.name, with.n)
 	for _, l := range b.cfg.loads {
 		for _, c := range b.cfg.locks {
 			if !slices.ContainsFunc(b.results, func(r report.Run) bool { return r.Lock == c.name && l.of(r) }) {
 				r := b.newResult(c, l, 1)
-				r.Status, r.Error = report.StatusNotRun, why
+				r.Ends(report.StatusNotRun, why)
 				b.add(r)
 			}
 		}
@@ -209,7 +215,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	if at, ok := b.stopped[c.name]; ok && n >= at {
 		if n > at && round == 1 {
 			r := b.newResult(c, l, round)
-			r.Status, r.Error = report.StatusSkipped, fmt.Sprintf("skipped: stopped after %v with %d", b.cfg.limit, at)
+			r.Ends(report.StatusSkipped, language.Say("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.cfg.limit, at))
 			b.add(r)
 		}
 		return nil
@@ -221,12 +227,12 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	}
 	r.Status = report.StatusOK
 	if err != nil {
-		r.Status, r.Error = report.StatusFailed, err.Error()
+		r.Ends(report.StatusFailed, language.TextOf(err))
 	}
 	switch {
 	case errors.As(err, new(errStopped)) && b.group == nil: // with one, the others would wait for this process
 		b.stopped[c.name] = n
-		r.Status, r.Error = report.StatusStopped, fmt.Sprintf("%v, at %d of %d", err, r.Count, l.count())
+		r.Ends(report.StatusStopped, language.Say("%v, at %d of %d", "%v，计数到 %d，应到 %d", err, r.Count, l.count()))
 		err = nil
 	case errors.As(err, new(errCannotRun)):
 		r.Status = report.StatusNone
@@ -237,7 +243,7 @@ func (b *benchmark) runRound(ctx context.Context, j job) error {
 	}
 	b.add(r)
 	if err != nil {
-		return language.Errorf("%s with %v on %s: %w", "%s，%v，在 %s 上：%v", c.name, l, r.Server, err)
+		return language.Errorf("%s with %s on %s: %w", "%s，%s，在 %s 上：%v", c.name, l.text(), r.Server, err)
 	}
 	return nil
 }
@@ -246,6 +252,9 @@ func (b *benchmark) newResult(c contestant, l load, round int) report.Run {
 	r := report.Run{
 		Lock: c.name, Server: b.players[c.name].String(), Goroutines: l.n, Sessions: l.sessions, Times: l.times, Round: round,
 		Processes: b.cfg.procs, RTT: b.cfg.rtt, Client: report.GoClient(), Facts: b.facts, About: c.about(), Aside: l.aside,
+	}
+	if c.system == "" {
+		r.Where = b.zoo.Says()
 	}
 	if b.group == nil && l.times == 1 {
 		r.Predicted = c.formula.predict(l.n)
@@ -263,7 +272,7 @@ func (b *benchmark) warmUp(ctx context.Context) error {
 		some := false
 		for _, c := range b.cfg.locks {
 			if !said && c.system == "" && !b.zoo.Embedded() {
-				b.progress.say(fmt.Sprintf("warming up for %v", b.cfg.warmup))
+				b.progress.say(language.Say("warming up for %v", "预热 %v", b.cfg.warmup))
 				said = true
 			}
 			warmed, err := b.players[c.name].warm(ctx, b.newResult(c, b.cfg.loads[0], 0))

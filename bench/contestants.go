@@ -30,7 +30,7 @@ type contestant struct {
 	article map[int]time.Duration
 	// unsafe says of one that is not a lock what it does in place of one; "" for
 	// all others.
-	unsafe string
+	unsafe language.Text
 	// formula is what the README of a step predicts for N contenders that lock
 	// once each and are all in the queue before the first one unlocks.
 	formula formula

@@ -86,7 +86,7 @@ var whatColdIs = language.Say("the first run of a new JVM, which has compiled no
 // which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
-	p.progress.say(fmt.Sprintf("a new JVM for %d threads warms up", cold.Goroutines))
+	p.progress.say(language.Say("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
 	warm := time.Now().Add(p.cfg.warmup)
 	var err error
 	if p.jvm, err = startJVM(ctx, p.cfg.jars); err != nil {

@@ -50,18 +50,19 @@ func commandOf(runs []report.Run) string {
 }
 
 // transcript is what the command has printed, with its legend or without.
-func transcript(t *testing.T, legend bool, name string) string {
+func transcript(t *testing.T, legend bool, name string, lang language.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
 	cfg, err := parseFlags(strings.Fields(command)[3:], new(bytes.Buffer))
 	require.NoError(t, err, command)
+	cfg.lang = lang
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "$ %s\n", command)
 	var servers []string
 	for _, r := range runs {
 		server := r.Lock + ": " + r.Server
 		if r.About.System == "" {
-			server = "ZooKeeper: " + r.Server
+			server = language.Say("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
 		}
 		if !slices.Contains(servers, server) {
 			servers = append(servers, server)
@@ -78,11 +79,11 @@ func transcript(t *testing.T, legend bool, name string) string {
 		}
 		out.WriteString(text)
 	}
-	table(func(b *bytes.Buffer) { report.PrintTable(b, runs, 0) }, "\n"+report.TableLegend)
+	table(func(b *bytes.Buffer) { report.PrintTable(b, runs, 0, lang) }, "\n"+report.TableLegend.In(lang))
 	if cfg.rounds > 1 {
-		table(func(b *bytes.Buffer) { report.PrintTimes(b, runs, 0) }, "\n"+report.TimesLegend)
+		table(func(b *bytes.Buffer) { report.PrintTimes(b, runs, 0, lang) }, "\n"+report.TimesLegend.In(lang))
 	}
-	return "```\n" + out.String() + "```"
+	return "```console\n" + out.String() + "```"
 }
 
 // machine says what the runs were made on, and with.
@@ -140,8 +141,8 @@ func figuresPage(t *testing.T, lang language.Language) string {
 	source := text(t, figures+lang.Page("page.md")+".tmpl")
 	calls := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
 	measured := func(text string) string { // what the program prints has none of these words
-		return "<!-- figures -->\n" + strings.NewReplacer(map[language.Language][]string{language.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "- servers: embedded (in memory, no disk); ", "- 服务器：内嵌；",
-			"- measured on ", "- 测量日期：", "| flags |", "| 选项 |", "least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的 requests/acq"}}[lang]...).Replace(text) + "\n<!-- end of figures -->"
+		return "<!-- figures -->\n" + strings.NewReplacer(map[language.Language][]string{language.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- servers: ", "- 服务器：",
+			"- measured on ", "- 测量日期：", "| flags |", "| 选项 |", "least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次"}}[lang]...).Replace(text) + "\n<!-- end of figures -->"
 	}
 	require.NotRegexp(t, `\d`, calls.ReplaceAllString(source, ""), "a digit of a template that no run has written")
 	names := make([]string, 0)
@@ -150,7 +151,7 @@ func figuresPage(t *testing.T, lang language.Language) string {
 	}
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"machine":    func() string { return measured(machine(t, names)) },
-		"transcript": func(name string) string { return measured(transcript(t, false, name)) },
+		"transcript": func(name string) string { return measured(transcript(t, false, name, lang)) },
 		"peers":      func(names ...string) string { return measured(peersTable(t, names...)) },
 		"pauses":     func() string { return strings.TrimSpace(text(t, figures+"pauses.txt")) },
 		"quadratic": func() string {
@@ -171,7 +172,7 @@ func chartsOf(t *testing.T) map[string]string {
 	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
 		dir := t.TempDir()
 		runs := runsOf(t, names...)
-		charts, err := report.Charts(runs)
+		charts, err := report.Charts(runs, language.English)
 		require.NoError(t, err)
 		require.NoError(t, report.WriteCharts(dir+"/", charts))
 		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
@@ -208,8 +209,8 @@ hand the lock on in memory. With a session each, as %d processes would have, zkl
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
 如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 要 %.0f ms，predecessor 要 %.0f ms。`, factor...)
 	return map[string][]string{
-		"../README.md":               {transcript(t, true, n), english},
-		"../README.zh-CN.md":         {transcript(t, true, n), chinese},
+		"../README.md":               {transcript(t, true, n, language.English), english},
+		"../README.zh-CN.md":         {strings.Replace(transcript(t, true, n, language.Chinese), "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", 1), chinese},
 		"../docs/benchmark.md":       {formulasPassage(t, language.English), peersPassage(t, language.English)},
 		"../docs/benchmark.zh-CN.md": {formulasPassage(t, language.Chinese), peersPassage(t, language.Chinese)},
 	}

@@ -72,14 +72,14 @@ func (cfg config) writeFiles(results []report.Run) (err error) {
 	}
 	charts, chartErr := []report.Chart(nil), error(nil)
 	if cfg.report != "" || cfg.svg != "" {
-		charts, chartErr = report.Charts(results)
+		charts, chartErr = report.Charts(results, cfg.lang)
 		note("-report", chartErr)
 	}
 	for _, o := range cfg.outputs() {
 		write := map[string]func(io.Writer) error{
 			"-json":   func(w io.Writer) error { return report.WriteJSON(w, results) },
 			"-csv":    func(w io.Writer) error { return report.WriteCSV(w, results) },
-			"-report": func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts) },
+			"-report": func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts, cfg.lang) },
 		}[o.flag]
 		note(o.flag, report.WriteFile(o.name, write))
 	}

@@ -109,7 +109,7 @@ func defineFlags(cfg *config) *flags {
 	fs.BoolVar(&cfg.join, "join", false, say("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…", "与本机或别的机器上同样以 -join 启动的进程一起竞争；需要 -zk host:port,…"))
 	fs.IntVar(&cfg.procs, "procs", 2, say("with -join: how `many` processes take part, all started with the same flags", "与 -join 一起用：参加的进程`个数`；各进程的选项要相同"))
 	cfg.lang = language.Of("")
-	fs.Var(&cfg.lang, "lang", say("errors and this help are in this `language`, en or zh; otherwise that of LC_ALL or LANG", "错误信息和本帮助所用的`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG"))
+	fs.Var(&cfg.lang, "lang", language.Usage)
 	return f
 }
 

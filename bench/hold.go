@@ -52,7 +52,7 @@ func (b *benchmark) holdAll(ctx context.Context) (faults map[string]error) {
 	faults = make(map[string]error)
 	var names []string
 	for _, c := range b.cfg.locks {
-		if _, ok := b.players[c.name].(longHolder); ok && c.unsafe == "" && c.folder == "" {
+		if _, ok := b.players[c.name].(longHolder); ok && c.unsafe.En == "" && c.folder == "" {
 			names = append(names, c.name)
 		}
 	}
@@ -81,7 +81,8 @@ func (b *benchmark) holdAll(ctx context.Context) (faults map[string]error) {
 		}
 	}
 	if len(names) > 0 && ctx.Err() != context.Canceled {
-		b.progress.say(strings.Join(names, ", ") + ": not tried for longer than a session timeout, which virtual time does not allow here")
+		b.progress.say(language.Say("%s: not tried for longer than a session timeout, which virtual time does not allow here",
+			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", strings.Join(names, ", ")))
 	}
 	return faults
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,16 +27,16 @@ var everyday = []load{
 // count is how far a lock that excludes lets them count.
 func (l load) count() int { return l.n * l.times }
 
-func (l load) String() string {
-	text := fmt.Sprintf("%d goroutines", l.n)
+func (l load) text() language.Text {
+	text := language.Say("%d goroutines", "%d 个 goroutine", l.n)
 	if l.n == 1 {
-		text = "1 goroutine"
+		text = language.Say("1 goroutine", "1 个 goroutine")
 	}
 	if l.aside && l.sessions > 1 {
-		text += " with a session each"
+		text = language.Say("%s with a session each", "%s，各用一个会话", text)
 	}
 	if l.times > 1 {
-		text += fmt.Sprintf(" locking %d times", l.times)
+		text = language.Say("%s locking %d times", "%s，各加锁 %d 次", text, l.times)
 	}
 	return text
 }

@@ -22,7 +22,7 @@ func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	set(t, &usualSizes, "2,3")
 	untried(t)
 	rs, stdout := results(t, "-locks", "predecessor,herd")
-	first, second, ok := strings.Cut(withoutLive(stdout), report.EverydayText)
+	first, second, ok := strings.Cut(withoutLive(stdout), report.EverydayText.En)
 	require.True(t, ok, stdout)
 	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
 	require.NotRegexp(t, `(?m)^predecessor +50 `, first)

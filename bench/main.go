@@ -142,7 +142,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return exitOK
 	}
 	if missing := cfg.missing(); len(missing) > 0 {
-		status, err := runWith(ctx, missing, args, out, stderr)
+		status, err := runWith(ctx, missing, args, out, stderr, cfg.lang)
 		if err != nil {
 			return fail(err)
 		}
@@ -166,7 +166,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	}
 
 	if len(cfg.jobs()) > 1 {
-		b.live = report.NewLive(stdout, namesOf(cfg.locks), cfg.rounds)
+		b.live = report.NewLive(stdout, namesOf(cfg.locks), cfg.rounds, cfg.lang)
 	}
 	err = b.runAll(ctx)
 	b.progress.finish()
@@ -190,36 +190,36 @@ func (b *benchmark) printTables(stdout io.Writer, width int) {
 	if len(b.results) == 0 {
 		return
 	}
-	report.PrintTable(stdout, b.results, width)
+	report.PrintTable(stdout, b.results, width, b.cfg.lang)
 	if b.cfg.rounds > 1 || b.cfg.explain {
-		report.PrintTimes(stdout, b.results, width)
+		report.PrintTimes(stdout, b.results, width, b.cfg.lang)
 	}
 	if b.cfg.explain {
-		report.PrintWire(stdout, b.results, width)
+		report.PrintWire(stdout, b.results, width, b.cfg.lang)
 	}
 }
 
 // introduce says where the locks run, and what is done with them.
 func (b *benchmark) introduce(out io.Writer) {
-	fmt.Fprintf(out, "ZooKeeper: %v\n", b.zoo)
+	fmt.Fprintln(out, language.Say("ZooKeeper: %s", "ZooKeeper：%s", b.zoo.Says()).In(b.cfg.lang))
 	for _, c := range b.cfg.locks {
 		if p, ok := b.players[c.name].(*otherPlayer); ok && p.arena != nil {
 			fmt.Fprintf(out, "%s: %v\n", c.name, p)
 		}
 	}
 	if b.cfg.join {
-		fmt.Fprintf(out, "%d processes that share a counter; in each of them\n", b.cfg.procs)
+		fmt.Fprintln(out, language.Say("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", b.cfg.procs).In(b.cfg.lang))
 	}
 	fmt.Fprint(out, b.cfg.work())
 }
 
 // work says what is measured.
 func (cfg config) work() string {
-	text := "N goroutines over " + cfg.each()
+	text := language.Say("N goroutines over %s", "N 个 goroutine，%s", cfg.each())
 	if cfg.rounds > 1 {
-		text += fmt.Sprintf(" Medians of %d rounds.", cfg.rounds)
+		text = language.Say("%s Medians of %d rounds.", "%s取 %d 轮的中位数。", text, cfg.rounds)
 	}
-	return text + "\n\n"
+	return text.In(cfg.lang) + "\n\n"
 }
 
 // settings are those that the report names.
@@ -228,18 +228,18 @@ func (cfg config) settings() report.Settings {
 }
 
 // each says what each of the goroutines of the first table does.
-func (cfg config) each() string {
+func (cfg config) each() language.Text {
 	l := cfg.loads[0]
-	text := "1 shared session, each"
+	sessions, times := language.Say("1 shared session, each", "共用 1 个会话，每个"), language.Say("", "做一次")
 	if l.sessions > 1 {
-		text = fmt.Sprintf("%d sessions, each", l.sessions)
+		sessions = language.Say("%d sessions, each", "用 %d 个会话，每个", l.sessions)
 	}
 	if l.times > 1 {
-		text += fmt.Sprintf(" %d times", l.times)
+		times = language.Say(" %d times", "做 %d 次", l.times)
 	}
-	text += ": lock, num++, unlock."
+	text := language.Say("%s%s: lock, num++, unlock.", "%s%s：加锁、num++、释放锁。", sessions, times)
 	if cfg.rtt > 0 {
-		text += fmt.Sprintf(" A round trip to the server is made %v longer.", cfg.rtt)
+		text = language.Say("%s A round trip to the server is made %v longer.", "%s与服务器的往返时间加长 %v。", text, cfg.rtt)
 	}
 	return text
 }

@@ -128,7 +128,7 @@ func (p *otherPlayer) try(ctx context.Context) (err error) {
 	if _, counts := p.arena.(stock); counts {
 		return nil
 	}
-	p.progress.say("trying " + p.name)
+	p.progress.say(language.Say("trying %s", "试跑 %s", p.name))
 	lockers, err := p.begin(ctx, trialContenders)
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)

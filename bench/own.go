@@ -70,7 +70,7 @@ func (cfg config) missing() []contestant {
 
 // runWith builds a program that has the missing locks and runs it in place of
 // this one.
-func runWith(ctx context.Context, missing []contestant, args []string, stdout, stderr io.Writer) (status int, err error) {
+func runWith(ctx context.Context, missing []contestant, args []string, stdout, stderr io.Writer, l language.Language) (status int, err error) {
 	dir, err := os.MkdirTemp("", "zklock-bench-")
 	if err != nil {
 		return exitFailure, err
@@ -90,7 +90,7 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 		names = append(names, c.name)
 	}
 	if len(tags) > 0 {
-		fmt.Fprintln(stderr, "building a program that has the other locks; the first time their clients are downloaded …")
+		fmt.Fprintln(stderr, language.Say("building a program that has the other locks; the first time their clients are downloaded …", "正在编译一个带有其他锁的程序；第一次要下载它们的客户端库……").In(l))
 	}
 	program, err := build(ctx, folders, tags, dir)
 	if ctx.Err() != nil {

@@ -6,14 +6,17 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/zklock/bench/internal/report"
 	"github.com/schollz/progressbar/v3"
+
+	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/language"
 )
 
 // progress shows how far a long run has come: on a terminal a bar with the count
 // and the next lock, elsewhere a line per run.
 type progress struct {
 	w        io.Writer
+	lang     language.Language
 	rounds   int
 	jobs     []job
 	terminal bool
@@ -24,18 +27,19 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
-	return &progress{w: w, rounds: cfg.rounds, jobs: cfg.jobs(), terminal: report.IsTerminal(w)}
+	return &progress{w: w, lang: cfg.lang, rounds: cfg.rounds, jobs: cfg.jobs(), terminal: report.IsTerminal(w)}
 }
 
 // start shows which of the measured runs begins.
 func (p *progress) start(j job) {
 	p.runs++
-	text := fmt.Sprintf("%d/%d %s, %v", p.runs, len(p.jobs), j.name, j.load)
+	said := language.Say("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.name, j.load.text())
 	if p.rounds > 1 {
-		text += fmt.Sprintf(", round %d of %d", j.round, p.rounds)
+		said = language.Say("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.round, p.rounds)
 	}
+	text := said.In(p.lang)
 	if next := p.next(); next != "" && p.terminal {
-		text += then + next
+		text += then.In(p.lang) + next
 	}
 	p.show(text, j.count())
 	p.again = func() {
@@ -45,7 +49,7 @@ func (p *progress) start(j job) {
 	}
 }
 
-const then = "; then "
+var then = language.Say("; then ", "；然后是 ")
 
 // next is the run after this one: its lock, and its number of goroutines if
 // that changes.
@@ -61,22 +65,22 @@ func (p *progress) next() string {
 }
 
 // say shows something that is not counted.
-func (p *progress) say(text string) {
+func (p *progress) say(text language.Text) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.terminal {
-		fmt.Fprintf(p.w, "%s …\n", text)
+		fmt.Fprintf(p.w, "%s …\n", text.In(p.lang))
 		return
 	}
 	p.finish()
 	p.bar = nil
-	fmt.Fprint(p.w, p.fitting(text, 3)+" …")
+	fmt.Fprint(p.w, p.fitting(text.In(p.lang), 3)+" …")
 }
 
 // show shows the present run of n acquisitions.
 func (p *progress) show(text string, n int) {
 	if !p.terminal {
-		p.say(text)
+		p.say(language.Same(text))
 		return
 	}
 	p.finish()
@@ -102,12 +106,15 @@ func (p *progress) fitting(text string, beside int) string {
 		width = 80
 	}
 	room := max(width-beside, 8)
-	if len(text) <= room {
+	if language.Wide(text) <= room {
 		return text
 	}
 	// The next lock is cut first, then the end.
-	if text, _, _ = strings.Cut(text, then); len(text) > room {
-		text = text[:room-1] + "…"
+	if text, _, _ = strings.Cut(text, then.In(p.lang)); language.Wide(text) > room {
+		for language.Wide(text) > room-1 {
+			text = text[:strings.LastIndexFunc(text, func(rune) bool { return true })]
+		}
+		text += "…"
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,6 +27,21 @@ func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 		"6/8 floor, 5 goroutines, round 1 of 2 …\n"+
 		"7/8 floor, 5 goroutines, round 2 of 2 …\n"+
 		"8/8 predecessor, 5 goroutines, round 2 of 2 …\n", stderr)
+}
+
+// TestAReaderOfChineseReadsNoEnglish: the tables, the progress, the page and its charts.
+func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "r.html")
+	t.Setenv("PATH", "") // no Curator: a row says so
+	status, stdout, stderr := bench(t, "-lang", "zh", "-n", "3,5", "-rounds", "2", "-locks", "naive,predecessor,least,curator", "-explain", "-report", page)
+	require.Zero(t, status, stderr)
+	html := regexp.MustCompile(`(?s)<style.*?</style>|<code>.*?</code>|<[^>]*>`).ReplaceAllString(text(t, page), "\n")
+	require.Empty(t, chinesetest.English(stdout+stderr+html))
+	header := regexp.MustCompile(`(?m)^锁 +N .*`).FindAllString(stdout, -1)
+	require.Len(t, header, 4)
+	for _, words := range []string{"elapsed", "count", "events", "rounds", "predicted", "other", "contenders"} {
+		require.NotContains(t, strings.Join(header, "")+html, words)
+	}
 }
 
 func TestTheNextRunIsNamed(t *testing.T) {

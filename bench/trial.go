@@ -87,7 +87,7 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { faults = b.holdAll(ctx) })
 	for i, c := range b.cfg.locks {
-		if c.unsafe == "" && c.folder == "" && c.system == "" {
+		if c.unsafe.En == "" && c.folder == "" && c.system == "" {
 			wg.Go(func() { errs[i] = b.players[c.name].try(ctx) })
 		}
 	}
@@ -104,7 +104,7 @@ func (b *benchmark) tryAll(ctx context.Context) error {
 		if err != nil {
 			b.notRun(c, b.cfg.loads[0])
 			r := &b.results[i] // that of c with the first load: there were no rows before
-			r.Status, r.Error = report.StatusFailed, err.Error()
+			r.Ends(report.StatusFailed, language.TextOf(err))
 			return language.Errorf("%s, tried with %d contenders on %s: %w", "%s，用 %d 个竞争者在 %s 上试跑：%v", c.name, trialContenders, r.Server, err)
 		}
 	}

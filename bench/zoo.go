@@ -161,7 +161,7 @@ func (p *zooPlayer) try(ctx context.Context) (err error) {
 		ctx = p.group.Context()
 		defer func() { err = p.because(err) }()
 	}
-	p.progress.say("trying " + p.name)
+	p.progress.say(language.Say("trying %s", "试跑 %s", p.name))
 	_, path, err := p.freshPath(p.contestant, trialContenders, 0)
 	if err != nil {
 		return err

@@ -252,6 +252,14 @@ func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 // String returns which ZooKeeper it is, for people to read beside a figure.
 func (e *Ensemble) String() string { return e.label }
 
+// Says is String in both languages.
+func (e *Ensemble) Says() language.Text {
+	if e.inside {
+		return language.Text{En: e.label, Zh: "内嵌（在内存里，不写磁盘）"}
+	}
+	return language.Same(e.label)
+}
+
 // Members says of each server what it is: its version, and whether it is
 // alone, leads or follows. One that does not answer is left out.
 func (e *Ensemble) Members(ctx context.Context) []string {

@@ -222,11 +222,11 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               98600,
+	"all":               98700,
 	"the steps":         1610,
 	"zklock":            18950,
 	"zkserver":          7789,
-	"bench":             9907,
+	"bench":             9995,
 	"explorer":          8650,
 	"suites, stage":     9680,
 	"museum":            3450,

@@ -28,6 +28,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/language"
 )
 
 // Silence is the time that a process waits for a silent server.
@@ -43,8 +45,8 @@ const (
 
 // Errors that end a line-up, or spoil its count.
 var (
-	ErrSilent     = errors.New("no server has answered")
-	ErrTwoHolders = errors.New("two held the lock at once")
+	ErrSilent     = language.Errorf("no server has answered", "没有服务器响应")
+	ErrTwoHolders = language.Errorf("two held the lock at once", "有两个同时持有过锁")
 )
 
 // Settings are the inputs of a group.
@@ -54,8 +56,8 @@ type Settings struct {
 	Path   string // to work under
 	Procs  int    // that take part
 	Flags  [][2]string
-	Say    func(string)       // shows a person the progress
-	Remove func(string) error // removes a node and all below it
+	Say    func(language.Text) // shows a person the progress
+	Remove func(string) error  // removes a node and all below it
 }
 
 // A Group is this process as one of those that take part.
@@ -135,7 +137,7 @@ func (g *Group) watchConnection() {
 			if g.Admin.State() == zk.StateHasSession {
 				answered = now
 			} else if now.Sub(answered) > Silence {
-				g.end(fmt.Errorf("%w for %v: %v", ErrSilent, Silence, g.Server))
+				g.end(language.Errorf("%w for %v: %v", "%v，已有 %v：%v", ErrSilent, Silence, g.Server))
 			}
 		}
 	}
@@ -168,7 +170,7 @@ func (g *Group) enter() error {
 				zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return fmt.Errorf("-path: create %s: %w", g.parent, err)
+			return language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", g.parent, err)
 		}
 		if err == nil {
 			return nil
@@ -185,7 +187,7 @@ type processNode struct {
 
 // lineUp waits until this process is in a line-up. The first process makes it.
 func (g *Group) lineUp() error {
-	said := ""
+	var said language.Text
 	for {
 		// A line-up comes with a new child, so this watch fires for it, too.
 		names, _, changed, err := g.Admin.ChildrenW(g.parent)
@@ -198,14 +200,14 @@ func (g *Group) lineUp() error {
 		}
 		i := slices.IndexFunc(here, func(a processNode) bool { return a.node == g.node })
 		if i < 0 {
-			return fmt.Errorf("%s has gone, most likely with our session: %w", g.node, zk.ErrNoNode)
+			return language.Errorf("%s has gone, most likely with our session: %w", "%s 消失了，多半是随我们的会话一起：%v", g.node, zk.ErrNoNode)
 		}
 		if g.me = here[i].process; g.me.LineUp != nil {
 			return nil
 		}
-		var text string
+		var text language.Text
 		if slices.ContainsFunc(here, func(a processNode) bool { return a.LineUp != nil }) {
-			text = fmt.Sprintf("a run of other processes is under way at %s, waiting for its end", g.parent)
+			text = language.Say("a run of other processes is under way at %s, waiting for its end", "别的进程正在 %s 上运行，等待它们结束", g.parent)
 		} else {
 			if err := differ(g.me, here[0].process); err != nil {
 				return err
@@ -218,7 +220,7 @@ func (g *Group) lineUp() error {
 				}
 				continue
 			}
-			text = fmt.Sprintf("waiting at %s, %d of %d processes are there", g.parent, len(alike), g.Procs)
+			text = language.Say("waiting at %s, %d of %d processes are there", "在 %s 等待，进程已到 %d 个，共需 %d 个", g.parent, len(alike), g.Procs)
 		}
 		if text != said {
 			g.Say(text)
@@ -246,7 +248,7 @@ func (g *Group) look(names []string) ([]processNode, error) {
 			err = json.Unmarshal(data, &a.process)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", a.node, err)
+			return nil, language.Errorf("%s: %w", "%s：%v", a.node, err)
 		}
 		a.version = stat.Version
 		here = append(here, a)
@@ -257,10 +259,10 @@ func (g *Group) look(names []string) ([]processNode, error) {
 func differ(me, first process) error {
 	for i, flag := range me.Flags {
 		if i >= len(first.Flags) || first.Flags[i][0] != flag[0] {
-			return fmt.Errorf("process %s is another version of bench: use the same one everywhere", first.Name)
+			return language.Errorf("process %s is another version of bench: use the same one everywhere", "进程 %s 是另一个版本的 bench：请处处使用同一个版本", first.Name)
 		}
 		if other := first.Flags[i][1]; other != flag[1] {
-			return fmt.Errorf("%s is %s here and %s in process %s, which came first: start all with the same flags",
+			return language.Errorf("%s is %s here and %s in process %s, which came first: start all with the same flags", "%s 在这里是 %s，在最先到的进程 %[4]s 里是 %[3]s：各进程的选项要相同",
 				flag[0], flag[1], other, first.Name)
 		}
 	}
@@ -301,7 +303,7 @@ func (g *Group) await(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
 		if event.Err != nil {
-			return fmt.Errorf("our session has ended: %w", event.Err)
+			return language.Errorf("our session has ended: %w", "我们的会话已经结束：%v", event.Err)
 		}
 		return nil
 	case <-g.ctx.Done():
@@ -339,7 +341,7 @@ func (g *Group) watchOthers() {
 			if err := why(); !errors.Is(err, zk.ErrNoNode) {
 				return err // it said so before it left
 			}
-			return fmt.Errorf("process %s has gone: it was killed, or has lost its connection to ZooKeeper", m.Name)
+			return language.Errorf("process %s has gone: it was killed, or has lost its connection to ZooKeeper", "进程 %s 不在了：被终止，或者与 ZooKeeper 的连接断开了", m.Name)
 		})
 	}
 }

@@ -2,12 +2,12 @@ package group
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 
 	"example.com/zklock/bench/internal/report"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"github.com/go-zookeeper/zk"
 )
 
@@ -79,11 +79,11 @@ func (t *Tally) Finish(r *report.Run) error {
 	r.Kinds["get"] -= int64(r.Count)
 	delete(r.Kinds, jute.OpSetData.String())
 	if bad := t.bad.Load(); bad > 0 {
-		return fmt.Errorf("%d of %d writes of the counter met a bad version, the total is %d: %w",
+		return language.Errorf("%d of %d writes of the counter met a bad version, the total is %d: %w", "写计数器 %[2]d 次，有 %[1]d 次版本不符，总计 %[3]d：%[4]v",
 			bad, r.Count, r.Total, ErrTwoHolders)
 	}
 	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {
-		return fmt.Errorf("the total is %d, not %d: %w", r.Total, want, ErrTwoHolders)
+		return language.Errorf("the total is %d, not %d: %w", "总计是 %d，应为 %d：%v", r.Total, want, ErrTwoHolders)
 	}
 	return nil
 }

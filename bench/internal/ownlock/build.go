@@ -20,6 +20,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"text/template"
+
+	"example.com/zklock/internal/language"
 )
 
 // A lock is a package with a lock.
@@ -47,11 +49,15 @@ const (
 )
 
 // apis are what the benchmark needs of each.
-var apis = map[api]string{
-	likeStep3:  "New(conn *zk.Conn, path string) *Lock, with Lock() error and Unlock() error, as in 03-sequential-predecessor",
-	likeStep4:  "New(conn *zk.Conn, path string) *Mutex, with Lock(owner *Owner) error and Unlock(owner *Owner) error, as in 04-reentrant",
-	likeStep5:  "New(conn *zk.Conn, path string, sessionTimeout time.Duration) *Lock, with Lock(ctx) (*Lease, error) and Unlock(ctx) error, as in 05-timeout",
-	likeZklock: "New(conn *zk.Conn, path string) (*Mutex, error), with Lock(ctx, owner) (*Lease, error) and Unlock(ctx) error, as in zklock",
+var apis = map[api]language.Text{
+	likeStep3:  as("New(conn *zk.Conn, path string) *Lock", "Lock() error", "Unlock() error", "03-sequential-predecessor"),
+	likeStep4:  as("New(conn *zk.Conn, path string) *Mutex", "Lock(owner *Owner) error", "Unlock(owner *Owner) error", "04-reentrant"),
+	likeStep5:  as("New(conn *zk.Conn, path string, sessionTimeout time.Duration) *Lock", "Lock(ctx) (*Lease, error)", "Unlock(ctx) error", "05-timeout"),
+	likeZklock: as("New(conn *zk.Conn, path string) (*Mutex, error)", "Lock(ctx, owner) (*Lease, error)", "Unlock(ctx) error", "zklock"),
+}
+
+func as(new, lock, unlock, in string) language.Text {
+	return language.Say("%s, with %s and %s, as in %s", "%s，以及 %s 和 %s，与 %s 里一样", new, lock, unlock, in)
 }
 
 // Build builds a program that has the locks in the folders, and those of the
@@ -59,14 +65,14 @@ var apis = map[api]string{
 func Build(ctx context.Context, source string, folders, tags []string, dir string) (program string, err error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return "", fmt.Errorf("a lock that is not built in needs the go command: %w", err)
+		return "", language.Errorf("a lock that is not built in needs the go command: %w", "不是内置的锁，需要用到 go 命令：%v", err)
 	}
 	replace := make(map[string]string)
 	var locks []lock
 	for i, folder := range folders {
 		l, err := read(folder)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", folder, err)
+			return "", language.Errorf("%s: %w", "%s：%v", folder, err)
 		}
 		l.Import = fmt.Sprintf("own%d", i)
 		for _, file := range l.files {
@@ -163,7 +169,7 @@ func read(folder string) (l lock, err error) {
 		return l, err
 	}
 	if info, err := os.Stat(l.dir); err != nil || !info.IsDir() {
-		return l, errors.New("there is no such folder")
+		return l, language.Errorf("there is no such folder", "没有这个文件夹")
 	}
 	b := build.Default
 	b.BuildTags = strings.Split(buildTags(), ",")
@@ -171,11 +177,11 @@ func read(folder string) (l lock, err error) {
 	var none *build.NoGoError
 	switch {
 	case errors.As(err, &none):
-		return l, errors.New("the folder has no Go files")
+		return l, language.Errorf("the folder has no Go files", "文件夹里没有 Go 文件")
 	case err != nil:
-		return l, fmt.Errorf("does not compile: %s", strings.ReplaceAll(err.Error(), l.dir+string(filepath.Separator), ""))
+		return l, language.Errorf("does not compile: %s", "编译不过：%s", strings.ReplaceAll(err.Error(), l.dir+string(filepath.Separator), ""))
 	case pkg.Name == "main":
-		return l, errors.New("package main cannot be imported: give the package another name")
+		return l, language.Errorf("package main cannot be imported: give the package another name", "package main 不能导入：请给包另起一个名字")
 	}
 	l.files = pkg.GoFiles
 	return l, l.findAPI()
@@ -188,7 +194,7 @@ func (l *lock) findAPI() error {
 	for _, file := range l.files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(l.dir, file), nil, parser.SkipObjectResolution)
 		if err != nil {
-			return fmt.Errorf("does not compile: %s", strings.ReplaceAll(err.Error(), l.dir+string(filepath.Separator), ""))
+			return language.Errorf("does not compile: %s", "编译不过：%s", strings.ReplaceAll(err.Error(), l.dir+string(filepath.Separator), ""))
 		}
 		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
@@ -204,7 +210,7 @@ func (l *lock) findAPI() error {
 		}
 	}
 	if newFunc == nil {
-		return fmt.Errorf("it has no function New; the benchmark needs %s", apis[likeStep3])
+		return language.Errorf("it has no function New; the benchmark needs %s", "没有函数 New；基准测试需要 %s", apis[likeStep3])
 	}
 	switch results := newFunc.Results.NumFields(); {
 	case results == 2:
@@ -223,7 +229,7 @@ func (l *lock) findAPI() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("New is not what the benchmark needs: %s", apis[l.Kind])
+	return language.Errorf("New is not what the benchmark needs: %s", "New 不是基准测试需要的样子：%s", apis[l.Kind])
 }
 
 // compileError makes one line of what the compiler said first.
@@ -239,7 +245,7 @@ func compileError(out string, err error, source string, locks []lock) error {
 			for _, l := range locks {
 				if strings.Contains(line, l.Import+".") {
 					_, text, _ := strings.Cut(line, ": ")
-					return fmt.Errorf("%s: New is not what the benchmark needs: %s; the compiler says: %s", l.Folder, apis[l.Kind],
+					return language.Errorf("%s: New is not what the benchmark needs: %s; the compiler says: %s", "%s：New 不是基准测试需要的样子：%s；编译器说：%s", l.Folder, apis[l.Kind],
 						strings.ReplaceAll(text, l.Import+".", ""))
 				}
 			}
@@ -259,7 +265,7 @@ func compileError(out string, err error, source string, locks []lock) error {
 	if len(lines) == 0 {
 		lines = []string{err.Error()}
 	}
-	return fmt.Errorf("does not compile: %s", strings.Join(lines, "; "))
+	return language.Errorf("does not compile: %s", "编译不过：%s", strings.Join(lines, "; "))
 }
 
 // relative is the path of dir seen from base, as the compiler writes it.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"image/color"
 	"io"
 	"maps"
@@ -17,6 +16,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Chart is one picture of a benchmark.
@@ -34,36 +35,39 @@ const (
 )
 
 // Charts draws all charts for which there are results.
-func Charts(results []Run) ([]Chart, error) {
+func Charts(results []Run, l language.Language) ([]Chart, error) {
 	first, _ := apart(results)
 	groups := slices.DeleteFunc(group(first), func(g Group) bool { return !g.ok() })
 	if len(groups) == 0 {
 		return nil, nil
 	}
 	var charts []Chart
-	add := func(name, caption string, p *picture, err error) error {
+	add := func(name string, caption language.Text, p *picture, err error) error {
 		if err == nil {
 			var svg []byte
 			svg, err = p.svg()
-			charts = append(charts, Chart{name, caption, svg})
+			charts = append(charts, Chart{name, caption.In(l), svg})
 		}
 		return err
 	}
-	p, err := elapsedChart(groups)
-	if err := add("elapsed", "How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
+	p, err := elapsedChart(groups, l)
+	if err := add("elapsed", language.Say("How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
 		"is a power of N. Bars reach from the fastest round to the slowest. Thin lines with squares are the times "+
-		"in article A, the blog post whose benchmark this is, on its author's machine.", p, err); err != nil {
+		"in article A, the blog post whose benchmark this is, on its author's machine.",
+		"N 个竞争者各加锁一次，一共用多久。两个坐标轴都是对数的：直线表示 N 的幂。竖线从最快的一轮画到最慢的一轮。带方块的细线是文章 A 的时间：本基准测试出自这篇博文，时间是在它的作者的机器上测得的。"), p, err); err != nil {
 		return nil, err
 	}
-	p, err = requestsChart(groups)
-	if err := add("requests", "Requests per acquisition, counted on the wire. Broad pale lines are what the steps predict. "+
-		"Rings inside each other are locks that send the same number.", p, err); err != nil {
+	p, err = requestsChart(groups, l)
+	if err := add("requests", language.Say("Requests per acquisition, counted on the wire. Broad pale lines are what the steps predict. "+
+		"Rings inside each other are locks that send the same number.",
+		"每次加锁的请求数，在连接上数出。浅色的粗线是各步的预测。套在一起的圆圈，表示几个锁的请求数相同。"), p, err); err != nil {
 		return nil, err
 	}
 	for _, n := range sizes(groups) {
-		p, err = waitsChart(groups, n)
-		caption := fmt.Sprintf("How long the %d contenders waited for the lock: the share that had it after a time. "+
-			"All come at once, so even the best line rises slowly; the farther to the left, the better.", n)
+		p, err = waitsChart(groups, n, l)
+		caption := language.Say("How long the %d contenders waited for the lock: the share that had it after a time. "+
+			"All come at once, so even the best line rises slowly; the farther to the left, the better.",
+			"%d 个竞争者等锁等了多久：经过这么长时间之后，已有多大比例的竞争者拿到过锁。所有竞争者同时到来，所以最好的线也是慢慢上升的；线越靠左越好。", n)
 		if err := add("waits-"+strconv.Itoa(n), caption, p, err); err != nil {
 			return nil, err
 		}
@@ -103,13 +107,15 @@ func series(groups []Group) []string {
 	return names
 }
 
-func elapsedChart(groups []Group) (*picture, error) {
+var contenders = language.Say("N contenders", "N 个竞争者")
+
+func elapsedChart(groups []Group, l language.Language) (*picture, error) {
 	ns := sizes(groups)
 	for _, g := range groups {
 		ns = slices.AppendSeq(ns, maps.Keys(g.about().Article))
 	}
 	slices.Sort(ns)
-	p := newPicture("elapsed", "N contenders", slices.Compact(ns))
+	p := newPicture(language.Say("elapsed", "耗时").In(l), contenders.In(l), slices.Compact(ns))
 	p.logTime(&p.Y)
 	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 	names := series(groups)
@@ -151,7 +157,7 @@ func elapsedChart(groups []Group) (*picture, error) {
 		}
 		if len(articleTimes) > 0 {
 			style.Width = 0.6
-			if err := p.line(name+", article A", articleTimes, style, draw.SquareGlyph{}); err != nil {
+			if err := p.line(name+language.Say(", article A", "，文章 A").In(l), articleTimes, style, draw.SquareGlyph{}); err != nil {
 				return nil, err
 			}
 		}
@@ -159,8 +165,8 @@ func elapsedChart(groups []Group) (*picture, error) {
 	return p, nil
 }
 
-func requestsChart(groups []Group) (*picture, error) {
-	p := newPicture("requests per acquisition", "N contenders", sizes(groups))
+func requestsChart(groups []Group, l language.Language) (*picture, error) {
+	p := newPicture(language.Say("requests per acquisition", "每次加锁的请求数").In(l), contenders.In(l), sizes(groups))
 	p.logPlain(&p.Y)
 	names := series(groups)
 	radius := vg.Length(min(2+len(names), 7))
@@ -178,12 +184,12 @@ func requestsChart(groups []Group) (*picture, error) {
 		}
 		style := lineStyle(name, names)
 		if len(predicted) > 1 {
-			l, err := plotter.NewLine(predicted)
+			line, err := plotter.NewLine(predicted)
 			if err != nil {
 				return nil, err
 			}
-			l.LineStyle = draw.LineStyle{Color: faded(style.Color), Width: 7}
-			p.Add(l)
+			line.LineStyle = draw.LineStyle{Color: faded(style.Color), Width: 7}
+			p.Add(line)
 		}
 		if len(measured) > 0 {
 			p.radius, radius = radius, max(radius-1.5, 2)
@@ -195,8 +201,8 @@ func requestsChart(groups []Group) (*picture, error) {
 	return p, nil
 }
 
-func waitsChart(groups []Group, n int) (*picture, error) {
-	p := newPicture("share of contenders", fmt.Sprintf("wait, N = %d", n), nil)
+func waitsChart(groups []Group, n int, l language.Language) (*picture, error) {
+	p := newPicture(language.Say("share of contenders", "拿到过锁的比例").In(l), language.Say("wait, N = %d", "等待时间，N = %d", n).In(l), nil)
 	p.logTime(&p.X)
 	p.Y.Min, p.Y.Max = 0, 1
 	for _, g := range groups {

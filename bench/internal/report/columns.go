@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"example.com/zklock/internal/language"
 )
 
 // A table is printed with its first column to the left and the others to the
@@ -99,7 +101,7 @@ func columnWidths(rows []tableRow) []int {
 	for _, row := range rows {
 		for i, cell := range row.cells {
 			if first, span := columnOf(i, len(row.cells), len(widths)); span == 1 {
-				widths[first] = max(widths[first], len(cell))
+				widths[first] = max(widths[first], language.Wide(cell))
 			}
 		}
 	}
@@ -112,15 +114,23 @@ func aligned(cells []string, widths []int, gap string) []string {
 	for i, cell := range cells {
 		first, span := columnOf(i, len(cells), len(widths))
 		width := fullWidth(widths[first:first+span], gap)
-		if len(cell) > width {
+		if language.Wide(cell) > width {
 			return append(out, cell) // the cells behind it would not be in their columns
 		}
 		if first == 0 || span > 1 {
 			width = -width // to the left
 		}
-		out = append(out, fmt.Sprintf("%*s", width, cell))
+		out = append(out, padded(cell, width))
 	}
 	return out
+}
+
+// padded is %*s for a terminal, where a character of Chinese takes two columns.
+func padded(text string, width int) string {
+	if width < 0 {
+		return text + strings.Repeat(" ", max(-width-language.Wide(text), 0))
+	}
+	return strings.Repeat(" ", max(width-language.Wide(text), 0)) + text
 }
 
 // IsTerminal reports whether a person may look at what is written to w.

@@ -2,10 +2,11 @@ package report
 
 import (
 	"crypto/rand"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"example.com/zklock/internal/language"
 )
 
 // CheckFile says why WriteFile could not write a file.
@@ -41,7 +42,7 @@ func create(name string) (*newFile, error) {
 	mode := os.FileMode(0o666)
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
-		return nil, fmt.Errorf("%s is a folder", name)
+		return nil, language.Errorf("%s is a folder", "%s 是文件夹", name)
 	case err == nil && !info.Mode().IsRegular():
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &newFile{f, ""}, err

@@ -10,17 +10,21 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 //go:embed report.html
 var reportPage string
 
 // WriteReport writes one page that needs nothing but a browser.
-func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart) error {
+func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart, l language.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   inline,
 		"class": class,
 		"span":  span,
+		"say":   func(en, zh string) string { return language.Text{En: en, Zh: zh}.In(l) },
+		"in":    func(text language.Text) string { return text.In(l) },
 	}).Parse(reportPage)
 	if err != nil {
 		return err
@@ -29,7 +33,7 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart) error
 	var first Run
 	var servers []serverLine
 	for i, r := range results {
-		if s := (serverLine{cmp.Or(r.About.System, "ZooKeeper"), r.Server}); !slices.Contains(servers, s) {
+		if s := (serverLine{cmp.Or(r.About.System, "ZooKeeper"), cmp.Or(r.Where.In(l), r.Server)}); !slices.Contains(servers, s) {
 			servers = append(servers, s)
 		}
 		if i == 0 || first.About.System != "" {
@@ -45,15 +49,17 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart) error
 	return page.Execute(w, map[string]any{
 		"Config":   set,
 		"First":    first,
+		"Title":    cmp.Or(first.Where.In(l), first.Server),
 		"Servers":  servers,
 		"Clients":  clients,
 		"Charts":   charts,
-		"Main":     firstTable(results),
-		"Second":   secondTable(results),
+		"Main":     firstTable(results, l),
+		"Second":   secondTable(results, l),
 		"Everyday": EverydayText,
+		"Lang":     language.Text{En: "en", Zh: "zh-CN"}.In(l),
 		"NoLocks":  noLocks(results),
-		"Times":    timesTable(results),
-		"Wire":     wireTable(results),
+		"Times":    timesTable(results, l),
+		"Wire":     wireTable(results, l),
 		"Formulas": strings.Join(formulas(results), "; "),
 	})
 }
@@ -114,7 +120,7 @@ func (r tableRow) Style() string { return r.style }
 // Settings are the page's text on the command that made it.
 type Settings struct {
 	Args          []string
-	Each          string // what each goroutine does
+	Each          language.Text // what each goroutine does
 	Rounds        int
 	WarmUp, Limit time.Duration
 }

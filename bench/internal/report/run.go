@@ -3,11 +3,13 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"time"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -46,14 +48,16 @@ type Run struct {
 	// twentieths and so on, after the shortest.
 	Waits []time.Duration `json:"waits_ns"`
 
-	About About `json:"-"`
-	Aside bool  `json:"-"` // it is in the second table
+	Says  language.Text `json:"-"` // Error in both languages, if the benchmark has said it
+	Where language.Text `json:"-"` // Server in both languages, if it is ours
+	About About         `json:"-"`
+	Aside bool          `json:"-"` // it is in the second table
 }
 
 // An About is the tables' text on a lock besides its figures.
 type About struct {
 	Article map[int]time.Duration // article A's times, by the number of threads
-	Unsafe  string                // of one that is not a lock: what it does in place of one
+	Unsafe  language.Text         // of one that is not a lock: what it does in place of one
 	Formula string                // of the requests for one acquisition; "": none
 	System  string                // that the lock is on; "": ZooKeeper
 }
@@ -68,6 +72,12 @@ const (
 	StatusNone    = "cannot run" // something that it needs is missing
 	StatusWarmUp  = "warm-up"    // it went well, and is reported apart
 )
+
+// Ends notes how the run has ended, and why.
+func (r *Run) Ends(status string, why language.Text) { r.Status, r.Error, r.Says = status, why.En, why }
+
+// why is the reason of the end.
+func (r Run) why(l language.Language) string { return cmp.Or(r.Says.In(l), r.Error) }
 
 // waitSteps is how many steps the line of a lock has in a chart of the waits.
 const waitSteps = 20

@@ -8,19 +8,23 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 // ArticleNaive are article A's times of the naive lock, with which it compares.
 var ArticleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
 
-const EverydayText = "One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\n" +
-	"as 50 processes would have:"
+var EverydayText = language.Say("One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\nas 50 processes would have:",
+	"下面是单个 goroutine 加锁 50 次，以及 50 个 goroutine 各用一个会话\n（相当于 50 个进程）：")
 
 // The first words below the tables.
-const (
-	TableLegend = "requests and watch events: per acquisition, counted on the wire, without pings.\n"
-	TimesLegend = "overtaken: how many others asked for the lock later and held it earlier, on\n" +
-		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n"
+var (
+	TableLegend = language.Say("requests and watch events: per acquisition, counted on the wire, without pings.\n",
+		"请求和事件：平均每次加锁的个数，在连接上数出，不含心跳。\n")
+	TimesLegend = language.Say("overtaken: how many others asked for the lock later and held it earlier, on\n"+
+		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n",
+		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
 )
 
 // apart separates the results of the second table from the others.
@@ -36,49 +40,49 @@ func apart(results []Run) (first, second []Run) {
 }
 
 // firstTable has one line for each lock and number of goroutines.
-func firstTable(results []Run) table {
+func firstTable(results []Run, l language.Language) table {
 	first, _ := apart(results)
-	return mainTable(first, true)
+	return mainTable(first, true, l)
 }
 
 // secondTable is the same for the runs that article A has not.
-func secondTable(results []Run) table {
+func secondTable(results []Run, l language.Language) table {
 	_, second := apart(results)
-	return mainTable(second, false)
+	return mainTable(second, false, l)
 }
 
-func mainTable(results []Run, article bool) table {
+func mainTable(results []Run, article bool, l language.Language) table {
 	groups := group(results)
 	best := make(map[int]time.Duration) // by number of goroutines
 	for _, g := range groups {
-		if g.about().Unsafe == "" && g.ok() && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
+		if g.about().Unsafe.En == "" && g.ok() && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
 			best[g.n] = g.elapsed()
 		}
 	}
 	var t table
 	var columns []func(Group) string
-	column := func(there bool, title string, text func(Group) string) {
+	column := func(there bool, title, zh string, text func(Group) string) {
 		if there {
-			t.header, columns = append(t.header, title), append(columns, text)
+			t.header, columns = append(t.header, language.Text{En: title, Zh: zh}.In(l)), append(columns, text)
 		}
 	}
 	some := func(is func(Run) bool) bool { return slices.ContainsFunc(results, is) }
-	column(true, "lock", Group.name)
-	column(true, "N", func(g Group) string { return strconv.Itoa(g.n) })
-	column(true, "count", func(g Group) string {
-		if g.about().Unsafe != "" {
-			return "no lock"
+	column(true, "lock", "锁", Group.name)
+	column(true, "N", "N", func(g Group) string { return strconv.Itoa(g.n) })
+	column(true, "count", "计数", func(g Group) string {
+		if g.about().Unsafe.En != "" {
+			return noLock.In(l)
 		}
 		return strconv.Itoa(g.runs[0].Count)
 	})
-	column(some(func(r Run) bool { return r.Processes > 1 }), "total", // of all of them
+	column(some(func(r Run) bool { return r.Processes > 1 }), "total", "总计", // of all of them
 		func(g Group) string { return strconv.Itoa(g.runs[0].Total) })
-	column(true, "elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
-	column(true, "vs naive", func(g Group) string { return ratio(naiveTime(groups, g.n), g.elapsed()) })
-	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", // only beside locks that are not on ZooKeeper
+	column(true, "elapsed", "耗时", func(g Group) string { return milliseconds(g.elapsed()) })
+	column(true, "vs naive", "对比 naive", func(g Group) string { return ratio(naiveTime(groups, g.n), g.elapsed()) })
+	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", "尝试/次", // only beside locks that are not on ZooKeeper
 		func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
-	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
-	column(true, "events/acq", func(g Group) string {
+	column(true, "requests/acq", "请求/次", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
+	column(true, "events/acq", "事件/次", func(g Group) string {
 		if g.about().System != "" {
 			return "-"
 		}
@@ -86,8 +90,8 @@ func mainTable(results []Run, article bool) table {
 	})
 	ours := len(columns)
 	article = article && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
-	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
-	column(article, "A vs naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
+	column(article, "article A", "文章 A", func(g Group) string { return milliseconds(g.article()) })
+	column(article, "A vs naive", "A 对比 naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
 	t.extra = len(columns) - ours
 	for i, g := range groups {
 		if i > 0 && groups[i-1].n != g.n {
@@ -100,15 +104,15 @@ func mainTable(results []Run, article bool) table {
 			}
 		}
 		switch {
-		case g.ok() && g.about().Unsafe == "" && g.elapsed() == best[g.n] && len(groups) > 1:
+		case g.ok() && g.about().Unsafe.En == "" && g.elapsed() == best[g.n] && len(groups) > 1:
 			t.add(green, row...)
 		case g.ok():
 			t.add(plain, row...)
 		case g.problem().Status == StatusFailed || g.problem().Status == "":
-			row[long] = "FAILED"
+			row[long] = failed.In(l)
 			t.add(red, row...)
 		default:
-			t.add(yellow, slices.Concat(row[:long], []string{g.problem().Error}, row[ours:])...)
+			t.add(yellow, slices.Concat(row[:long], []string{g.problem().why(l)}, row[ours:])...)
 		}
 	}
 	return t
@@ -116,36 +120,39 @@ func mainTable(results []Run, article bool) table {
 
 // PrintTable prints what the benchmark shows. The width is that of a terminal, in
 // columns; 0 means no limit.
-func PrintTable(w io.Writer, results []Run, width int) {
-	t := firstTable(results)
+func PrintTable(w io.Writer, results []Run, width int, l language.Language) {
+	t := firstTable(results, l)
 	narrowed := t.print(w, width)
-	if t := secondTable(results); len(t.rows) > 0 {
-		fmt.Fprintf(w, "\n%s\n\n", EverydayText)
+	if t := secondTable(results, l); len(t.rows) > 0 {
+		fmt.Fprintf(w, "\n%s\n\n", EverydayText.In(l))
 		t.print(w, width)
 	}
 	if slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" }) {
-		fmt.Fprint(w, "\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
-			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\n"+
-			"ZooKeeper: statements, commands or calls that the client sent.\n")
+		fmt.Fprint(w, language.Say("\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
+			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\nZooKeeper: statements, commands or calls that the client sent.\n", "\n尝试：平均每次加锁请求了几次锁；在 ZooKeeper 上，\n就是请求创建的节点数。"+
+			"锁如果不在 ZooKeeper 上，\n“请求”就是客户端发出的语句、命令或调用的个数。\n").In(l))
 	}
-	fmt.Fprint(w, "\n"+TableLegend)
+	fmt.Fprint(w, "\n"+TableLegend.In(l))
 	switch {
 	case t.extra == 0: // the article has no times for these N
 	case narrowed:
-		fmt.Fprintf(w, "article A's times need more than %d columns: use a wider terminal, or -report.\n", width)
+		fmt.Fprint(w, language.Say("article A's times need more than %d columns: use a wider terminal, or -report.\n", "显示文章 A 的时间，%d 列不够宽：请用更宽的终端，或者加上 -report。\n", width).In(l))
 	default:
-		fmt.Fprint(w, "article A: the times in the blog post whose benchmark this is, on another\n"+
-			"machine and network (docs/benchmark.md); compare the ratios.\n")
+		fmt.Fprint(w, language.Say("article A: the times in the blog post whose benchmark this is, on another\n"+
+			"machine and network (docs/benchmark.md); compare the ratios.\n",
+			"文章 A：本基准测试出自这篇博文，时间是它的作者在别的机器和网络上测得的\n（docs/benchmark.zh-CN.md）；请只比较比值。\n").In(l))
 	}
 	for _, text := range noLocks(results) {
-		fmt.Fprintf(w, "no lock: %s.\n", text)
+		fmt.Fprint(w, language.Say("no lock: %s.\n", "不是锁：%s。\n", text).In(l))
 	}
 }
 
+var noLock, failed = language.Say("no lock", "不是锁"), language.Say("FAILED", "失败")
+
 // noLocks says what those that are not locks do.
-func noLocks(results []Run) (texts []string) {
+func noLocks(results []Run) (texts []language.Text) {
 	for _, r := range results {
-		if text := r.About.Unsafe; text != "" && !slices.Contains(texts, text) {
+		if text := r.About.Unsafe; text.En != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -169,8 +176,8 @@ func rows(t *table, results []Run) iter.Seq[Group] {
 }
 
 // timesTable says how much the rounds differ, and how the contenders fared.
-func timesTable(results []Run) table {
-	t := table{header: []string{"lock", "N", "rounds", "min", "median", "max", "wait p50", "p99", "wait max", "overtaken", "most"}}
+func timesTable(results []Run, l language.Language) table {
+	t := table{header: strings.Split(language.Say("lock,N,rounds,min,median,max,wait p50,p99,wait max,overtaken,most", "锁,N,轮数,最短,中位数,最长,等待 p50,p99,最长等待,被超越,最多").In(l), ",")}
 	for g := range rows(&t, results) {
 		if !g.ok() {
 			continue
@@ -188,22 +195,23 @@ func timesTable(results []Run) table {
 }
 
 // PrintTimes prints how much the rounds differ, and how the contenders fared.
-func PrintTimes(w io.Writer, results []Run, width int) {
-	t := timesTable(results)
+func PrintTimes(w io.Writer, results []Run, width int, l language.Language) {
+	t := timesTable(results, l)
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n")
+	fmt.Fprint(w, language.Say("\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n", "\n各轮的耗时，以及等待锁的时间（取中位数），单位 ms：\n\n").In(l))
 	t.print(w, width)
-	fmt.Fprint(w, "\n"+TimesLegend)
+	fmt.Fprint(w, "\n"+TimesLegend.In(l))
 }
 
 // tableKinds are the kinds of request that have a column of their own.
 var tableKinds = []string{"create", "children", "get", "delete"}
 
 // wireTable has the requests and the steps' predictions.
-func wireTable(results []Run) table {
-	t := table{header: slices.Concat([]string{"lock", "N", "requests", "predicted"}, tableKinds, []string{"other", "wake-ups", "bytes"})}
+func wireTable(results []Run, l language.Language) table {
+	begin, end := language.Say("lock,N,requests,predicted", "锁,N,请求,预测").In(l), language.Say("other,wake-ups,bytes", "其他,唤醒,字节").In(l)
+	t := table{header: slices.Concat(strings.Split(begin, ","), tableKinds, strings.Split(end, ","))}
 	for g := range rows(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
 			continue
@@ -247,17 +255,16 @@ func formulas(results []Run) []string {
 }
 
 // PrintWire prints the requests, and the steps' predictions.
-func PrintWire(w io.Writer, results []Run, width int) {
-	t := wireTable(results)
+func PrintWire(w io.Writer, results []Run, width int, l language.Language) {
+	t := wireTable(results, l)
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nOn the wire, per acquisition:\n\n")
+	fmt.Fprint(w, language.Say("\nOn the wire, per acquisition:\n\n", "\n连接上的数据，平均到每次加锁：\n\n").In(l))
 	t.print(w, width)
-	fmt.Fprint(w, "\nwake-ups: watchers that the client library woke; one event wakes all that share\n"+
-		"its session.\n")
+	fmt.Fprint(w, language.Say("\nwake-ups: watchers that the client library woke; one event wakes all that share\nits session.\n", "\n唤醒：客户端库唤醒了多少个监听器；\n同一个会话的监听器，由一个事件全部唤醒。\n").In(l))
 	if all := formulas(results); all != nil {
-		fmt.Fprintf(w, "predicted, if all are in the queue before the first one unlocks:\n  %s\n", strings.Join(all, "\n  "))
+		fmt.Fprint(w, language.Say("predicted, if all are in the queue before the first one unlocks:\n  %s\n", "预测：假定第一个竞争者释放锁之前，所有竞争者都已排进队列：\n  %s\n", strings.Join(all, "\n  ")).In(l))
 	}
 }
 

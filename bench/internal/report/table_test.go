@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language"
 )
 
 // steps are the locks of the tables.
@@ -33,7 +35,7 @@ func TestMedianOfRounds(t *testing.T) {
 		results = append(results, Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500,
 			About: steps["predecessor"]})
 	}
-	PrintTable(&out, results, 0)
+	PrintTable(&out, results, 0, language.English)
 	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
 	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
 }
@@ -42,7 +44,7 @@ func TestMedianOfRounds(t *testing.T) {
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := Run{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
-	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, nil))
+	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, nil, language.English))
 	require.NotContains(t, page.String(), "<script>")
 	require.NotContains(t, page.String(), "<b>")
 }
@@ -51,7 +53,7 @@ func TestASinglePointIsAChartAsWell(t *testing.T) {
 	charts, err := Charts([]Run{{
 		Lock: "unheard of", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
 		Waits: []time.Duration{0}, Status: StatusOK,
-	}})
+	}}, language.Chinese)
 	require.NoError(t, err)
 	require.Len(t, charts, 3)
 	for _, c := range charts {
@@ -106,7 +108,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	rs = append(rs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
-	all := firstTable(rs)
+	all := firstTable(rs, language.English)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
@@ -115,7 +117,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 		article bool
 	}{{0, true}, {200, true}, {needed, true}, {needed - 1, false}, {80, false}} {
 		var out bytes.Buffer
-		PrintTable(&out, rs, tc.width)
+		PrintTable(&out, rs, tc.width, language.English)
 		require.Equal(t, tc.article, strings.Contains(out.String(), "A vs naive"), "%d columns", tc.width)
 		require.Contains(t, out.String(), "article A")
 		require.Contains(t, out.String(), "events/acq")
@@ -129,15 +131,16 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	// The tables of -explain have no columns to spare, but gaps.
 	var out bytes.Buffer
-	PrintTimes(&out, rs, 80)
-	PrintWire(&out, rs, 80)
+	PrintTimes(&out, rs, 80, language.English)
+	PrintWire(&out, rs, 80, language.English)
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, "%q", line)
 	}
 }
 
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
-	for _, tbl := range []table{firstTable(nil), secondTable(nil), firstTable([]Run{{Processes: 2}}), timesTable(nil), wireTable(nil)} {
+	en, l := language.English, language.Chinese
+	for _, tbl := range []table{firstTable(nil, en), secondTable(nil, l), firstTable([]Run{{Processes: 2}}, l), timesTable(nil, l), wireTable(nil, l)} {
 		names := slices.Clone(tbl.header)
 		slices.Sort(names)
 		require.Len(t, slices.Compact(names), len(tbl.header), "%q", tbl.header)
@@ -149,10 +152,10 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	var page bytes.Buffer
 	ok := Run{Lock: "naive", Goroutines: 100, Count: 100, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	stopped := Run{Lock: "herd", Goroutines: 100, Status: StatusStopped, Error: "stopped after 2m", About: steps["herd"]}
-	charts, err := Charts([]Run{ok})
+	charts, err := Charts([]Run{ok}, language.English)
 	require.NoError(t, err)
-	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, charts))
-	for _, name := range firstTable(nil).header {
+	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, charts, language.English))
+	for _, name := range firstTable(nil, language.English).header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)
@@ -206,7 +209,7 @@ func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
 	results := []Run{row("sqlrow", "PostgreSQL 15.1 at h:1", "SQL"), row("sqlversion", "PostgreSQL 15.1 at h:1", "SQL"),
 		row("redis", "Redis 7.0.15 at h:3", "Redis")}
 	var page bytes.Buffer
-	require.NoError(t, WriteReport(&page, set, results, nil))
+	require.NoError(t, WriteReport(&page, set, results, nil, language.English))
 	require.NotContains(t, page.String(), "secret")
 	require.NotContains(t, page.String(), "se:c@ret")
 	require.Contains(t, page.String(), "my=mysql://u:xxxxx@h:2/d")
@@ -217,6 +220,6 @@ func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
 
 	naive := Run{Lock: "naive", Server: "ZooKeeper 3.8", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	page.Reset()
-	require.NoError(t, WriteReport(&page, set, append(results, naive), nil))
+	require.NoError(t, WriteReport(&page, set, append(results, naive), nil, language.English))
 	require.Contains(t, page.String(), "<dt>ZooKeeper</dt><dd>ZooKeeper 3.8</dd>")
 }

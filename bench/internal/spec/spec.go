@@ -6,14 +6,14 @@ package spec
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
 // A Server is one that a lock is to run on.
@@ -30,23 +30,23 @@ func (s Server) Check() error {
 	scheme, _, hasScheme := strings.Cut(s.Spec, "://")
 	switch file, sqlite := strings.CutPrefix(s.Spec, "sqlite:"); {
 	case s.System == "SQL" && sqlite && file == "":
-		return errors.New("it names no file: sqlite:FILE")
+		return language.Errorf("it names no file: sqlite:FILE", "没有写文件名：sqlite:FILE")
 	case s.System == "SQL" && sqlite:
 		return nil
 	case hasScheme && schemes[s.System][scheme] == "":
-		return fmt.Errorf("it is not on %s: %s", scheme, forms[s.System])
+		return language.Errorf("it is not on %s: %s", "不能用 %s：%s", scheme, forms[s.System])
 	case !hasScheme && s.System == "SQL":
-		return fmt.Errorf("it is not a database: %s", forms[s.System])
+		return language.Errorf("it is not a database: %s", "不是数据库：%s", forms[s.System])
 	}
 	_, err := s.addresses()
 	return err
 }
 
 // forms are what a spec may be.
-var forms = map[string]string{
-	"SQL":   "it may be embedded, sqlite:FILE, postgres://user:password@host:port/database or mysql://…",
-	"Redis": "it may be embedded, host:port or redis://user:password@host:port",
-	"etcd":  "it may be host:port, or several with commas between them",
+var forms = map[string]language.Text{
+	"SQL":   language.Say("it may be embedded, sqlite:FILE, postgres://user:password@host:port/database or mysql://…", "可以是 embedded、sqlite:FILE、postgres://user:password@host:port/database 或 mysql://…"),
+	"Redis": language.Say("it may be embedded, host:port or redis://user:password@host:port", "可以是 embedded、host:port 或 redis://user:password@host:port"),
+	"etcd":  language.Say("it may be host:port, or several with commas between them", "可以是 host:port，几个之间用逗号分隔"),
 }
 
 // schemes are those of each system's URLs, with the ports that they stand for.
@@ -66,15 +66,15 @@ func (s Server) addresses() (all []string, err error) {
 		if !strings.Contains(spec, "://") {
 			host, port, err := net.SplitHostPort(spec)
 			if err != nil || host == "" || port == "" {
-				return nil, errors.New("it is not host:port: " + forms[s.System])
+				return nil, language.Errorf("it is not host:port: %s", "不是 host:port：%s", forms[s.System])
 			}
 			all = append(all, spec)
 			continue
 		}
 		u, err := url.Parse(spec)
 		if err != nil { // which quotes the password
-			return nil, fmt.Errorf("it is not a URL: %s; "+
-				"in a password %%, :, /, ?, #, @ and a comma are written %%25, %%3A, %%2F, %%3F, %%23, %%40 and %%2C", forms[s.System])
+			return nil, language.Errorf("it is not a URL: %s; in a password %%, :, /, ?, #, @ and a comma are written %%25, %%3A, %%2F, %%3F, %%23, %%40 and %%2C",
+				"不是 URL：%s；密码里的 %%、:、/、?、#、@ 和逗号要写成 %%25、%%3A、%%2F、%%3F、%%23、%%40 和 %%2C", forms[s.System])
 		}
 		if u.Hostname() != "" {
 			all = append(all, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), schemes[s.System][u.Scheme])))
