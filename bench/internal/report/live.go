@@ -41,7 +41,7 @@ func (l *Live) begin() {
 	if !l.begun {
 		l.begun = true
 		fmt.Fprint(l.w, language.Say("Each run as it ends; the table that compares them comes last.\n\n", "每次运行结束就显示一行；最后是用于比较的表。\n\n").In(l.l))
-		h := strings.Split(language.Say("lock,N,round,count,elapsed,requests/acq,events/acq", "锁,N,轮,计数,耗时,请求/次,事件/次").In(l.l), ",")
+		h := strings.Split(language.Say("lock|N|round|count|elapsed|requests/acq|events/acq", "锁|N|轮|计数|耗时|请求/次|事件/次").In(l.l), "|")
 		l.row(h[0], h[1], h[2], figures(h[3], h[4], h[5], h[6]))
 	}
 }

@@ -177,7 +177,7 @@ func rows(t *table, results []Run) iter.Seq[Group] {
 
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []Run, l language.Language) table {
-	t := table{header: strings.Split(language.Say("lock,N,rounds,min,median,max,wait p50,p99,wait max,overtaken,most", "锁,N,轮数,最短,中位数,最长,等待 p50,p99,最长等待,被超越,最多").In(l), ",")}
+	t := table{header: strings.Split(language.Say("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
 	for g := range rows(&t, results) {
 		if !g.ok() {
 			continue
@@ -210,8 +210,8 @@ var tableKinds = []string{"create", "children", "get", "delete"}
 
 // wireTable has the requests and the steps' predictions.
 func wireTable(results []Run, l language.Language) table {
-	begin, end := language.Say("lock,N,requests,predicted", "锁,N,请求,预测").In(l), language.Say("other,wake-ups,bytes", "其他,唤醒,字节").In(l)
-	t := table{header: slices.Concat(strings.Split(begin, ","), tableKinds, strings.Split(end, ","))}
+	begin, end := language.Say("lock|N|requests|predicted", "锁|N|请求|预测").In(l), language.Say("other|wake-ups|bytes", "其他|唤醒|字节").In(l)
+	t := table{header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
 	for g := range rows(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
 			continue
