@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,7 +97,8 @@ func complaint(stderr string) (lines string) {
 	return lines
 }
 
-// killingArena kills the server once some contenders have locked.
+// killingArena kills the server when the fifth contender has locked, and no Unlock of those before it
+// is under way: a request that is cut has an error of its own.
 type killingArena struct {
 	arena
 	kill func()
@@ -105,8 +107,9 @@ type killingArena struct {
 func (k killingArena) begin(ctx context.Context, n int) ([]otherLocker, error) {
 	lockers, err := k.arena.begin(ctx, n)
 	var locked atomic.Int32
+	var holds sync.WaitGroup
 	for i, l := range lockers {
-		lockers[i] = killingContender{l, k.kill, &locked}
+		lockers[i] = killingContender{l, k.kill, &locked, &holds}
 	}
 	return lockers, err
 }
@@ -115,14 +118,24 @@ type killingContender struct {
 	otherLocker
 	kill   func()
 	locked *atomic.Int32
+	holds  *sync.WaitGroup
 }
 
 func (k killingContender) Lock(ctx context.Context) error {
 	err := k.otherLocker.Lock(ctx)
-	if err == nil && k.locked.Add(1) == 5 {
-		k.kill()
+	if err == nil {
+		if k.locked.Add(1) == 5 {
+			k.holds.Wait()
+			k.kill()
+		}
+		k.holds.Add(1)
 	}
 	return err
+}
+
+func (k killingContender) Unlock(ctx context.Context) error {
+	defer k.holds.Done()
+	return k.otherLocker.Unlock(ctx)
 }
 
 // A SQL server that was stopped, and not killed, keeps its connections and says
