@@ -197,7 +197,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-zk", "127.0.0.1"}, exitUsage, `bench: -zk: "127.0.0.1" is neither embedded`},
 		{[]string{"-zk", "127.0.0.1:x"}, exitUsage, "neither embedded"},
 		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
-		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "no such file or directory"},
+		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "/no/such/file: no such file or directory"},
 		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"}, // the last, because it has its own timeout
 	} {
 		if tc.want == "said nothing" {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"crypto/rand"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,6 +60,9 @@ func create(name string) (*newFile, error) {
 	}
 	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:8])
 	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err, ok := errors.AsType[*os.PathError](err); ok {
+		err.Path = name // which the caller knows
+	}
 	return &newFile{f, name}, err
 }
 
