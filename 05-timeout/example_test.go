@@ -18,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	defer zoo.Close()
-	const sessionTimeout = 10 * time.Second
+	const sessionTimeout = 40 * time.Second
 	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: sessionTimeout})
 	if err != nil {
 		panic(err)

@@ -24,7 +24,7 @@ import (
 // In a test it is one line: see package zklocktest.
 func connect() (conn *zk.Conn, stop func()) {
 	srv := zkserver.New()
-	conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1"}, 4*time.Second, zkconn.WithDialer(srv.Dial))
+	conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1"}, 40*time.Second, zkconn.WithDialer(srv.Dial))
 	if err != nil {
 		log.Fatal(err)
 	}

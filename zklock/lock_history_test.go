@@ -344,7 +344,7 @@ func (h *history) check(dir string) string {
 	for i, o := range h.ops {
 		operations[i] = porcupine.Operation{ClientId: o.lane, Input: o, Call: o.call, Return: min(o.ret, end)}
 	}
-	result := porcupine.CheckOperationsTimeout(model, operations, time.Minute)
+	result := porcupine.CheckOperationsTimeout(model, operations, 10*time.Minute)
 	if result != porcupine.Ok {
 		h.problemLocked("linearizable: %s: two hold the lock at once, or a token does not grow", result)
 	}

@@ -78,7 +78,7 @@ func TestAClosedClientIsGarbageThoughItsDialerLeadsToIt(t *testing.T) {
 		default:
 			return false
 		}
-	}, time.Minute, time.Millisecond)
+	}, 10*time.Minute, time.Millisecond)
 }
 
 type program struct {

@@ -54,9 +54,8 @@ func TestAClientIsKnownForAsLongAsItsConnLives(t *testing.T) {
 	forgotten, gone := make(chan struct{}), weak.Make(k)
 	runtime.AddCleanup(k, func(c chan struct{}) { close(c) }, forgotten)
 	conn, k = nil, nil
-	for deadline := time.Now().Add(time.Minute); gone.Value() != nil; runtime.GC() {
-		require.True(t, time.Now().Before(deadline), "the client is kept")
-		runtime.Gosched()
+	for gone.Value() != nil { // or else go test ends it
+		runtime.GC()
 	}
 	<-forgotten
 }
