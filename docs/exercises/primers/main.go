@@ -81,7 +81,7 @@ type programRun struct {
 	clients []*zk.Conn
 }
 
-// patience is the time that a server has to answer at first; a test has less.
+// patience is the time that a server has to answer at first; the tests change it.
 var patience = 10 * time.Second
 
 // client opens a client: a session of its own, as another process would have.
