@@ -16,17 +16,36 @@ import (
 // Patience is the longest wait for an event that must happen, in virtual time.
 const Patience = time.Minute
 
+// Spins calls f once this process has computed for a minute, unless stop is called before. That it
+// has not gone on for long, in real time, says nothing on a busy machine.
+func Spins(f func()) (stop func()) {
+	var over atomic.Bool
+	began := ProcessorTime()
+	var look func()
+	look = func() {
+		switch left := time.Minute - (ProcessorTime() - began); {
+		case over.Load():
+		case left > 0:
+			time.AfterFunc(left, look)
+		default:
+			f()
+		}
+	}
+	first := time.AfterFunc(time.Minute, look)
+	return func() {
+		over.Store(true)
+		first.Stop()
+	}
+}
+
 // Watch runs f in a test in virtual time. A lock that spins keeps virtual time from
-// passing: unless another process watches over the test, it panics after a minute of real
-// time.
+// passing: unless another process watches over the test, it panics after a minute of
+// computing.
 func Watch(t *testing.T, watched bool, f func(t *testing.T)) {
 	t.Helper()
 	if !watched {
 		name := t.Name()
-		watchdog := time.AfterFunc(time.Minute, func() {
-			panic(name + ": busy for a minute of real time: the lock spins or polls")
-		})
-		defer watchdog.Stop()
+		defer Spins(func() { panic(name + ": busy for a minute: the lock spins or polls") })()
 	}
 	synctest.Test(t, f)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is the time that a server may take until it serves, on a machine that is very busy.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // A Process is a server that runs.
 type Process struct {

@@ -7,15 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"example.com/zklock/internal/bubble"
 )
 
-// busy is how long, in real time, a schedule may take. Virtual time stops
-// while any goroutine is busy, so a lock that spins would go on until the
-// test's own timeout.
-const busy = time.Minute
-
-// Play plays one schedule, and panics with its choices if it does not end. At
+// Play plays one schedule, and panics with its choices if it does not end. Virtual time stops
+// while any goroutine is busy, so a lock that spins would go on until the test's own timeout. At
 // each point with more than one action choose returns one of them; a negative number
 // ends the run. After each action acted gets its number, from 0, and its footprint.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
@@ -24,11 +21,11 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 	var made atomic.Pointer[[]string]
 	var names []string
 	made.Store(new([]string))
-	defer time.AfterFunc(busy, func() {
+	defer bubble.Spins(func() {
 		debug.SetTraceback("all") // to show where it is busy
-		panic(fmt.Sprintf("explore: %s is busy for a minute of real time, so it waits for nothing: a goroutine of the lock spins. The schedule: %q",
+		panic(fmt.Sprintf("explore: %s is busy for a minute, so it waits for nothing: a goroutine of the lock spins. The schedule: %q",
 			w.Lock.Name, *made.Load()))
-	}).Stop()
+	})()
 	return InBubble(t, w, func(playing *Player) {
 		playing.Run.hashing = hashing
 		playing.Play(func(p *Point) int {

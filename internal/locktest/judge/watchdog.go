@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 )
 
@@ -190,7 +191,7 @@ func (d *watchdog) watch() {
 		active, limits := d.active, d.limits
 		d.mu.Unlock()
 		metrics.Read(samples)
-		used := processorTime()
+		used := bubble.ProcessorTime()
 		spent += min(used-before, 2*tick)
 		before = used
 		steps := d.steps.Load()

@@ -42,7 +42,7 @@ func TestBugE1_AProcessThatIsPausedWritesLate(t *testing.T) {
 	if zoo == nil {
 		t.Skip("pauses a process for longer than its session, in real time: needs a real server (set ZK)")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	path := "/museum-" + rand.Text()
 

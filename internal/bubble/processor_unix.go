@@ -1,14 +1,14 @@
 //go:build unix
 
-package judge
+package bubble
 
 import (
 	"syscall"
 	"time"
 )
 
-// processorTime is the time that this process has used.
-func processorTime() time.Duration {
+// ProcessorTime is the time that this process has used.
+func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
