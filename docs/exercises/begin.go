@@ -17,6 +17,7 @@ type class struct {
 	// theirs must begin within hurry, so that an init that never ends does not cost a
 	// student's folder one time limit for each exercise.
 	stuck sync.Map
+	hurry time.Duration // 0: hurry
 }
 
 // To begin is to start a process and to run each init. An attempt has beginning for
@@ -33,7 +34,7 @@ const neverBegan = "it does not begin: an init has not come to an end"
 func (c *class) of(student string) limits {
 	l := c.limits
 	if _, stuck := c.stuck.Load(student); stuck {
-		l.begin = hurry
+		l.begin = cmp.Or(c.hurry, hurry)
 	}
 	return l
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"example.com/zklock/internal/language"
 )
@@ -169,7 +168,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 // call runs the compiler or the linker in the cell.
 func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	cmd := c.command(tool.Path, tool.Args[1:], append(tool.Env, "TMPDIR="+c.dir))
-	cmd.Dir, cmd.WaitDelay = root, time.Second
+	cmd.Dir = root
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ended, err := c.run(cmd)

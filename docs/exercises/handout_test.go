@@ -56,13 +56,17 @@ func TestAHandOutGrades(t *testing.T) {
 	for _, e := range []*exercise{exercises[2], exercises[3], exercises[11]} {
 		write(fmt.Sprint(e.number), text(t, from, e.answer))
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./docs/exercises", "grade", "-limit", "10m", ".")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out := neverBegan
+	for strings.Contains(out, neverBegan) { // no init hangs: the machine was busy
+		cmd := exec.CommandContext(t.Context(), "go", "run", "./docs/exercises", "grade", "-limit", "10m", ".")
+		cmd.Dir = dir
+		printed, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", printed)
+		out = string(printed)
+	}
 	for _, row := range []string{
 		`01-naive +0/10 .* does not compile: lock\.go:3:14: undefined: undefined`, `02-herd +0/10 .* fails: `, `03-predecessor +15/15 `, `04-reentrant +15/15 `,
 		`05-give-up +0/20 .* the stub, as it was`, `12-break-this-lock +18/18 `} {
-		require.Regexp(t, row, string(out))
+		require.Regexp(t, row, out)
 	}
 }

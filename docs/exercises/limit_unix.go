@@ -23,7 +23,7 @@ func limit(cmd *exec.Cmd, l limits) {
 	if err != nil || cmd.Err != nil {
 		return
 	}
-	seconds := max(1, int(l.time.Seconds()))
+	seconds := 2 * runtime.NumCPU() * max(1, int(l.time.Seconds())) // more than a process can use before the cell's watch ends it
 	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = self
 }

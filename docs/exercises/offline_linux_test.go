@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -27,7 +26,7 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := newCell(t.Context(), limits{time: time.Minute, memory: 1 << 30})
+	c, err := newCell(t.Context(), generous)
 	require.NoError(t, err)
 	defer c.close()
 	dial := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"time"
 
 	"example.com/zklock/docs/exercises/breaking"
 	"example.com/zklock/internal/language"
@@ -78,7 +77,6 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		var out, said capped
 		cmd := c.ofStudent(self, []string{arg})
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
-		cmd.WaitDelay = time.Second
 		ended, err := c.run(cmd)
 		return breaking.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over()}, err
 	})
