@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -15,8 +14,6 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/when"
-	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -79,40 +76,6 @@ func duration(t *testing.T, words [2]string) time.Duration {
 	d, err := time.ParseDuration(words[0] + words[1])
 	require.NoError(t, err)
 	return d
-}
-
-// TestPausesOnARealServer is the same on the server that ZK names, with a session of 10 s.
-func TestPausesOnARealServer(t *testing.T) {
-	when.Long(t, "its proofs take requests per second: on a busy machine, more of them per lock")
-	if os.Getenv("ZK") == "" {
-		t.Skip("measures a real server: needs one (set ZK)")
-	}
-	zoo, err := ensemble.Shared(t.Context(), os.Getenv("ZK"))
-	require.NoError(t, err)
-	for _, c := range []struct {
-		times    int
-		pause, d time.Duration
-		most     float64 // requests per acquisition
-		within   time.Duration
-	}{
-		{1000, 0, 100 * time.Millisecond, 0.02, 20 * time.Microsecond},
-		{200, 10 * time.Millisecond, 100 * time.Millisecond, 0.25, time.Second},
-		{100, 100 * time.Millisecond, 200 * time.Millisecond, 1, time.Second},
-		{15, time.Second, 2 * time.Second, 1.9, time.Second},
-	} {
-		for _, d := range []time.Duration{c.d, 0} {
-			m := &meter{tap: wiretap.New()}
-			conn, err := zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: 10 * time.Second, Tap: m.tap})
-			require.NoError(t, err)
-			ours, err := zklock.New(conn, "/pauses-"+rand.Text(), zklock.WithSessionTimeout(10*time.Second), zklock.WithCaching(d))
-			require.NoError(t, err)
-			var median time.Duration
-			perLock := float64(sum(m.sent(func() { median = takesInARow(t, ours, c.times, c.pause) }))) / float64(c.times)
-			t.Logf("%d times, pauses of %v, WithCaching(%v): %.3f requests each, median %v", c.times, c.pause, d, perLock, median)
-			require.True(t, d == 0 || perLock <= c.most && median <= c.within)
-			conn.Close()
-		}
-	}
 }
 
 // TestUntilANodeIsCachedNothingDiffers, to the last request and its moment: without the

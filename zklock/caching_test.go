@@ -171,27 +171,6 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	}
 }
 
-// TestAnotherContenderThatComesDuringAHoldIsNext, before the goroutines of the Mutex that
-// have waited for longer than WithHandOver says.
-func TestAnotherContenderThatComesDuringAHoldIsNext(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, _ := m.ourClient()
-		m.cached(ours)
-		holder := m.mustLock(ours, nil)
-		waiter := m.arrives(ours)
-		time.Sleep(time.Minute)
-		stranger := m.arrives(m.mutex(m.connect()))
-		require.Empty(t, m.sent(func() { m.settle() }), "the holder goes on")
-		require.Equal(t, requests{jute.OpMulti: 1, jute.OpGetChildren2: 1, jute.OpGetData: 2, jute.OpDelete: 1}, m.sent(func() {
-			m.mustUnlock(holder)
-		}))
-		holder = m.acquired(stranger)
-		require.Empty(t, waiter)
-		m.mustUnlock(holder)
-		m.mustUnlock(m.acquired(waiter))
-	})
-}
-
 // TestAnotherContenderThatComesBeforeTheListTakesTheNodeAway: a hold that is shorter than a
 // round trip leaves the node there until the answer.
 func TestAnotherContenderThatComesBeforeTheListTakesTheNodeAway(t *testing.T) {
@@ -557,12 +536,5 @@ func TestACachedNodeGoesAfterItsTime(t *testing.T) {
 		tb.isCached(ours)
 		time.Sleep(time.Second)
 		tb.isNotCached(ours)
-	})
-}
-
-func TestCachingForLessThanNothingIsRefused(t *testing.T) {
-	onTable(t, func(tb *table) {
-		_, err := zklock.New(tb.connect(), top, zklock.WithCaching(-1))
-		require.ErrorContains(tb, err, "WithCaching: -1ns is negative")
 	})
 }

@@ -2,16 +2,13 @@ package zklock_test
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
 )
@@ -60,62 +57,6 @@ func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T)
 	})
 }
 
-// TestALostCreateIsFoundThoughANodeOfItsNumberHasGone: the parent was made
-// again, and the contender's node has the number of the one by which its Mutex
-// holds the lock, and which has gone without an event.
-func TestALostCreateIsFoundThoughANodeOfItsNumberHasGone(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-			return withoutEvents(nc, "")
-		}})
-		m := tb.mutex(conn)
-		former := tb.mustLock(m, zklock.NewOwner("former"))
-		time.Sleep(2 * time.Second) // until it watches its node
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		tb.remakeTop(admin)
-
-		lost := tb.srv.LoseReply(creates(conn.SessionID()))
-		l, err := m.Lock(limited(tb, 30*time.Second), nil)
-		require.Len(tb, lost.Hit(), 1)
-		require.NoError(tb, err, "it waits for its own node: %v", tb.srv.Children(top))
-		require.Len(tb, tb.srv.Children(top), 1)
-		<-former.Lost()
-		require.ErrorIs(tb, former.Unlock(context.Background()), zklock.ErrLost)
-		time.Sleep(5 * time.Second) // for a node that goes by mistake
-		require.Len(tb, tb.srv.Children(top), 1)
-		require.NoError(tb, l.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestALateRevokeAsksNobodyElse: Revoke has read the node of a holder, which is
-// deleted then, with the parent. When Revoke writes, the parent was made again, and
-// the next holder's node has the same number.
-func TestALateRevokeAsksNobodyElse(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, asker := tb.connect(), tb.connectAs(ordinary{})
-		old := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("old"))
-		late := tb.srv.Hold(of(asker.SessionID(), jute.OpSetData, ""))
-		revoked := aside(func() error {
-			return tb.mutex(asker).Revoke(context.Background(), zklock.Participant{Node: old.Node()})
-		})
-		<-late.Hit()
-		require.NoError(tb, old.Unlock(context.Background()))
-		require.NoError(tb, admin.Delete(top, -1))
-		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
-		next := queues(tb.mutex(tb.connect()))
-		require.Equal(tb, holder.Node(), tb.node(0))
-		late.Release()
-		require.NoError(tb, <-revoked)
-		time.Sleep(5 * time.Second) // until the holder has read its node again
-		require.False(tb, isClosed(holder.RevokeRequested()), "the old holder was asked, and not the new one")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		passes(tb, next, "the holder has left its node")
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
 // TestARecordOfAnotherDoesNotCostTheLease: somebody writes another contender's record
 // into a holder's node, with a request that was for that one.
 func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
@@ -157,29 +98,6 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 		require.False(tb, isClosed(got.RevokeRequested()), "another was asked")
 		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestASearchDoesNotTakeAnothersNodeForOurs: the reply to create is lost, and
-// before the contender looks for its node, that is deleted, with the parent. Another
-// one's node has its number and its record. The contender has given up, and deletes
-// the node that it finds.
-func TestASearchDoesNotTakeAnothersNodeForOurs(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
-		tb.srv.LoseReply(creates(conn.SessionID()))
-		looks := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
-		_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
-		<-looks.Hit()
-		record, ok := tb.srv.Node(tb.node(0))
-		require.True(tb, ok)
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
-		tb.remakeTop(admin)
-		tb.set(admin, tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential), string(record.Data))
-		giveUp()
-		looks.Release()
-		time.Sleep(5 * time.Second) // for a node that goes by mistake
-		require.Equal(tb, []string{"lock-0000000000"}, tb.srv.Children(top), "it has deleted the node of another")
 	})
 }
 

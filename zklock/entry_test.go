@@ -16,26 +16,6 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode: the second try finds no
-// server, and the third must take the first into account.
-func TestAnUnlockThatIsTriedTwiceTouchesNobodyElsesNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, admin := tb.connectAs(ordinary{wrap: watchesFirst}), tb.connect()
-		id := conn.SessionID()
-		back, unlocked := tb.unlockUnanswered(id, tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder")))
-		tb.remakeTop(admin)
-		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		back.Release()
-		synctest.Wait() // until the client is back, and the second try is due
-		back = tb.cutOff(id)
-		time.Sleep(time.Second) // until the second try has failed
-		back.Release()
-		require.NoError(tb, <-unlocked)
-		require.Len(tb, tb.srv.Children(top), 1, "the Unlock has deleted the node of the next holder: two holders")
-		require.NoError(tb, next.Unlock(context.Background()))
-	})
-}
-
 // TestALostCreateIsFoundInTheNextSession: the create waits in the client until that has
 // another session. If somebody deletes the node before the contender has looked in which
 // session it is, another one is made.

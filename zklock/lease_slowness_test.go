@@ -66,24 +66,6 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	}
 }
 
-// newNarrow makes a line to a near server on which so many bytes at a time are
-// on their way.
-func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn {
-	c := &distantConn{Conn: nc, arrived: make(chan packet, 10000)}
-	go func() {
-		for {
-			b := make([]byte, size)
-			n, err := nc.Read(b)
-			time.Sleep(each) // of virtual time: the answer is on its way
-			c.arrived <- packet{b[:n], time.Now(), err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return c
-}
-
 // TestABurstOfRequestsIsNotAFarServer: the create is answered late, because a
 // hundred requests of the same client are in front of it.
 func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {

@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -124,37 +123,6 @@ func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 	})
 }
 
-// TestALeaseLastsThoughTheServerIsFarAway: every request is answered after the
-// same time. So a lease lasts, or Lock says why there is none.
-func TestALeaseLastsThoughTheServerIsFarAway(t *testing.T) {
-	const session = 10 * time.Second
-	for roundTrip := session / 40; roundTrip <= session/5; roundTrip += session / 80 {
-		for name, lock := range map[string]func(*zklock.Mutex, context.Context, *zklock.Owner) (*zklock.Lease, error){
-			"Lock": (*zklock.Mutex).Lock, "TryLock": (*zklock.Mutex).TryLock,
-		} {
-			onTables(t, fmt.Sprintf("%s, %v", name, roundTrip), func(tb *table) {
-				tb.makeTop()
-				m := tb.mutex(tb.connectAs(ordinary{
-					sessionTimeout: session,
-					wrap:           func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) },
-				}))
-				ctx := limited(tb, 10*time.Minute)
-				l, err := lock(m, ctx, zklock.NewOwner("owner"))
-				if roundTrip < session/12 {
-					require.NoError(tb, err)
-				}
-				if err != nil {
-					require.ErrorContains(tb, err, "session timeout")
-					return
-				}
-				time.Sleep(5 * time.Minute) // long enough for it to be lost by mistake
-				require.False(tb, isClosed(l.Lost()), "the lease is lost, and every request was answered")
-				require.NoError(tb, l.Unlock(ctx))
-			})
-		}
-	}
-}
-
 // TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a
 // session.
 func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
@@ -241,12 +209,19 @@ type packet struct {
 	err   error
 }
 
-func newDistant(nc net.Conn, away time.Duration) net.Conn {
+func newDistant(nc net.Conn, away time.Duration) net.Conn { return newLine(nc, 4<<10, 0, away) }
+
+// newNarrow makes a line to a near server on which so many bytes at a time are
+// on their way.
+func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn { return newLine(nc, size, each, 0) }
+
+func newLine(nc net.Conn, size int, each, away time.Duration) net.Conn {
 	c := &distantConn{Conn: nc, arrived: make(chan packet, 10000)}
 	go func() {
 		for {
-			b := make([]byte, 4<<10)
+			b := make([]byte, size)
 			n, err := nc.Read(b)
+			time.Sleep(each) // of virtual time: the answer is on its way
 			c.arrived <- packet{b[:n], time.Now().Add(away), err}
 			if err != nil {
 				return

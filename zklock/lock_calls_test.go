@@ -401,52 +401,6 @@ func TestLostClosesAndAllReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T)
 	})
 }
 
-// connectSluggish opens a client whose event callback takes a while when the
-// connection is lost. Until it returns the client does not connect again: it
-// is open, and shows StateDisconnected.
-func (tb *table) connectSluggish(takes time.Duration) *zk.Conn {
-	tb.Helper()
-	awake := make(chan struct{})
-	conn := tb.connectAs(ordinary{wrap: watchesFirst, onEvent: func(ev zk.Event) {
-		if ev.State == zk.StateDisconnected && !isClosed(awake) {
-			time.Sleep(takes) // what the user's callback does
-		}
-	}})
-	tb.Cleanup(func() { close(awake) })
-	return conn
-}
-
-func TestALiveClientIsNotTakenForClosed(t *testing.T) {
-	for _, takes := range []time.Duration{600 * time.Millisecond, 5 * time.Second} {
-		onTables(t, takes.String(), func(tb *table) {
-			conn := tb.connectSluggish(takes + 50*time.Millisecond) // between two polls
-			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-			next := queues(tb.mutex(tb.connect()))
-			tb.srv.Cut(conn.SessionID())
-			synctest.Wait()
-			require.Equal(tb, zk.StateDisconnected, conn.State())
-			require.NoError(tb, holder.Unlock(context.Background()), "a live client is taken for closed")
-			passes(tb, next, "the node of a holder that has unlocked blocks the queue")
-		})
-	}
-}
-
-func TestAnEntryThatIsGivenUpGoesThoughTheClientIsDisconnectedForLong(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectSluggish(650 * time.Millisecond)
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
-		time.Sleep(time.Second) // until it waits
-		require.Len(tb, tb.srv.Children(top), 2)
-		tb.srv.Cut(conn.SessionID())
-		synctest.Wait()
-		giveUp()
-		time.Sleep(5 * time.Second) // the client has come back long ago
-		require.Len(tb, tb.srv.Children(top), 1, "the waiter has given up, and its node stays")
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
-
 // TestTheEventOfOneLockEndsTheLeasesOfAll: the client has been closed while no server
 // answered, and the session goes on without it. Only one of its locks has a watch,
 // and gets the event.

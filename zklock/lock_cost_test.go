@@ -162,29 +162,6 @@ func TestCostOfManyGoroutines(t *testing.T) {
 	})
 }
 
-// TestCostOfSessionsThatComeOneByOne is 7N - 7 from three on, and the watch events
-// 3N - 4. The first list of a queue with two before it shows that those are all.
-func TestCostOfSessionsThatComeOneByOne(t *testing.T) {
-	const n = 10
-	onMeter(t, func(m *meter) {
-		before := m.tap.Counts().Events
-		want := requests{jute.OpCreate: n, jute.OpGetChildren2: n + n - 3, jute.OpGetData: 3*n - 4, jute.OpDelete: n}
-		require.Equal(t, want, m.sent(func() {
-			holder := m.mustLock(m.newMutex(), zklock.NewOwner("first"))
-			var waiters []<-chan locked
-			for range n - 1 {
-				waiters = append(waiters, m.arrives(m.newMutex()))
-			}
-			for _, waiter := range waiters {
-				m.mustUnlock(holder)
-				holder = m.acquired(waiter)
-			}
-			m.mustUnlock(holder)
-		}))
-		require.EqualValues(t, 3*n-4, m.tap.Counts().Events-before, "of the two before each, and of its own node")
-	})
-}
-
 // behind returns what a Mutex sends for an acquisition behind some contenders
 // of others, whose requests do not count: they have no tap.
 func (m *meter) behind(ours *zklock.Mutex, strangers int) requests {
@@ -218,29 +195,6 @@ func TestCostBehindStrangers(t *testing.T) {
 				require.Equal(t, want, m.behind(ours, strangers), "behind %d", strangers)
 			}
 		}
-	})
-}
-
-// TestNothingIsSentBetweenAReleaseAndTheNextHolder: the hand-over between
-// processes takes one round trip, the delete and the event.
-func TestNothingIsSentBetweenAReleaseAndTheNextHolder(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		stranger := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("stranger"))
-		var waiters []<-chan locked
-		for range 3 {
-			waiters = append(waiters, m.arrives(m.mutex(m.connect())))
-		}
-		ours := m.arrives(m.newMutex())
-		for _, waiter := range waiters {
-			m.mustUnlock(stranger)
-			stranger = m.acquired(waiter)
-		}
-		require.Empty(t, m.sent(func() {
-			m.mustUnlock(stranger)
-			m.settle()
-			require.Len(t, ours, 1)
-		}))
-		m.mustUnlock((<-ours).lease)
 	})
 }
 

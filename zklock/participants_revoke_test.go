@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -64,32 +63,6 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 	})
 }
 
-// TestAnErrorOfTheClientAloneDoesNotKeepTheLease: the holder is cut off,
-// and Revoke of a name that the client refuses is called again and again.
-func TestAnErrorOfTheClientAloneDoesNotKeepTheLease(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
-		m := tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		synctest.Wait()
-		sent := time.Now() // the last packet that the server receives from it
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
-		for time.Since(sent) < 20*time.Second && !isClosed(holder.Lost()) {
-			for _, node := range notExactly("lock-0000000000") {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-				m.Revoke(ctx, zklock.Participant{Node: node})
-				cancel()
-			}
-			time.Sleep(100 * time.Millisecond) // until the next round
-		}
-		require.True(tb, isClosed(holder.Lost()), "Lost is open %v after the holder's last request", time.Since(sent))
-		require.LessOrEqual(tb, time.Since(sent), 10*time.Second+200*time.Millisecond)
-		time.Sleep(5 * time.Second) // until the session has ended
-		silence.Release()
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-	})
-}
-
 // TestAHolderIsAskedByTheTokenOfItsLease, which may be higher than the czxid of its
 // node: the node before it has gone since.
 func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
@@ -107,25 +80,5 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		time.Sleep(10 * time.Second) // by then its node has been read
 		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")
 		require.NoError(tb, l.Unlock(context.Background()))
-	})
-}
-
-// TestAHolderMayBeAskedInBothWays: a second request finds the first one's channel
-// closed already, and must not end the process.
-func TestAHolderMayBeAskedInBothWays(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		m := tb.mutex(admin)
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until its node is watched
-		for range 2 {
-			require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
-			synctest.Wait()
-			require.True(tb, isClosed(holder.RevokeRequested()))
-			tb.set(admin, tb.node(0), "__REVOKE__") // as Curator's Revoker does
-			synctest.Wait()
-			require.False(tb, isClosed(holder.Lost()))
-		}
-		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }

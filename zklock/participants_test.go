@@ -217,7 +217,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			zklock.WithSessionTimeout(0), zklock.WithSessionTimeout(-time.Second), zklock.WithACL(nil),
 			zklock.WithData(make([]byte, 64<<10+1)),
 			zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond + 1), zklock.WithSessionTimeout(math.MaxInt64), // no server agrees to it
-			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1),
+			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1),
 		} {
 			_, err := zklock.New(conn, top, o)
 			require.ErrorContains(tb, err, top)

@@ -127,25 +127,6 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	}
 }
 
-// TestNothingIsHandedOnOnceTheTimeIsOver.
-func TestNothingIsHandedOnOnceTheTimeIsOver(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.withHandOver(16, 50*time.Millisecond)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		time.Sleep(50 * time.Millisecond)
-		late := queues(tb.mutex(tb.connect()))
-		require.NoError(tb, holder.Unlock(context.Background()))
-		for _, waiter := range []<-chan locked{stranger, late, next} {
-			synctest.Wait()
-			require.Len(tb, waiter, 1)
-			passes(tb, waiter)
-			time.Sleep(10 * time.Millisecond) // for the requests
-		}
-	})
-}
-
 // TestCostOfANodeForTheNextOwners: the Mutex sends the delete of its last node and the
 // create of the next together. If the delete comes first, as it mostly does, the Mutex is
 // alone, and else it lists the queue.

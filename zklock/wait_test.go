@@ -473,3 +473,26 @@ func TestAWaiterBehindTwoIsProved(t *testing.T) {
 		}
 	})
 }
+
+// TestAHolderOfKazoosIsRespected: kazoo's Lock names its node
+// <32 hex digits>__lock__%010d.
+func TestAHolderOfKazoosIsRespected(t *testing.T) {
+	onTable(t, func(tb *table) {
+		kazoo := tb.makeTop()
+		tb.srv.SetSequence(top, 7)
+		node := tb.create(kazoo, top+"/0123456789abcdef0123456789abcdef__lock__", "host of kazoo's", zk.FlagEphemeralSequential)
+		m := tb.mutex(tb.connectAs(ordinary{}))
+		tb.isHeld(m, "two holders: kazoo's and ours")
+		waiter := waits(m)
+		require.Empty(tb, waiter, "two holders: kazoo's and ours")
+		queue := tb.participants(m)
+		require.Len(tb, queue, 2)
+		require.Equal(tb, node, queue[0].Node)
+		require.Equal(tb, "host of kazoo's", string(queue[0].Data))
+		freed := time.Now()
+		require.NoError(tb, kazoo.Delete(node, -1))
+		got := gets(tb, waiter)
+		require.Zero(tb, time.Since(freed))
+		require.NoError(tb, got.Unlock(context.Background()))
+	})
+}

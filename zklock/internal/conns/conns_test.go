@@ -17,14 +17,22 @@ import (
 
 func TestAClientIsClosedAfterClose(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+		conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false),
+			zk.WithEventCallback(func(ev zk.Event) {
+				if ev.State == zk.StateDisconnected {
+					time.Sleep(time.Minute) // of virtual time, in which the client does not connect again
+				}
+			}))
 		require.NoError(t, err)
 		synctest.Wait()
 		require.False(t, conns.Closed(conn))
 		srv.Cut(conn.SessionID())
-		require.False(t, conns.Closed(conn))
+		synctest.Wait()
+		require.Equal(t, zk.StateDisconnected, conn.State())
+		require.False(t, conns.Closed(conn), "a live client is taken for closed: its locks would be given up")
 		conn.Close()
 		require.True(t, conns.Closed(conn))
+		time.Sleep(time.Hour) // until the client has noticed it
 	})
 }
 
