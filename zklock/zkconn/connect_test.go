@@ -54,7 +54,9 @@ func openFor(t *testing.T, asked time.Duration, servers []string, options ...fun
 			}
 		}
 	}
-	conn, err := Connect(t.Context(), servers, asked, WithZK(options...))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel() // the client goes on without it
+	conn, err := Connect(ctx, servers, asked, WithZK(options...))
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return conn

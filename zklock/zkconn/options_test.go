@@ -3,15 +3,12 @@ package zkconn
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -43,52 +40,21 @@ func TestConnectRefusesOptionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// authority makes certificates that are valid for one name each.
-type authority struct {
-	root *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	a := new(authority)
-	a.root, a.key = a.issue(t, "the root")
-	return a
-}
-
-func (a *authority) issue(t *testing.T, name string) (*x509.Certificate, *ecdsa.PrivateKey) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IPAddresses: []net.IP{{127, 0, 0, 1}, {127, 0, 0, 2}, {127, 0, 0, 3}},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), // of virtual time
-		IsCA: a.root == nil, BasicConstraintsValid: true,
-	}
-	parent, signer := a.root, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	require.NoError(t, err)
-	certificate, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return certificate, key
-}
-
-// trusted is the configuration of a client.
-func (a *authority) trusted() *tls.Config {
+// certified returns the configuration of a server whose certificate is valid for *.example.com, and
+// of a client that trusts it. It listens for a moment, so it is called outside of a bubble.
+func certified() (server, client *tls.Config) {
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
 	roots := x509.NewCertPool()
-	roots.AddCert(a.root)
-	return &tls.Config{RootCAs: roots}
+	roots.AddCert(web.Certificate())
+	return web.TLS, &tls.Config{RootCAs: roots}
 }
 
-// before returns a dialer that puts TLS before a server, with a certificate for name.
-// asked is given the server name that the client sends.
-func (a *authority) before(t *testing.T, srv *zkserver.Server, name string, asked func(sni string)) zk.Dialer {
-	certificate, key := a.issue(t, name)
-	config := &tls.Config{GetCertificate: func(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		asked(h.ServerName)
-		return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}, nil
-	}}
+// secured returns a dialer that puts TLS before a server. asked is given the server name that the
+// client sends.
+func secured(srv *zkserver.Server, config *tls.Config, asked func(sni string)) zk.Dialer {
+	config = config.Clone()
+	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) { asked(h.ServerName); return nil, nil }
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		inside, err := srv.Dial(network, address, timeout)
 		if err != nil {
@@ -134,28 +100,21 @@ func (l *lines) String() string {
 // TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at
 // a reconnect, too.
 func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
+	server, client := certified()
 	synctest.Test(t, func(t *testing.T) {
-		resolve(t, func(_ context.Context, host string) ([]string, error) {
-			return map[string][]string{"zk1": {"192.0.2.1"}, "zk2": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}[host], nil
-		})
-		srv, a := zkserver.Run(t), newAuthority(t)
+		addresses := map[string][]string{"zk1.example.com": {"192.0.2.1"}, "zk2.example.com": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}
+		resolve(t, func(_ context.Context, host string) ([]string, error) { return addresses[host], nil })
+		srv := zkserver.Run(t)
 		var mu sync.Mutex
 		sent := make(map[string]int)
-		asked := func(sni string) {
+		dial := secured(srv, server, func(sni string) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[sni]++
-		}
-		one, two := a.before(t, srv, "zk1", asked), a.before(t, srv, "zk2", asked)
+		})
 		var log lines
-		conn, err := Connect(within(t), []string{"zk1:2281", "zk2:2281", "zk3:2281"}, 10*time.Second,
-			WithTLS(a.trusted()), WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
-			WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
-				if address == "192.0.2.1:2281" {
-					return one(network, address, timeout)
-				}
-				return two(network, address, timeout) // behind zk3 is one that calls itself zk2
-			}))
+		conn, err := Connect(within(t), []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}, 10*time.Second,
+			WithTLS(client), WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithDialer(dial))
 		require.NoError(t, err)
 		defer conn.Close()
 		session := conn.SessionID()
@@ -168,21 +127,20 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 		require.Equal(t, session, conn.SessionID())
 		mu.Lock()
 		defer mu.Unlock()
-		for _, name := range []string{"zk1", "zk2", "zk3"} {
+		for name := range addresses {
 			require.Positive(t, sent[name], name)
 		}
-		require.Contains(t, log.String(), "TLS with zk3: tls: failed to verify certificate: x509: certificate is valid for zk2, not zk3")
+		require.Contains(t, log.String(), "TLS with zk3: tls: failed to verify certificate: x509: certificate is valid for example.com, *.example.com, not zk3")
 		require.Regexp(t, `level=INFO msg="zkconn: connected" server=192.0.2.[12]:2281 session=0x[0-9a-f]+ timeout=10s`, log.String())
 	})
 }
 
 func TestAServerNameOfTheConfigurationCountsForAllServers(t *testing.T) {
+	server, client := certified()
+	client.ServerName = "zk.example.com"
 	synctest.Test(t, func(t *testing.T) {
-		a := newAuthority(t)
-		config := a.trusted()
-		config.ServerName = "zk"
-		conn, err := Connect(within(t), servers, asked, WithTLS(config),
-			WithDialer(a.before(t, zkserver.Run(t), "zk", func(sni string) { require.Equal(t, "zk", sni) })))
+		conn, err := Connect(within(t), servers, asked, WithTLS(client),
+			WithDialer(secured(zkserver.Run(t), server, func(sni string) { require.Equal(t, client.ServerName, sni) })))
 		require.NoError(t, err)
 		conn.Close()
 	})
@@ -190,11 +148,13 @@ func TestAServerNameOfTheConfigurationCountsForAllServers(t *testing.T) {
 
 // TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's.
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
+	server, client := certified()
+	client.ServerName = "zk.example.com"
 	synctest.Test(t, func(t *testing.T) {
-		a, srv := newAuthority(t), zkserver.Run(t)
+		srv := zkserver.Run(t)
 		began := time.Now()
-		conn, err := Connect(within(t), servers, asked, WithTLS(a.trusted()),
-			WithDialer(muteFor(t, 2, a.before(t, srv, "127.0.0.1", func(string) {}), "")))
+		conn, err := Connect(within(t), servers, asked, WithTLS(client),
+			WithDialer(muteFor(t, 2, secured(srv, server, func(string) {}), "")))
 		require.NoError(t, err)
 		defer conn.Close()
 		const least = asked / 3 / 3
