@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -53,35 +51,4 @@ func ExampleServer_LoseReply() {
 
 	// Output:
 	// zk: connection closed true
-}
-
-// Over Dial a test runs in virtual time: it takes no time until the session of a
-// client that is cut off expires.
-func TestASessionExpiresInVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
-		// An IP address: a name would be looked up first.
-		conn, _, err := zk.Connect([]string{"127.0.0.1"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogger(log.New(io.Discard, "", 0)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if _, err := conn.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
-
-		srv.Stop()
-		time.Sleep(time.Minute) // no session expires while the server is away
-		srv.Start()
-		if _, _, err := conn.Get("/e"); err != nil {
-			t.Fatal(err)
-		}
-
-		away := srv.LoseRequest(zkserver.On(zkserver.AnyOp, "").From(conn.SessionID())).Every()
-		defer away.Release()
-		time.Sleep(time.Minute)
-		if left := srv.Tree(); left != "" {
-			t.Fatalf("still there:\n%s", left)
-		}
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"net"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -192,36 +191,5 @@ func TestCutAllCutsEveryConnectionAndNoSession(t *testing.T) {
 			require.NoError(tg, err)
 			require.NotZero(tg, resp.SessionID)
 		}
-	})
-}
-
-// TestServersBesideEachOtherLeaveNoGoroutine: a goroutine that is left fails the bubble.
-func TestServersBesideEachOtherLeaveNoGoroutine(t *testing.T) {
-	embedded(t)
-	synctest.Test(t, func(t *testing.T) {
-		var wg sync.WaitGroup
-		for range 100 {
-			wg.Go(func() {
-				srv := zkserver.New()
-				nc, err := srv.Dial("", "", 0)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				c := &wire{t: t, Conn: nc, r: bufio.NewReader(nc)}
-				if _, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest}); err != nil {
-					t.Error(err)
-				}
-				srv.Hold(zkserver.On(zkserver.OpCreate, ""))
-				go func() {
-					nc.Write(frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: "/x", ACL: jute.WorldACL()}))
-					nc.Close()
-				}()
-				srv.Stop()
-				srv.Start()
-				srv.Close()
-			})
-		}
-		wg.Wait()
 	})
 }

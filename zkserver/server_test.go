@@ -109,23 +109,8 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 	})
 }
 
+// TestExpireEndsASessionAtOnce: its nodes go in one transaction, by path.
 func TestExpireEndsASessionAtOnce(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c, other := tg.connect(), tg.connect()
-		for i := range 3 {
-			require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, i), jute.FlagEphemeral))
-		}
-		other.stat(tg.root)
-		before := other.seen
-		require.True(tg, tg.srv.Expire(c.session.SessionID))
-		require.False(tg, tg.srv.Expire(c.session.SessionID))
-		require.Zero(tg, other.stat(tg.root).NumChildren)
-		require.Equal(tg, before+1, other.seen, "all went in one transaction")
-		c.closes()
-	})
-}
-
-func TestTheNodesOfASessionGoByPath(t *testing.T) {
 	for range 5 {
 		inBubble(t, func(tg *target) {
 			c, watcher := tg.connect(), tg.connect()
@@ -133,12 +118,17 @@ func TestTheNodesOfASessionGoByPath(t *testing.T) {
 				require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, name), jute.FlagEphemeral))
 			}
 			require.Equal(tg, jute.OK, watcher.addWatch(tg.root, jute.ModePersistentRecursive))
-			tg.srv.Expire(c.session.SessionID)
+			before := watcher.seen
+			require.True(tg, tg.srv.Expire(c.session.SessionID))
+			require.False(tg, tg.srv.Expire(c.session.SessionID))
 			var want []event
 			for name := range 9 {
 				want = append(want, event{jute.EventDeleted, fmt.Sprintf("%s/%d", tg.root, name)})
 			}
 			require.Equal(tg, want, watcher.eventsNow())
+			require.Zero(tg, watcher.stat(tg.root).NumChildren)
+			require.Equal(tg, before+1, watcher.seen, "all went in one transaction")
+			c.closes()
 		})
 	}
 }
@@ -347,21 +337,6 @@ func TestAThousandSessionsInAGigabyte(t *testing.T) {
 	runtime.ReadMemStats(&m)
 	require.Less(t, m.Sys-m.HeapReleased, uint64(1<<30), "memory of the process, the thousand clients included")
 	debug.FreeOSMemory()
-}
-
-// BenchmarkCreateDelete is one client over loopback TCP that makes one node
-// and deletes it again.
-func BenchmarkCreateDelete(b *testing.B) {
-	srv := zkserver.Run(b)
-	conn := clientOf(b, srv)
-	for b.Loop() {
-		if _, err := conn.Create("/x", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			b.Fatal(err)
-		}
-		if err := conn.Delete("/x", -1); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // FuzzConn sends any bytes after a good handshake, and as a handshake. The

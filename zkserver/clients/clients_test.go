@@ -13,7 +13,7 @@
 // One game is about a lock of ours: zklock shares its path with Curator's and
 // zk.Lock. It is played on the server that ZK names, too.
 //
-// The processes of zk.Lock, Curator and kazoo keep in step with the test over
+// The processes of zk.Lock and Curator keep in step with the test over
 // their standard streams: each says "ready" when it is connected, starts at a
 // line, says "done" after its last turn, and at the end of its input closes
 // its session and exits with status 0. An end that comes too early means that
@@ -70,7 +70,7 @@ func aboutTheEmbeddedServer(t *testing.T) {
 // Debian package that has it. At a landing nothing may be missing.
 func needs(t *testing.T, packages map[string]string) {
 	t.Helper()
-	when.Landing(t, "runs clients that we did not write: Curator, kazoo, zkCli.sh")
+	when.Landing(t, "runs clients that we did not write: Curator, zkCli.sh, the test suites of others")
 	when.NotRaced(t, "the clients are other processes")
 	var missing []string
 	for file, debian := range packages {
@@ -235,41 +235,16 @@ func (g *counterTest) leave() {
 }
 
 // counted fails unless the turns of all processes are on the counter, each written
-// once, and none of the nodes has a child left.
-func (g *counterTest) counted(locks ...string) {
+// once, and the lock has no child left.
+func (g *counterTest) counted(lock string) {
 	g.Helper()
 	n, ok := g.srv.Node(counter)
 	require.True(g, ok)
 	require.Equal(g, strconv.Itoa(total), string(n.Data))
 	require.EqualValues(g, total, n.Stat.Version, "the counter was written this often")
-	for _, lock := range locks {
-		_, there := g.srv.Node(lock)
-		require.True(g, there, "%s: no process has made it", lock)
-		require.Empty(g, g.srv.Children(lock), "nodes are left behind at %s", lock)
-	}
-}
-
-// queueing plays the whole game with processes that have been started. The
-// first process that gets the lock is held in it until all others are in the
-// queue: from there on each process competes, however fast it is. The nodes of
-// the queue are children of the locks.
-func (g *counterTest) queueing(locks ...string) {
-	g.Helper()
-	first := g.hold(jute.OpSetData)
-	g.all(g.processes, "ready")
-	say(g.processes, "")
-	g.hit(first, "a process gets the lock")
-	g.eventually("all others queue for the lock", func() bool {
-		n := 0
-		for _, lock := range locks {
-			n += len(g.srv.Children(lock))
-		}
-		return n == len(g.processes)
-	})
-	first.Release()
-	g.all(g.processes, "done")
-	g.counted(locks...)
-	g.leave()
+	_, there := g.srv.Node(lock)
+	require.True(g, there, "no process has made the lock")
+	require.Empty(g, g.srv.Children(lock), "nodes are left behind")
 }
 
 // A process is one client. As a writer it takes the output of the process.

@@ -3,20 +3,15 @@
 package clients_test
 
 import (
-	"context"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 const jars = "/usr/share/java/"
@@ -53,43 +48,6 @@ func (g *counterTest) startJava(classPath, program string, args ...string) *proc
 func (g *counterTest) startCurator(classPath, kind, path string, threads, turns int) *process {
 	g.Helper()
 	return g.startJava(classPath, "Counter", g.addr, kind, path, g.counter, strconv.Itoa(threads), strconv.Itoa(turns))
-}
-
-// TestCuratorTakesACachedNodeAway: it has the lock after four requests, each of which waits for the
-// answer to the one before, however long zklock would keep the node.
-func TestCuratorTakesACachedNodeAway(t *testing.T) {
-	classPath := compileCurator(t)
-	g := newCounterTest(t)
-	conn, err := ensemble.OverPipes(g.srv).Connect(t.Context(), ensemble.Options{SessionTimeout: sessionTimeout})
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	m, err := zklock.New(conn, "/cached", zklock.WithSessionTimeout(sessionTimeout), zklock.WithCaching(time.Hour))
-	require.NoError(t, err)
-	for m.Stats().HandedOn < 10 { // by a node that was cached
-		require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *zklock.Lease) error { return nil }))
-	}
-	require.Equal(t, 1, m.Stats().Cached)
-	curator := g.startCurator(classPath, "mutex", "/cached", 1, 1)
-	g.all(g.processes, "ready")
-	var sent []jute.Op
-	inside := g.hold(jute.OpGetData)
-	log := g.srv.Hold(func(r zkserver.Request) bool {
-		if r.Session != conn.SessionID() && strings.HasPrefix(r.Path, "/cached") {
-			sent = append(sent, r.Op)
-		}
-		return false
-	})
-	say([]*process{curator}, "")
-	g.hit(inside, "Curator has the lock")
-	log.Release()
-	require.NotEmpty(t, sent)
-	require.LessOrEqual(t, len(sent), 4, "%v", sent)
-	require.Zero(t, m.Stats().Cached)
-	inside.Release()
-	g.all(g.processes, "done")
-	require.NoError(t, m.Shutdown(t.Context()))
-	conn.Close()
-	g.leave()
 }
 
 func TestCuratorInterProcessReadWriteLockCountsTo100(t *testing.T) {

@@ -155,12 +155,23 @@ func (g *counterTest) startGo(kind, path string, sessions, each, turns int) *pro
 	return g.start([]string{roleVariable + "=" + role}, self)
 }
 
+// The first process that gets the lock is held in it until all others are in the
+// queue: from there on each process competes, however fast it is.
 func TestZkLockCountsTo100(t *testing.T) {
+	const lock = "/zk/lock"
 	g := newCounterTest(t)
 	for range 4 {
-		g.startGo("zk.Lock", "/zk/lock", 1, 1, total/4)
+		g.startGo("zk.Lock", lock, 1, 1, total/4)
 	}
-	g.queueing("/zk/lock")
+	first := g.hold(jute.OpSetData)
+	g.all(g.processes, "ready")
+	say(g.processes, "")
+	g.hit(first, "a process gets the lock")
+	g.eventually("all others queue for the lock", func() bool { return len(g.srv.Children(lock)) == len(g.processes) })
+	first.Release()
+	g.all(g.processes, "done")
+	g.counted(lock)
+	g.leave()
 }
 
 // What the other tests rely on: without a lock the counting fails.

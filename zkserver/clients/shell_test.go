@@ -108,6 +108,11 @@ func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 		{"ls -R /s", "/s|/s/box|/s/e|/s/q-0000000000|/s/q-0000000001"},
 		{"getAllChildrenNumber /s", "4"},
 		{"getEphemerals /s/q", "[/s/q-0000000001]"},
+		{"addWatch -m PERSISTENT_RECURSIVE /s", ""},
+		{"set /s/e his", ""},
+		{"create /s/new", "Created /s/new"},
+		{"removewatches /s", ""},
+		{"delete /s/new", ""},
 		{"getAcl /s", "'world,'anyone|: cdrwa"},
 		{"addauth digest ann:secret", ""},
 		{"setAcl /s/box auth::r", ""},
@@ -125,7 +130,7 @@ func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 		got = statLines.ReplaceAllString(got, "stat")
 		require.Equal(t, step.want, got, "%s", step.command)
 	}
-	require.Equal(t, []string{"NodeDataChanged /s"}, sh.events)
+	require.Equal(t, []string{"NodeDataChanged /s", "NodeDataChanged /s/e", "NodeCreated /s/new", "PersistentWatchRemoved /s"}, sh.events)
 
 	who, err := sh.run(ctx, "whoami")
 	require.NoError(t, err)

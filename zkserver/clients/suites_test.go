@@ -212,14 +212,17 @@ func goTests(t *testing.T, dir, setting string, args ...string) map[string]bool 
 	return results
 }
 
+// Debian's kazoo is for Debian's Python, not for one that comes first on PATH.
+const python = "/usr/bin/python3"
+
 // kazoo runs the tests that Debian's package has.
 func kazoo(t *testing.T, version string, real bool) map[string]bool {
-	needsKazoo(t)
-	needs(t, map[string]string{"/usr/lib/python3/dist-packages/pytest": "python3-pytest", "/usr/lib/python3/dist-packages/mock": "python3-mock"})
+	const packages = "/usr/lib/python3/dist-packages/"
+	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo", packages + "pytest": "python3-pytest", packages + "mock": "python3-mock"})
 	installed, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output()
 	require.NoError(t, err)
 	require.Equal(t, version, strings.TrimSpace(string(installed)))
-	source, err := os.ReadFile("/usr/lib/python3/dist-packages/kazoo/tests/test_lock.py")
+	source, err := os.ReadFile(packages + "kazoo/tests/test_lock.py")
 	require.NoError(t, err)
 	lockTests := filepath.Join(t.TempDir(), "test_lock.py")
 	require.NoError(t, os.WriteFile(lockTests, source, 0o644))

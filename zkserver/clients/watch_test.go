@@ -3,7 +3,6 @@
 package clients_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -116,61 +115,5 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	require.Len(t, p.lines("recursive"), 4)
 	require.Len(t, p.lines("persistent"), 4)
 	require.Len(t, p.lines("cache"), len(cache)+4)
-	g.leave()
-}
-
-// What addWatch of zkCli.sh prints.
-func TestZkCliAddWatchAndWritesTogether(t *testing.T) {
-	needsShell(t)
-	g, _, root := newSharedTest(t)
-	shells := g.startShells(2)
-	watcher, writer := shells[0], shells[1]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	types := func(sh *shell, commands ...string) {
-		t.Helper()
-		for _, command := range commands {
-			answer, err := sh.run(ctx, command)
-			require.NoError(t, err)
-			created, creates := strings.CutPrefix(command, "create ")
-			if path, _, _ := strings.Cut(created, " "); creates {
-				require.Equal(t, []string{"Created " + path}, answer, command)
-			} else {
-				require.Empty(t, answer, command)
-			}
-		}
-	}
-	var want []string
-	gets := func(events ...string) {
-		t.Helper()
-		want = append(want, events...)
-		var got []string
-		defer func() {
-			if t.Failed() {
-				t.Logf("the shell has printed %q and not %q", got, want)
-			}
-		}()
-		g.eventually("the shell prints the events", func() bool {
-			got = nil
-			for line := range strings.Lines(watcher.all()) {
-				if event := shellEvent.FindStringSubmatch(strings.TrimSuffix(line, "\n")); event != nil && event[1] != "None" { // None is of the connection
-					got = append(got, event[1]+" "+strings.TrimPrefix(event[2], root))
-				}
-			}
-			return slices.Equal(got, want)
-		})
-	}
-	types(writer, "create "+root+"/one", "create "+root+"/all")
-	types(watcher, "addWatch -m PERSISTENT "+root+"/one", "addWatch -m PERSISTENT_RECURSIVE "+root+"/all")
-	for range 2 {
-		types(writer, "set "+root+"/one x", "create "+root+"/one/c", "set "+root+"/one/c x", "delete "+root+"/one/c")
-		gets("NodeDataChanged /one", "NodeChildrenChanged /one", "NodeChildrenChanged /one")
-		types(writer, "set "+root+"/all x", "create "+root+"/all/c", "set "+root+"/all/c x", "delete "+root+"/all/c")
-		gets("NodeDataChanged /all", "NodeCreated /all/c", "NodeDataChanged /all/c", "NodeDeleted /all/c")
-	}
-	types(watcher, "removewatches "+root+"/one")
-	types(writer, "set "+root+"/one y", "set "+root+"/all y")
-	gets("PersistentWatchRemoved /one", "NodeDataChanged /all")
-	say(g.processes, "quit") // at the mere end of its input it leaves its session behind
 	g.leave()
 }
