@@ -222,10 +222,10 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               98700,
+	"all":               97920,
 	"the steps":         1610,
-	"zklock":            18950,
-	"zkserver":          7789,
+	"zklock":            18325,
+	"zkserver":          7560,
 	"bench":             9995,
 	"explorer":          8650,
 	"suites, stage":     9680,
