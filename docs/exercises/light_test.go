@@ -368,6 +368,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 type mutant struct {
 	name string
 	dies []string // the cases that it must fail
+	says string   // words that a message of theirs must have
 	killing.Change
 }
 
@@ -378,7 +379,8 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	for _, file := range files {
 		change, err := killing.ReadChange(text(t, file))
 		require.NoError(t, err, file)
-		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(change.Head, "\nalso: "), change})
+		cases, says, _ := strings.Cut(change.Head, "\nsays: ")
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(cases, "\nalso: "), says, change})
 	}
 	return list
 }
@@ -391,7 +393,7 @@ func (m mutant) of(t *testing.T, solution string) string {
 }
 
 // TestMutantsFitTheSolution: and each case of locktest that no broken lock of its own tests fails,
-// those of contexts and of lost replies, is one that a mutant must fail.
+// those of owners, contexts and lost replies, is one that a mutant must fail.
 func TestMutantsFitTheSolution(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
@@ -405,7 +407,7 @@ func TestMutantsFitTheSolution(t *testing.T) {
 			failed = append(failed, m.dies...)
 		}
 		for _, s := range e.tests {
-			if s.test == "TestContexts" || s.test == "TestLostReplies" {
+			if slices.Contains([]string{"TestOwners", "TestContexts", "TestLostReplies"}, s.test) {
 				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one", e.folder, s.test)
 			}
 		}

@@ -337,9 +337,12 @@ func TestMutantsDie(t *testing.T) {
 				r := graded(t, all[m.name], generous, nil)
 				require.Empty(t, r.Why)
 				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
+				said := ""
 				for _, f := range r.Failed {
 					t.Logf("%s: %s", f.Case, firstLines(f.Words.En, 1))
+					said += f.Words.En + "\n"
 				}
+				require.Contains(t, said, m.says)
 			})
 		}
 	}

@@ -152,12 +152,6 @@ var alsoFails = map[string]string{
 	"an expired session wakes a waiter with an error":                     "not ephemeral",
 	"a closed session wakes a waiter with an error":                       "not ephemeral",
 	"a release while a waiter is cut off is not missed":                   "watches the parent",
-	// of owners
-	"one Unlock too many is ErrNotOwner":                         "the count is not reset",
-	"a Lock that fails leaves the books clean":                   "a failure leaves the entry",
-	"a TryLock that fails leaves the books clean":                "a failure leaves the entry",
-	"one owner at a time is inside, many owners that lock twice": "the lock is nobody's",
-	"one owner at a time is inside, many goroutines of each":     "goroutines are let in",
 	// of leases: the lock without a bug is right only as far as the cases of leaseBugs go
 	"TryLock returns though no server answers":                                    "none",
 	"Unlock returns though no server answers and the node goes later":             "none",
@@ -175,23 +169,20 @@ var alsoFails = map[string]string{
 
 // TestEachCaseFailsABrokenLock: a case that passes every broken lock proves nothing, and is
 // refused. Of most cases the tests of the broken locks say which lock fails them first; here are
-// the others. The cases of contexts and lost replies have the mutants of exercises 5 and 6.
+// the others. The cases of owners, contexts and lost replies have the mutants of exercises 4 to 6.
 func TestEachCaseFailsABrokenLock(t *testing.T) {
 	var first []string
 	for _, b := range broken.Bugs {
 		first = append(first, b.Case)
 	}
-	for _, bugs := range []map[bug]failure{ownerBugs, leaseBugs} {
-		for _, want := range bugs {
-			first = append(first, want.name)
-		}
+	for _, want := range leaseBugs {
+		first = append(first, want.name)
 	}
 	first = append(first, idsCase)
 	unknown := maps.Clone(alsoFails)
 	for what, by := range map[string]func(bug string) locktest.Suite{
 		"contenders":      func(b string) locktest.Suite { return brokenBy(b, locktest.Full) },
 		"contenders, one": func(string) locktest.Suite { return locktest.Subject{} },
-		"owners":          func(b string) locktest.Suite { return ownersBy(bug(b)) },
 		"leases":          func(b string) locktest.Suite { return leasesBy(bug(b)) },
 	} {
 		for _, name := range locktest.Names(by("none")) {
