@@ -122,7 +122,7 @@ func (b *book) figure(p *page, name string) figure {
 			}
 		}
 	}
-	b.lost("docs/lab/guide/moments.go: %s: no such section", "docs/lab/guide/moments.go：%s：没有这一节", name)
+	b.lost("docs/lab/guide/moments.txt: %s: no such section", "docs/lab/guide/moments.txt：%s：没有这一节", name)
 	return figure{}
 }
 

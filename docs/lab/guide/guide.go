@@ -40,7 +40,7 @@ func Fill(root string, all []Row) error {
 			continue
 		}
 		if rows == len(moments) || moments[rows].phrase != row.Phrase {
-			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of docs/lab/guide/moments.go", rows+1, row.Phrase)
+			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of docs/lab/guide/moments.txt", rows+1, row.Phrase)
 		}
 		if err := r.show(row, &moments[rows]); err != nil {
 			wrong = errors.Join(wrong, fmt.Errorf("%s, %s: %w", row.Name, row.Phrase, err))
