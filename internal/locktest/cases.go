@@ -317,10 +317,8 @@ func tryLockHeld(w *World) {
 		w.False(ok,
 			"TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	}
-	w.WaitUntil(language.Say("the node of the TryLock goes", "TryLock 的节点消失"), func() bool { return slices.Equal(before, w.Nodes()) }, func() language.Text {
-		return language.Say(
-			"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点：它会挡住后来的每个竞争者")
-	})
+	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
+		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点：它会挡住后来的每个竞争者")
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	time.Sleep(w.Keeps)
 	ok, err := w.Try(other, language.Say("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))

@@ -134,10 +134,8 @@ func waiterLeaves(w *contexts) {
 	waiter := w.waiting(language.Say("the waiter", "等待者"))
 	waiter.giveUp()
 	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
-	w.WaitUntil(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 1 }, func() language.Text {
-		return language.Say(
-			"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
-	})
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
+		"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	next, _ := w.Contender()
 	w.MustLock(next, language.Say("a contender that comes later", "后来的竞争者"))
@@ -299,10 +297,8 @@ func silentServer(w *contexts) {
 		held.Release()
 		w.Rest()
 		w.Unlock(holder, language.Say("the holder", "持有者"))
-		w.WaitUntil(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
-			return language.Say(
-				"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有响应时等待者放弃了，服务器恢复响应之后，节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
-		})
+		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+			"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有响应时等待者放弃了，服务器恢复响应之后，节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
 		if !met {
 			w.True(n > 1, "the waiter sends nothing before it waits", "等待者在等待之前什么都没有发")
 			break
@@ -392,10 +388,8 @@ func givesUpAtOnce(w *contexts) {
 			w.ErrorIs(err, context.Canceled,
 				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 		}
-		w.WaitUntil(language.Say("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
-			return language.Say(
-				"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go", "等待者恰在拿到锁的瞬间 ctx 结束，Lock 返回了错误，节点却还在，其他竞争者都只能等着；Lock 如果返回 ctx.Err()，就必须删除节点")
-		})
+		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+			"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go", "等待者恰在拿到锁的瞬间 ctx 结束，Lock 返回了错误，节点却还在，其他竞争者都只能等着；Lock 如果返回 ctx.Err()，就必须删除节点")
 	}
 	w.NothingLeft()
 }

@@ -62,12 +62,11 @@ func WakeUps(w *World) {
 		for waiting := n; waiting > 0; waiting-- {
 			before := Events(sessions, done)
 			w.Unlock(locks[holder], stage.Contender(holder))
-			w.WaitUntil(language.Say("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
+			w.Await(func() bool {
 				holder = FirstIn(results)
 				return holder >= 0
-			}, func() language.Text {
-				return language.Say("a release with %d waiting wakes no contender%s", "有 %d 个等待者时释放锁，没有唤醒任何竞争者%s", waiting, w.Why())
-			})
+			},
+				"a release with %d waiting wakes no contender%s", "有 %d 个等待者时释放锁，没有唤醒任何竞争者%s", waiting)
 			w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
 			w.Eventually(language.Say("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)

@@ -52,11 +52,8 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 		pause = time.Second
 	}
 	time.Sleep(pause)
-	w.WaitUntil(language.Say("Lock returns, or waits again", "Lock 返回，或者重新等待"), func() bool {
-		return len(result) > 0 || s.Sleeps()
-	}, func() language.Text {
-		return language.Say("Lock neither returns nor waits on a watch%s", "Lock 既不返回，也不在监听上等待%s", w.Why())
-	})
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
+		"Lock neither returns nor waits on a watch%s", "Lock 既不返回，也不在监听上等待%s")
 	return len(result) == 0
 }
 
@@ -333,10 +330,8 @@ func (w *World) spoilTryLock(name language.Text, open func() (Lock, *Session), f
 // remove in the background what an earlier try has left.
 func (w *World) nothingStays(how language.Text) {
 	w.Helper()
-	w.WaitUntil(language.Say("nothing is left", "什么都没有留下"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
-		return language.Say(
-			"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
-	})
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
 }
 
 // leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
@@ -348,19 +343,16 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how language.Text, err 
 		"Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
 	w.NotLocked(l, language.Say("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
-		w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 }, func() language.Text {
-			return language.Say(
-				"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点：它会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
-		})
+		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
+			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点：它会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
 		w.ErrorContains(err, w.Path,
 			"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
 		return
 	}
 	w.ErrorContains(err, w.Path,
 		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
-	w.WaitUntil(language.Say("not more than one node is left", "最多留下一个节点"), func() bool { return len(w.NodesOf(s)) <= 1 }, func() language.Text {
-		return language.Say("%s, and there are two nodes", "%s，结果有两个节点", how)
-	})
+	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 },
+		"%s, and there are two nodes", "%s，结果有两个节点", how)
 	w.Server.Expire(s.SessionID())
 	w.Renewed(s, language.Say("the client has a new session", "客户端有了新会话"))
 }
@@ -391,10 +383,8 @@ func UnlockAgain(w *World) {
 						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", "%s，再次调用 Unlock 却删不掉节点：确认节点已删除，才能忘掉它", how)
 				}
 			}
-			w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return len(w.Nodes()) == 0 }, func() language.Text {
-				return language.Say(
-					"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
-			})
+			w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
 			w.NotLocked(l, language.Say("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
 			if !met {
 				w.True(n > 1, "Unlock sends no request", "Unlock 没有发送任何请求")

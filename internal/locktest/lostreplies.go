@@ -69,10 +69,8 @@ func replyLost(w *World) {
 	result := w.Lock(l)
 	w.Hit(lost, language.Say("the contender sends a create", "竞争者发出 create"))
 	made := w.Nodes()
-	w.WaitUntil(language.Say("the contender goes on", "竞争者继续执行"), func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
-		func() language.Text {
-			return language.Say("%s, and Lock neither returns nor waits on a watch%s", "%s，Lock 既不返回，也不在监听上等待%s", what, w.Why())
-		})
+	w.Await(func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
+		"%s, and Lock neither returns nor waits on a watch%s", "%s，Lock 既不返回，也不在监听上等待%s", what)
 	w.oneNode(1, what)
 	w.survives(result, what)
 	w.sameNode(made, what)
@@ -89,10 +87,8 @@ func waitersReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.WaitUntil(language.Say("the waiter waits on a watch", "等待者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
-		func() language.Text {
-			return language.Say("%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what, w.Why())
-		})
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
+		"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
 	w.waitsItsTurn(holder, l, result, nil, what)
 }
 
@@ -255,10 +251,8 @@ func searchLost(w *World) {
 			result := w.Lock(l)
 			what := language.Say(
 				"the reply to create was lost, and then a request of the search for the node", "create 的响应丢失，查找节点的请求又丢失了")
-			w.WaitUntil(language.Say("the contender waits on a watch", "竞争者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
-				func() language.Text {
-					return language.Say("%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what, w.Why())
-				})
+			w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
+				"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
 			hit := len(fault.Hit()) > 0
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3: it has its
@@ -267,10 +261,8 @@ func searchLost(w *World) {
 				err := <-result
 				w.HasError(err,
 					"a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者又拿到了锁：出现两个持有者")
-				w.WaitUntil(language.Say("the node goes", "节点消失"), func() bool { return len(w.Nodes()) == 1 }, func() language.Text {
-					return language.Say(
-						"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有响应，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
-				})
+				w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
+					"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有响应，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
 				w.True(hit, "%s, and Lock returns the error: %v", "%s，Lock 返回了这个错误：%v", what, err)
 				w.Unlock(holder, language.Say("the holder", "持有者"))
 				more = true
@@ -334,10 +326,8 @@ func anothersCopy(w *World) {
 	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.WaitUntil(language.Say("the contender waits on a watch", "竞争者在监听上等待"), func() bool { return len(result) > 0 || s.Sleeps() },
-		func() language.Text {
-			return language.Say("another session has a node with the same data%s", "另一个会话的节点带有相同的数据%s", w.Why())
-		})
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
+		"another session has a node with the same data%s", "另一个会话的节点带有相同的数据%s")
 	if len(result) > 0 {
 		w.NoError(<-result,
 			"another session has a node with the same data, and Lock fails; make another node", "另一个会话的节点带有相同的数据，Lock 就失败了；请另外创建节点")

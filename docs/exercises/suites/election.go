@@ -189,10 +189,8 @@ func (w *election) callLead(name language.Text, candidate Candidate, s *locktest
 // leads waits until a candidate leads.
 func (w *election) leads(a *term) {
 	w.Helper()
-	w.WaitUntil(language.Say("%s leads", "%s当选", a.name), func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 },
-		func() language.Text {
-			return language.Say("%s must lead, and its function is not called%s", "%s应该当选，它的函数却没有调用%s", a.name, w.Why())
-		})
+	w.Await(func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 },
+		"%s must lead, and its function is not called%s", "%s应该当选，它的函数却没有调用%s", a.name)
 	if !bubble.IsClosed(a.began) {
 		w.NoError(<-a.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", a.name)
 		w.Failf(

@@ -111,10 +111,8 @@ func (w *semaphoreWorld) getsIn(result <-chan error, name language.Text) {
 // goesIn waits until a contender is inside. Advice is for one that waits.
 func (w *semaphoreWorld) goesIn(result <-chan error, name, advice language.Text) {
 	w.Helper()
-	w.WaitUntil(language.Say("%s gets in", "%s进入", name), func() bool { return len(result) > 0 }, func() language.Text {
-		return language.Say(
-			"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", "%s应该进入，却在等待，而排在它前面的竞争者不到 %d 个：%s%s", name, w.permits, advice, w.Why())
-	})
+	w.Await(func() bool { return len(result) > 0 },
+		"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", "%s应该进入，却在等待，而排在它前面的竞争者不到 %d 个：%s%s", name, w.permits, advice)
 	w.NoError(<-result, "%s: Acquire fails", "%s：Acquire 失败", name)
 }
 

@@ -265,24 +265,22 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name language.Text) {
 func (w *Stage) Sleeps(s *Session, name language.Text, in func() bool) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
-	w.WaitUntil(language.Say("%s waits on a watch", "%s在监听上等待", name), func() bool {
-		return in() || s.Sleeps()
-	}, func() language.Text {
-		if n := s.Tap.Counts().Total() - before; n > 5 {
-			return language.Say(
-				"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, Patience)
-		}
-		return language.Say(
-			"%s waits without a watch: no event will wake it at the release%s", "%s在等待，却没有监听：锁释放时，没有事件会通知它%s", name, w.Why())
-	})
+	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
+		return
+	}
+	if n := s.Tap.Counts().Total() - before; n > 5 {
+		w.Failf(
+			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, Patience)
+	}
+	w.Failf(
+		"%s waits without a watch: no event will wake it at the release%s", "%s在等待，却没有监听：锁释放时，没有事件会通知它%s", name, w.Why())
 }
 
 // Eventually waits for a state.
 func (w *Stage) Eventually(what language.Text, ok func() bool) {
 	w.Helper()
-	w.WaitUntil(what, ok, func() language.Text {
-		return language.Say("never happens: %s%s", "该发生的没有发生：%s%s", what, w.Why())
-	})
+	w.Await(ok,
+		"never happens: %s%s", "该发生的没有发生：%s%s", what)
 }
 
 // WaitFor waits for a state, and no longer than d.
@@ -292,11 +290,19 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 	}
 }
 
-// WaitUntil waits for a state. It polls: a real server shows nothing.
-func (w *Stage) WaitUntil(what language.Text, ok func() bool, failure func() language.Text) {
+// WaitUntil waits for a state, and fails with a message. It polls: a real server shows nothing.
+func (w *Stage) WaitUntil(ok func() bool, en, zh string, args ...any) {
 	w.Helper()
 	if !bubble.Until(w.settle, ok) {
-		w.Fails(failure())
+		w.Failf(en, zh, args...)
+	}
+}
+
+// Await is WaitUntil with a message that ends in Why.
+func (w *Stage) Await(ok func() bool, en, zh string, args ...any) {
+	w.Helper()
+	if !bubble.Until(w.settle, ok) {
+		w.Failf(en, zh, append(args, w.Why())...)
 	}
 }
 
