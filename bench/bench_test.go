@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,33 +98,6 @@ func oneLine(t *testing.T, text, want string) {
 // keys are names in JSON, and of columns in CSV, that programs of others rely on.
 var keys = []string{
 	"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error",
-}
-
-func TestEveryStepCountsToN(t *testing.T) {
-	beside(t)
-	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := bench(t, "-n", "5,20", "-rounds", "2", "-json", file)
-	require.Zero(t, status, stderr)
-	for _, c := range contestants {
-		require.Regexp(t, `(?m)^`+c.name+` +5 +5 `, stdout)
-		require.Regexp(t, `(?m)^`+c.name+` +20 +20 `, stdout)
-	}
-	for line := range strings.Lines(stdout) {
-		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)
-	}
-
-	rows := written[[]map[string]any](t, file)
-	require.Len(t, rows, 2*2*len(contestants))
-	for _, row := range rows {
-		for _, key := range keys {
-			require.Contains(t, row, key)
-		}
-		require.Equal(t, row["goroutines"], row["count"])
-		require.EqualValues(t, 1, row["sessions"])
-		require.Greater(t, row["elapsed_ns"], 0.0)
-		require.Greater(t, row["bytes"], 300.0)
-		require.Empty(t, row["error"])
-	}
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
@@ -256,13 +228,9 @@ func waitsInVain(conn *zk.Conn, path string) locker {
 		if err != nil {
 			return err
 		}
-		watching.Add(1)
 		return (<-changed).Err
 	}}
 }
-
-// watching counts the waits that such contenders have begun.
-var watching atomic.Int64
 
 func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 	made := 0
@@ -339,9 +307,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("old"), 0o640))
 	unchanged := func() {
 		t.Helper()
-		b, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Equal(t, "old", string(b))
+		require.Equal(t, "old", text(t, file))
 		entries, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		require.Len(t, entries, 1, "nothing is left beside it")
@@ -363,9 +329,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	info, err := os.Lstat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o640), info.Mode(), "the link and the mode stay")
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "new", string(b))
+	require.Equal(t, "new", text(t, file))
 }
 
 // withoutLive is what is printed besides the runs as they end.

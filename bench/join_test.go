@@ -276,9 +276,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 // the command prints, numbers and the server aside.
 func TestThePageShowsWhatIsPrinted(t *testing.T) {
 	beside(t)
-	b, err := os.ReadFile("../docs/several-machines.md")
-	require.NoError(t, err)
-	_, transcript, ok := strings.Cut(string(b), "-join -procs 3 -locks naive,predecessor -n 100 2>/dev/null\n")
+	_, transcript, ok := strings.Cut(text(t, "../docs/several-machines.md"), "-join -procs 3 -locks naive,predecessor -n 100 2>/dev/null\n")
 	require.True(t, ok)
 	transcript, _, ok = strings.Cut(transcript, "```")
 	require.True(t, ok)

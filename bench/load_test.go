@@ -173,9 +173,7 @@ func TestTwoFlagsCannotNameOneFile(t *testing.T) {
 		require.Empty(t, stdout)
 		oneLine(t, stderr, ", too: give each its own")
 	}
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "mine", string(b), "nothing was written")
+	require.Equal(t, "mine", text(t, file), "nothing was written")
 	status, _, stderr := bench(t, "-json", os.DevNull, "-csv", os.DevNull, "-n", "2", "-locks", "naive")
 	require.Zero(t, status, stderr)
 }

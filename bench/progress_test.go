@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -67,28 +66,24 @@ func TestABarFitsInALine(t *testing.T) {
 
 // TestTheDocsNameOnlyFlagsThatExist keeps docs/benchmark.md from drifting away.
 func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
-	page, err := os.ReadFile("../docs/benchmark.md")
-	require.NoError(t, err)
-	figures, err := os.ReadFile("../docs/figures.md")
-	require.NoError(t, err)
-	page = append(page, figures...)
+	page := text(t, "../docs/benchmark.md") + text(t, "../docs/figures.md")
 	status, help, stderr := bench(t, "-help")
 	require.Zero(t, status)
 	require.Empty(t, stderr)
 	_, chinese, _ := bench(t, "-lang", "zh", "-help")
 	require.Empty(t, chinesetest.Flags(chinese))
 	require.Contains(t, chinese, "\n  -warmup 时间\n")
-	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(string(page), -1)
+	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(page, -1)
 	require.NotEmpty(t, commands)
 	for _, command := range commands {
 		args := strings.Fields(command)[3:]
 		_, err := parseFlags(args, new(bytes.Buffer))
 		require.NoError(t, err, command)
 	}
-	for _, flag := range regexp.MustCompile("`(-[a-z]+)[ `]").FindAllStringSubmatch(string(page), -1) {
+	for _, flag := range regexp.MustCompile("`(-[a-z]+)[ `]").FindAllStringSubmatch(page, -1) {
 		require.Contains(t, help, "  "+flag[1], "docs/benchmark.md names it")
 	}
 	for _, c := range contestants {
-		require.Contains(t, string(page), c.name)
+		require.Contains(t, page, c.name)
 	}
 }
