@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/internal/locktest"
 )
@@ -43,6 +44,21 @@ func TestASpecThatIsWrong(t *testing.T) {
 		require.NotContains(t, err.Error(), "sec", spec)
 		require.NotContains(t, err.Error(), "%zz", spec)
 		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+// MariaDB compares texts without regard to case and to blanks at the end, unless the column says
+// else, as those of the locks' names do.
+func TestNamesThatDifferAreRowsOfTheirOwn(t *testing.T) {
+	db, name := databasetest.Open(t, databasetest.Spec(t)), databasetest.Name(t)
+	require.NoError(t, db.CreateTable(t.Context(), "zklock_names", "name {name} NOT NULL PRIMARY KEY"))
+	insert := func(end string) error {
+		_, err := db.Exec(t.Context(), "INSERT INTO zklock_names (name) VALUES (?)", name+end)
+		return err
+	}
+	for _, end := range []string{"x", "X", "x ", "é", "e"} {
+		require.NoError(t, insert(end), "%q", end)
+		require.True(t, database.IsDuplicate(insert(end)), "%q", end)
 	}
 }
 

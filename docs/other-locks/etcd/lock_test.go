@@ -177,19 +177,6 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 	require.EqualValues(t, 2, requests.Load()-before)
 }
 
-func TestNothingIsLeft(t *testing.T) {
-	client := connect(t)
-	prefix := prefix(t)
-	a, b := newLock(t, client, prefix), newLock(t, client, prefix)
-	require.NoError(t, a.Lock(t.Context()))
-	faults.Try(t, false, b)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, b.Lock(ctx), context.Canceled)
-	require.NoError(t, a.Unlock(t.Context()))
-	require.Zero(t, keys(t, client, prefix))
-}
-
 func TestAWrongAddressIsOneLine(t *testing.T) {
 	locktest.Set(t, etcd.ConnectTimeout, 50*time.Millisecond)
 	const nobody = "127.0.0.1:1" // a port that the system gives nobody

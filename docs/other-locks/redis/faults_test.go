@@ -134,27 +134,6 @@ func TestAReentrantWhoseCtxEndedHoldsNothing(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// The server is away for longer than the key lives: the holder is notified, a
-// waiter gets an error, and when the server is back the lock belongs to another.
-func TestAHolderIsNotifiedThatTheServerIsAway(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	k := key(t)
-	holder, waiter := redis.New(cutOff, k, 100*time.Millisecond), redis.New(cutOff, k, longer)
-	redis.Renew(holder, time.Millisecond)
-	require.NoError(t, holder.Lock(t.Context()))
-	line.CutOff()
-	require.ErrorIs(t, waiter.Lock(t.Context()), redis.ErrNoReply, "the waiter gets an error, and does not wait on")
-	<-holder.Lost()
-	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNoReply)
-	anHourPasses(t, client, k) // miniredis has no clock
-	next := redis.New(client, k, longer)
-	faults.Try(t, true, next, "the holder's key has not expired")
-	line.Heal()
-	require.ErrorIs(t, holder.Unlock(t.Context()), redis.ErrNotLocked)
-	require.True(t, exists(t, client, k), "the next holder's key")
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
 // silent makes a line on which nothing arrives from now on. Without its ctx a command
 // would wait there for as long as the test lasts.
 func silent(t *testing.T) (client *goredis.Client, line *proxy.Proxy, slow *goredis.Client) {

@@ -234,16 +234,6 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 	require.NoError(t, holder.Unlock(t.Context()))
 }
 
-func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
-	db := open(t, server(t), 8)
-	name := name(t)
-	for _, end := range []string{"x", "X", "x "} {
-		l := sqlforupdate.New(db, name+end)
-		faults.Try(t, true, l, name+end)
-		defer l.Unlock(context.Background())
-	}
-}
-
 // The cost that the package's comment states.
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)

@@ -184,19 +184,6 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 	}
 }
 
-// The holder crashes: it sends nothing more, and its row expires by itself.
-func TestTheRowOfAHolderThatCrashesExpires(t *testing.T) {
-	locktest.Set(t, sqlrow.SweepEvery, time.Millisecond)
-	spec := databasetest.Spec(t)
-	crashed := open(t, spec)
-	name := databasetest.Name(t)
-	require.NoError(t, sqlrow.New(crashed, name, 20*time.Millisecond).Lock(t.Context()))
-	crashed.Close()
-
-	next := sqlrow.New(open(t, spec), name, longer)
-	faults.Round(t, next)
-}
-
 // TryLock has just looked for rows that have expired; then this one does.
 func TestTryLockTakesARowThatHasExpired(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
@@ -207,17 +194,6 @@ func TestTryLockTakesARowThatHasExpired(t *testing.T) {
 	expire(t, db, name)
 	faults.Try(t, true, next, "TryLock on a row that has expired")
 	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// MariaDB compares texts without regard to case and to blanks at the end, unless
-// the column says else.
-func TestNamesThatDifferAreLocksOfTheirOwn(t *testing.T) {
-	db := open(t, databasetest.Spec(t))
-	name := databasetest.Name(t)
-	for _, end := range []string{"x", "X", "x ", "é", "e"} {
-		faults.Try(t, true, sqlrow.New(db, name+end, longer), name+end)
-		faults.Try(t, false, sqlrow.New(db, name+end, longer), name+end)
-	}
 }
 
 // The holder is paused while its row expires. The database reports that when it locks again, as

@@ -7,7 +7,6 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
 
@@ -25,26 +24,4 @@ func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
 
 	require.NoError(t, buyer.Buy(t.Context()))
 	require.Equal(t, 18, read(t, s).Resource, "one buyer, that wanted one piece")
-}
-
-// The server goes away and comes back, as the proxy plays it. Nobody holds
-// anything, so nothing is lost but the attempt.
-func TestABuyerGoesOnAfterTheServerWasAway(t *testing.T) {
-	spec := databasetest.Spec(t)
-	line, via := databasetest.Via(t, spec)
-	s := stock(t, databasetest.Open(t, spec), 20)
-	buyer := sqlversion.On(databasetest.Open(t, via), s)
-	r := read(t, buyer)
-	line.CutOff()
-	_, err := buyer.Take(t.Context(), r)
-	require.ErrorIs(t, err, database.ErrNoReply)
-	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
-	line.Heal()
-	var taken bool
-	require.NoError(t, faults.WhileNoReply(t, database.ErrNoReply, func() error {
-		taken, err = buyer.Take(t.Context(), r)
-		return err
-	}))
-	require.True(t, taken, "what was read before is still true")
-	require.Equal(t, sqlversion.Reading{Resource: 19, Version: 2}, read(t, s))
 }

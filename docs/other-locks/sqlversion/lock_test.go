@@ -113,17 +113,6 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 	require.Equal(t, 19, read(t, s).Resource, "after two sales")
 }
 
-func TestStocksWhoseNamesDifferInCaseOrABlankAreTwo(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t))
-	require.NoError(t, sqlversion.Prepare(t.Context(), db))
-	name := databasetest.Name(t)
-	for _, end := range []string{"x", "X", "x "} {
-		require.NoError(t, sqlversion.New(db, name+end).Put(t.Context(), 1))
-	}
-	require.NoError(t, sqlversion.New(db, name+"x").Buy(t.Context()))
-	require.NoError(t, sqlversion.New(db, name+"X").Buy(t.Context()))
-}
-
 func TestBuyEndsWithItsContext(t *testing.T) {
 	s := stock(t, databasetest.Open(t, databasetest.Spec(t)), 20)
 	ctx, cancel := context.WithCancel(t.Context())
