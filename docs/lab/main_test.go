@@ -23,14 +23,7 @@ import (
 	"example.com/zklock/internal/when"
 )
 
-// TestMain leaves the tests out where ZK names a server: the lab has its own,
-// and has been tested without.
-func TestMain(m *testing.M) {
-	if when.Elsewhere() {
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { when.EmbeddedMain(m) }
 
 // TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
 // project, and each scene that it names, exists, and

@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"encoding/json"
 	"flag"
 	"io/fs"
 	"os"
@@ -21,14 +20,7 @@ import (
 	"example.com/zklock/internal/when"
 )
 
-// TestMain leaves the tests out where ZK names a server: the explorer brings
-// its own, and has been tested without.
-func TestMain(m *testing.M) {
-	if when.Elsewhere() {
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { when.EmbeddedMain(m) }
 
 var times = flag.Int("explore.replays", 5, "how often each trace is replayed")
 
@@ -84,25 +76,6 @@ func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestATraceIsData(t *testing.T) {
-	r := explore.Explore(t, explore.World{Lock: wrong()}, explore.Search{})
-	require.NotNil(t, r.Found)
-	require.Equal(t, explore.TwoHolders, r.Found.Violation.Kind)
-	file := filepath.Join(t.TempDir(), "trace.json")
-	require.NoError(t, r.Found.WriteFile(file))
-	read, err := explore.ReadTrace(file)
-	require.NoError(t, err)
-	read.World.Lock = wrong()
-	again, err := explore.Replay(t, read)
-	require.NoError(t, err)
-	want, err := json.Marshal(r.Found)
-	require.NoError(t, err)
-	got, err := json.Marshal(again)
-	require.NoError(t, err)
-	require.JSONEq(t, string(want), string(got))
-	require.Contains(t, r.Found.String(), "A and B hold the lock at once")
-}
-
 func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "trace.json")
 	for text, want := range map[string]string{
@@ -135,39 +108,6 @@ func TestRandomSearchesRepeatAndFind(t *testing.T) {
 		require.Equal(t, a.Schedules, b.Schedules)
 		require.Equal(t, a.Found.Log, b.Found.Log)
 	}
-}
-
-func TestAPersonMayChoose(t *testing.T) {
-	w := explore.World{Lock: steps.Predecessor()}
-	var choices []string
-	for range 100 {
-		tr, possible := explore.Play(t, w, choices)
-		if len(possible) == 0 {
-			require.Equal(t, "A: holds the lock, unlocks, has unlocked, done", tr.Results[0].En)
-			return
-		}
-		choices = append(choices, possible[len(possible)-1])
-	}
-	t.Fatal("the schedule does not end")
-}
-
-// BenchmarkSchedule is one schedule of two contenders of step 3, from the
-// first packet of the sessions to the end of the last goroutine. A benchmark
-// cannot begin a synctest bubble, so it runs a test.
-func BenchmarkSchedule(b *testing.B) {
-	w := explore.World{Lock: steps.Predecessor()}
-	schedules := 0
-	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "schedules", F: func(t *testing.T) {
-		b.ResetTimer()
-		for schedules < b.N {
-			r := explore.Explore(t, w, explore.Search{Whole: true, Limit: b.N - schedules})
-			schedules += r.Schedules
-		}
-	}}})
-	if !ok {
-		b.Fatal("the search fails")
-	}
-	b.ReportMetric(float64(schedules)/b.Elapsed().Seconds(), "schedules/s")
 }
 
 // TestPlaysDoNotMeet: what a play changes belongs to the process, so a second play does

@@ -63,13 +63,10 @@ func avoided(text string, all []term) (found []string) {
 }
 
 func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
-	en, err := os.ReadFile(glossary)
-	require.NoError(t, err)
-	zh, err := os.ReadFile(strings.Replace(glossary, ".md", ".zh-CN.md", 1))
-	require.NoError(t, err)
-	all := terms(string(en))
+	all := terms(read(t, glossary))
 	require.GreaterOrEqual(t, len(all), 60)
-	require.Equal(t, all, terms(string(zh)), "both have the same terms, with the same words of the articles and the same words to avoid")
+	require.Equal(t, all, terms(read(t, strings.Replace(glossary, ".md", ".zh-CN.md", 1))),
+		"both have the same terms, with the same words of the articles and the same words to avoid")
 	seen := make(map[string]bool)
 	for _, term := range all {
 		require.NotEmpty(t, term.zh, term.en)
@@ -79,19 +76,16 @@ func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
 }
 
 func TestTheGlossaryQuotesTheArticles(t *testing.T) {
-	page, err := os.ReadFile(glossary)
-	require.NoError(t, err)
 	if _, err := os.Stat(articles); err != nil {
 		t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
 	}
-	all := terms(string(page))
+	all := terms(read(t, glossary))
 	missing := func(all []term) (words []string) {
 		for letter, file := range theArticles {
-			text, err := os.ReadFile(articles + file)
-			require.NoError(t, err)
+			text := read(t, articles+file)
 			for _, term := range all {
 				for _, word := range term.quoted[letter] {
-					if !strings.Contains(strings.ToLower(string(text)), word) {
+					if !strings.Contains(strings.ToLower(text), word) {
 						words = append(words, letter+" "+word)
 					}
 				}
@@ -105,20 +99,17 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 }
 
 func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
-	page, err := os.ReadFile(glossary)
-	require.NoError(t, err)
-	all := terms(string(page))
+	all := terms(read(t, glossary))
 	pages := 0
-	err = filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.Contains(file, ".zh-CN.") {
 			return err
 		}
 		pages++
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Empty(t, avoided(string(text), all), file)
-		if strings.Contains(string(text), "令牌") && filepath.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
-			require.Equal(t, 1, strings.Count(string(text), token), "%s has tokens: it introduces them as %s, once", file, token)
+		text := read(t, file)
+		require.Empty(t, avoided(text, all), file)
+		if strings.Contains(text, "令牌") && filepath.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
+			require.Equal(t, 1, strings.Count(text, token), "%s has tokens: it introduces them as %s, once", file, token)
 		}
 		return nil
 	})
@@ -133,15 +124,11 @@ func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
 // The handout has a few of the terms, in the glossary's words, and so has its Chinese
 // edition, where they come first.
 func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
-	page, err := os.ReadFile(glossary)
-	require.NoError(t, err)
-	handout, err := os.ReadFile("../../docs/teaching/handout.md")
-	require.NoError(t, err)
-	handoutZh, err := os.ReadFile("../../docs/teaching/handout.zh-CN.md")
-	require.NoError(t, err)
+	handout := read(t, "../../docs/teaching/handout.md")
+	handoutZh := read(t, "../../docs/teaching/handout.zh-CN.md")
 	exchanged := regexp.MustCompile(`(?m)^\| \*\*([^|]*\p{Han}[^|]*)\*\* \| ([^|]*) \|`)
 	known := make(map[string]bool)
-	for _, term := range terms(string(page)) {
+	for _, term := range terms(read(t, glossary)) {
 		for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(term.zh, -1) {
 			known[word] = true
 		}
@@ -157,10 +144,10 @@ func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 		}
 		return words
 	}
-	require.Empty(t, unknown(string(handout)), "words of the handout that are not in the glossary")
-	require.Empty(t, unknown(string(handoutZh)), "words of the Chinese handout that are not in the glossary")
-	require.Contains(t, string(handout), "| **watch** | 监听 |")
-	require.Contains(t, string(handoutZh), "| **监听** | watch |")
+	require.Empty(t, unknown(handout), "words of the handout that are not in the glossary")
+	require.Empty(t, unknown(handoutZh), "words of the Chinese handout that are not in the glossary")
+	require.Contains(t, handout, "| **watch** | 监听 |")
+	require.Contains(t, handoutZh, "| **监听** | watch |")
 	require.Equal(t, []string{"防护令牌"}, unknown("| **防护令牌** | fencing token | 一个数 |\n| **监听** | watch | 一个事件 |\n"))
 	require.Equal(t, []string{"防护令牌"}, unknown("| **fencing token** | 防护令牌 | a number |\n| **watch** | 监听 | one event |\n"))
 }

@@ -56,9 +56,7 @@ func notInOrder(text string, phrases []string) string {
 // quotes asserts that a page has phrases of each article, in the article's words
 // and order.
 func quotes(t *testing.T, page string, atLeast int) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	quoted := phrases(string(text))
+	quoted := phrases(read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
 	for letter := range theArticles {
 		require.GreaterOrEqual(t, len(quoted[letter]), atLeast, "phrases of article %s", letter)
@@ -68,9 +66,7 @@ func quotes(t *testing.T, page string, atLeast int) {
 			t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
 		}
 		for letter, file := range theArticles {
-			text, err := os.ReadFile(articles + file)
-			require.NoError(t, err)
-			require.Empty(t, notInOrder(string(text), quoted[letter]), "article %s does not have this phrase here", letter)
+			require.Empty(t, notInOrder(read(t, articles+file), quoted[letter]), "article %s does not have this phrase here", letter)
 		}
 	})
 }
@@ -89,12 +85,9 @@ func TestTheGuideQuotesVerbatim(t *testing.T) {
 func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	const claims = "../../docs/claims.md"
 	quotes(t, claims, 4)
-	text, err := os.ReadFile(claims)
-	require.NoError(t, err)
-	require.Empty(t, unshown(t, string(text)))
-	chinese, err := os.ReadFile("../../docs/claims.zh-CN.md")
-	require.NoError(t, err)
-	require.Empty(t, unlike(string(text), string(chinese)), "the Chinese page has another verdict")
+	text := read(t, claims)
+	require.Empty(t, unshown(t, text))
+	require.Empty(t, unlike(text, read(t, "../../docs/claims.zh-CN.md")), "the Chinese page has another verdict")
 	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
 	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
@@ -136,9 +129,7 @@ func unshown(t *testing.T, page string) string {
 		test := regexp.MustCompile("^`(Test\\w+)` in \\[[\\w.]+\\]\\(([^)]+)\\)$").FindStringSubmatch(shown)
 		switch {
 		case test != nil:
-			file, err := os.ReadFile("../../docs/" + test[2])
-			require.NoError(t, err)
-			if !strings.Contains(string(file), "func "+test[1]+"(") {
+			if !strings.Contains(read(t, "../../docs/"+test[2]), "func "+test[1]+"(") {
 				return claim + ": " + test[1] + " is not in " + test[2]
 			}
 		case !regexp.MustCompile(`^\[scene \w+\]\(lab/scenes\.md#\w+\)$`).MatchString(shown):

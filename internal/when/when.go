@@ -84,6 +84,15 @@ func Embedded(t T, why string) {
 	}
 }
 
+// EmbeddedMain runs the tests of a package that brings its own server. It leaves them out where ZK
+// names another one: they have been run without.
+func EmbeddedMain(m interface{ Run() int }) {
+	if Elsewhere() {
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
 // Missing skips a test whose tool is missing. Where it is asked for what a change must pass, the
 // tool must be there.
 func Missing(t T, what string) {

@@ -3,29 +3,19 @@ package film_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/when"
 )
 
-// TestMain leaves the tests out where ZK names a server: the explorer brings
-// its own, and has been tested without.
-func TestMain(m *testing.M) {
-	if when.Elsewhere() {
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { when.EmbeddedMain(m) }
 
 var plays = flag.Int("film.plays", 2, "how often each film is played")
 
@@ -125,15 +115,6 @@ func TestAFilmShowsTheStep(t *testing.T) {
 			require.Equal(t, f.Counters.Requests, requests)
 		}
 	}
-}
-
-// TestTheHerdIsInTheFilm: a release of step 2 wakes everybody, one of step 3
-// one.
-func TestTheHerdIsInTheFilm(t *testing.T) {
-	herd := paced(t, explore.World{Lock: steps.Herd(), Contenders: 20}, film.Pace{Seed: 1})
-	chain := paced(t, explore.World{Lock: steps.Predecessor(), Contenders: 20}, film.Pace{Seed: 1})
-	require.Equal(t, 19, chain.Counters.Wakeups)
-	require.Greater(t, herd.Counters.Wakeups, 19*20/2-1)
 }
 
 // everyFilm is true at a landing. Elsewhere a third of the films is played.
@@ -289,16 +270,6 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 
 	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})
 	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
-}
-
-func TestAWrongLockShowsTwoHolders(t *testing.T) {
-	wrong := explore.Subject{Name: "wrong", Exists: true, Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-		return func(string) explore.Lock { return steps.FromPlain(broken.New("everybody is first", conn, path)) }
-	}}
-	f := paced(t, explore.World{Lock: wrong, Contenders: 3}, film.Pace{Seed: 1})
-	require.Equal(t, explore.TwoHolders, f.Violation.Kind)
-	require.NotEmpty(t, marks(f, "violation"))
-	require.Len(t, f.Results, 3, "the film goes on")
 }
 
 // TestPartsOfAFilm: all that a part has, the whole film has, and nothing more
