@@ -222,18 +222,18 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               97920,
+	"all":               97900,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7560,
-	"bench":             9995,
-	"explorer":          8650,
-	"suites, stage":     9680,
-	"museum":            3450,
-	"lab":               8660,
+	"bench":             9900,
+	"explorer":          8540,
+	"suites, stage":     9390,
+	"museum":            3410,
+	"lab":               8400,
 	"book":              2560,
-	"exercises, grader": 13600,
-	"other locks":       6169,
+	"exercises, grader": 13280,
+	"other locks":       6070,
 	"command":           2454,
 	"the rest":          6180,
 }
