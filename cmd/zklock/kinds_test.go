@@ -56,10 +56,10 @@ func TestTheNodesOfTheRealLibrariesAreNamed(t *testing.T) {
 		require.Eventually(t, func() bool {
 			queue = "\n" + queueOf(t, "/q")
 			return strings.Contains(queue, "\n"+kind+" ")
-		}, time.Minute, 50*time.Millisecond, kind)
+		}, patience, 50*time.Millisecond, kind)
 	}
 	require.Equal(t, 8, strings.Count(queue, "\n"))
 	require.Eventually(t, func() bool {
 		return strings.HasPrefix(queueOf(t, "/semaphore"), "Curator semaphore ") && strings.HasSuffix(queueOf(t, "/semaphore"), " *")
-	}, time.Minute, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 }

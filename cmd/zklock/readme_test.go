@@ -79,7 +79,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 					fmt.Fprintln(in, command)
 					continue
 				}
-				require.NoError(t, shown.SetReadDeadline(time.Now().Add(20*time.Second)))
+				require.NoError(t, shown.SetReadDeadline(time.Now().Add(patience)))
 				got, err := printed.ReadString('\n')
 				require.NoError(t, err, "instead of %s", line)
 				require.Equal(t, same(line), same(got))

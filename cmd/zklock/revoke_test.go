@@ -40,7 +40,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 		<-lease.RevokeRequested()
 		gone <- lease.Unlock(context.Background())
 	}()
-	status, stdout, stderr = do(t.Context(), t, "revoke", "/q")
+	status, stdout, stderr = do(t.Context(), t, "revoke", "-wait", patience.String(), "/q")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "it has gone, after")
 	require.NoError(t, <-gone)

@@ -55,7 +55,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shows := func(pattern string) {
 		t.Helper()
 		want := regexp.MustCompile(pattern)
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 			text := show.string()[seen:]
 			if at := want.FindStringIndex(text); at != nil {
 				seen += at[1]

@@ -73,7 +73,7 @@ func ended(t *testing.T, pids ...int) {
 		require.Eventually(t, func() bool {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || strings.Contains(string(text), ") Z ")
-		}, time.Minute, time.Millisecond, "process %d is left", pid)
+		}, patience, time.Millisecond, "process %d is left", pid)
 	}
 }
 
@@ -84,7 +84,7 @@ func appears(t *testing.T, file string) (text string) {
 		b, err := os.ReadFile(file)
 		text = strings.TrimSpace(string(b))
 		return err == nil && text != ""
-	}, time.Minute, time.Millisecond, "%s", file)
+	}, patience, time.Millisecond, "%s", file)
 	return text
 }
 
@@ -92,7 +92,7 @@ func appears(t *testing.T, file string) (text string) {
 // the path of the lock.
 func alone(t *testing.T, srv *zkserver.Server) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 && len(srv.Children("/q")) == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 && len(srv.Children("/q")) == 0 }, patience, time.Millisecond)
 }
 
 func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
@@ -118,11 +118,8 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		}
 		p := start(t, args...)
 		require.Equal(t, c.status, p.status(t), "%s: %s", c.args, &p.stderr)
-		if c.stderr == "" {
-			require.Empty(t, p.stderr.String())
-		} else {
-			oneLine(t, p.stderr.String(), c.stderr)
-		}
+		require.Contains(t, p.stderr.String(), c.stderr)
+		require.Equal(t, min(1, len(c.stderr)), strings.Count(p.stderr.String(), "\n"), &p.stderr)
 		alone(t, srv)
 	}
 
@@ -130,18 +127,19 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 	require.NoError(t, err)
 	lease, err := m.Lock(t.Context(), nil)
 	require.NoError(t, err)
-	for _, c := range []struct {
-		args   []string
-		status int
-	}{
-		{[]string{"run", "-try", "/q", "--", "true"}, exitHeld},
-		{[]string{"run", "-wait", "50ms", "-E", "9", "/q", "--", "true"}, 9},
-	} {
-		p := start(t, c.args...)
-		require.Equal(t, c.status, p.status(t), "%q: %s", c.args, &p.stderr)
+	refused := func(args ...string) int {
+		p := start(t, append(append([]string{"run"}, args...), "/q", "--", "true")...)
+		status := p.status(t)
 		oneLine(t, p.stderr.String(), "zklock: run /q at ")
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
+		return status
 	}
+	require.Equal(t, exitHeld, refused("-try"))
+	status := exitUnavailable // in so short a time, on a busy machine
+	for wait := 50 * time.Millisecond; status == exitUnavailable; wait *= 2 {
+		status = refused("-wait", wait.String(), "-E", "9")
+	}
+	require.Equal(t, 9, status)
 	require.NoError(t, lease.Unlock(t.Context()))
 }
 
@@ -149,7 +147,7 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 	srv, _, _ := onServer(t)
 	p := start(t, "run", "-name", "nightly", "-data", "web 7", "/q", "--",
 		"sh", "-c", "echo $ZKLOCK_PATH $ZKLOCK_NODE $ZKLOCK_TOKEN; read x; echo $x >&2; [ ! -e /proc/$$/fd/3 ]")
-	require.Eventually(t, func() bool { return strings.HasPrefix(queueOf(t, "/q"), "zklock web 7 *") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.HasPrefix(queueOf(t, "/q"), "zklock web 7 *") }, patience, time.Millisecond)
 	io.WriteString(p.in, "from stdin\n")
 	require.Zero(t, p.status(t), "no other file is open")
 	require.Regexp(t, `^/q /q/_c_[0-9a-f]{32}-lock-0000000000 \d+\n$`, p.stdout.String())
@@ -181,7 +179,7 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 		{syscall.SIGHUP, "HUP"}, {syscall.SIGQUIT, "QUIT"}, {syscall.SIGTERM, "TERM"},
 	} {
 		require.NoError(t, p.Process.Signal(s.signal))
-		require.Eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), s.name) }, time.Minute, time.Millisecond, s.name)
+		require.Eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), s.name) }, patience, time.Millisecond, s.name)
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
@@ -208,7 +206,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 	require.NoError(t, err)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		p := start(t, "run", "/q", "--", "true")
-		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, patience, time.Millisecond)
 		require.NoError(t, p.Process.Signal(s))
 		require.Equal(t, 128+int(s), p.status(t))
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
@@ -225,7 +223,7 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 		p := start(t, "run", "-revocable="+revocable, "/q", "--",
 			"sh", "-c", "trap 'exit 5' TERM; echo >"+runs+" .; while :; do sleep 0.01; done")
 		appears(t, runs)
-		status, _, stderr := do(t.Context(), t, "revoke", "-wait", map[string]string{"true": "10s", "false": "1s"}[revocable], "/q")
+		status, _, stderr := do(t.Context(), t, "revoke", "-wait", map[string]string{"true": patience.String(), "false": "1s"}[revocable], "/q")
 		if revocable == "true" {
 			require.Zero(t, status, stderr)
 			require.Equal(t, 5, p.status(t))
@@ -255,7 +253,7 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 func TestGraceIsBeforeTheEnd(t *testing.T) {
 	srv, addr, _ := onServer(t)
 	dir := t.TempDir()
-	p := start(t, "run", "-session", "8s", "-grace", "1560ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; while :; do sleep 0.01; done")
+	p := start(t, "run", "-session", "12s", "-grace", "2350ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; read x")
 	appears(t, filepath.Join(dir, "runs"))
 	srv.Stop(addr)
 	require.Equal(t, 6, p.status(t))

@@ -95,7 +95,7 @@ func TestTenKindsOfNodesAreNamed(t *testing.T) {
 	require.NoError(t, err)
 	waits := make(chan error, 1)
 	go func() { waits <- m.Do(t.Context(), zklock.NewOwner("nightly"), nil) }()
-	require.Eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") }, patience, time.Millisecond)
 	require.Equal(t, strings.TrimSpace(`
 Curator mutex 10.0.0.1 *
 zk.Lock `+`
@@ -155,12 +155,13 @@ func TestWatchShowsEachChange(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, []string{"who", "-watch", "/q"}, stdout, io.Discard) }()
 	require.Contains(t, said(t, out), "nobody holds /q or waits for it")
-	made(t, conn, "/q/lock-", "a")
+	conn.Create("/q", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.Contains(t, said(t, out), "nobody", "the path was made")
+	made(t, conn, "/q/lock-", "a")
 	require.Regexp(t, `/q\n#.*\n0  holder  -      a`, said(t, out))
 	interrupt()
 	require.Zero(t, <-ended)
-	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 }, patience, time.Millisecond)
 }
 
 // TestFiveThousandWaitersAreShownSoon: their nodes are read side by side, and not each after
