@@ -42,7 +42,10 @@ type benchmark struct {
 
 // connectTimeout is the time that a server that answered once may take to open a
 // session.
-var connectTimeout = 30 * time.Second
+const connectTimeout = 30 * time.Second
+
+// within is the ctx to open a session. In a test of the benchmark it can have ended.
+var within = context.WithTimeout
 
 const cleanTimeout = 30 * time.Second
 

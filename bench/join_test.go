@@ -243,7 +243,7 @@ func nothingIsLeft(t *testing.T, srv *zkserver.Server) {
 
 func TestProcessesThatJoinCountTogether(t *testing.T) {
 	beside(t)
-	srv, addr := listen(t)
+	srv, addr := listen(t, zkserver.WithTick(patience)) // no session ends by itself
 	dir := t.TempDir()
 	var all []*child
 	for i := range 3 {
@@ -269,7 +269,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 		}
 	}
 	nothingIsLeft(t, srv)
-	require.Empty(t, srv.Sessions())
+	waitFor(t, "the end of all sessions", func() bool { return len(srv.Sessions()) == 0 })
 }
 
 // TestThePageShowsWhatIsPrinted compares the transcript in the docs with what
@@ -444,9 +444,10 @@ func TestAProcessThatComesTooLateWaitsForTheNextLineUp(t *testing.T) {
 func TestAServerThatGoesAwayEndsAll(t *testing.T) {
 	beside(t)
 	srv, addr := listen(t)
-	all := []*child{join(t, hasty, addr), join(t, hasty, addr)}
+	// Of each session one waits: a request that is under way when the server goes has another error.
+	all := []*child{join(t, hasty, addr, "-n", "1"), join(t, hasty, addr, "-n", "1")}
 	waitUntilStuck(t, srv)
-	late := join(t, hasty, addr)
+	late := join(t, hasty, addr, "-n", "1")
 	late.says("a run of other processes is under way")
 	srv.Close()
 	for _, c := range append(all, late) {

@@ -27,7 +27,7 @@ const etcdTTL = 30
 
 // The time to open the sessions: one limit for all, and one for each of them.
 const (
-	openTimeout = 10 * time.Second
+	openTimeout = 30 * time.Second
 	openEach    = 20 * time.Millisecond
 )
 

@@ -97,8 +97,9 @@ func complaint(stderr string) (lines string) {
 	return lines
 }
 
-// killingArena kills the server when the fifth contender has locked, and no Unlock of those before it
-// is under way: a request that is cut has an error of its own.
+// killingArena kills the server when five contenders have asked, the last of them has locked, and no
+// Unlock of the others is under way: a request that is cut has an error of its own. The other contenders
+// ask afterwards.
 type killingArena struct {
 	arena
 	kill func()
@@ -106,27 +107,33 @@ type killingArena struct {
 
 func (k killingArena) begin(ctx context.Context, n int) ([]otherLocker, error) {
 	lockers, err := k.arena.begin(ctx, n)
-	var locked atomic.Int32
+	var asked, locked atomic.Int32
 	var holds sync.WaitGroup
+	killed := make(chan struct{})
 	for i, l := range lockers {
-		lockers[i] = killingContender{l, k.kill, &locked, &holds}
+		lockers[i] = killingContender{l, k.kill, killed, &asked, &locked, &holds}
 	}
 	return lockers, err
 }
 
 type killingContender struct {
 	otherLocker
-	kill   func()
-	locked *atomic.Int32
-	holds  *sync.WaitGroup
+	kill          func()
+	killed        chan struct{}
+	asked, locked *atomic.Int32
+	holds         *sync.WaitGroup
 }
 
 func (k killingContender) Lock(ctx context.Context) error {
+	if k.asked.Add(1) > 5 {
+		<-k.killed
+	}
 	err := k.otherLocker.Lock(ctx)
 	if err == nil {
 		if k.locked.Add(1) == 5 {
 			k.holds.Wait()
 			k.kill()
+			close(k.killed)
 		}
 		k.holds.Add(1)
 	}

@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -192,35 +189,15 @@ func TestGoroutinesOfAProcessShareTheRequestsOfZklock(t *testing.T) {
 // A server that takes no more connections is like one that is not there; the setting that
 // limits them is named.
 func TestTooManySessionsNameTheSetting(t *testing.T) {
-	_, addr := listen(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var passing sync.WaitGroup // they read what set changes
-	defer passing.Wait()
-	defer l.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	set(t, &connectTimeout, 10*time.Second)
-	passing.Go(func() { // as maxClientCnxns does: the connection is accepted and closed
-		var open atomic.Int64
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if open.Add(1) > 5 {
-				open.Add(-1)
-				client.Close()
-				continue
-			}
-			passing.Go(func() {
-				defer open.Add(-1)
-				pass(ctx, client, addr, net.DialTimeout)
-			})
+	opened := 0
+	set(t, &within, func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+		if opened++; opened == 5 {
+			d = 0
 		}
+		return context.WithTimeout(ctx, d)
 	})
 	untried(t)
-	fails(t, "FAILED", soon("10", "-zk", l.Addr().String(), "-locks", "predecessor", "-sessions", "10"),
+	fails(t, "FAILED", soon("10", "-locks", "predecessor", "-sessions", "10"),
 		"session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 }
 

@@ -253,9 +253,9 @@ func (b *benchmark) connect(ctx context.Context, tap *wiretap.Tap, sessions, n i
 	for range sessions {
 		limit := connectTimeout
 		if len(conns) > 0 {
-			limit /= 10 // the server is there
+			limit /= 3 // the server is there
 		}
-		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
+		ctx, cancel := within(ctx, limit+2*rtt)
 		conn, err := b.zoo.Connect(ctx, options)
 		cancel()
 		if err != nil && len(conns) > 0 {
