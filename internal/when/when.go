@@ -8,8 +8,10 @@
 package when
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // T is what is needed of a *testing.T.
@@ -37,10 +39,10 @@ func AtLanding() bool { return asked() != "" }
 // AtLength reports whether all is asked for that there is.
 func AtLength() bool { return asked() == "long" }
 
-// Landing skips a test unless it is asked for what a change must pass.
+// Landing skips a test unless it is asked for what a change must pass, or -run names a part of the test.
 func Landing(t T, why string) {
 	t.Helper()
-	if !AtLanding() {
+	if run := flag.Lookup("test.run"); !AtLanding() && (run == nil || !strings.Contains(run.Value.String(), "/")) {
 		t.Skip(why + ": asked for by " + variable + "=landing")
 	}
 }

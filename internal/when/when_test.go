@@ -1,6 +1,7 @@
 package when_test
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 
@@ -17,6 +18,8 @@ func (s *said) Skip(args ...any)  { s.skip = fmt.Sprint(args...) }
 func (s *said) Fatal(args ...any) { s.fatal = fmt.Sprint(args...) }
 
 func TestWhatIsAskedForDecides(t *testing.T) {
+	defer flag.Set("test.run", flag.Lookup("test.run").Value.String())
+	flag.Set("test.run", "TestX")
 	for _, test := range []struct {
 		tests, zk string
 		helper    func(when.T, string)
@@ -52,6 +55,11 @@ func TestWhatIsAskedForDecides(t *testing.T) {
 		when.RacedAtLength(&got, "slow")
 		require.Equal(t, left, got.skip != "", tests)
 	}
+	t.Setenv("ZKLOCK_TESTS", "")
+	flag.Set("test.run", "TestX/part")
+	got = said{}
+	when.Landing(&got, "slow")
+	require.Empty(t, got, "a part that has a name is asked for")
 	t.Setenv("ZKLOCK_TESTS", "lnog")
 	require.Panics(t, func() { when.AtLanding() }, "a slip must not run less")
 }
