@@ -353,11 +353,9 @@ func TestMutantsDie(t *testing.T) {
 func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	heavy(t)
 	all := attemptsIn(t, must(filepath.Glob("testdata/wrong/*.txt")))
-	count := make(map[int]int)
 	for file, a := range all {
 		program := text(t, file)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
-		count[a.number]++
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			says, _, ok := strings.Cut(program, "\n")
@@ -369,11 +367,6 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 			require.Contains(t, f.Words.En, says, "%s, line 1, and the case %q", file, f.Case)
 			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En, "places in the grader mean nothing to a student")
 		})
-	}
-	for _, e := range exercises {
-		if e.number != 6 {
-			require.GreaterOrEqual(t, count[e.number], 3, "exercise %d", e.number)
-		}
 	}
 }
 

@@ -29,7 +29,7 @@ func TestStagesAreTheExercise(t *testing.T) {
 		}
 		slices.Sort(all)
 		slices.Sort(of)
-		require.Equal(t, all, of, "%v", e)
+		require.Equal(t, all, of, "%v: each case is in one of its stages in docs/exercises/stages.json", e)
 
 		readme := text(t, e.dir(root), "README.md")
 		var write []string

@@ -36,7 +36,7 @@ const (
 
 // A Bug is an entry of the catalogue.
 type Bug struct {
-	ID     string // the article's letter and a number
+	ID     string // the article's letter, or Z if no article has it, and a number
 	Step   string // the folder of the step whose idea it breaks
 	Effect Effect
 	Title  Text            // the heading in docs/bugs.md, without the ID
