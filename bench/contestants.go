@@ -105,7 +105,7 @@ var contestants = []contestant{
 		open:    onZoo(each(func(conn *zk.Conn, path string) locker { return naive.New(conn, path) })),
 		article: report.ArticleNaive,
 		formula: formula{
-			text: "N + 2", from: language.Say("each release wakes all waiters; each of them tries to create, all but one fail and watch again", "每次释放唤醒所有等待者；它们都去创建，只有一个成功，其余的失败后重新监听"),
+			text: "N + 2", from: language.Say("each release wakes all waiters; each of them tries to create, all but one fail and watch again", "每次释放唤醒所有等待者，都去创建，只有一个成功，其余的失败后重新监听"),
 			requests: func(n float64) float64 { return n * (n + 2) }, growth: 2,
 		},
 	},
@@ -116,7 +116,7 @@ var contestants = []contestant{
 		// Half of N+1: the lists that arrivals cause are spared where all
 		// arrive at once.
 		formula: formula{
-			text: "(N + 5) / 2", from: language.Say("each release wakes all waiters; each of them reads the list again", "每次释放唤醒所有等待者；它们都重新读取列表"),
+			text: "(N + 5) / 2", from: language.Say("each release wakes all waiters; each of them reads the list again", "每次释放唤醒所有等待者，都重新读取列表"),
 			requests: func(n float64) float64 { return n * (n + 5) / 2 },
 			growth:   2.5, // the lists grow, too
 		},

@@ -75,10 +75,10 @@ func defineFlags(cfg *config) *flags {
 	say := language.Both
 	f := &flags{set: fs, given: make(map[string]bool)}
 	fs.StringVar(&cfg.zk, "zk", "embedded", say("the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a running ZooKeeper", "在哪些`服务器`上运行：embedded（内嵌的）、docker、docker:3，或者正在运行的 ZooKeeper：host:port,host:port,…"))
-	here, elsewhere := strings.Join(namesOf(onZooKeeper()), ", "), strings.Join(namesOf(others), ", ")
-	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say("the locks to compare, in this order: a comma-separated `list` of "+here+
-		", and of folders with locks of your own, such as ./mylock; or all; and of "+elsewhere+", which are not on ZooKeeper; or others",
-		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+here+"，以及 ./mylock 这样放着你自己的锁的文件夹，或者 all；还有不在 ZooKeeper 上的 "+elsewhere+"，或者 others"))
+	here, elsewhere := language.List(namesOf(onZooKeeper())), language.List(namesOf(others))
+	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say("the locks to compare, in this order: a comma-separated `list` of "+here.En+
+		", and of folders with locks of your own, such as ./mylock; or all; and of "+elsewhere.En+", which are not on ZooKeeper; or others",
+		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+here.Zh+"，以及 ./mylock 这样放着你自己的锁的文件夹，或者 all；还有不在 ZooKeeper 上的 "+elsewhere.Zh+"，或者 others"))
 	f.sql = fs.String("sql", "embedded", say("the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, "+
 		"postgres://user:password@host:port/database, "+
 		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded",
@@ -203,7 +203,7 @@ func (f *flags) lockNames(cfg *config) error {
 		i := slices.IndexFunc(all, func(c contestant) bool { return c.folder == name || c.folder == "" && c.name == name })
 		if i < 0 || name == "" {
 			return language.Errorf("-locks: no lock is called %q; there are %s, and folders such as ./mylock",
-				"-locks：没有名为 %q 的锁；可选的有 %s，以及 ./mylock 这样的文件夹", name, strings.Join(names, ", "))
+				"-locks：没有名为 %q 的锁；可选的有 %s，以及 ./mylock 这样的文件夹", name, language.List(names))
 		}
 		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == all[i].name }) {
 			return language.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", name)

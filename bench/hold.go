@@ -82,7 +82,7 @@ func (b *benchmark) holdAll(ctx context.Context) (faults map[string]error) {
 	}
 	if len(names) > 0 && ctx.Err() != context.Canceled {
 		b.progress.say(language.Say("%s: not tried for longer than a session timeout, which virtual time does not allow here",
-			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", strings.Join(names, ", ")))
+			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", language.List(names)))
 	}
 	return faults
 }

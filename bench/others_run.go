@@ -66,7 +66,7 @@ func (p *otherPlayer) clean(ctx context.Context, err error) error {
 	case e != nil && err != nil:
 		p.arena.close(ctx)
 		p.arena = nil
-		return language.Errorf("%w; what it has made there is left behind: %v", "%v；它在那里创建的东西成了残留：%v", err, e)
+		return language.Errorf("%w; what it has made there is left behind: %v", "%v；所创建的东西残留在那里：%v", err, e)
 	case e != nil:
 		return language.Errorf("left behind on %v: %w", "%v 上有残留：%v", p.arena, e)
 	}

@@ -110,8 +110,8 @@ func runWith(ctx context.Context, missing []contestant, args []string, stdout, s
 	case status == exitFailure || status == exitInterrupted:
 		return status, nil // it has said why
 	default: // Go's own for a panic is 2
-		return exitFailure, language.Errorf("the benchmark crashed (%w): a goroutine of %s panicked, see above", "基准测试崩溃了（%v）：%s 的一个 goroutine panic，见上文",
-			err, strings.Join(names, " or of "))
+		return exitFailure, language.Errorf("the benchmark crashed (%w): a goroutine of %s panicked, see above", "基准测试崩溃了（%v）：%s 的一个 goroutine 发生 panic，见上文",
+			err, language.Text{En: strings.Join(names, " or of "), Zh: strings.Join(names, " 或 ")})
 	}
 }
 

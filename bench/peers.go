@@ -46,11 +46,11 @@ var peers = []contestant{
 		name: "least",
 		what: language.Say("not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over "+
 			"through the server sends less; but if a waiter gives up, two hold it",
-			"不是锁：每个竞争者创建一个节点，监听前一个节点，再删除自己的。通过服务器交接的队列，请求数不可能比它更少；但是，如果有等待者放弃，就会有两个同时持有"),
+			"不是锁：每个竞争者创建一个节点，监听前一个节点，再删除自己的。通过服务器交接的队列，请求数不可能更少；但是，如果有等待者放弃，就会有两个竞争者同时持有锁"),
 		open:  onZoo(each(func(conn *zk.Conn, path string) locker { return least.New(conn, path) })),
 		queue: true,
 		unsafe: language.Say("least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
-			"least 创建节点，监听前一个节点，再删除自己的节点：经由服务器排队，至少要这么多；\n如果有等待者放弃等待，会同时放进两个竞争者"),
+			"least 创建节点，监听前一个节点，再删除自己的节点，请求数是经由服务器排队的下限；\n如果有等待者放弃等待，就会有两个竞争者同时持有锁"),
 		formula: formula{
 			text: "3 - 1/N", from: language.Say("create, get of the one before it with the watch, delete; the first needs no get", "create、对前一个节点带监听的 get、delete；第一个竞争者不用 get"),
 			requests: func(n float64) float64 { return 3*n - 1 },
@@ -60,11 +60,11 @@ var peers = []contestant{
 		name: "floor",
 		what: language.Say("not a lock: N nodes are made at once, and deleted one after the other in order. The turn is handed over in the memory "+
 			"of the process, which no lock of several processes can do. No queue with a node for each acquisition can be faster",
-			"不是锁：N 个节点一次创建好，再按次序逐个删除。交接在进程的内存里完成，用于多个进程的锁都做不到这一点。每次加锁用一个节点的队列，不可能比它更快"),
+			"不是锁：N 个节点一次创建好，再按次序逐个删除。交接在进程的内存里完成，用于多个进程的锁都做不到这一点。每次加锁用一个节点的队列，不可能更快"),
 		open:  onZoo(newFloor),
 		queue: true,
 		unsafe: language.Say("floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; its contenders find their turn in memory, not by the server",
-			"floor 一次创建 N 个节点，再依次删除：任何队列至少要这么多；\n竞争者在内存里得知轮到自己，不经过服务器"),
+			"floor 一次创建 N 个节点，再依次删除，请求数是任何队列的下限；\n竞争者在内存里得知轮到自己，不经过服务器"),
 		formula: formula{text: "2", from: language.Say("create, delete", "create、delete"), requests: func(n float64) float64 { return 2 * n }},
 	},
 }

@@ -113,7 +113,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		summary, _, _ := strings.Cut(section, "\n\n")
 		fmt.Fprintln(out, summary)
 	}
-	fmt.Fprintln(out, c.say("zklock VERB -help says more", "zklock VERB -help 给出详情"))
+	fmt.Fprintln(out, c.say("zklock VERB -help says more", "zklock 子命令 -help 显示详情"))
 	return status
 }
 
@@ -126,7 +126,7 @@ func (c *call) print(en, zh string, args ...any) { fmt.Fprintln(c.stdout, c.say(
 
 // note prints one line, for people.
 func (c *call) note(en, zh string, args ...any) {
-	fmt.Fprintln(c.stderr, "zklock:", strings.ReplaceAll(c.say(en, zh, args...), "\n", "; "))
+	fmt.Fprintln(c.stderr, "zklock:", strings.ReplaceAll(c.say(en, zh, args...), "\n", c.say("; ", "；")))
 }
 
 // fail notes what was tried, where, for how long, and what went wrong.

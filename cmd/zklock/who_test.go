@@ -199,7 +199,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{[]string{"who"}, exitUsage, "zklock: who: want zklock who [flags] PATH"},
 		{[]string{"who", "/a", "/b"}, exitUsage, "want zklock who"},
 		{[]string{"who", "-nonsense", "/a"}, exitUsage, "flag provided but not defined: -nonsense"},
-		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [flags] PATH"},
+		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [选项] PATH"},
 		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "-zk names the servers"},
 		{[]string{"who", "-zk", "127.0.0.1:1", "a"}, exitUsage, "zklock: who: invalid path a: it begins with /"},
 		{[]string{"who", "/a/"}, exitUsage, "zklock: who: zklock: "},

@@ -233,7 +233,7 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 		}
 		if !slices.Contains(importable, name) && !slices.Contains(a.imports, name) {
 			return refuse(
-				"%s imports %s, which a lock does not need; it may import %s, and the packages of the standard library that README.md lists", "%s 导入了 %s，锁用不着它；可以导入 %s，以及 README.md 列出的标准库的包", fset.Position(spec.Pos()), name, client)
+				"%s imports %s, which a lock does not need; it may import %s, and the packages of the standard library that README.md lists", "%s 导入了 %s，锁用不着这个包；可以导入 %s，以及 README.md 列出的标准库的包", fset.Position(spec.Pos()), name, client)
 		}
 		if name == client {
 			if spec.Name != nil && spec.Name.Name == "." {

@@ -30,7 +30,7 @@ var usage = language.Say(`Exercises that grade themselves. In the repository's r
   go run ./docs/exercises hand-out DIR     for a lecturer: a folder for students, without solutions
 
 Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
-`, `会自己评分的练习。请在仓库的根目录执行：
+`, `自动评分的练习。请在仓库的根目录执行：
 
   go run ./docs/exercises list             哪些已经完成，得了几分
   go run ./docs/exercises next             下一个该做哪个

@@ -55,7 +55,7 @@ func (a *app) start(e *exercise) error {
 	switch is := known.language(at); {
 	case is == "":
 		return language.Errorf(
-			"exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手，它的文件保持原样；要从头再来：git checkout %s", e.number, file)
+			"exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手做了，文件保持原样；要从头再来：git checkout %s", e.number, file)
 	case is == a.language:
 	case is == language.Chinese:
 		return language.Errorf(

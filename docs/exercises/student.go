@@ -309,17 +309,15 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 			parts = append(parts, a.say("%s %d of %d", "%s %d/%d 分", nameOf(p.Group), p.Points, p.Of))
 		}
 		all := strings.Join(parts, a.say(", ", "，"))
+		var given language.Text
 		switch {
 		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
-			a.print(
-				"%d of %d cases pass: %d of %d points (%s). A lock that is not safe gets no points. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。不安全的锁不得分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
+			given = language.Say(" A lock that is not safe gets no points.", "不安全的锁不得分。")
 		case r.Unsafe:
-			a.print(
-				"%d of %d cases pass: %d of %d points (%s). Points are given once the lock is safe. Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。锁安全之后才给分。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
-		default:
-			a.print(
-				"%d of %d cases pass: %d of %d points (%s). Begin with this case.\n", "%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all)
+			given = language.Say(" Points are given once the lock is safe.", "锁安全之后才给分。")
 		}
+		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n",
+			"%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。%[6]s先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all, given)
 		if line := r.stageLine(e); line.En != "" {
 			a.print("%s\n", "%s\n", line)
 		}

@@ -2,6 +2,7 @@ package language
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,13 +104,16 @@ func (t Text) In(l Language) string {
 // String returns the English text, for programs and their authors.
 func (t Text) String() string { return t.En }
 
-// Join puts texts into one.
+// List lists names.
+func List(names []string) Text { return Text{strings.Join(names, ", "), strings.Join(names, "、")} }
+
+// Join puts texts into one. A comma and a semicolon are full-width in Chinese.
 func Join(texts []Text, separator string) Text {
 	var english, chinese []string
 	for _, t := range texts {
 		english, chinese = append(english, t.En), append(chinese, t.Zh)
 	}
-	return Text{strings.Join(english, separator), strings.Join(chinese, separator)}
+	return Text{strings.Join(english, separator), strings.Join(chinese, cmp.Or(map[string]string{", ": "、", "; ": "；"}[separator], separator))}
 }
 
 // An Error is an error that says the same in both languages.

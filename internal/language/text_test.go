@@ -20,6 +20,7 @@ func TestWhatIsPutIntoATextIsInItsLanguage(t *testing.T) {
 		"a blank is between Chinese and other letters")
 	require.Equal(t, language.Text{En: `3 of "x" wrapped`, Zh: `包装了 "x" 的 3`}, language.Say("%d of %q wrapped", "包装了 %[2]q 的 %[1]d", 3, "x"))
 	require.Equal(t, "持有者\n3", language.Join([]language.Text{holder, language.Same("3")}, "\n").In(language.Chinese))
+	require.Equal(t, language.Text{En: "the holder; a, b", Zh: "持有者；a、b"}, language.Join([]language.Text{holder, language.List([]string{"a", "b"})}, "; "))
 	require.Equal(t, "the holder", fmt.Sprint(holder))
 }
 

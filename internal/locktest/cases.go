@@ -139,7 +139,7 @@ func EphemeralNode(w *World) {
 				"the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the lock; create it with zk.FlagEphemeral", "持有者的节点 %s 不是临时节点：持有者一旦崩溃，节点会一直留着，谁也拿不到锁；创建时请用 zk.FlagEphemeral", w.Path)
 		}
 		w.Failf(
-			"Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; make a node, and hold the lock only if that makes you the holder", "Lock 已经返回，但 %s 及其下面没有持有者的节点，拦不住下一个竞争者；请创建节点，凭节点成为持有者才算拿到锁", w.Path)
+			"Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; make a node, and hold the lock only if that makes you the holder", "Lock 已经返回，但 %s 及其下面没有持有者的节点，拦不住下一个竞争者；请创建节点，由节点决定谁是持有者", w.Path)
 	}
 	for _, node := range nodes {
 		p := w.Path + "/" + node
@@ -174,7 +174,7 @@ func WaiterIsQuiet(w *World) {
 		// requests in a third of the session timeout.
 		if n := len(stage.RequestsOf(s)) - before; n > 10 {
 			w.Failf(
-				"the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", "等待者在轮询：什么都没有变化，它却在 %[2]v 内发了 %[1]d 个请求（%[3]s）；请设置监听，然后睡眠，直到事件到来", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
+				"the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its event comes", "等待者在轮询：什么都没有变化，却在 %[2]v 内发了 %[1]d 个请求（%[3]s）；请设置监听，然后睡眠，直到事件到来", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
 		}
 	})
 }
@@ -185,7 +185,7 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 	f(s)
 	w.Waits(result, s, language.Say("the waiter", "等待者"))
 	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.Holds(result, language.Say("the waiter, after the release,", "锁释放之后的等待者"))
+	w.Holds(result, language.Say("the waiter, after the release,", "等待者（锁释放之后）"))
 	w.Unlock(waiter, it)
 	w.NothingLeft()
 }
@@ -222,11 +222,11 @@ func LongHold(w *World) {
 				w.NoError(<-result,
 					"the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", "持有者已持有锁 %v，等待者的 Lock 失败了：不管要等多久，Lock 都应该一直等", after)
 				w.Failf(
-					"the holder has held the lock for %v, its session lives, and %s has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", "持有者已持有锁 %v，会话还在，%s 却拿到了锁：出现两个持有者；不管多久，只有持有者自己释放，或者它的会话结束，持有才结束", after, stage.Contender(i+1))
+					"the holder has held the lock for %v, its session lives, and %s has got it: two holders; however long it takes, only the holder or the end of its session ends a hold", "持有者已持有锁 %v，会话还在，%s 却拿到了锁：出现两个持有者；不管过了多久，只有持有者自己释放锁，或者会话结束，持有才算结束", after, stage.Contender(i+1))
 			}
 		}
 		w.Has(w.Nodes(), held,
-			"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", "持有者已持有锁 %v，会话还在，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；等待者无法知道持有者是否卡住，也没有哪个时钟能结束持有：只有 Unlock 和会话结束才能删除节点", after)
+			"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", "持有者已持有锁 %v，会话还在，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；等待者无法知道持有者是否卡住，也不能靠计时来结束持有：只有 Unlock 和会话结束才能删除节点", after)
 		w.Has(w.Nodes(), all,
 			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，节点却不见了：要么别的等待者删了不属于自己的节点，要么这个等待者自己离开了队列", after)
 	}
@@ -242,7 +242,7 @@ func LongHold(w *World) {
 	require.Equal(w, hs.ID, hs.SessionID())
 	for i, result := range results {
 		w.Empty(result,
-			"a contender that came later has let %s in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却放进了 %s：出现两个持有者", stage.Contender(i+1))
+			"a contender that came later has let %s in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却让 %s 拿到了锁：出现两个持有者", stage.Contender(i+1))
 	}
 	w.Unlock(holder, language.Say("the holder, after a day,", "已持有一天的持有者"))
 	for range waiters {
@@ -318,7 +318,7 @@ func tryLockHeld(w *World) {
 			"TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	}
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
-		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点：它会挡住后来的每个竞争者")
+		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点，会挡住后来的每个竞争者")
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	time.Sleep(w.Keeps)
 	ok, err := w.Try(other, language.Say("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
@@ -364,10 +364,10 @@ func tryLockRaces(w *World) {
 		select {
 		case err := <-tried:
 			w.NoError(err,
-				"another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", "TryLock 的第 %d 个请求还在路上时，另一个竞争者请求了锁，TryLock 就失败了", n)
+				"another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", "TryLock 的第 %d 个请求还在路上时，另一个竞争者也来请求锁，TryLock 就失败了", n)
 		case <-time.After(stage.Patience):
 			w.Failf(
-				"another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者拿到了锁，TryLock 却等了起来：TryLock 不应等待%s", n, stage.LastRequest(s, n), w.Why())
+				"another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者拿到了锁，TryLock 却开始等待：TryLock 不应等待%s", n, stage.LastRequest(s, n), w.Why())
 		}
 		if ok {
 			if len(result) > 0 {
@@ -378,7 +378,7 @@ func tryLockRaces(w *World) {
 			w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 		} else if free {
 			w.Failf(
-				"another contender has queued behind TryLock while request %d of it, %v, was on its way, and TryLock returns false, though nobody holds the lock: only the nodes of contenders before its own count", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者排到了它的后面；没有人持有锁，TryLock 却返回 false：只有排在自己前面的竞争者的节点才算数", n, stage.LastRequest(s, n))
+				"another contender has queued behind TryLock while request %d of it, %v, was on its way, and TryLock returns false, though nobody holds the lock: only the nodes of contenders before its own count", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者排到了后面；没有人持有锁，TryLock 却返回 false：只有排在自己前面的竞争者的节点才算数", n, stage.LastRequest(s, n))
 		}
 		w.Holds(result, language.Say("the other contender", "另一个竞争者"))
 		w.Unlock(other, it)

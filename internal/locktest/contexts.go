@@ -50,18 +50,18 @@ type background struct{ ContextLock }
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
 var contextCases = []TestCase[*contexts]{
-	{Name: "a waiter whose ctx ends returns an error that wraps it", Zh: "ctx 结束时，等待者返回包装了它的错误", Group: Liveness, Run: waiterReturns, Basic: true},
+	{Name: "a waiter whose ctx ends returns an error that wraps it", Zh: "ctx 结束时，等待者返回包装了 ctx.Err() 的错误", Group: Liveness, Run: waiterReturns, Basic: true},
 	{Name: "a waiter that gives up leaves the queue", Zh: "放弃等待的等待者会离开队列", Group: Liveness, Run: waiterLeaves, Basic: true},
-	{Name: "a waiter that gives up lets nobody in and stops nobody", Zh: "等待者放弃时，既不放别人进来，也不挡住别人", Group: Liveness, Run: waiterBetween, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Zh: "等待者放弃等待，既不会让别人提前拿到锁，也不会挡住别人", Group: Liveness, Run: waiterBetween, Basic: true},
 	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Zh: "不管醒来几次，等待者都只等到 ctx 的截止时间为止", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
 	{Name: "a contender that gave up can lock again", Zh: "放弃等待的竞争者可以再次加锁", Group: Liveness, Run: locksAgain, Basic: true},
-	{Name: "a ctx that ends after Lock has returned changes nothing", Zh: "Lock 返回之后 ctx 才结束，什么都不改变", Group: Liveness, Run: endsAfterLock, Basic: true},
+	{Name: "a ctx that ends after Lock has returned changes nothing", Zh: "Lock 返回之后 ctx 才结束，不再有任何影响", Group: Liveness, Run: endsAfterLock, Basic: true},
 	{Name: "a ctx that has ended before gets no lock", Zh: "ctx 事先已经结束，就拿不到锁", Group: Liveness, Run: endedBefore, Basic: true},
-	{Name: "a waiter that gives up returns though no server answers", Zh: "没有服务器响应，放弃的等待者也能返回", Group: Faults, Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing behind", Zh: "ctx 结束后请求才得到响应，什么都不留下", Group: Faults, Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up returns though no server answers", Zh: "没有服务器响应时，等待者放弃等待也能返回", Group: Faults, Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind", Zh: "ctx 结束后请求才得到响应，也不会留下节点", Group: Faults, Run: answeredTooLate, Exact: true},
 	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Zh: "等待者恰在拿到锁的瞬间放弃，不会挡住别人", Group: Liveness, Run: givesUpAtOnce, Exact: true},
 	{Name: "no goroutine is left when a waiter has given up", Zh: "等待者放弃之后，不留下 goroutine", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
-	{Name: "a ctx that has ended before sends nothing", Zh: "ctx 事先已经结束，什么都不发", Group: Cost, Run: endedBeforeSendsNothing},
+	{Name: "a ctx that has ended before sends nothing", Zh: "ctx 事先已经结束，就不发任何请求", Group: Cost, Run: endedBeforeSendsNothing},
 }
 
 type contexts struct {
@@ -108,7 +108,7 @@ func (w *contexts) waiting(name language.Text) *contextContender {
 func (w *contexts) gaveUp(result <-chan error, name language.Text) {
 	w.Helper()
 	began := time.Now()
-	err := w.Result(result, language.Say("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，它的 Lock", name))
+	err := w.Result(result, language.Say("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
 	w.HasError(err,
 		"the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
 	w.ErrorIs(err, context.Canceled,
@@ -148,7 +148,7 @@ func waiterBetween(w *contexts) {
 	middle, last := w.waiting(language.Say("the waiter in the middle", "中间的等待者")), w.waiting(language.Say("the last waiter", "最后一个等待者"))
 	middle.giveUp()
 	w.gaveUp(middle.result, language.Say("the waiter in the middle", "中间的等待者"))
-	w.Eventually(language.Say("the node of the waiter that gave up goes", "放弃等待的等待者的节点消失"), func() bool { return len(w.Nodes()) == 2 })
+	w.Eventually(language.Say("the node of the waiter that gave up goes", "等待者放弃等待之后，节点消失"), func() bool { return len(w.Nodes()) == 2 })
 	w.Waits(last.result, last.s, language.Say("the waiter after the one that gave up", "排在放弃者后面的等待者"))
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.Holds(last.result, language.Say("the waiter after the one that gave up", "排在放弃者后面的等待者"))
@@ -175,7 +175,7 @@ func waitsUntilDeadline(w *contexts) {
 		time.Sleep(patience / 4)
 		if len(last.result) > 0 {
 			w.NoError(<-last.result,
-				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，过了 %v 它的 Lock 就失败了", patience, time.Since(began))
+				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，Lock 过了 %v 就失败了", patience, time.Since(began))
 			w.Failf(
 				"the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
 		}
@@ -235,7 +235,7 @@ func endedBefore(w *contexts) {
 	w.begin(p)
 	err := w.Result(p.result, language.Say("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock"))
 	w.ErrorIs(err, context.Canceled,
-		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：做任何事之前，请先看 ctx")
+		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：请先检查 ctx，再做别的")
 	w.Rest()
 	w.NotLocked(p, language.Say("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
 	w.NoNodes(language.Say(
@@ -255,7 +255,7 @@ func goroutinesOfGivingUp(w *contexts) {
 		w.Rest()
 		held.Release()
 		w.Unlock(holder, language.Say("the holder", "持有者"))
-		if w.Result(waiter.result, language.Say("the ctx of a waiter has ended, and its Lock", "等待者的 ctx 已经结束，它的 Lock")) == nil {
+		if w.Result(waiter.result, language.Say("the ctx of a waiter has ended, and its Lock", "等待者的 ctx 已经结束，Lock")) == nil {
 			w.Unlock(waiter, language.Say("the waiter", "等待者"))
 		}
 	}
@@ -270,7 +270,7 @@ func endedBeforeSendsNothing(w *contexts) {
 		"Lock was called with a ctx that had ended, and returns no error", "用已经结束的 ctx 调用 Lock，却没有返回错误")
 	w.Rest()
 	w.Empty(stage.RequestsOf(p.s),
-		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else", "用已经结束的 ctx 调用 Lock，却发了请求：做任何事之前，请先看 ctx")
+		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else", "用已经结束的 ctx 调用 Lock，却发了请求：请先检查 ctx，再做别的")
 }
 
 // silentServer holds back each request of a waiter in turn, and then its ctx
@@ -289,7 +289,7 @@ func silentServer(w *contexts) {
 			w.ErrorIs(err, context.Canceled,
 				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 			w.ErrorContains(err, w.Path,
-				"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
+				"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 		case <-time.After(soon):
 			w.Failf(
 				"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
@@ -320,7 +320,7 @@ func answeredTooLate(w *contexts) {
 		op := stage.LastRequest(p.s, n)
 		p.giveUp()
 		err := w.Result(p.result, language.Say(
-			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，它的 Lock", n, op))
+			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，Lock", n, op))
 		held.Release()
 		if err == nil {
 			w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
@@ -349,7 +349,7 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	w.Eventually(language.Say("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
 	p.giveUp()
-	if w.Result(p.result, language.Say("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，它的 Lock")) == nil {
+	if w.Result(p.result, language.Say("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，Lock")) == nil {
 		failed.Release()
 		held.Release()
 		w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
@@ -360,7 +360,7 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	case <-failed.Hit():
 	case <-time.After(soon): // there is no node
 	}
-	w.NotLocked(p, language.Say("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock ", n))
+	w.NotLocked(p, language.Say("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock", n))
 	failed.Release()
 	p.s.Conn.Close()
 	w.Rest()
@@ -379,7 +379,7 @@ func givesUpAtOnce(w *contexts) {
 		waiter.giveUp()
 		held.Release()
 		err := w.Result(waiter.result, language.Say(
-			"the ctx of a waiter ends in the instant in which it gets the lock, and its Lock", "等待者恰在拿到锁的瞬间 ctx 结束，它的 Lock"))
+			"the ctx of a waiter ends in the instant in which it gets the lock, and its Lock", "等待者恰在拿到锁的瞬间 ctx 结束，Lock"))
 		w.NoError(w.Result(released, language.Say("Unlock of the holder", "持有者的 Unlock")),
 			"Unlock of the holder fails", "持有者的 Unlock 失败")
 		if err == nil {

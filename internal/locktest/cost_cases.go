@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // ByKind counts requests.
-func ByKind(requests []jute.Op) string {
+func ByKind(requests []jute.Op) language.Text {
 	counts := make(map[jute.Op]int)
 	for _, op := range requests {
 		counts[op]++
@@ -24,7 +23,7 @@ func ByKind(requests []jute.Op) string {
 	for _, op := range slices.Sorted(maps.Keys(counts)) {
 		kinds = append(kinds, fmt.Sprintf("%v %d", op, counts[op]))
 	}
-	return strings.Join(kinds, ", ")
+	return language.List(kinds)
 }
 
 // WatchesLeft looks for watches where nothing is left to wait for: after a release

@@ -31,9 +31,9 @@ func ExpiredWaiter(w *World) {
 	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
 	err := w.Result(result, language.Say("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
 	w.HasError(err,
-		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒它的事件里，Err 不为 nil")
+		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒等待者的那个事件里，Err 不为 nil")
 	w.True(expired == nil || slices.ContainsFunc(expired, func(want error) bool { return errors.Is(err, want) }),
-		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：它的错误应包装 %v 之一，实际是 %v", expired, err)
+		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：返回的错误应包装 %v 之一，实际是 %v", expired, err)
 	w.NotLocked(waiter, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	w.Len(w.Nodes(), 1,
 		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
@@ -88,7 +88,7 @@ func ExpiredHolder(w *World) {
 	holder, s := w.holder()
 	waiter, _, result := w.waiter()
 	w.Expire(s)
-	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "持有者会话过期之后的等待者"))
+	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
 	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
 	w.NothingLeft()
 	w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock")) // the lock's work in the background for this holder ends with it; the next case judges the error
@@ -106,7 +106,7 @@ func UnlockAfterExpiry(w *World) {
 	before := w.Nodes()
 	err := w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	w.Equal(before, w.Nodes(),
-		"the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders", "持有者的会话已经过期，它的 Unlock 却删除了新持有者的节点，那是别人的节点：出现两个持有者")
+		"the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders", "持有者的会话已经过期，Unlock 却删除了新持有者的节点，那是别人的节点：出现两个持有者")
 	w.IsNotLocked(err, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	third, _ := w.Contender()
 	if ok, err := w.Try(third, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
@@ -140,7 +140,7 @@ func (w *World) unlockOfOneThatCameWith() {
 	result := w.Lock(waiter)
 	w.Waits(result, next, language.Say("the waiter", "等待者"))
 	w.Expire(s)
-	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "持有者会话过期之后的等待者"))
+	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
 	w.expiredUnlock(holder, s, language.Say(
 		"another contender, which came in the same millisecond, has the lock", "另一个竞争者在同一毫秒到来，拿到了锁"))
 	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
@@ -207,7 +207,7 @@ func (w *World) spoilers() []spoiler {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
 	}
 	spoilers := []spoiler{
-		{what: language.Say("is answered with an error", "得到的是错误"), fault: fail},
+		{what: language.Say("is answered with an error", "得到错误"), fault: fail},
 		{what: language.Say("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, loses: true},
 		{what: language.Say("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
 	}
@@ -276,7 +276,7 @@ func (w *World) spoilLock(name language.Text, open func() (Lock, *Session), got 
 				least = 2
 			}
 			w.True(n > least,
-				"%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求：它不可能查看过谁是持有者", name, n-1)
+				"%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求，不可能查看过谁是持有者", name, n-1)
 			break
 		}
 	}
@@ -331,7 +331,7 @@ func (w *World) spoilTryLock(name language.Text, open func() (Lock, *Session), f
 func (w *World) nothingStays(how language.Text) {
 	w.Helper()
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点：它会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
+		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点，会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
 }
 
 // leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
@@ -344,13 +344,13 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how language.Text, err 
 	w.NotLocked(l, language.Say("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
-			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点：它会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
+			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
 		w.ErrorContains(err, w.Path,
-			"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
+			"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 		return
 	}
 	w.ErrorContains(err, w.Path,
-		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个锁：请带上路径包装它（fmt.Errorf 加 %%w）")
+		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 },
 		"%s, and there are two nodes", "%s，结果有两个节点", how)
 	w.Server.Expire(s.SessionID())

@@ -37,7 +37,7 @@ var lostReplyCases = []TestCase[*World]{
 	{Name: "a create that never arrived is sent again", Zh: "没有送达的 create 会重发", Group: Faults, Run: createLost, Basic: true},
 	{Name: "contenders of one session each find their own node", Zh: "同一会话的竞争者各自找到自己的节点", Group: Faults, Run: eachFindsItsOwn, Basic: true},
 	{Name: "the replies to two creates in a row are lost", Zh: "接连两个 create 的响应都丢失", Group: Faults, Run: twoRepliesLost, Basic: true},
-	{Name: "the reply to the create of TryLock is lost", Zh: "TryLock 的 create 的响应丢失", Group: Faults, Run: tryLocksReplyLost},
+	{Name: "the reply to the create of TryLock is lost", Zh: "TryLock 的 create 响应丢失", Group: Faults, Run: tryLocksReplyLost},
 	{Name: "the search for the node is lost, too", Zh: "查找节点的请求也丢失", Group: Faults, Run: searchLost},
 	{Name: "no server can be reached for half a minute when the reply to create is lost", Zh: "create 的响应丢失，半分钟连不上任何服务器", Group: Faults, Run: longOutage, Exact: true},
 	{Name: "the search begins with a sync", Zh: "查找之前先 sync", Group: Faults, Run: syncFirst},
@@ -51,7 +51,7 @@ var searchForIt = language.Say(
 // survives waits until a contender whose create was lost has the lock.
 func (w *World) survives(result <-chan error, what language.Text) {
 	w.Helper()
-	err := w.Result(result, language.Say("%s, and its Lock", "%s，它的 Lock", what))
+	err := w.Result(result, language.Say("%s, and its Lock", "%s，Lock", what))
 	w.NoError(err, "%s, and Lock returns the error; %s", "%s，Lock 返回了这个错误；%s", what, searchForIt)
 }
 
@@ -82,7 +82,7 @@ func replyLost(w *World) {
 }
 
 func waitersReplyLost(w *World) {
-	var what = language.Say("the reply to a waiter's create was lost with the connection", "等待者的 create 的响应随连接一起丢失")
+	var what = language.Say("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
 	holder, _ := w.holder()
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
@@ -131,7 +131,7 @@ func createLost(w *World) {
 func eachFindsItsOwn(w *World) {
 	const n = 12
 	var what = language.Say(
-		"the replies to the creates of a session's contenders were lost", "同一会话的各竞争者的 create 的响应丢失了")
+		"the replies to the creates of a session's contenders were lost", "同一会话里各竞争者的 create 响应都丢失了")
 	var own = language.Say(
 		"the session's node need not be the contender's own: look for an id that only this create has", "这个会话的节点不一定是该竞争者自己的：请找只有这一次 create 才有的 id")
 	s := w.Session()
@@ -157,7 +157,7 @@ func eachFindsItsOwn(w *World) {
 		}
 		w.NoError(w.UnlockErr(l, language.Same("Unlock")), "%s, and Unlock of %s fails; %s", "%s，%s 的 Unlock 失败；%s", what, stage.Contender(i), own)
 		if i+1 < n {
-			w.Eventually(language.Say("%s, whose turn it is, gets the lock (%s; %s)", "轮到的%s 拿到锁（%s；%s）", stage.Contender(i+1), what, own), func() bool { return len(results[i+1]) > 0 })
+			w.Eventually(language.Say("%s, whose turn it is, gets the lock (%s; %s)", "轮到%s 拿到锁（%s；%s）", stage.Contender(i+1), what, own), func() bool { return len(results[i+1]) > 0 })
 			w.NoError(<-results[i+1], "%s, and Lock of %s fails; %s", "%s，%s 的 Lock 失败；%s", what, stage.Contender(i+1), own)
 		}
 	}
@@ -168,7 +168,7 @@ func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
 		w.Server.LoseReply(stage.Creates(s))
-		w.survives(w.Lock(l), language.Say("the reply to create was lost, once more,", "再一次丢失 create 的响应的竞争者"))
+		w.survives(w.Lock(l), language.Say("the reply to create was lost, once more,", "create 的响应再次丢失"))
 		w.Len(w.Nodes(), 1,
 			"the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
 		w.Unlock(l, language.Say("the contender whose reply was lost", "响应丢失的竞争者"))
@@ -189,21 +189,21 @@ func tryLocksReplyLost(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	ok, err := w.Try(l, language.Say("TryLock, when the reply to its create is lost,", "create 的响应丢失时的 TryLock"))
 	w.NoError(err,
-		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的响应丢失，TryLock 返回了这个错误；%s", searchForIt)
+		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.True(ok,
-		"the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 的响应丢失，锁空闲，TryLock 却返回 false")
+		"the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 响应丢失，锁空闲，TryLock 却返回 false")
 	w.Len(w.Nodes(), 1,
-		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 的响应丢失之后，应当恰好有一个节点")
+		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 响应丢失之后，应当恰好有一个节点")
 	other, os := w.Contender()
 	w.Server.LoseReply(stage.Creates(os))
 	ok, err = w.Try(other, language.Say(
 		"TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的响应丢失时的 TryLock"))
 	w.NoError(err,
-		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 的响应丢失，TryLock 返回了这个错误；%s", searchForIt)
+		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.False(ok,
-		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 的响应丢失，别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
+		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 响应丢失，别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	w.Len(w.Nodes(), 1,
-		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 的响应丢失，调用返回 false，却留下了自己的节点")
+		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 响应丢失，调用返回 false，却留下了自己的节点")
 	w.Unlock(l, language.Say("the holder", "持有者"))
 	w.NothingLeft()
 }
@@ -316,7 +316,7 @@ func anothersCopy(w *World) {
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
 	w.Hit(held, language.Say(
-		"the contender that never got the reply to its create looks for its node among the children", "没有收到 create 的响应的竞争者在子节点里找自己的节点"))
+		"the contender that never got the reply to its create looks for its node among the children", "竞争者没有收到 create 的响应，在子节点里找自己的节点"))
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "create has made a node, and there is not exactly one", "create 已创建节点，应当恰好有一个")
 	node := w.Path + "/" + nodes[0]

@@ -109,22 +109,22 @@ func lastUnlock(w *owners) {
 		w.MustLock(owner, language.Say("the owner", "所有者"))
 		nodes := w.Nodes()
 		w.Len(nodes, 1, "an owner that holds the lock must have one node", "持有锁的所有者应当有一个节点")
-		w.MustLock(owner, language.Say("the owner, for the second time", "第二次加锁的所有者"))
-		w.MustLock(owner, language.Say("the owner, for the third time", "第三次加锁的所有者"))
+		w.MustLock(owner, language.Say("the owner, for the second time", "所有者（第二次加锁）"))
+		w.MustLock(owner, language.Say("the owner, for the third time", "所有者（第三次加锁）"))
 		w.Equal(nodes, w.Nodes(),
 			"an owner that locks three times must have one node, the one that it has made first", "加锁三次的所有者只应有一个节点，就是第一次创建的那个")
 		for i := range 2 {
 			w.Unlock(owner, language.Say("the owner", "所有者"))
 			w.Equal(nodes, w.Nodes(),
 				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", "3 次 Lock、%d 次 Unlock 之后，所有者还持有锁，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；最后一次 Unlock 才删除节点", i+1)
-			w.tryLock(false, another, language.Say("another owner, after too few Unlocks,", "Unlock 次数不够时的另一个所有者"))
-			w.tryLock(false, stranger, language.Say("a stranger, after too few Unlocks,", "Unlock 次数不够时的外来者"))
+			w.tryLock(false, another, language.Say("another owner, after too few Unlocks,", "另一个所有者（Unlock 次数还不够）"))
+			w.tryLock(false, stranger, language.Say("a stranger, after too few Unlocks,", "外来者（Unlock 次数还不够）"))
 		}
-		w.Unlock(owner, language.Say("the owner, for the last time,", "最后一次释放的所有者"))
+		w.Unlock(owner, language.Say("the owner, for the last time,", "所有者（最后一次释放）"))
 		w.NoNodes(language.Say(
 			"the owner has unlocked as often as it has locked, and its node is still there: delete it with the last Unlock", "所有者释放的次数与加锁的次数相同，节点却还在：最后一次 Unlock 请删除节点"))
 		w.times(0, owner, language.Say("after the last Unlock", "在最后一次 Unlock 之后"))
-		w.tryLock(true, another, language.Say("another owner, after the last Unlock,", "最后一次 Unlock 之后的另一个所有者"))
+		w.tryLock(true, another, language.Say("another owner, after the last Unlock,", "另一个所有者（最后一次 Unlock 之后）"))
 		w.Unlock(another, language.Say("the other owner", "另一个所有者"))
 	}
 	w.NothingLeft()
@@ -138,15 +138,15 @@ func anotherOwner(w *owners) {
 	resultB := w.queues(b, s, 2, language.Say("the second owner", "第二个所有者"))
 	resultS := w.queues(stranger, ss, 3, language.Say("a stranger", "某个外来者"))
 	resultC := w.queues(c, s, 4, language.Say("the third owner", "第三个所有者"))
-	w.times(0, b, language.Say("while it waits", "在它等待时"))
-	w.MustLock(a, language.Say("the first owner, while others wait,", "别人等待时的第一个所有者"))
+	w.times(0, b, language.Say("while it waits", "等待期间"))
+	w.MustLock(a, language.Say("the first owner, while others wait,", "第一个所有者（别人在等待）"))
 	w.Unlock(a, language.Say("the first owner, which has locked twice,", "已加锁两次的第一个所有者"))
 	w.Len(w.Nodes(), 4,
 		"an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock", "所有者加锁两次、释放一次，节点就被删除了：所有者还持有锁，下一个竞争者就能拿到锁，出现两个持有者；请计数，最后一次 Unlock 才删除节点")
 	w.Waits(resultB, s, language.Say("the second owner", "第二个所有者"))
 	w.Unlock(a, language.Say("the first owner", "第一个所有者"))
 	w.Holds(resultB, language.Say("the second owner, whose turn it is,", "轮到的第二个所有者"))
-	w.times(1, b, language.Say("after its turn has come", "在轮到它之后"))
+	w.times(1, b, language.Say("after its turn has come", "轮到之后"))
 	w.Waits(resultS, ss, language.Say("a stranger that came after the second owner", "排在第二个所有者后面的外来者"))
 	w.Waits(resultC, s, language.Say("the third owner", "第三个所有者"))
 	w.Unlock(b, language.Say("the second owner", "第二个所有者"))
@@ -228,7 +228,7 @@ func manyGoroutines(w *owners) {
 	for _, result := range results {
 		w.NoError(w.Result(result, language.Say(
 			"Lock or Unlock of one of four goroutines of an owner", "同一所有者的四个 goroutine 之一的 Lock 或 Unlock")),
-			"one of four goroutines of an owner that lock and unlock at once", "同一所有者的四个 goroutine 同时加锁、释放，其中一个")
+			"one of four goroutines of an owner that lock and unlock at once", "同一所有者的四个 goroutine 同时加锁、释放，其中一个失败")
 	}
 	w.NothingLeft()
 }
@@ -251,16 +251,16 @@ func lockAtOnce(w *owners) {
 	w.Hit(held, language.Say("the request is sent", "请求已发出"))
 	second := w.Lock(owner)
 	synctest.Wait()
-	w.times(0, owner, language.Say("while its first Lock is under way", "在它的第一个 Lock 进行时"))
+	w.times(0, owner, language.Say("while its first Lock is under way", "第一次 Lock 还在进行时"))
 	held.Release()
 	w.Holds(first, language.Say("the first goroutine", "第一个 goroutine"))
 	w.Holds(second, language.Say("the second goroutine of the same owner", "同一所有者的第二个 goroutine"))
 	w.Len(w.Nodes(), 1,
 		"two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：所有者在等自己")
-	w.times(2, owner, language.Say("after both of its goroutines have locked", "在它的两个 goroutine 都加锁之后"))
+	w.times(2, owner, language.Say("after both of its goroutines have locked", "两个 goroutine 都加锁之后"))
 	w.Unlock(owner, language.Say("one goroutine", "一个 goroutine"))
 	w.Len(w.Nodes(), 1,
-		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放了，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
+		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
 	w.Unlock(owner, language.Say("the other goroutine", "另一个 goroutine"))
 	w.NothingLeft()
 }
@@ -320,7 +320,7 @@ func lockDuringUnlock(w *owners) {
 func tryLockOwners(w *owners) {
 	open, _ := w.mutex()
 	owner, another := open("owner"), open("another")
-	w.tryLock(true, owner, language.Say("an owner, on a free lock,", "锁空闲时的所有者"))
+	w.tryLock(true, owner, language.Say("an owner, on a free lock,", "所有者（锁空闲时）"))
 	w.tryLock(true, owner, language.Say("the owner that holds the lock", "持有锁的所有者"))
 	w.times(2, owner, language.Say("after TryLock has returned true twice", "在 TryLock 两次返回 true 之后"))
 	nodes := w.Nodes()
@@ -328,11 +328,11 @@ func tryLockOwners(w *owners) {
 	w.tryLock(false, another, language.Say("another owner of the same Mutex", "同一 Mutex 的另一个所有者"))
 	w.times(0, another, language.Say("after TryLock has returned false", "在 TryLock 返回 false 之后"))
 	w.Unlock(owner, language.Say("the owner, which has locked twice,", "已加锁两次的所有者"))
-	w.tryLock(false, another, language.Say("another owner, after one of two Unlocks,", "两次 Unlock 只做了一次时的另一个所有者"))
+	w.tryLock(false, another, language.Say("another owner, after one of two Unlocks,", "另一个所有者（两次 Unlock 只做了一次）"))
 	w.Equal(nodes, w.Nodes(),
 		"TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点不见了")
 	w.Unlock(owner, language.Say("the owner", "所有者"))
-	w.tryLock(true, another, language.Say("another owner, on a free lock,", "锁空闲时的另一个所有者"))
+	w.tryLock(true, another, language.Say("another owner, on a free lock,", "另一个所有者（锁空闲时）"))
 	w.Unlock(another, language.Say("the other owner", "另一个所有者"))
 	w.NothingLeft()
 }
@@ -349,8 +349,8 @@ func tryLockWhileWaiting(w *owners) {
 	w.Unlock(holder, language.Say("the holder", "持有者"))
 	w.Holds(result, language.Say("the owner", "所有者"))
 	w.tryLock(true, owner, language.Say("an owner whose Lock has got in", "Lock 已成功的所有者"))
-	w.Unlock(owner, language.Say("it, for the first time,", "第一次释放的所有者"))
-	w.Unlock(owner, language.Say("it, for the second time,", "第二次释放的所有者"))
+	w.Unlock(owner, language.Say("it, for the first time,", "所有者（第一次释放）"))
+	w.Unlock(owner, language.Say("it, for the second time,", "所有者（第二次释放）"))
 	w.NothingLeft()
 }
 
@@ -378,12 +378,12 @@ func unlockTooMany(w *owners) {
 	open, _ := w.mutex()
 	owner, next := open("owner"), open("next")
 	w.MustLock(owner, language.Say("the owner", "所有者"))
-	w.MustLock(owner, language.Say("the owner, for the second time,", "第二次加锁的所有者"))
+	w.MustLock(owner, language.Say("the owner, for the second time,", "所有者（第二次加锁）"))
 	w.Unlock(owner, language.Say("the owner", "所有者"))
-	w.Unlock(owner, language.Say("the owner, for the second time,", "第二次加锁的所有者"))
-	w.notOwner(owner, language.Say("an owner, two Locks and three Unlocks,", "两次 Lock、三次 Unlock 的所有者"))
+	w.Unlock(owner, language.Say("the owner, for the second time,", "所有者（第二次释放）"))
+	w.notOwner(owner, language.Say("an owner, two Locks and three Unlocks,", "所有者（两次 Lock、三次 Unlock 之后）"))
 	w.MustLock(next, language.Say("the next owner", "下一个所有者"))
-	w.notOwner(owner, language.Say("an owner, two Locks and four Unlocks,", "两次 Lock、四次 Unlock 的所有者"))
+	w.notOwner(owner, language.Say("an owner, two Locks and four Unlocks,", "所有者（两次 Lock、四次 Unlock 之后）"))
 	w.tryLock(false, owner, language.Say("an owner that has unlocked too often", "释放次数过多的所有者"))
 	w.Unlock(next, language.Say("the next owner", "下一个所有者"))
 	w.MustLock(owner, language.Say("an owner that has unlocked too often", "释放次数过多的所有者"))
@@ -472,7 +472,7 @@ func unlockFails(w *owners) {
 		result := w.Lock(owner)
 		if w.goesOn(result, s) { // it has found out, and queues again
 			w.notOwner(owner, language.Say(
-				"an owner whose first Unlock let go of the lock after all, and that waits,", "第一次 Unlock 其实已释放锁、现在等待着的所有者"))
+				"an owner whose first Unlock let go of the lock after all, and that waits,", "所有者（第一次 Unlock 其实已释放锁，现在还在等待）"))
 			w.Unlock(next, language.Say("the next one", "下一个"))
 			w.Holds(result, language.Say("the owner, which has queued again,", "重新排队的所有者"))
 			w.Unlock(owner, it)
@@ -482,7 +482,7 @@ func unlockFails(w *owners) {
 		w.HasError(<-result,
 			"Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders", "Unlock 失败的所有者再调用 Lock，没有返回错误，锁却在下一个手里：出现两个持有者")
 	}
-	w.notOwner(owner, language.Say("an owner whose first Unlock let go of the lock after all", "第一次 Unlock 其实已释放锁的所有者"))
+	w.notOwner(owner, language.Say("an owner whose first Unlock let go of the lock after all", "所有者（第一次 Unlock 其实已释放锁）"))
 	w.Unlock(next, language.Say("the next one", "下一个"))
 	w.MustLock(owner, language.Say("the owner, once more,", "再次加锁的所有者"))
 	w.Unlock(owner, it)
@@ -493,7 +493,7 @@ func expiredOwner(w *owners) {
 	open, s := w.mutex()
 	owner, another := open("owner"), open("another")
 	w.MustLock(owner, language.Say("the owner", "所有者"))
-	w.MustLock(owner, language.Say("the owner, for the second time,", "第二次加锁的所有者"))
+	w.MustLock(owner, language.Say("the owner, for the second time,", "所有者（第二次加锁）"))
 	w.Expire(s)
 	next, _ := w.Contender()
 	w.MustLock(next, language.Say("the next one", "下一个"))
@@ -502,17 +502,17 @@ func expiredOwner(w *owners) {
 	if err := w.UnlockErr(owner, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock")); err != nil && w.subject.ErrNotOwner != nil {
 		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired", "会话过期后两次 Unlock 中的第一次")
 	}
-	w.notOwner(owner, language.Say("an owner whose session has expired, its last,", "会话已过期、最后一次释放的所有者"))
+	w.notOwner(owner, language.Say("an owner whose session has expired, its last,", "所有者（会话已过期，最后一次释放）"))
 	w.times(0, owner, language.Say("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))
 	w.Equal(before, w.Nodes(),
 		"an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
 	w.tryLock(false, owner, language.Say(
-		"an owner whose session has expired, while the next one holds the lock,", "会话已过期、锁在下一个手里时的所有者"))
+		"an owner whose session has expired, while the next one holds the lock,", "所有者（会话已过期，锁在下一个手里）"))
 	w.tryLock(false, another, language.Say(
 		"another owner of its Mutex, while the next one holds the lock,", "锁在下一个手里时，同一 Mutex 的另一个所有者"))
 	w.Unlock(next, language.Say("the next one", "下一个"))
 	w.MustLock(owner, language.Say("the owner, in its new session,", "处于新会话的所有者"))
-	w.times(1, owner, language.Say("in its new session", "在它的新会话里"))
+	w.times(1, owner, language.Say("in its new session", "在新会话里"))
 	w.tryLock(false, another, language.Say("another owner of its Mutex", "同一 Mutex 的另一个所有者"))
 	w.Unlock(owner, language.Say("the owner", "所有者"))
 	w.NothingLeft()
@@ -526,7 +526,7 @@ func nilOwner(w *owners) {
 	}
 	nobody := w.subject.Nobody(s.Conn, w.Path)
 	w.HasError(w.UnlockErr(nobody, language.Say("Unlock without an owner", "不带所有者的 Unlock")),
-		"Unlock without an owner, which has not locked, returns no error", "不带所有者、也没有加锁过的 Unlock，没有返回错误")
+		"Unlock without an owner, which has not locked, returns no error", "不带所有者，也没有加过锁，Unlock 却没有返回错误")
 	if w.Result(w.Lock(nobody), language.Say("Lock without an owner", "不带所有者的 Lock")) == nil {
 		stranger, _ := w.Contender()
 		ok, err := w.Try(stranger, language.Say("TryLock while no owner holds the lock", "没有所有者持有锁时的 TryLock"))

@@ -65,7 +65,7 @@ func QueueOrder(w *World) {
 		}
 		next := FirstIn(results) // one that was faster
 		release()
-		w.Eventually(language.Say("%s, whose turn it is, gets the lock after the release", "释放之后，轮到的%s 拿到锁", stage.Contender(i+1)), func() bool {
+		w.Eventually(language.Say("%s, whose turn it is, gets the lock after the release", "释放之后，轮到%s 拿到锁", stage.Contender(i+1)), func() bool {
 			if next < 0 {
 				next = FirstIn(results)
 			}
@@ -137,7 +137,7 @@ func ForeignChild(w *World) {
 		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
-	w.MustLock(l, language.Say("a contender beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点的竞争者", len(names)))
+	w.MustLock(l, language.Say("a contender beside %d nodes that are not contenders'", "竞争者（旁边有 %d 个非竞争者节点）", len(names)))
 	other, os := w.Contender()
 	result := w.Lock(other)
 	w.Waits(result, os, language.Say("the second contender", "第二个竞争者"))
@@ -145,7 +145,7 @@ func ForeignChild(w *World) {
 	w.Holds(result, language.Say("the second contender", "第二个竞争者"))
 	w.Unlock(other, it)
 	time.Sleep(w.Keeps)
-	ok, err := w.Try(l, language.Say("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点的 TryLock", len(names)))
+	ok, err := w.Try(l, language.Say("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails", "旁边有非竞争者的节点，TryLock 失败了")
 		w.True(ok,
@@ -174,11 +174,11 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 			return false
 		})
 		result := w.Lock(l)
-		met := w.Meets(held, s, language.Say("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者它在等待"))
+		met := w.Meets(held, s, language.Say("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者等待者在等待"))
 		f(l, s, result, held.Release, language.Say("read number %d", "第 %d 次读", n))
 		if !met {
 			w.True(n > 1,
-				"the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待：它等的可能是早已发生过的释放")
+				"the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待，等的可能是早已发生过的释放")
 			return
 		}
 	}
@@ -192,10 +192,10 @@ func ReleaseBeforeWatch(w *World) {
 		select {
 		case err := <-result:
 			w.NoError(err,
-				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", "等待者正要等待时锁释放了（它的%s在释放之后到达），Lock 失败", step)
+				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", "等待者正要等待时锁释放了（等待者的%s在释放之后到达），Lock 失败", step)
 		case <-time.After(stage.Patience):
 			w.Failf(
-				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", "持有者恰好在等待者查看之后、设置监听之前释放了锁（它的%s在释放之后到达），等待者却一直睡下去：这个事件丢了；请用同一个请求查看并设置监听，节点不存在就说明已经释放%s", step, w.Why())
+				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", "持有者恰好在等待者查看之后、设置监听之前释放了锁（等待者的%s在释放之后到达），等待者却一直睡下去：这个事件丢了；请用同一个请求查看并设置监听，节点不存在就说明已经释放%s", step, w.Why())
 		}
 		holder = l
 	})
@@ -273,7 +273,7 @@ func ReleaseWhileCutOff(w *World) {
 	back.Release()
 	w.Holds(result, language.Say("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
 	w.Equal(s.ID, s.SessionID(),
-		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，它的客户端却换了会话")
+		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，客户端却换了会话")
 	w.Unlock(waiter, it)
 	w.NothingLeft()
 }

@@ -142,7 +142,7 @@ func Diagram(clients []string, server language.Text, lines []language.Text) lang
 		if TakesPart(name).MatchString(all) {
 			text := clientText(name)
 			if name == "client" {
-				text = language.Say("their client", "它们的客户端")
+				text = language.Say("their client", "共用的客户端")
 			} else if slices.Contains(clients, "client") {
 				text = language.Same("goroutine " + name)
 			}

@@ -367,7 +367,7 @@ func (c *Client) Waits() {
 	c.s.Helper()
 	c.s.Settle()
 	if err := c.Err(); err != nil {
-		c.s.fails("%v must wait, but its Lock fails: %v", "%v 应该等待，它的 Lock 却失败了：%v", c.text(), err)
+		c.s.fails("%v must wait, but its Lock fails: %v", "%v 应该等待，Lock 却失败了：%v", c.text(), err)
 	}
 	if c.State() != string(waiting) {
 		c.s.fails("%v does not wait", "%v 没有在等待", c.text())
@@ -408,7 +408,7 @@ func (c *Client) Run(what string, f func() error) error {
 func (c *Client) Expire() {
 	c.s.Helper()
 	c.s.Settle()
-	c.s.Note("the session of %v has expired, and its nodes are deleted", "%v 的会话已过期，它的节点已删除", c.text())
+	c.s.Note("the session of %v has expired, and its nodes are deleted", "%v 的会话已过期，节点已删除", c.text())
 	require.True(c.s, c.s.Server.Expire(c.SessionID()))
 	c.s.Settle()
 	c.noticed()

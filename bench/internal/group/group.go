@@ -46,7 +46,7 @@ const (
 // Errors that end a line-up, or spoil its count.
 var (
 	ErrSilent     = language.Errorf("no server has answered", "没有服务器响应")
-	ErrTwoHolders = language.Errorf("two held the lock at once", "有两个同时持有过锁")
+	ErrTwoHolders = language.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
 )
 
 // Settings are the inputs of a group.
@@ -259,7 +259,7 @@ func (g *Group) look(names []string) ([]processNode, error) {
 func differ(me, first process) error {
 	for i, flag := range me.Flags {
 		if i >= len(first.Flags) || first.Flags[i][0] != flag[0] {
-			return language.Errorf("process %s is another version of bench: use the same one everywhere", "进程 %s 是另一个版本的 bench：请处处使用同一个版本", first.Name)
+			return language.Errorf("process %s is another version of bench: use the same one everywhere", "进程 %s 是另一个版本的 bench：各处请使用同一个版本", first.Name)
 		}
 		if other := first.Flags[i][1]; other != flag[1] {
 			return language.Errorf("%s is %s here and %s in process %s, which came first: start all with the same flags", "%s 在这里是 %s，在最先到的进程 %[4]s 里是 %[3]s：各进程的选项要相同",

@@ -229,7 +229,7 @@ func (l *lock) findAPI() error {
 			return nil
 		}
 	}
-	return language.Errorf("New is not what the benchmark needs: %s", "New 不是基准测试需要的样子：%s", apis[l.Kind])
+	return language.Errorf("New is not what the benchmark needs: %s", "New 与基准测试要求的不符：%s", apis[l.Kind])
 }
 
 // compileError makes one line of what the compiler said first.
@@ -245,7 +245,7 @@ func compileError(out string, err error, source string, locks []lock) error {
 			for _, l := range locks {
 				if strings.Contains(line, l.Import+".") {
 					_, text, _ := strings.Cut(line, ": ")
-					return language.Errorf("%s: New is not what the benchmark needs: %s; the compiler says: %s", "%s：New 不是基准测试需要的样子：%s；编译器说：%s", l.Folder, apis[l.Kind],
+					return language.Errorf("%s: New is not what the benchmark needs: %s; the compiler says: %s", "%s：New 与基准测试要求的不符：%s；编译器说：%s", l.Folder, apis[l.Kind],
 						strings.ReplaceAll(text, l.Import+".", ""))
 				}
 			}

@@ -54,7 +54,7 @@ func Charts(results []Run, l language.Language) ([]Chart, error) {
 	if err := add("elapsed", language.Say("How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
 		"is a power of N. Bars reach from the fastest round to the slowest. Thin lines with squares are the times "+
 		"in article A, the blog post whose benchmark this is, on its author's machine.",
-		"N 个竞争者各加锁一次，一共用多久。两个坐标轴都是对数的：直线表示 N 的幂。竖线从最快的一轮画到最慢的一轮。带方块的细线是文章 A 的时间：本基准测试出自这篇博文，时间是在它的作者的机器上测得的。"), p, err); err != nil {
+		"N 个竞争者各加锁一次，一共用多久。两个坐标轴都是对数的：直线表示 N 的幂。竖线从最快的一轮画到最慢的一轮。带方块的细线是文章 A 的时间：本基准测试出自这篇博文，时间是在作者的机器上测得的。"), p, err); err != nil {
 		return nil, err
 	}
 	p, err = requestsChart(groups, l)

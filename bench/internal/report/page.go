@@ -60,7 +60,7 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart, l lan
 		"NoLocks":  noLocks(results),
 		"Times":    timesTable(results, l),
 		"Wire":     wireTable(results, l),
-		"Formulas": strings.Join(formulas(results), "; "),
+		"Formulas": language.Join(formulas(results), "; "),
 	})
 }
 

@@ -140,7 +140,7 @@ func PrintTable(w io.Writer, results []Run, width int, l language.Language) {
 	default:
 		fmt.Fprint(w, language.Say("article A: the times in the blog post whose benchmark this is, on another\n"+
 			"machine and network (docs/benchmark.md); compare the ratios.\n",
-			"文章 A：本基准测试出自这篇博文，时间是它的作者在别的机器和网络上测得的\n（docs/benchmark.zh-CN.md）；请只比较比值。\n").In(l))
+			"文章 A：本基准测试出自这篇博文，时间是作者在别的机器和网络上测得的\n（docs/benchmark.zh-CN.md）；请只比较比值。\n").In(l))
 	}
 	for _, text := range noLocks(results) {
 		fmt.Fprint(w, language.Say("no lock: %s.\n", "不是锁：%s。\n", text).In(l))
@@ -235,7 +235,7 @@ func wireTable(results []Run, l language.Language) table {
 
 // formulas are those of the locks that took part, each with the names of its
 // locks.
-func formulas(results []Run) []string {
+func formulas(results []Run) (list []language.Text) {
 	var texts []string
 	locks := make(map[string][]string) // by formula
 	for _, r := range results {
@@ -248,10 +248,10 @@ func formulas(results []Run) []string {
 		}
 		locks[text] = append(locks[text], r.Lock)
 	}
-	for i, text := range texts {
-		texts[i] = text + ": " + strings.Join(locks[text], ", ")
+	for _, text := range texts {
+		list = append(list, language.Say("%s: %s", "%s：%s", text, language.List(locks[text])))
 	}
-	return texts
+	return list
 }
 
 // PrintWire prints the requests, and the steps' predictions.
@@ -264,7 +264,7 @@ func PrintWire(w io.Writer, results []Run, width int, l language.Language) {
 	t.print(w, width)
 	fmt.Fprint(w, language.Say("\nwake-ups: watchers that the client library woke; one event wakes all that share\nits session.\n", "\n唤醒：客户端库唤醒了多少个监听器；\n同一个会话的监听器，由一个事件全部唤醒。\n").In(l))
 	if all := formulas(results); all != nil {
-		fmt.Fprint(w, language.Say("predicted, if all are in the queue before the first one unlocks:\n  %s\n", "预测：假定第一个竞争者释放锁之前，所有竞争者都已排进队列：\n  %s\n", strings.Join(all, "\n  ")).In(l))
+		fmt.Fprint(w, language.Say("predicted, if all are in the queue before the first one unlocks:\n  %s\n", "预测：假定第一个竞争者释放锁之前，所有竞争者都已排进队列：\n  %s\n", language.Join(all, "\n  ")).In(l))
 	}
 }
 

@@ -140,9 +140,9 @@ func faults(kinds []explore.Fault, n int) language.Text {
 		names = append(names, "…")
 	}
 	if n == 1 {
-		return language.Say("1 fault (%s)", "1 个故障（%s）", strings.Join(names, ", "))
+		return language.Say("1 fault (%s)", "1 个故障（%s）", language.List(names))
 	}
-	return language.Say("%d faults (%s)", "%d 个故障（%s）", n, strings.Join(names, ", "))
+	return language.Say("%d faults (%s)", "%d 个故障（%s）", n, language.List(names))
 }
 
 // Open is the scene of a link for the lab, from the # on: read and written again,

@@ -130,10 +130,8 @@ func says(task locks.Task, s shownSchedule) language.Text {
 		return language.Say(
 			"the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", inOneLine(v.Text()), goal)
 	case len(s.possible) == 0:
-		became := language.Join(s.trace.Results, "; ")
-		became.Zh = strings.ReplaceAll(became.Zh, "; ", "；")
 		return language.Say(
-			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(became), goal)
+			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(language.Join(s.trace.Results, "; ")), goal)
 	}
 	next := strings.Join(s.possible[:min(4, len(s.possible))], ", ")
 	if len(s.possible) > 4 {

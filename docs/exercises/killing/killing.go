@@ -61,12 +61,12 @@ var tenMutants = []mutant{
 	{language.Say("a holder that dies keeps the lock", "持有者宕机，却一直占着锁"), "not-ephemeral"},
 	{language.Say("a waiter that is woken takes the lock", "等待者一醒来就当作拿到锁"), "no-look-after-waking"},
 	{language.Say("a release is missed between looking and watching", "查看之后、监听之前的释放会漏掉"), "look-first-watch-later"},
-	{language.Say("a child that is not a contender is waited for", "子节点不是竞争者，也去等它"), "every-child-is-a-contender"},
+	{language.Say("a child that is not a contender is waited for", "不属于竞争者的子节点，也去等"), "every-child-is-a-contender"},
 	{language.Say("a release wakes more than one waiter", "一次释放唤醒不止一个等待者"), "everybody-is-watched"},
 	{language.Say("a waiter without a node gets in", "没有节点的等待者也能拿到锁"), "own-node-is-not-looked-for"},
 	{language.Say("two hold the lock after a waiter has left in the wrong instant", "等待者恰在要紧的瞬间离开，出现两个持有者"), "gone-before-it-is-watched"},
 	{language.Say("an Unlock that fails cannot be repeated", "Unlock 失败之后，不能再试一次"), "unlock-forgets-too-early"},
-	{language.Say("a contender waits for itself", "竞争者等待它自己"), "a-lost-create-is-sent-again"},
+	{language.Say("a contender waits for itself", "竞争者在等自己"), "a-lost-create-is-sent-again"},
 	{language.Say("a Lock that has failed blocks the queue", "Lock 失败之后，堵住了队列"), "a-broken-connection-is-taken-for-an-expired-session"},
 }
 
@@ -264,7 +264,7 @@ func killed(name string, i int, names []string, play func(i int) judge.Verdict, 
 			return o
 		}
 	}
-	words := []language.Text{language.Say("mutant %d lives: %d of %d schedules pass on it", "变异体 %[1]d 还活着：%[3]d 个调度，它通过了 %[2]d 个", i+1, passed, len(names))}
+	words := []language.Text{language.Say("mutant %d lives: %d of %d schedules pass on it", "变异体 %[1]d 还活着：%[3]d 个调度，通过了 %[2]d 个", i+1, passed, len(names))}
 	for _, t := range not {
 		words = append(words, language.Say("    %s", "    %s", t))
 	}
@@ -273,7 +273,7 @@ func killed(name string, i int, names []string, play func(i int) judge.Verdict, 
 	} else {
 		words = append(words, language.Say(
 			"    Its harm: %s. Which line of step 3 prevents that? Write the order of events in which the line is needed.",
-			"    它的危害：%s。第 3 步的哪一行防止了它？请写出需要这一行的事件次序。", tenMutants[i].harm))
+			"    危害：%s。第 3 步的哪一行防止了它？请写出需要这一行的事件次序。", tenMutants[i].harm))
 	}
 	o.Words = language.Join(words, "\n")
 	return o

@@ -56,7 +56,7 @@ func command(args []string, out, help io.Writer, reads *language.Language) error
 }
 
 var needed = language.Say("It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
-	"它需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
+	"这个程序需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
 
 // run runs a program and removes what it has left at the server.
 func run(number int, servers []string, out io.Writer) error {

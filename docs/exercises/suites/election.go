@@ -113,9 +113,9 @@ func (*leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported
 // All are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
 	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Zh: "只有一个候选者时由它领导，任期就是其节点的 czxid", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
-	{Name: "Lead returns what its function returns", Zh: "Lead 返回其函数的返回值", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
+	{Name: "Lead returns what its function returns", Zh: "Lead 返回传给它的函数的返回值", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
 	{Name: "candidates lead one after the other in the order in which they came", Zh: "候选者按到来的次序依次领导", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
-	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned", Zh: "ctx 结束会通知领导者，它卸任之前别人不会上任", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
+	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned", Zh: "ctx 结束会通知领导者，领导者卸任之前别人不会上任", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
 	{Name: "a candidate whose ctx ends leaves the queue", Zh: "ctx 结束的候选者会离开队列", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
 	{Name: "a waiting candidate sleeps", Zh: "等待的候选者在睡眠", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
 	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost", Zh: "领导者的会话结束，其 ctx 也结束，Lead 返回 ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
@@ -129,7 +129,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a leader that does not listen gets ErrLost all the same", Zh: "领导者不理会通知，照样得到 ErrLost", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Zh: "原领导者发出、交接之后才到达的写会遭到拒绝", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Zh: "因别的原因失败的写，不是 ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
-	{Name: "a candidate sends next to nothing while nothing changes", Zh: "什么都不变时，候选者几乎不发请求", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
+	{Name: "a candidate sends next to nothing while nothing changes", Zh: "没有变化时，候选者几乎不发请求", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
 	{Name: "no watch is left where nothing is left to wait for", Zh: "等待结束后，不遗留监听", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
 	{Name: "no goroutine is left when every candidate has resigned", Zh: "所有候选者卸任之后，不留下 goroutine", Group: locktest.Cost, Run: electionGoroutines, Exact: true},
 	{Name: "a resignation wakes one candidate", Zh: "一次卸任只唤醒一个候选者", Group: locktest.Cost, Run: ofLocks(locktest.WakeUps), Bare: true, Exact: true},
@@ -190,7 +190,7 @@ func (w *election) callLead(name language.Text, candidate Candidate, s *locktest
 func (w *election) leads(a *term) {
 	w.Helper()
 	w.Await(func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 },
-		"%s must lead, and its function is not called%s", "%s应该当选，它的函数却没有调用%s", a.name)
+		"%s must lead, and its function is not called%s", "%s应该当选，传给 Lead 的函数却没有被调用%s", a.name)
 	if !bubble.IsClosed(a.began) {
 		w.NoError(<-a.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", a.name)
 		w.Failf(
@@ -220,7 +220,7 @@ func (w *election) notYet(a *term, why language.Text) {
 func (w *election) resigns(a *term) {
 	w.Helper()
 	a.resign(nil)
-	w.NoError(w.Result(a.result, language.Say("Lead of %s, whose function has returned,", "函数已返回的%s的 Lead", a.name)),
+	w.NoError(w.Result(a.result, language.Say("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", a.name)),
 		"the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", a.name)
 }
 
@@ -247,7 +247,7 @@ func (w *election) ctxEnds(a *term, within time.Duration, what language.Text) {
 	case <-a.ctx.Done():
 	case <-time.After(within):
 		w.Failf(
-			"%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", "%s，领导者的 ctx 在 %v 内没有结束：它以为自己还在领导，而下一个可能已经上任：出现两个领导者", what, within)
+			"%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", "%s，领导者的 ctx 在 %v 内没有结束：领导者以为自己还在领导，而下一个可能已经上任：出现两个领导者", what, within)
 	}
 }
 
@@ -255,7 +255,7 @@ func (w *election) ctxEnds(a *term, within time.Duration, what language.Text) {
 func (w *election) lost(a *term) {
 	w.Helper()
 	a.resign(nil)
-	err := w.Result(a.result, language.Say("Lead of %s, whose leadership was lost,", "已失去领导地位的%s的 Lead", a.name))
+	err := w.Result(a.result, language.Say("Lead of %s, whose leadership was lost,", "领导地位已经失去，%s的 Lead", a.name))
 	w.ErrorIs(err, w.subject.ErrLost,
 		"%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", a.name)
 }
@@ -267,12 +267,12 @@ func termIsCzxid(w *election) {
 	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，应当恰好有一个节点")
 	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
 	w.Equal(a.s.ID, node.Stat.EphemeralOwner,
-		"the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是它的会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
+		"the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是自己会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
 	w.Equal(node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node", "任期不是领导者的节点的 czxid")
-	w.NoError(a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，它的 ctx 就结束了")
+	w.NoError(a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，ctx 就结束了")
 	w.resigns(a)
 	w.HasError(a.ctx.Err(),
-		"the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，它的 ctx 却没有结束：它启动的工作还在继续")
+		"the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，ctx 却没有结束：启动的工作还在继续")
 }
 
 func leadReturns(w *election) {
@@ -280,7 +280,7 @@ func leadReturns(w *election) {
 	a := w.callLead(language.Say("the candidate", "候选者"), nil, nil)
 	w.leads(a)
 	a.resign(own)
-	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已返回的 Lead"))
+	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.ErrorIs(err, own,
 		"the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
 	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
@@ -298,9 +298,9 @@ func ctxOfLeader(w *election) {
 	w.ctxEnds(a, time.Second, language.Say("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
 	w.Rest() // it cleans up for a minute
 	w.notYet(b, language.Say(
-		"the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，它的函数还没有返回：它可能还在工作；请在函数返回之后再卸任"))
+		"the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
 	a.resign(nil)
-	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已返回的 Lead"))
+	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.NotErrorIs(err, w.subject.ErrLost,
 		"ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
 	w.leads(b)
@@ -314,9 +314,9 @@ func ctxOfCandidate(w *election) {
 	c := w.callLead(language.Say("the third candidate", "第三个候选者"), nil, nil)
 	w.mustWait(c, language.Say("another candidate leads", "另一个候选者在领导"))
 	b.cancel()
-	w.ErrorIs(w.Result(b.result, language.Say("Lead, whose ctx has ended,", "ctx 已结束的 Lead")), context.Canceled,
-		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "等待的候选者的 ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
-	w.Eventually(language.Say("the node of the candidate that gave up goes", "放弃的候选者的节点消失"), func() bool { return len(w.Nodes()) <= 2 })
+	w.ErrorIs(w.Result(b.result, language.Say("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled,
+		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "候选者还在等待，ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
+	w.Eventually(language.Say("the node of the candidate that gave up goes", "候选者放弃之后，节点消失"), func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
 	w.notYet(c, language.Say(
 		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
@@ -357,13 +357,13 @@ func leaderCutOff(w *election) {
 		select {
 		case <-a.ctx.Done():
 			w.False(bubble.IsClosed(b.began),
-				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者")
+				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者")
 		case <-b.began:
 			w.Failf(
-				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
+				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
 		case <-time.After(stage.Patience):
 			w.Failf(
-				"the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，它的 ctx 没有结束，下一个也没有上任")
+				"the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，ctx 没有结束，下一个也没有上任")
 		}
 		w.leads(b)
 		a.resign(nil)
@@ -403,7 +403,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	w.leads(b)
 	if bubble.IsClosed(a.began) {
 		w.HasError(a.ctx.Err(),
-			"the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，它的 ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
+			"the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
 	}
 	a.resign(nil)
 	back()
@@ -435,7 +435,7 @@ func leaderShortCut(w *election) {
 		w.Rest() // several in a row would be a loss
 	}
 	w.NoError(a.ctx.Err(),
-		"the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，它的 ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
+		"the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
 	w.resigns(a)
 }
 

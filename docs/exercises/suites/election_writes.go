@@ -92,7 +92,7 @@ func writeUnderWay(w *election) {
 		held.Release()
 		w.refused(w.Result(written, language.Say("Write, whose request was held back,", "请求被扣住过的 Write")), language.Say("an old leader whose write was under way at the hand-over", "原领导者在交接前发出、交接后才到达的请求"))
 		w.recorded("by b", language.Say(
-			"the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，它覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
+			"the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，随后覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
 		w.ctxEnds(a, electionTimeout, language.Say("the leader's node has gone", "领导者的节点消失"))
 		w.lost(a)
 		w.resigns(b)

@@ -154,7 +154,7 @@ func equalPasses(w *fences) {
 	r, _ := w.store()
 	for _, value := range []string{"a", "b", "c", "bb", "b", "a", "", "ab"} {
 		w.passes(r, 33, value, language.Say(
-			"a holder writes as often as it likes with its one token: refuse lower ones only", "持有者用它的那一个令牌可以写任意多次：只拒绝更小的"))
+			"a holder writes as often as it likes with its one token: refuse lower ones only", "持有者可以用同一个令牌写任意多次：只拒绝更小的"))
 		w.has(r, 33, value, language.Say("the holder has written once more", "持有者又写了一次"))
 	}
 }
@@ -280,7 +280,7 @@ func betweenCheckAndStore(w *fences) {
 	w.inBetween(33, 34, func(r Register, what language.Text, err error) {
 		w.has(r, 34, "of the quick one", language.Say(
 			"%s, and an old token has written; the check and the store must be one step: pass to Set the version that you have checked", "%s，旧令牌写进去了；检查和存入必须是一步：请告诉 Set 你检查过的是哪个版本", what))
-		w.HasError(err, "%s, and Write returns no error: its value is not there", "%s，Write 没有返回错误：它的值却没有存进去", what)
+		w.HasError(err, "%s, and Write returns no error: its value is not there", "%s，Write 没有返回错误，值却没有存进去", what)
 		w.ErrorIs(err, w.subject.ErrStale,
 			"%s, and Write returns another error than ErrStale: look again, the token is stale now", "%s，Write 返回的错误不是 ErrStale：请再看一次，现在令牌已经过时", what)
 	})
@@ -363,7 +363,7 @@ func spoiledWrite(w *fences) {
 				w.ErrorIs(err, zk.ErrConnectionClosed,
 					"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", "%s，Write 返回的错误没有包装客户端的错误（fmt.Errorf 加 %%w）", what)
 				w.ErrorContains(err, w.at,
-					"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个存储：请带上路径包装它（fmt.Errorf 加 %%w）")
+					"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 				w.Eventually(language.Say("the client is connected again", "客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
 				time.Sleep(time.Second)
 				w.passes(r, 34, "after", language.Say("the holder tries again after %s", "%s 之后，持有者再试一次", what))
@@ -396,7 +396,7 @@ func fenceNoPermission(w *fences) {
 	w.ErrorIs(err, zk.ErrNoAuth,
 		"Write without permission must return an error that wraps the client's", "没有权限时，Write 返回的错误必须包装客户端的错误")
 	w.ErrorContains(err, w.at,
-		"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说是哪个存储：请带上路径包装它（fmt.Errorf 加 %%w）")
+		"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 }
 
 func twoRequests(w *fences) {

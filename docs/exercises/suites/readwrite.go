@@ -96,7 +96,7 @@ var (
 
 var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "readers are inside together", Zh: "读者可以同时在里面", Group: locktest.Liveness, Run: readersTogether, Basic: true},
-	{Name: "a reader behind a writer waits for it", Zh: "排在写者后面的读者要等它", Group: locktest.Liveness, Run: readerBehindWriter, Basic: true},
+	{Name: "a reader behind a writer waits for it", Zh: "排在写者后面的读者要等这个写者", Group: locktest.Liveness, Run: readerBehindWriter, Basic: true},
 	{Name: "a writer waits for every reader before it", Zh: "写者要等前面的每个读者", Group: locktest.Liveness, Run: writerBehindReaders, Basic: true},
 	{Name: "a reader behind a waiting writer waits", Zh: "排在等待的写者后面的读者要等", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
 	{Name: "writers take turns in the order in which they came", Zh: "写者按到来的次序轮流进入", Group: locktest.Liveness, Run: as(never, locktest.QueueOrder), Basic: true},
@@ -110,13 +110,13 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a waiting writer sleeps", Zh: "等待的写者在睡眠", Group: locktest.Liveness, Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
 	{Name: "the session of a writer ends and the next get in", Zh: "写者的会话结束，后面的能进入", Group: locktest.Faults, Run: as(writerFirst, locktest.ExpiredHolder), Basic: true},
 	{Name: "the session of a reader ends and the next get in", Zh: "读者的会话结束，后面的能进入", Group: locktest.Faults, Run: as(readerFirst, locktest.ExpiredHolder), Basic: true},
-	{Name: "a waiter sends next to nothing while nothing changes", Zh: "什么都不变时，等待者几乎不发请求", Group: locktest.Cost, Run: as(readerFirst, locktest.WaiterIsQuiet)},
+	{Name: "a waiter sends next to nothing while nothing changes", Zh: "没有变化时，等待者几乎不发请求", Group: locktest.Cost, Run: as(readerFirst, locktest.WaiterIsQuiet)},
 	{Name: "no watch is left where nothing is left to wait for", Zh: "等待结束后，不遗留监听", Group: locktest.Cost, Run: as(writerFirst, locktest.WatchesLeft), Exact: true},
 	{Name: "no goroutine is left when every contender has let go", Zh: "所有竞争者释放锁之后，不留下 goroutine", Group: locktest.Cost, Run: as(writerFirst, locktest.GoroutinesLeft), Exact: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Zh: "一次释放只唤醒与之有关的竞争者", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Zh: "每次等待多发两个请求", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
 	{Name: "a release wakes one contender where readers and writers take turns", Zh: "读者和写者交替排队时，一次释放只唤醒一个", Group: locktest.Cost, Run: as(writerFirst, locktest.WakeUps), Bare: true},
-	{Name: "nodes of other programs that follow the recipe count", Zh: "遵循同一套约定的其他程序，它们的节点也算数", Group: locktest.Liveness, Run: recipesNodes},
+	{Name: "nodes of other programs that follow the recipe count", Zh: "其他程序遵循同一套约定，节点就也算数", Group: locktest.Liveness, Run: recipesNodes},
 	{Name: "a child that is not a contender is ignored", Zh: "忽略不属于竞争者的子节点", Group: locktest.Liveness, Run: as(writerFirst, locktest.ForeignChild), Bare: true},
 	{Name: "missing parents are made", Zh: "父节点不存在时会自动创建", Group: locktest.Liveness, Run: as(writerFirst, locktest.MissingParents), Bare: true},
 	{Name: "parents that another contender makes at the same moment are not an error", Zh: "别的竞争者同时创建父节点，不算错误", Group: locktest.Faults, Run: as(readerFirst, locktest.ParentsAtOnce), Exact: true, Bare: true},
@@ -125,7 +125,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a waiting writer that goes lets no reader in before its turn", Zh: "等待的写者离开时，不会让读者提前进入", Group: locktest.Safety, Run: as(readerLast, locktest.WaiterGoes), Bare: true},
 	{Name: "a waiting writer that goes lets the readers behind it in to the others", Zh: "等待的写者离开时，后面的读者能进去与其他读者一起读", Group: locktest.Liveness, Run: writerGoes},
 	{Name: "a release between the look and the watch is not missed", Zh: "查看之后、监听之前的释放不会漏掉", Group: locktest.Liveness, Run: as(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a waiter that goes before it is watched lets nobody in", Zh: "等待者在别人监听它之前离开，不会放别人进来", Group: locktest.Safety, Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a waiter that goes before it is watched lets nobody in", Zh: "等待者在别人监听它之前离开，不会让别人拿到锁", Group: locktest.Safety, Run: as(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
 	{Name: "a waiter whose own node has gone does not take the lock", Zh: "等待者自己的节点消失之后，不会拿到锁", Group: locktest.Safety, Run: as(writerFirst, locktest.NodeGoes), Exact: true},
 	{Name: "a release while a reader is cut off is not missed", Zh: "读者断线期间的释放不会漏掉", Group: locktest.Faults, Run: as(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
 	{Name: "a release while a writer is cut off is not missed", Zh: "写者断线期间的释放不会漏掉", Group: locktest.Faults, Run: as(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
@@ -200,7 +200,7 @@ func (w *readWrite) stays(p *participant, why language.Text) {
 			w.Failf("%s has got the lock and must wait: %s", "%s应该等待，却拿到了锁：%s", p.name, why)
 		}
 		w.Failf(
-			"%s has got the lock while another contender holds it: two holders; it must wait: %s", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者；它应该等待：%s", p.name, why)
+			"%s has got the lock while another contender holds it: two holders; it must wait: %s", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者；本该等待：%s", p.name, why)
 	}
 }
 
@@ -300,7 +300,7 @@ func readerBehindWaitingWriter(w *readWrite) {
 }
 
 func wrongRelease(w *readWrite) {
-	neither := w.reader(language.Say("a contender that holds nothing", "什么都不持有的竞争者"))
+	neither := w.reader(language.Say("a contender that holds nothing", "没有持有任何锁的竞争者"))
 	reader, writer := w.reader(language.Say("the reader", "读者")), w.writer(language.Say("the writer", "写者"))
 	try := func(f func() error, name language.Text) {
 		before := w.Nodes()
@@ -308,10 +308,10 @@ func wrongRelease(w *readWrite) {
 		w.Equal(before, w.Nodes(), "%s deletes a node", "%s删除了一个节点", name)
 		w.IsNotLocked(err, name)
 	}
-	try(neither.ReadWriteLock.Unlock, language.Say("Unlock of a contender that holds nothing", "什么都不持有的竞争者调用 Unlock"))
+	try(neither.ReadWriteLock.Unlock, language.Say("Unlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 Unlock"))
 	w.in(reader, language.Say("when the lock is free", "锁空闲时"))
 	try(reader.ReadWriteLock.Unlock, language.Say("Unlock of a contender that holds the lock for reading", "持有读锁的竞争者调用 Unlock"))
-	try(neither.ReadWriteLock.RUnlock, language.Say("RUnlock of a contender that holds nothing", "什么都不持有的竞争者调用 RUnlock"))
+	try(neither.ReadWriteLock.RUnlock, language.Say("RUnlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 RUnlock"))
 	w.leaves(reader)
 	w.in(writer, language.Say("when the lock is free", "锁空闲时"))
 	try(writer.ReadWriteLock.RUnlock, language.Say("RUnlock of a contender that holds the lock for writing", "持有写锁的竞争者调用 RUnlock"))
@@ -334,7 +334,7 @@ func (w *readWrite) woken(what language.Text, f func(), waiting []*participant, 
 	for i, p := range waiting {
 		sent := p.s.Tap.Counts().Events - before[i]
 		w.Equal(want[i], sent,
-			"%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", "%s，%s收到的监听事件数与它需要的不同（应为 %d）：读者监听前面最近的写者，写者监听紧挨在自己前面的节点，谁也不监听列表", what, p.name, want[i])
+			"%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", "%s，%s收到的监听事件数不对（应为 %d）：读者监听前面最近的写者，写者监听紧挨在自己前面的节点，谁也不监听列表", what, p.name, want[i])
 	}
 }
 

@@ -134,7 +134,7 @@ func (p *planner) completely() {
 			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
 	}
 	if !p.Timed { // it would send requests all day
-		p.add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过去一天", p.every), worldOf(p.contenders, explore.Day), p.all)
+		p.add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, explore.Day), p.all)
 	}
 	for _, f := range p.kinds {
 		p.add(locktest.Faults, language.Say("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)

@@ -100,7 +100,7 @@ func (w *semaphoreWorld) fill(waiting int) (all []locktest.Lock, results []<-cha
 }
 
 var whichever = language.Say(
-	"a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch", "前面的任何一个节点消失，等待者都可能轮到，不只是紧挨着的前一个，也不只是第一个：请想清楚它要监听哪些节点")
+	"a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch", "前面的任何一个节点消失，等待者都可能轮到，不只是紧挨着的前一个，也不只是第一个：请想清楚等待者要监听哪些节点")
 
 // getsIn waits until a waiter whose turn it is is inside.
 func (w *semaphoreWorld) getsIn(result <-chan error, name language.Text) {
@@ -148,10 +148,10 @@ func asManyAsPermits(w *semaphoreWorld) {
 		_, stat, err := admin.Get(w.Path + "/" + node)
 		require.NoError(w, err)
 		w.True(stat.EphemeralOwner != 0,
-			"the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", "节点 %s 不是临时节点：它的竞争者一旦崩溃，这个位置就收不回来了；创建时请用 zk.FlagEphemeralSequential", node)
+			"the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", "节点 %s 不是临时节点：竞争者一旦崩溃，这个位置就收不回来了；创建时请用 zk.FlagEphemeralSequential", node)
 	}
 	w.release(all[0], language.Say("the first", "第一个"))
-	w.getsIn(results[w.permits], language.Say("the waiter, after a release,", "锁释放之后的等待者"))
+	w.getsIn(results[w.permits], language.Say("the waiter, after a release,", "等待者（锁释放之后）"))
 	w.empty(all[1:])
 }
 
@@ -211,7 +211,7 @@ func tryAcquire(w *semaphoreWorld) {
 			"TryAcquire goes inside, and all places are taken: there is one too many inside", "位置已满，TryAcquire 却进入了：里面多了一个")
 	}
 	w.Len(w.Nodes(), w.permits,
-		"TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later", "TryAcquire 返回 false，却留下了节点：它会占掉后来者的一个位置")
+		"TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later", "TryAcquire 返回 false，却留下了节点，会占掉后来者的一个位置")
 	w.release(inside[0], language.Say("one that is inside", "里面的一个"))
 	ok, err := w.Try(l, language.Say("TryAcquire after a release", "释放之后的 TryAcquire"))
 	w.NoError(err, "TryAcquire after a release fails", "释放之后，TryAcquire 失败了")

@@ -39,7 +39,7 @@ var Openings = []OpeningScene{
 			}},
 			{At: 4620 * us, Quote: "有个专业名词:惊群效应", Text: Text{
 				En: "“Wake all”: 19 ask at once “is it my turn?” and wait in line at the server. 18 of them will read “no”: they wake for nothing (the number below follows when they are woken again). This is the herd effect. “Wake one”: B has had the lock, and its card is about to go.",
-				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”：它们被无效唤醒（等再次被唤醒时，才计入下面的数字）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁，马上取走卡片。",
+				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”，也就是被无效唤醒（等再次被唤醒时，才计入下面的数字）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁，马上取走卡片。",
 			}},
 			{At: 16560 * us, Text: Text{
 				En: "It happens again each time that a card is taken away. “Wake one”: all twenty are done, and none woke for nothing. “Wake all”: twelve are done, and they have woken for nothing more than 140 times.",

@@ -249,7 +249,7 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 		require.NoError(t, admin.Row(t.Context(), "SELECT expires FROM zklock_row WHERE method_name = ?", name).Scan(&expires))
 		time.Sleep(time.Until(time.UnixMilli(expires)))
 		film.Lost("A", false, first)
-		film.Note("", language.Say("A's row has expired by the database's clock, and stays until a waiter looks for such rows", "按数据库的时钟，A 的行已经过期；要等某个等待者来清理，它才会删掉"))
+		film.Note("", language.Say("A's row has expired by the database's clock, and stays until a waiter looks for such rows", "按数据库的时钟，A 的行已经过期；要等某个等待者来清理，才会删掉"))
 		both.Wait()
 		require.Equal(t, 1, read(admin))
 		film.Compare()

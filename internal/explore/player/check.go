@@ -66,11 +66,11 @@ func (w *Player) checkWaitLocked(k *Contender) {
 	}
 	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
 		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: language.Say(
-			"%s has waited for %v, and its Lock is to give up after %v", "%s 已经等了 %v，而它的 Lock 应在 %v 后放弃", k.Name, time.Since(k.since), w.Lock.Within)})
+			"%s has waited for %v, and its Lock is to give up after %v", "%s 已经等了 %v，而 Lock 应在 %v 后放弃", k.Name, time.Since(k.since), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
 		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: language.Say(
-			"%s waits for a lock that no other contender holds or asks for", "%s 在等待锁，却没有别的竞争者持有或请求它", k.Name)})
+			"%s waits for a lock that no other contender holds or asks for", "%s 在等待锁，却没有别的竞争者持有或请求这个锁", k.Name)})
 	}
 }
 
@@ -90,10 +90,10 @@ func (w *Player) checkNodesLocked() {
 		case n >= len(inside):
 		case len(inside) == 1:
 			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: language.Say(
-				"%s holds the lock, and there is no node: the next contender gets in, too", "%s 持有锁，锁的节点却不存在：下一个竞争者也会拿到锁", inside[0])})
+				"%s holds the lock, and there is no node: the next contender gets in, too", "%s 持有锁，锁的节点却不存在，下一个竞争者也会拿到锁", inside[0])})
 		default:
 			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: language.Say(
-				"%s hold the lock, with %d node: the next contender gets in, too", "%s 都持有锁，节点却只有 %d 个：下一个竞争者也会拿到锁", And(inside), n)})
+				"%s hold the lock, with %d node: the next contender gets in, too", "%s 都持有锁，节点却只有 %d 个，下一个竞争者也会拿到锁", And(inside), n)})
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (w *Player) overtakenLocked(k *Contender) {
 		}
 		if o.passed++; o.passed >= w.Lock.Bypass {
 			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: language.Say(
-				"%d times a contender that called Lock later gets in before %s", "有 %d 次，比 %s 更晚调用 Lock 的竞争者先拿到了锁", o.passed, o.Name)})
+				"%d times a contender that called Lock later gets in before %s", "更晚调用 Lock 的竞争者有 %d 次抢在了 %s 之前", o.passed, o.Name)})
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (w *Player) enteredLocked(k *Contender) {
 func (w *Player) enteredWithoutNodeLocked(k *Contender) {
 	if !k.Client.faulted || k.stripped && w.lives(k.Client.Conn.SessionID()) {
 		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: language.Say(
-			"%s holds the lock, and its session has no node of the lock", "%s 持有锁，它的会话却没有这个锁的节点", k.Name)})
+			"%s holds the lock, and its session has no node of the lock", "%s 持有锁，会话里却没有这个锁的节点", k.Name)})
 	}
 }
 

@@ -267,10 +267,10 @@ func (k *Contender) getInAgain(op Op) {
 		k.note(Inside, notOnceMore)
 	case err != nil:
 		k.note(Inside, notOnceMore, k.fails(language.Say(
-			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，它的 %[1]s 却失败：%[3]v", op.called(), k.Name, short(err))))
+			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.called(), k.Name, short(err))))
 	default:
 		k.note(Inside, notOnceMore, k.fails(language.Say(
-			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，它的 TryLock 却报告锁被占用", k.Name)))
+			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，TryLock 却报告锁被占用", k.Name)))
 	}
 }
 
@@ -283,7 +283,7 @@ func (k *Contender) letGoOnce() {
 		return
 	}
 	k.note(Inside, language.Say("cannot unlock once", "释放一次失败"), k.fails(language.Say(
-		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，它的 Unlock 却失败：%v", k.Name, short(err))))
+		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，Unlock 却失败：%v", k.Name, short(err))))
 }
 
 // excused reports whether a fault may be the reason of an error.
@@ -378,9 +378,9 @@ func (k *Contender) unlockAgain() {
 		return
 	}
 	if err := k.Lock.Unlock(context.Background()); err == nil || !w.Lock.NotLocked(err) {
-		what := language.Say("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，它的 Unlock 却成功了", k.Name)
+		what := language.Say("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，Unlock 却成功了", k.Name)
 		if err != nil {
-			what = language.Say("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，它的 Unlock 返回：%s", k.Name, short(err))
+			what = language.Say("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，Unlock 返回：%s", k.Name, short(err))
 		}
 		k.note(outside, language.Text{}, k.fails(what))
 	}

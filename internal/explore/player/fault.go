@@ -138,7 +138,7 @@ func (c *lookedAt) Err() error {
 		if k.looks--; k.looks == 0 && k.Cancel != nil && !k.Ended {
 			end, k.Ended = k.Cancel, true
 			k.notes = append(k.notes, Entry{Kind: "note", Text: language.Say(
-				"looks at its ctx, which has not ended, and then it ends", "检查了它的 ctx，此时还没有结束，随后 ctx 就结束了")})
+				"looks at its ctx, which has not ended, and then it ends", "检查了 ctx，此时还没有结束，随后 ctx 就结束了")})
 		}
 	}
 	k.w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *Player) nodeGoes(k *Contender) {
 	w.Foot.Everything = true
 	nodes := w.nodesOf(k.Client)
 	for _, p := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: language.Say("%s is deleted by somebody", "%s 被人手动删除", path.Base(p))})
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: language.Say("loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", path.Base(p))})
 	}
 	w.mu.Unlock()
 	for _, p := range nodes {
@@ -230,7 +230,7 @@ func (w *Player) pause(f Fault) {
 func (w *Player) remake() {
 	w.mu.Lock()
 	w.Foot.Everything = true
-	w.LogLocked(Entry{Who: "server", Kind: "note", Text: language.Say("removes %s, which is empty", "删除 %s，它是空的", w.at())})
+	w.LogLocked(Entry{Who: "server", Kind: "note", Text: language.Say("removes %s, which is empty", "删除空的 %s", w.at())})
 	w.mu.Unlock()
 	w.Srv.ReapContainers()
 }
@@ -304,7 +304,7 @@ var (
 	stalledNote = language.Say("gets no more requests through, until its session has expired", "在会话过期之前，请求都发不出去")
 
 	// CtxEnds and CutOff are notes, NotNotified a violation, of a film, too.
-	CtxEnds = language.Say("its ctx ends", "它的 ctx 结束")
+	CtxEnds = language.Say("its ctx ends", "ctx 结束")
 	CutOff  = language.Say("is cut off until its session has expired", "断线，直到会话过期")
 )
 

@@ -172,9 +172,7 @@ func (w *Player) act(a action) {
 func (w *Player) ResultsLocked() {
 	for _, k := range w.Contenders {
 		became := append(slices.Clone(k.results), language.Text{En: k.State, Zh: statesZh[k.State]})
-		result := language.Join(became, ", ")
-		result.Zh = strings.ReplaceAll(result.Zh, ", ", "、")
-		w.Run.Results = append(w.Run.Results, language.Say("%s: %s", "%s：%s", k.Name, result))
+		w.Run.Results = append(w.Run.Results, language.Say("%s: %s", "%s：%s", k.Name, language.Join(became, ", ")))
 	}
 }
 

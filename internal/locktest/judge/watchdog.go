@@ -207,7 +207,7 @@ func (d *watchdog) watch() {
 		switch {
 		case d.instant.Load() > limits.requests:
 			d.stuck(language.Say(
-				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", "锁在轮询：它在同一瞬间接连发了 %d 个以上的请求；需要等待的竞争者，应当设置监听后睡眠", limits.requests))
+				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", "锁在轮询：在同一瞬间接连发了 %d 个以上的请求；需要等待的竞争者，应当设置监听后睡眠", limits.requests))
 		case read(0)-read(1) > maxMemory:
 			d.stuck(language.Say("the lock uses more than 1 GiB of memory", "锁用掉的内存超过 1 GiB"))
 		case read(2) > maxGoroutines:
@@ -330,7 +330,7 @@ func (d *watchdog) stuck(why language.Text) {
 	stacks := allStacks()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	doing := strings.Join(slices.Compact(slices.Sorted(slices.Values(d.doing))), ", ")
+	doing := language.List(slices.Compact(slices.Sorted(slices.Values(d.doing))))
 	if why.En == "" {
 		calling := func(is func(state string) bool) (place string) {
 			return stackOf(stacks, func(block string) bool {
@@ -345,20 +345,20 @@ func (d *watchdog) stuck(why language.Text) {
 		blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
 		switch {
 		case busy != "":
-			why = language.Say("the lock spins: it is busy, and sends nothing; it is in %s", "锁在空转：它一直忙着，却什么都不发；位置在 %s", busy)
+			why = language.Say("the lock spins: it is busy, and sends nothing; it is in %s", "锁在空转：一直忙着，却什么都不发；位置在 %s", busy)
 		case mutex != "":
 			why = language.Say(
-				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：它在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等响应之前，请先放开互斥锁。位置在 %s", mutex)
+				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等响应之前，请先放开互斥锁。位置在 %s", mutex)
 		case blocked != "":
 			why = language.Say(
-				"the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：它在等一件永远不会发生的事，而那不是监听；位置在 %s", blocked)
-		case doing == "":
+				"the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：等的不是监听，而是一件永远不会发生的事；位置在 %s", blocked)
+		case doing.En == "":
 			why = language.Say("the case is over, and a goroutine of the lock is busy still", "用例已经结束，锁还有一个 goroutine 在忙")
 		default:
-			why = language.Say("the lock hangs: it neither returns nor sends anything", "锁卡住了：它既不返回，也不发送任何请求")
+			why = language.Say("the lock hangs: it neither returns nor sends anything", "锁卡住了：既不返回，也不发送任何请求")
 		}
 	}
-	if doing != "" {
+	if doing.En != "" {
 		why = language.Say("%s. Under way: %s", "%s。正在进行：%s", why, doing)
 	}
 	d.say(report{Stuck: true, Failures: append(d.notes, Failure{Text: why})})

@@ -270,7 +270,7 @@ func (w *Stage) Sleeps(s *Session, name language.Text, in func() bool) {
 	}
 	if n := s.Tap.Counts().Total() - before; n > 5 {
 		w.Failf(
-			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：它本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, Patience)
+			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, Patience)
 	}
 	w.Failf(
 		"%s waits without a watch: no event will wake it at the release%s", "%s在等待，却没有监听：锁释放时，没有事件会通知它%s", name, w.Why())
@@ -334,7 +334,7 @@ func (w *Stage) Why() language.Text {
 	case len(nodes) == 0:
 		lines = append(lines, language.Say("no contender has a node: the lock is free", "没有一个竞争者有节点：锁是空闲的"))
 	default:
-		lines = append(lines, language.Say("the nodes that are there: %s", "现有的节点：%s", strings.Join(nodes, ", ")))
+		lines = append(lines, language.Say("the nodes that are there: %s", "现有的节点：%s", language.List(nodes)))
 	}
 	if len(w.Server.Watches()) == 0 {
 		lines = append(lines, language.Say("no contender has a watch: nothing will wake one that waits", "没有一个竞争者设置了监听：等待的竞争者不会被唤醒"))
@@ -416,7 +416,7 @@ func (w *Stage) NodesOf(s *Session) []string {
 func (w *Stage) NothingLeft() {
 	w.Helper()
 	w.NoNodes(language.Say(
-		"every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later", "所有竞争者都已释放锁，锁却留下了节点：它会挡住后来的每个竞争者"))
+		"every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later", "所有竞争者都已释放锁，锁却留下了节点，会挡住后来的每个竞争者"))
 }
 
 // NoWatches fails if the lock has left a watch, where that can be seen.

@@ -43,7 +43,7 @@ func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
 		server.FastForward(365 * 24 * time.Hour)
 		s.Note("S", "a year later", "一年以后")
 		require.False(s, setnxLock(b))
-		s.Note("B", "does not get in, although nobody holds the lock", "锁没有持有者，它却拿不到")
+		s.Note("B", "does not get in, although nobody holds the lock", "锁没有持有者，却拿不到")
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {
 		a, b := s.Client(), s.Client()

@@ -56,7 +56,7 @@ func TestBugE1_AHolderPausedBeyondItsSessionWritesLate(t *testing.T) {
 		b.Start()
 		b.Waits()
 		back := a.CutOff()
-		s.Note("the session of client A expires, and its nodes are deleted", "客户端 A 的会话过期，它的节点随之删除")
+		s.Note("the session of client A expires, and its nodes are deleted", "客户端 A 的会话过期，节点随之删除")
 		b.GetsIn()
 		s.TwoHolders(a, b)
 		require.NoError(s, write(b, r.value+1))

@@ -66,7 +66,7 @@ func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
 		require.Equal(s, 1, r.value, "after two clients each added one")
 		require.False(s, a.unlock(), "the script deletes no other holder's key")
 		require.False(s, c.lock())
-		s.Note("A", "its unlock deletes nothing, but one addition is lost", "它的 unlock 什么也没删，但是有一次加一丢失了")
+		s.Note("A", "its unlock deletes nothing, but one addition is lost", "unlock 什么也没删，但是有一次加一丢失了")
 		require.True(s, b.unlock())
 	})
 	bug.Cured(t, newTimeout, func(s *museum.Stage) {

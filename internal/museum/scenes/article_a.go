@@ -22,7 +22,7 @@ var articleA = []Bug{
 			{At: 50 * ms, Text: Text{En: "A calls lock(), and its request to create /private/lock is on its way. The node /private exists, but no client may create a child of it.", Zh: "A 调用了 lock()，创建 /private/lock 的请求正在路上。/private 存在，但任何客户端都没有权限在它下面创建子节点。"}, States: "waits"},
 			{At: 250 * ms, Text: Text{En: "The server has refused the request: A has no permission. The reply with this error is on its way.", Zh: "服务器拒绝了请求：A 没有权限。带有这个错误的响应正在路上。"}, States: "waits"},
 			{At: 400 * ms, Quote: "3、创建失败,则证明节点已存在", Text: Text{En: "The listing catches every exception, and tryLock() returns false. For lock(), false means that another client holds the lock.", Zh: "文章的代码捕获所有异常，tryLock() 返回 false。在 lock() 看来，false 就是锁在别的客户端手里。"}, States: "waits"},
-			{At: 600 * ms, Text: Text{En: "So A waits for a release. Its exists request is on its way, to look for the node and to set a watch.", Zh: "于是 A 去等锁释放。它的 exists 请求正在路上，要查看节点，同时设置监听。"}, States: "waits"},
+			{At: 600 * ms, Text: Text{En: "So A waits for a release. Its exists request is on its way, to look for the node and to set a watch.", Zh: "于是 A 去等锁释放，exists 请求正在路上，要查看节点，同时设置监听。"}, States: "waits"},
 			{At: 750 * ms, Text: Text{En: "The node does not exist: no client holds the lock, and there is no release to wait for. The watch is set all the same.", Zh: "节点不存在：锁没有持有者，A 不必等待，但监听照样设置上了。"}, States: "waits", Watchers: "A"},
 			{At: 900 * ms, Text: Text{En: "waitForRelease() has called lock() at once, within the first call: two calls of lock() are on the stack. The second create is on its way.", Zh: "waitForRelease() 立即又调用 lock()，而第一次调用还没有返回：栈上有两层 lock()。第二个 create 正在路上。"}, States: "waits", Watchers: "A"},
 			{At: 1050 * ms, Text: Text{En: "The second create is refused like the first one: A's permission has not changed.", Zh: "第二个 create 同样遭到拒绝：A 的权限并没有变。"}, States: "waits", Watchers: "A"},
@@ -48,8 +48,8 @@ var articleA = []Bug{
 		},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
-			{At: 700 * ms, Text: Text{En: "B's create was refused. Next, B asks for the node with exists, and sets a watch.", Zh: "B 的 create 失败了。它接着要用 exists 查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
-			{At: 1100 * ms, Text: Text{En: "B is stopped, as by a long garbage collection, until its session has expired. Its exists request is lost.", Zh: "B 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。它的 exists 请求丢失了。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Text: Text{En: "B's create was refused. Next, B asks for the node with exists, and sets a watch.", Zh: "B 的 create 失败了，接着要用 exists 查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
+			{At: 1100 * ms, Text: Text{En: "B is stopped, as by a long garbage collection, until its session has expired. Its exists request is lost.", Zh: "B 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。B 的 exists 请求丢失了。"}, States: "holds waits", Nodes: "A"},
 			{At: 1300 * ms, Text: Text{En: "B runs on. Its connection has broken, and exists throws. The listing prints the exception, and lock() returns: B's caller takes itself for the holder, which is bug A11.", Zh: "B 恢复运行。连接已断，exists 抛出异常。代码只把异常打印出来，lock() 就返回了：B 的调用者以为自己拿到了锁，这就是 A11。"}, States: "holds holds", Nodes: "A", Broken: true},
 			{At: 2500 * ms, Text: Text{En: "B's client gets the event that its session has expired. The listing does not react to that, and B's caller goes on.", Zh: "B 的客户端得知会话已过期。文章的代码不理会这个消息，B 的调用者照常执行。"}, States: "holds holds", Nodes: "A", Broken: true},
 			{At: 3700 * ms, Text: Text{En: "B's client has a new session. The node at the path is A's: A has held the lock all the time.", Zh: "B 的客户端有了新会话。路径上的节点是 A 的：A 一直持有锁。"}, States: "holds holds", Nodes: "A", Broken: true},
@@ -75,7 +75,7 @@ var articleA = []Bug{
 		},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
-			{At: 700 * ms, Quote: "失败后调用waitForRelease方法等待", Text: Text{En: "B's create was refused: B has lost its first race. Its lock() calls waitForRelease().", Zh: "B 的 create 失败了，第一次没有抢到锁。它的 lock() 调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Quote: "失败后调用waitForRelease方法等待", Text: Text{En: "B's create was refused: B has lost its first race. Its lock() calls waitForRelease().", Zh: "B 的 create 失败了，第一次没有抢到锁，lock() 于是调用 waitForRelease()。"}, States: "holds waits", Nodes: "A"},
 			{At: 1200 * ms, Text: Text{En: "B has set a watch, and waits at its latch. Its first call of lock() has not returned.", Zh: "B 设置了监听，正在 latch 上等待。第一次调用的 lock() 还没有返回。"}, States: "holds waits", Nodes: "A", Watchers: "B"},
 			{At: 1600 * ms, Text: Text{En: "A unlocks, and the node is gone. The event is on its way to B.", Zh: "A 释放锁，节点已删除。事件正在去 B 的路上。"}, States: "unlocks waits"},
 			{At: 1800 * ms, Text: Text{En: "B is awake, and waitForRelease() has called lock() again: two calls are on B's stack. A calls Lock again, too, and both creates are on their way.", Zh: "B 醒来，waitForRelease() 又调用 lock()：B 的栈上有两层 lock()。A 也再次加锁，两个 create 都在路上。"}, States: "waits waits"},
@@ -92,7 +92,7 @@ var articleA = []Bug{
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.Expire), Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
 			Name:  Text{En: "The watch that died", Zh: "随会话而去的监听"},
-			Intro: Text{En: "B waits for A's node to go. It has set a watch, and a latch opens when the event comes. Once you may end a session: the server forgets all that belonged to it.", Zh: "B 在等 A 的节点消失。它设置了监听，事件一到，latch 就打开。你可以让一个会话过期一次：属于它的一切，服务器都会忘掉。"},
+			Intro: Text{En: "B waits for A's node to go. It has set a watch, and a latch opens when the event comes. Once you may end a session: the server forgets all that belonged to it.", Zh: "B 在等 A 的节点消失，设置了监听，事件一到，latch 就打开。你可以让一个会话过期一次：属于它的一切，服务器都会忘掉。"},
 			Hints: []Text{
 				{En: "What belongs to a session, apart from its nodes?", Zh: "除了节点，还有什么属于会话？"},
 				{En: "Let A hold the lock, and let B wait with its watch set. Then take from B what it needs to be woken.", Zh: "让 A 持有锁，让 B 设好监听等待。然后夺走 B 赖以醒来的东西。"},
@@ -125,7 +125,7 @@ var articleA = []Bug{
 			Victory: Text{En: "A's node exists, and A waits until it is deleted: A waits for itself. The session lives on, because the client sends its pings. Rule: after a lost reply a client does not know whether its request was carried out. It has to look, and it must be able to recognize its own node: by an id in the node's data or name.", Zh: "A 的节点已经存在，A 却在等它被删除：A 在等自己。客户端照常发送心跳，会话不会过期。要点：响应丢失之后，客户端并不知道请求有没有执行，必须去查看，而且要认得出自己的节点：在节点的数据或名字里放一个 ID。"},
 		},
 		Stops: []Stop{
-			{At: 100 * ms, Text: Text{En: "A calls lock(), and its create is on its way. A is the only contender.", Zh: "A 调用了 lock()，它的 create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
+			{At: 100 * ms, Text: Text{En: "A calls lock(), and its create is on its way. A is the only contender.", Zh: "A 调用了 lock()，create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
 			{At: 300 * ms, Text: Text{En: "The server has created the node. The connection has broken, and the reply is lost with it: A has no sign that it has a node.", Zh: "服务器创建了节点。连接断了，响应随之丢失：A 不知道自己已经有了节点。"}, States: "waits", Nodes: "A"},
 			{At: 800 * ms, Text: Text{En: "For the listing, a broken connection is an exception like any other. tryLock() returns false, which means that another client holds the lock.", Zh: "在文章的代码看来，连接断开与其他异常没有区别。tryLock() 返回 false，意思是锁在别的客户端手里。"}, States: "waits", Nodes: "A"},
 			{At: 1700 * ms, Text: Text{En: "A's client is connected again. Its session has lived on, and so has the node. The exists request is on its way.", Zh: "A 的客户端重新连上了。会话还在，节点也就还在。exists 请求正在路上。"}, States: "waits", Nodes: "A"},
@@ -152,7 +152,7 @@ var articleA = []Bug{
 		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
-			{At: 950 * ms, Text: Text{En: "B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", Zh: "B 的 create 失败了。它的下一个请求要去设置监听，已经在路上，但会很慢。"}, States: "holds waits", Nodes: "A"},
+			{At: 950 * ms, Text: Text{En: "B's create was refused. Its next request, which is to set a watch, is on its way and will be slow.", Zh: "B 的 create 失败了，下一个请求要去设置监听，已经在路上，但会很慢。"}, States: "holds waits", Nodes: "A"},
 			{At: 1250 * ms, Text: Text{En: "A unlocks. The lock is free, and B has no watch yet.", Zh: "A 释放锁。锁空闲了，而 B 还没有监听。"}, States: "unlocks waits"},
 			{At: 1650 * ms, Quote: "4、监听到数据节点被删除后,证明锁已被释放。重复步骤1", Text: Text{En: "A calls Lock again, later than B, and holds the lock: all start over together, in no order.", Zh: "A 再次调用 Lock，比 B 晚，却拿到了锁：大家一起从头再来，不分先后。"}, States: "holds waits", Nodes: "A"},
 			{At: 2450 * ms, Text: Text{En: "The same again. B has waited since the start.", Zh: "再来一次，还是一样。B 从一开始就在等待。"}, States: "holds waits", Nodes: "A"},
@@ -193,8 +193,8 @@ var articleA = []Bug{
 			Intro: Text{En: "Three contenders in a queue. A waiter that is woken reads the list, looks for its own name, and takes the name before it as the next to wait for. Once you may end a session.", Zh: "三个竞争者排队。等待者醒来后读取列表，找到自己的名字，把前面那个名字当作下一个等待对象。你可以让一个会话过期一次。"},
 			Hints: []Text{
 				{En: "What does a search return for a name that is not in the list?", Zh: "要找的名字不在列表里，查找会返回什么？"},
-				{En: "End the session of the waiter in the middle. Its client connects again, and the library sets its watch again; nobody makes its node again. Then let it be woken, while another waits behind it.", Zh: "让中间那个等待者的会话过期。它的客户端会重连，库会重新设置监听，但不会重新创建它的节点。再让它醒来，而它后面还有别的等待者。"},
-				{En: "B's session is over, and it waits as before. Let A go, so that B wakes, reads the list, and is not in it.", Zh: "B 的会话已过期，它还在等。让 A 离开：B 会醒来读取列表，而列表里没有它。"},
+				{En: "End the session of the waiter in the middle. Its client connects again, and the library sets its watch again; nobody makes its node again. Then let it be woken, while another waits behind it.", Zh: "让中间那个等待者的会话过期。客户端会重连，库会重新设置监听，但不会重新创建节点。再让这个等待者醒来，而后面还有别的等待者。"},
+				{En: "B's session is over, and it waits as before. Let A go, so that B wakes, reads the list, and is not in it.", Zh: "B 的会话已过期，B 还在等。让 A 离开：B 会醒来读取列表，而列表里没有它。"},
 			},
 			Victory: Text{En: "B's node had gone with its session, so B's name was not in the list, the search returned a negative number, and get(i − 1) threw in the middle of lock(). Rule: one's own node may be gone at every look. Look for it, and return an error, or queue again, if it is not there.", Zh: "B 的节点已随会话消失，列表里没有它的名字，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。要点：每次查看，自己的节点都可能已经不在。先确认它还在；不在，就返回错误，或者重新排队。"},
 			Else:    map[explore.Kind]Text{explore.Crash: {En: "Broken, but not like this: the panic must be that of a waiter whose own node is gone.", Zh: "出错了，但不是这一种：要让自己的节点已消失的等待者崩溃。"}},
@@ -267,7 +267,7 @@ var articleA = []Bug{
 			Name:  Text{En: "It only printed a line", Zh: "只打印了一行"},
 			Intro: Text{En: "The lock of one node again. B finds it taken, and asks for the node and a watch. Once you may lose a request: the server never sees it, and the connection breaks.", Zh: "又是一个节点的锁。B 发现锁被占用，就去查看节点并设置监听。你可以丢失一个请求：服务器收不到它，连接也断了。"},
 			Hints: []Text{
-				{En: "lock() has no return value. How can it report that its wait has failed?", Zh: "lock() 没有返回值。等待失败了，它怎么告诉调用者？"},
+				{En: "lock() has no return value. How can it report that its wait has failed?", Zh: "lock() 没有返回值。等待失败了，怎么告诉调用者？"},
 				{En: "Let A hold the lock, let B be refused, and lose the request with which B wants to begin its wait.", Zh: "让 A 持有锁，让 B 创建失败，然后丢掉 B 准备开始等待的那个请求。"},
 				{En: "B is about to ask for A's node. Lose that request.", Zh: "B 正要查看 A 的节点。丢掉这个请求。"},
 			},

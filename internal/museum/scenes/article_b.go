@@ -22,7 +22,7 @@ var articleB = []Bug{
 		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A's node has the number 0: no contender is before A, and A holds the lock.", Zh: "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: "holds waits waits", Nodes: "A", Watchers: "A"},
-			{At: 1050 * ms, Text: Text{En: "A unlocks, and its node is gone. Nobody is in the queue.", Zh: "A 释放锁，它的节点已删除。队列空了。"}, States: "unlocks waits waits"},
+			{At: 1050 * ms, Text: Text{En: "A unlocks, and its node is gone. Nobody is in the queue.", Zh: "A 释放锁，节点已删除。队列空了。"}, States: "unlocks waits waits"},
 			{At: 1350 * ms, Quote: "会根据当前的子节点数量自动添加整数序号", Text: Text{En: "B's node is the only one, and its number is 1: the server counts the children ever created. The listing takes the number for the length of the queue.", Zh: "队列里只有 B 的节点，序号却是 1：服务器数的是创建过的子节点。文章的代码却把序号当作队列的长度。"}, States: "done waits waits", Nodes: "B"},
 			{At: 1650 * ms, Text: Text{En: "B watches the list, and waits for one release. It happened before B came.", Zh: "B 监听列表，要等一次释放。而那次释放在 B 到来之前就发生了。"}, States: "done waits waits", Nodes: "B", Watchers: "B"},
 			{At: 1950 * ms, Text: Text{En: "C's node has the number 2. C will wait for two releases.", Zh: "C 的节点序号是 2。C 要等两次释放。"}, States: "done waits waits", Nodes: "B C"},

@@ -28,7 +28,7 @@ var articleC = []Bug{
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
 			{At: 650 * ms, Text: Text{En: "A holds the lock.", Zh: "A 持有锁。"}, States: "holds waits", Nodes: "A"},
-			{At: 700 * ms, Quote: "thread = Thread.currentThread(); lockCount.incrementAndGet();", Text: Text{En: "B's thread called lock() at the start, and the count of B's lock is 1 since then: it counts before it holds.", Zh: "B 的线程一开始就调用了 lock()，从那时起，它的计数就是 1：还没有持有锁，就先计了数。"}, States: "holds waits", Nodes: "A"},
+			{At: 700 * ms, Quote: "thread = Thread.currentThread(); lockCount.incrementAndGet();", Text: Text{En: "B's thread called lock() at the start, and the count of B's lock is 1 since then: it counts before it holds.", Zh: "B 的线程一开始就调用了 lock()，从那时起，计数就是 1：还没有持有锁，就先计了数。"}, States: "holds waits", Nodes: "A"},
 			{At: 850 * ms, Text: Text{En: "B's node is in the queue, behind A's.", Zh: "B 的节点在队列里，排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
 			{At: 1150 * ms, Text: Text{En: "The list is on its way to B. A's node is the first in it, so this lock() will return false.", Zh: "列表正在发给 B。排第一的是 A 的节点，所以这次 lock() 会返回 false。"}, States: "holds waits", Nodes: "A B"},
 			{At: 1250 * ms, Text: Text{En: "B's lock() has failed, and its count is 1 all the same. B calls lock() once more: the thread is known, the count becomes 2, and it returns true without a request. A and B hold the lock at once.", Zh: "B 的 lock() 失败了，计数却还是 1。B 再调用一次 lock()：线程对得上，计数变成 2，不发请求就返回 true。A 和 B 同时持有锁。"}, States: "holds holds", Nodes: "A B", Broken: true},
