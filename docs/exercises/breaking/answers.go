@@ -130,7 +130,7 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 // faults says what may go wrong: 1 fault ("expire").
 func faults(kinds []explore.Fault, n int) language.Text {
 	if len(kinds) == 0 || n == 0 {
-		return language.Say("no fault", "零个故障")
+		return language.Say("no fault", "0 个故障")
 	}
 	var names []string
 	for _, k := range kinds[:min(len(kinds), 3)] {
