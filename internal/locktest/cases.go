@@ -278,9 +278,7 @@ func ParentsAtOnce(w *World) {
 	topmost := "/" + strings.Split(w.Path, "/")[1]
 	var held []*zkserver.Fault
 	for _, s := range []*Session{sa, sb} {
-		held = append(held, w.Server.Hold(func(r zkserver.Request) bool {
-			return r.Session == s.ID && r.Path == topmost
-		}))
+		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Path == topmost }))
 	}
 	resultA := w.Lock(a)
 	w.Hit(held[0], language.Say("the first contender makes %s", "第一个竞争者创建 %s", topmost))

@@ -138,7 +138,7 @@ var (
 // go on as if they do.
 func noteOf(e explore.Entry, holders []string, lines []language.Text) language.Text {
 	over := cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")
-	full := language.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "（已知）：")}
+	full := language.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "出现已知问题：")}
 	var text, what language.Text
 	text.En, what.En, _ = strings.Cut(full.En, ": ")
 	text.Zh, what.Zh, _ = strings.Cut(full.Zh, "：")

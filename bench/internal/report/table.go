@@ -240,13 +240,12 @@ func formulas(results []Run) (list []language.Text) {
 	locks := make(map[string][]string) // by formula
 	for _, r := range results {
 		text := r.About.Formula
-		if text == "" || slices.Contains(locks[text], r.Lock) {
-			continue
-		}
-		if locks[text] == nil {
+		if text != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
-		locks[text] = append(locks[text], r.Lock)
+		if !slices.Contains(locks[text], r.Lock) {
+			locks[text] = append(locks[text], r.Lock)
+		}
 	}
 	for _, text := range texts {
 		list = append(list, language.Say("%s: %s", "%s：%s", text, language.List(locks[text])))

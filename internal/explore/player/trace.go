@@ -150,8 +150,6 @@ func (tr *Trace) caused(point int, who string) (list []language.Text) {
 				continue // it is the action itself, or the violation
 			case e.Who == "":
 				what = e.Text
-			case strings.HasPrefix(e.Text.Zh, "（"):
-				what.Zh = e.Who + e.Text.Zh
 			}
 			list = append(list, what)
 		}

@@ -104,7 +104,7 @@ func (w *Player) knownLocked(name language.Text, v Violation) {
 	w.Camera.Violation(v, name.En)
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
-		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: language.Say("known: %s", "（已知）：%s", v.Text())})
+		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: language.Say("known: %s", "出现已知问题：%s", v.Text())})
 	}
 }
 

@@ -369,9 +369,7 @@ func (w *Stage) Expire(s *Session) {
 // Renewed waits until a client has another session than it began with.
 func (w *Stage) Renewed(s *Session, what language.Text) {
 	w.Helper()
-	w.Eventually(what, func() bool {
-		return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession
-	})
+	w.Eventually(what, func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession })
 }
 
 // Nodes lists the nodes of contenders: those below the lock's path, and the
