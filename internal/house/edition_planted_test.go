@@ -114,7 +114,7 @@ B 等待 10 s。
 	}
 	e := edition{tree}
 	for _, page := range []string{"docs/x.zh-CN.md", "y/README.zh-CN.md"} {
-		text, err := e.stamped(page)
+		text, err := e.stamped(page, true)
 		require.NoError(t, err)
 		e.write(page, text)
 	}
@@ -214,23 +214,42 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 	}
 }
 
+// TestAStampIsOfWhatATranslatorReads: what a test writes in both languages changes none.
+func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
+	const page = "# Bugs\n\nA word.\n\n| [A1: old](#a1) | A | hang |\n| [A1](../docs/bugs.md#a1) | old |\n| [A](guide.md), one | [A1](#old) |\n" +
+		"| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\n`go test -v -run BugA1_` shows it: old;\n\n```mermaid\nold\n```\n\nThe end.\n" +
+		"<!-- written by go test ./x -update -->\n\n## All of this\n"
+	hash := func(old, new string) string {
+		all, _ := sections(strings.ReplaceAll(page, old, new))
+		require.Empty(t, all[1].hash())
+		return all[0].hash()
+	}
+	require.Equal(t, hash("old", "old"), hash("old", "new"))
+	for _, read := range []string{"Bugs", "word", ", one", "what it is", "The end"} {
+		require.NotEqual(t, hash("old", "old"), hash(read, "else"), read)
+	}
+}
+
 // TestEditionWritesStampsAndLinks: of a page that is named, and twice is as good as
 // once.
 func TestEditionWritesStampsAndLinks(t *testing.T) {
 	e := small(t)
 	const en, zh = "docs/x.md", "docs/x.zh-CN.md"
 	right, _ := e.read(zh)
-	again, err := e.stamped(zh)
+	again, err := e.stamped(zh, true)
 	require.NoError(t, err)
 	require.Equal(t, right, again)
 	require.Equal(t, right, e.led(zh))
 
 	text, _ := e.read(en)
 	e.write(en, strings.Replace(text, "2 requests", "two requests", 1))
-	text, err = e.stamped(zh)
+	text, err = e.stamped(zh, true)
 	require.NoError(t, err)
 	require.NotEqual(t, right, text)
 	e.write(zh, text)
+	same, err := e.stamped(zh, false)
+	require.NoError(t, err)
+	require.Equal(t, text, same, "none is missing")
 	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(en), "a new stamp hides no other fault")
 
 	for _, link := range []string{"../y/README.md#the-second", "../y#the-second", "../y/#the-second"} {
@@ -239,9 +258,9 @@ func TestEditionWritesStampsAndLinks(t *testing.T) {
 		require.Equal(t, right, e.led(zh))
 	}
 
-	_, err = e.stamped(en)
+	_, err = e.stamped(en, true)
 	require.Error(t, err, "an English page gets no stamps")
 	e.write(zh, strings.Replace(right, "## 两步\n", "", 1))
-	_, err = e.stamped(zh)
+	_, err = e.stamped(zh, true)
 	require.Error(t, err, "which heading lacks its twin is the translator's to say")
 }

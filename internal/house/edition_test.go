@@ -29,12 +29,12 @@ import (
 
 var (
 	stampPages  = flag.String("edition.stamp", "", "write the stamps of these Chinese `pages`, paths from the root of the repository with commas between them")
-	updateLinks = flag.Bool("edition.update", false, "lead the links of Chinese pages to Chinese pages, where these exist")
+	updatePages = flag.Bool("edition.update", false, "lead the links of Chinese pages to Chinese pages, where these exist, and write the stamps that are missing")
 )
 
 var (
 	headingLine = regexp.MustCompile(`^(#{1,6}) (.*?)\s*$`)
-	stampLine   = regexp.MustCompile(`^<!-- en:(\w*) -->$`)
+	stampLine   = regexp.MustCompile(`^<!-- en:(\w+) -->$`)
 	linkSays    = regexp.MustCompile(`\]\(([^()\s]+)\)(（英文）)?`)
 	itemLine    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s`)
 	linkTarget  = regexp.MustCompile(`\]\(([^()\s]+)\)`)
@@ -61,14 +61,23 @@ type section struct {
 	line  int      // of the heading, from 0
 	body  []string // without the stamp
 	stamp string
+
+	written bool // by a test, in both languages, with all below it
 }
 
-// written is what tests write in both languages: what the benchmark has measured, and which
-// packages import one.
-var written = regexp.MustCompile("(?s:<!-- figures -->.*?<!-- end of figures -->)|(?m:^(\\| \\[`[^|]*\\|[^|]*\\|).*)")
+// written is what tests write in both languages: what the benchmark has measured, which
+// packages import one, and what the bugs' entries say, with the runs that show them.
+var written = regexp.MustCompile("(?s)<!-- figures -->.*?<!-- end of figures -->" +
+	"|<!-- [A-Z]\\d+ -->\n`go test -v -run Bug.*?\n```(?:\n|$)" +
+	`|(?m:^\| \[[A-Z]\d+(?:: |\]\(\.\./docs/bugs\.md#)[^\n]*)` +
+	"|(?m:^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*)")
 
-// hash is the same after a change of the line breaks, and of what is written.
+// hash is the same after a change of the line breaks, and of what is written. A section of
+// which all is written has none.
 func (s section) hash() string {
+	if s.written {
+		return ""
+	}
 	text := strings.Join(strings.Fields(written.ReplaceAllString(s.title+"\n"+strings.Join(s.body, "\n"), "$1")), " ")
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8]
 }
@@ -76,14 +85,15 @@ func (s section) hash() string {
 // sections takes a page apart, and returns the anchors of its headings, too. What
 // is before the first heading is not among them.
 func sections(page string) (all []section, anchors []string) {
-	fenced := false
+	fenced, written := false, false
 	for i, line := range strings.Split(page, "\n") {
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
+		written = written || strings.HasPrefix(line, "<!-- written by go test ")
 		last := len(all) - 1
 		if m := headingLine.FindStringSubmatch(line); m != nil && !fenced {
-			all = append(all, section{level: len(m[1]), title: m[2], line: i})
+			all = append(all, section{level: len(m[1]), title: m[2], line: i, written: written})
 			name := scenes.Anchor(linkTarget.ReplaceAllString(m[2], ""))
 			anchor := name
 			for n := 1; slices.Contains(anchors, anchor); n++ {
@@ -380,7 +390,7 @@ func (e edition) faults(page string) (all []string) {
 		switch zh.stamp {
 		case en.hash():
 		case "":
-			say("the stamp is missing: go test ./internal/house -run Edition -edition.stamp %s", chinese(page))
+			say("the stamp is missing: go generate ./...")
 		default:
 			say("the English section has changed since it was translated: translate it again, then go test ./internal/house -run Edition -edition.stamp %s",
 				chinese(page))
@@ -453,8 +463,9 @@ func set(en, zh string) (faults []string) {
 	return faults
 }
 
-// stamped returns a Chinese page with the stamps of the English sections.
-func (e edition) stamped(page string) (string, error) {
+// stamped returns a Chinese page with the stamps of the English sections. Those that are there
+// stay, unless they are to be renewed.
+func (e edition) stamped(page string, renew bool) (string, error) {
 	enText, _ := e.read(english(page))
 	zhText, ok := e.read(page)
 	if !ok || page == english(page) {
@@ -467,12 +478,12 @@ func (e edition) stamped(page string) (string, error) {
 	}
 	lines := strings.Split(zhText, "\n")
 	for i, zh := range slices.Backward(zhs) {
-		stamp := "<!-- en:" + ens[i].hash() + " -->"
-		if at := zh.line + 1; at < len(lines) && stampLine.MatchString(lines[at]) {
-			lines[at] = stamp
-		} else {
-			lines = slices.Insert(lines, at, stamp)
+		if zh.stamp == "" && ens[i].hash() != "" {
+			lines = slices.Insert(lines, zh.line+1, "")
+		} else if zh.stamp == "" || !renew {
+			continue
 		}
+		lines[zh.line+1] = "<!-- en:" + ens[i].hash() + " -->"
 	}
 	return strings.Join(lines, "\n"), nil
 }
@@ -527,15 +538,14 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	write := func(page, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
 	}
-	if *updateLinks {
-		for _, page := range pages {
+	stamp := strings.FieldsFunc(*stampPages, func(r rune) bool { return r == ',' })
+	require.Subset(t, pages, stamp)
+	for _, page := range pages {
+		if *updatePages {
 			write(page, e.led(page))
 		}
-	}
-	if *stampPages != "" {
-		for page := range strings.SplitSeq(*stampPages, ",") {
-			text, err := e.stamped(path.Clean(page))
-			require.NoError(t, err)
+		renew := slices.Contains(stamp, page)
+		if text, err := e.stamped(page, renew); err == nil && (renew || *updatePages) { // an error is a fault below
 			write(page, text)
 		}
 	}

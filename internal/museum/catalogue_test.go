@@ -1,6 +1,7 @@
 package museum
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/scenes"
 )
 
@@ -18,61 +20,61 @@ const catalogue = "../../docs/bugs.md"
 // An edition is the catalogue in a language.
 type edition struct {
 	file         string
-	text         func(scenes.Text) string
-	effect       func(scenes.Effect) string
+	lang         language.Language
 	colon, comma string
 	step         string // how the heading of a step begins; that of zklock begins with its name
 }
 
-var english = edition{
-	file: catalogue, colon: ":", comma: ", ", step: "## Step ",
-	text:   func(t scenes.Text) string { return t.En },
-	effect: func(e scenes.Effect) string { return string(e) },
+var (
+	english = edition{catalogue, language.English, ":", ", ", "## Step "}
+	chinese = edition{"../../docs/bugs.zh-CN.md", language.Chinese, "：", "、", "## 第 "}
+)
+
+var effectsZh = map[scenes.Effect]string{
+	scenes.Hang: "永远等待", scenes.TwoHolders: "两个持有者", scenes.Leak: "残留", scenes.Starvation: "饥饿", scenes.Crash: "崩溃",
 }
 
 var articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
 
 // written is the page with what the bugs' entries in package scenes say: the
 // headings, the rows of the table, the links by article, and those in the text.
-func (e edition) written(t require.TestingT, page string) string {
+func (e edition) written(t *testing.T, page string) string {
 	var rows strings.Builder
 	for _, b := range scenes.Bugs {
-		heading := e.text(b.Heading())
+		heading := b.Heading().In(e.lang)
 		line := regexp.MustCompile(`(?m)^### ` + b.ID + e.colon + `.*$`)
 		require.Len(t, line.FindAllString(page, -1), 1, "entries of %s in %s: write one with the heading ### %[1]s%[3]s below that of its step", b.ID,
 			e.file, e.colon)
 		page = line.ReplaceAllLiteralString(page, "### "+heading)
 		link := "](#" + scenes.Anchor(heading) + ")"
 		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, link)
-		rows.WriteString("| [" + heading + link + " | " + strings.Join([]string{b.Article(), e.effect(b.Effect), e.text(b.CuredIn())}, " | ") + " |\n")
+		effect := scenes.Text{En: string(b.Effect), Zh: effectsZh[b.Effect]}.In(e.lang)
+		fmt.Fprintf(&rows, "| [%s%s | %s | %s | %s |\n", heading, link, b.Article(), effect, b.CuredIn().In(e.lang))
 	}
 	table := regexp.MustCompile(`(?m)(?:^\| \[\w+` + e.colon + `.*\n)+`)
 	require.Len(t, table.FindAllString(page, -1), 1, "tables of bugs in %s; its rows begin with | [A1%s", e.file, e.colon)
 	page = table.ReplaceAllLiteralString(page, rows.String())
 
-	// By article, the page has the order: that in which the article comes to its bugs.
-	articles := make(map[string]bool)
+	// By article, the English page has the order: that in which the article comes to its bugs.
+	orders := make(map[string][]string)
+	for _, m := range articleRow.FindAllStringSubmatch(read(t, catalogue), -1) {
+		orders[m[2]] = matches(m[3], `\[([A-Z]\d+)\]`)
+	}
+	for _, b := range scenes.Bugs {
+		ids := orders[b.Article()]
+		require.NotNil(t, ids, "%s has no row of article %s in its table of the articles", catalogue, b.Article())
+		if !slices.Contains(ids, b.ID) {
+			orders[b.Article()] = append(ids, b.ID)
+		}
+	}
 	page = articleRow.ReplaceAllStringFunc(page, func(line string) string {
 		m := articleRow.FindStringSubmatch(line)
-		articles[m[2]] = true
-		ids := matches(m[3], `\[([A-Z]\d+)\]`)
 		var links []string
-		link := func(b scenes.Bug) {
-			links = append(links, "["+b.ID+"](#"+scenes.Anchor(e.text(b.Heading()))+")")
-		}
-		for _, id := range ids {
-			link(scenes.Get(id))
-		}
-		for _, b := range scenes.Bugs {
-			if b.Article() == m[2] && !slices.Contains(ids, b.ID) {
-				link(b)
-			}
+		for _, id := range orders[m[2]] {
+			links = append(links, "["+id+"](#"+scenes.Anchor(scenes.Get(id).Heading().In(e.lang))+")")
 		}
 		return m[1] + strings.Join(links, e.comma) + " |"
 	})
-	for _, b := range scenes.Bugs {
-		require.True(t, articles[b.Article()], "%s has no row of article %s in its table of the articles", e.file, b.Article())
-	}
 	return page
 }
 
@@ -94,25 +96,23 @@ func ordered() (list []string) {
 	return list
 }
 
-// compare compares the page with what is to be on it, or writes it.
-func (e edition) compare(t *testing.T, page, want string) {
-	t.Helper()
-	require.Equal(t, ordered(), e.order(page), "%s has each bug below the step of its entry in internal/museum/scenes, by article and number", e.file)
-	if *update {
-		require.NoError(t, os.WriteFile(e.file, []byte(want), 0o644))
-	} else {
+// The diagram of each entry is checked by the bug's exhibit.
+func TestTheCatalogueHasWhatTheBugsSay(t *testing.T) {
+	for _, e := range []edition{english, chinese} {
+		page := read(t, e.file)
+		want := e.written(t, page)
+		require.Equal(t, ordered(), e.order(page), "%s has each bug below the step of its entry in internal/museum/scenes, by article and number", e.file)
+		if *update {
+			require.NoError(t, os.WriteFile(e.file, []byte(want), 0o644))
+			continue
+		}
 		there := strings.Split(page, "\n") // as many lines: written changes some
 		for i, line := range strings.Split(want, "\n") {
 			require.Equal(t, line, there[min(i, len(there)-1)], "%s is stale: go generate ./...", e.file)
 		}
 		require.Len(t, page, len(want), "%s is stale: go generate ./...", e.file)
 	}
-}
-
-// The diagram of each entry is checked by the bug's exhibit.
-func TestTheCatalogueHasWhatTheBugsSay(t *testing.T) {
 	page := read(t, catalogue)
-	english.compare(t, page, english.written(t, page))
 	t.Run("and what is not so is found", func(t *testing.T) {
 		for _, change := range [][2]string{
 			{"### D1: a watch", "### D1: the watch"}, {"| D | hang | step 3 |", "| D | hang | step 4 |"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"},

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -41,7 +40,7 @@ var words = map[string]locks.Text{
 	"beside": {En: "“%s” beside “%s”. The opening leads to it.", Zh: "“%s”与“%s”对照。打开时的场景可以一路走到这里。"},
 	"exercise.text": {
 		En: "Here the listing is at its beginning, and the schedule is [the exercise](../exercises/_12-break-this-lock/README.md).",
-		Zh: "这里的代码停在起点，要找的调度就是[练习](" + twin("../exercises/_12-break-this-lock/README") + ")。",
+		Zh: "这里的代码停在起点，要找的调度就是[练习](../exercises/_12-break-this-lock/README.zh-CN.md)。",
 	},
 	"end": {En: "It ends with: ", Zh: "结局："}, "task": {En: "%s, `internal/museum/listings/%s`. %s", Zh: "%s，`internal/museum/listings/%s`。%s"},
 	"because": {En: "There is no scene: ", Zh: "没有场景的原因："},
@@ -49,14 +48,6 @@ var words = map[string]locks.Text{
 }
 
 func (e edition) say(word string) string { return e.text(words[word]) }
-
-// twin is the path of a page in Chinese, of the English one if there is no other.
-func twin(page string) string {
-	if _, err := os.Stat("../" + page + ".zh-CN.md"); err == nil {
-		return page + ".zh-CN.md"
-	}
-	return page + ".md"
-}
 
 // capital begins a text with a capital letter, if its script has them.
 func capital(text string) string {
@@ -124,10 +115,7 @@ func (e edition) page(t *testing.T) string {
 
 const below = "<!-- written by go test ./docs/lab/locks -update -->\n\n"
 
-var stamps = regexp.MustCompile(`(?m)^(#+ .*\n)(<!-- en:\w* -->\n)`)
-
 // generated is that part of the page, which it compares, or writes with -update.
-// The stamps of the Chinese page are another test's, and stay.
 func generated(t *testing.T, e edition) string {
 	t.Helper()
 	text, err := os.ReadFile(e.file)
@@ -137,14 +125,9 @@ func generated(t *testing.T, e edition) string {
 	want := e.page(t)
 	require.True(t, utf8.ValidString(want))
 	if *update {
-		stamped := want
-		for _, m := range stamps.FindAllStringSubmatch(rest, -1) {
-			stamped = strings.Replace(stamped, m[1], m[1]+m[2], 1)
-		}
-		require.NoError(t, os.WriteFile(e.file, []byte(head+below+stamped), 0o644))
+		require.NoError(t, os.WriteFile(e.file, []byte(head+below+want), 0o644))
 		return want
 	}
-	rest = stamps.ReplaceAllString(rest, "$1")
 	there := strings.Split(rest, "\n")
 	for i, line := range strings.Split(want, "\n") { // and not the whole page
 		require.Equal(t, line, there[min(i, len(there)-1)], "%s is stale: go generate ./...", e.file)

@@ -49,14 +49,14 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
 		texts := append([]scenes.Text{l.Name, l.Intro, l.Victory}, l.Hints...)
 		for _, text := range texts {
-			require.NotEmpty(t, text.En, s.ID)
+			require.NotEmpty(t, text.En, "%s needs a Level: a Name, an Intro and a Victory, and three Hints if there is a choice", s.ID)
 			fullWidth(t, text.Zh, s.ID)
 		}
 		if len(way) == 0 {
 			require.Empty(t, l.Hints, "%s has nothing to choose", s.ID)
 			continue
 		}
-		require.Len(t, l.Hints, 3, s.ID)
+		require.Len(t, l.Hints, 3, "the hints of %s", s.ID)
 		tr, possible := explore.Play(t, s.World, way[:s.Plays()])
 		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves the level: %v", s.ID, tr)
 	}
