@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/bench/internal/least"
+	"example.com/zklock/bench/internal/extra"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/zklock"
 )
@@ -47,7 +47,7 @@ var peers = []contestant{
 		what: language.Say("not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over "+
 			"through the server sends less; but if a waiter gives up, two hold it",
 			"不是锁：每个竞争者创建一个节点，监听前一个节点，再删除自己的。通过服务器交接的队列，请求数不可能更少；但是，如果有等待者放弃，就会有两个竞争者同时持有锁"),
-		open:  onZoo(each(func(conn *zk.Conn, path string) locker { return least.New(conn, path) })),
+		open:  onZoo(each(func(conn *zk.Conn, path string) locker { return extra.NewLeast(conn, path) })),
 		queue: true,
 		unsafe: language.Say("least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; if a waiter gives up, it lets two in",
 			"least 创建节点，监听前一个节点，再删除自己的节点，请求数是经由服务器排队的下限；\n如果有等待者放弃等待，就会有两个竞争者同时持有锁"),

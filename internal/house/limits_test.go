@@ -222,11 +222,11 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               97050,
+	"all":               96929,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7560,
-	"bench":             9900,
+	"bench":             9779,
 	"explorer":          8540,
 	"suites, stage":     9390,
 	"museum":            3410,
@@ -250,9 +250,9 @@ var wings = []struct{ folder, wing string }{
 	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/book", "book"}, {"internal/loopback", "book"}, {"docs/other-locks", "other locks"},
 }
 
-// exhibits are what a bug of the museum adds: its listing, which has the shape of an article's
-// code, and its entry with the captions of its story. They are not weighed.
-var exhibits = regexp.MustCompile(`^internal/museum/(listings/[a-z]_\w+|scenes/article_[a-z])\.go$`)
+// exhibits are not weighed: what a bug of the museum adds, its listing in the shape of an article's code
+// and its entry with the captions of its story; and what a lock of the benchmark adds.
+var exhibits = regexp.MustCompile(`^(internal/museum/(listings/[a-z]_\w+|scenes/article_[a-z])|bench/(internal/extra/\w+|peers))\.go$`)
 
 // weigh counts the lines of Go of each wing.
 func weigh(tree fs.FS) (map[string]int, error) {
@@ -293,6 +293,7 @@ func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 		"internal/museum/listings/a_queue.go":  {Data: []byte("package listings\n")},
 		"internal/museum/listings/listings.go": {Data: []byte("package listings\n\n\n\n")},
 		"internal/museum/scenes/article_a.go":  {Data: []byte("package scenes\n")},
+		"bench/internal/extra/least.go":        {Data: []byte("package extra\n")},
 		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
 	})
 	require.NoError(t, err)
