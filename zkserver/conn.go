@@ -298,7 +298,7 @@ func (c *conn) waitForSpace() bool {
 // handshake attaches the connection to a session, or answers a four-letter
 // word. It returns false if there is nothing more to read.
 func (c *conn) handshake(r *bufio.Reader) bool {
-	c.net.SetReadDeadline(time.Now().Add(handshakeTimeout))
+	c.net.SetReadDeadline(time.Now().Add(max(handshakeTimeout, c.s.tick)))
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return false

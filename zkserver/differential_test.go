@@ -109,7 +109,7 @@ func TestDifferentialFindsADifference(t *testing.T) {
 	}
 	for name, planted := range planted {
 		t.Run(name, func(t *testing.T) {
-			one, other := &target{T: t, srv: zkserver.Run(t)}, &target{T: t, srv: zkserver.Run(t)}
+			one, other := &target{T: t, srv: zkserver.Run(t, lasting)}, &target{T: t, srv: zkserver.Run(t, lasting)}
 			said := fails(t, func(tb rapid.TB) { rapid.Check(tb, compared(one, other, planted)) })
 			require.Contains(t, said, "embedded:\n", "the planted difference is not found")
 		})
@@ -120,7 +120,8 @@ func TestDifferentialFindsADifference(t *testing.T) {
 // rotting where there is no real server.
 func TestDifferentialAgreesWithItself(t *testing.T) {
 	embedded(t)
-	one, other := &target{T: t, srv: zkserver.Run(t, extended(t)...)}, &target{T: t, srv: zkserver.Run(t, extended(t)...)}
+	options := append(extended(t), lasting)
+	one, other := &target{T: t, srv: zkserver.Run(t, options...)}, &target{T: t, srv: zkserver.Run(t, options...)}
 	rapid.Check(t, compared(one, other, difference{}))
 }
 

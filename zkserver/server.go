@@ -18,7 +18,7 @@ var ErrClosed = errors.New("zkserver: server closed")
 const (
 	defaultTick       = 2 * time.Second  // as in ZooKeeper's sample configuration
 	containerInterval = time.Minute      // znode.container.checkIntervalMs
-	handshakeTimeout  = 10 * time.Second // a connection without a handshake is closed after it
+	handshakeTimeout  = 10 * time.Second // a connection without a handshake is closed after it, or after a longer tick
 )
 
 // A Server is one embedded ZooKeeper. All methods may be called from any
