@@ -39,7 +39,7 @@ import (
 //     the node away, so a later one succeeds.
 //   - If the process crashes or is cut off after its Unlock, others wait until its session ends.
 //   - Unlock returns before the node has gone. It returns nil, and not ErrLost, if the
-//     session has just ended and the client has not noticed that yet.
+//     session has ended, or the node was deleted, and the client has not noticed that yet.
 //   - Participants has the node, with Cached if it is this Mutex's.
 //   - A process that ends while no server can be reached leaves the node to its session,
 //     even if all leases were unlocked long ago.

@@ -26,6 +26,18 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 		second, err := try()
 		return fmt.Sprint(first, second, err)
 	}
+	unnoticed := func(end func(tb *table, id int64)) func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
+		return func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
+			l := tb.mustLock(ours, nil)
+			time.Sleep(time.Second) // for the answer to the list
+			id := conn.SessionID()
+			back := tb.srv.Hold(of(id, jute.OpConnect, "")) // the client does not learn it
+			unlocked := aside(func() error { end(tb, id); return l.Unlock(limited(tb, time.Minute)) })
+			time.Sleep(time.Second)
+			back.Release()
+			return fmt.Sprint(errors.Is(<-unlocked, zklock.ErrLost), len(tb.srv.Children(top)))
+		}
+	}
 	for _, c := range []struct {
 		what          string
 		see           func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string
@@ -46,16 +58,11 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 			silence.Release()
 			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
 		}, "10s", "0s"}, // the session timeout
-		{"Unlock after the end of the session", func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
-			l := tb.mustLock(ours, nil)
-			time.Sleep(time.Second) // for the answer to the list
-			id := conn.SessionID()
-			back := tb.srv.Hold(of(id, jute.OpConnect, "")) // the client does not learn it
-			unlocked := aside(func() error { tb.srv.Expire(id); return l.Unlock(limited(tb, time.Minute)) })
-			time.Sleep(time.Second)
-			back.Release()
-			return fmt.Sprint(errors.Is(<-unlocked, zklock.ErrLost), len(tb.srv.Children(top)))
-		}, "false 0", "true 0"},
+		{"Unlock after the end of the session", unnoticed(func(tb *table, id int64) { tb.srv.Expire(id) }), "false 0", "true 0"},
+		{"Unlock after its node was deleted", unnoticed(func(tb *table, id int64) {
+			tb.srv.Cut(id)
+			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+		}), "false 0", "true 0"},
 	} {
 		for _, with := range []bool{true, false} {
 			onTables(t, fmt.Sprintf("%s, with caching %v", c.what, with), func(tb *table) {
