@@ -14,10 +14,10 @@
 //	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the answer
 //	.solution/    lock.go, unless the solution is a step's: the entry's answer says
 //	              which file it is
-//	mutants/      at least five files: the case that kills the mutant, a text of
-//	              the solution, and its replacement
+//	mutants/      at least five files: the case that kills the mutant, perhaps more such cases
+//	              (also:) and words of the message (says:), a text of the solution, its replacement
 //
-// and testdata/wrong has three wrong first attempts with the words that the first
+// and testdata/wrong has some wrong first attempts with the words that the first
 // message must have. In testdata/attempts are attempts of readers who had not seen
 // our solutions, right ones and wrong ones, and unusual right ones that we made. Exercises 1 to 10 have stages
 // (stages.go), and testdata/stages has a lock of each, as a student has it when the
