@@ -65,6 +65,7 @@ type Option func(*Server)
 
 // WithTick sets the tick, the grain of session expiry; the default is
 // 2 s. Session timeouts are clamped to between 2 and 20 ticks.
+// A client has 10 s for its handshake, or a tick if that is longer.
 // It panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {

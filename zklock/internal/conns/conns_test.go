@@ -2,10 +2,10 @@ package conns_test
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -59,11 +59,11 @@ func TestAClientIsKnownForAsLongAsItsConnLives(t *testing.T) {
 	require.Equal(t, 1, k.lefts)
 	runtime.KeepAlive(conn)
 
-	forgotten, gone := make(chan struct{}), weak.Make(k)
-	runtime.AddCleanup(k, func(c chan struct{}) { close(c) }, forgotten)
+	var forgotten atomic.Bool
+	runtime.AddCleanup(k, func(f *atomic.Bool) { f.Store(true) }, &forgotten)
 	conn, k = nil, nil
-	for gone.Value() != nil { // or else go test ends it
+	for end := time.Now().Add(5 * time.Minute); !forgotten.Load(); time.Sleep(time.Millisecond) {
+		require.True(t, time.Now().Before(end), "nothing holds it, and it is not forgotten")
 		runtime.GC()
 	}
-	<-forgotten
 }
