@@ -16,19 +16,22 @@ import (
 // Patience is the longest wait for an event that must happen, in virtual time.
 const Patience = time.Minute
 
-// Spins calls f once this process has computed for a minute, unless stop is called before. That it
-// has not gone on for long, in real time, says nothing on a busy machine.
-func Spins(f func()) (stop func()) {
+// Spins calls f with what is wrong once this process has computed for a minute, unless stop is
+// called before. On a busy machine real time says nothing. But a goroutine that waits for a mutex
+// computes nothing and keeps virtual time from passing: so f is called after 10 minutes, too.
+func Spins(f func(why string)) (stop func()) {
 	var over atomic.Bool
-	began := ProcessorTime()
+	began, end := ProcessorTime(), time.Now().Add(10*time.Minute)
 	var look func()
 	look = func() {
 		switch left := time.Minute - (ProcessorTime() - began); {
 		case over.Load():
-		case left > 0:
-			time.AfterFunc(left, look)
+		case left <= 0:
+			f("is busy for a minute: a goroutine of the lock spins or polls")
+		case time.Now().After(end):
+			f("does not end in 10 minutes: a goroutine of the lock waits, perhaps for a mutex")
 		default:
-			f()
+			time.AfterFunc(min(left, time.Until(end)), look)
 		}
 	}
 	first := time.AfterFunc(time.Minute, look)
@@ -39,13 +42,12 @@ func Spins(f func()) (stop func()) {
 }
 
 // Watch runs f in a test in virtual time. A lock that spins keeps virtual time from
-// passing: unless another process watches over the test, it panics after a minute of
-// computing.
+// passing: unless another process watches over the test, it panics as [Spins] says.
 func Watch(t *testing.T, watched bool, f func(t *testing.T)) {
 	t.Helper()
 	if !watched {
 		name := t.Name()
-		defer Spins(func() { panic(name + ": busy for a minute: the lock spins or polls") })()
+		defer Spins(func(why string) { panic(name + " " + why) })()
 	}
 	synctest.Test(t, f)
 }

@@ -12,19 +12,18 @@ import (
 )
 
 // Play plays one schedule, and panics with its choices if it does not end. Virtual time stops
-// while any goroutine is busy, so a lock that spins would go on until the test's own timeout. At
-// each point with more than one action choose returns one of them; a negative number
-// ends the run. After each action acted gets its number, from 0, and its footprint.
+// while any goroutine is busy, or waits for a mutex, so a lock that does would go on until the
+// test's own timeout. At each point with more than one action choose returns one of them; a
+// negative number ends the run. After each action acted gets its number, from 0, and its footprint.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
 	defer Alone()()
 	var made atomic.Pointer[[]string]
 	var names []string
 	made.Store(new([]string))
-	defer bubble.Spins(func() {
+	defer bubble.Spins(func(why string) {
 		debug.SetTraceback("all") // to show where it is busy
-		panic(fmt.Sprintf("explore: %s is busy for a minute, so it waits for nothing: a goroutine of the lock spins. The schedule: %q",
-			w.Lock.Name, *made.Load()))
+		panic(fmt.Sprintf("explore: %s %s. The schedule: %q", w.Lock.Name, why, *made.Load()))
 	})()
 	return InBubble(t, w, func(playing *Player) {
 		playing.Run.hashing = hashing
