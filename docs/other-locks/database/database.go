@@ -341,6 +341,9 @@ func (db *DB) Bind(query string) string {
 // names: two names are the same only if their bytes are. On PostgreSQL two clients that
 // do so at once collide in the catalogue: the one that fails finds the table.
 func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
+	if !strings.Contains(columns, "{name}") {
+		return fmt.Errorf("database: table %s has no column of type {name}", name)
+	}
 	key := "VARCHAR(64)"
 	if db.Kind == MariaDB {
 		key = "VARBINARY(256)" // else x, X and x with a blank are one name

@@ -51,6 +51,7 @@ func TestASpecThatIsWrong(t *testing.T) {
 // else, as those of the locks' names do.
 func TestNamesThatDifferAreRowsOfTheirOwn(t *testing.T) {
 	db, name := databasetest.Open(t, databasetest.Spec(t)), databasetest.Name(t)
+	require.ErrorContains(t, db.CreateTable(t.Context(), "zklock_none", "name VARCHAR(64)"), "no column of type {name}")
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_names", "name {name} NOT NULL PRIMARY KEY"))
 	insert := func(end string) error {
 		_, err := db.Exec(t.Context(), "INSERT INTO zklock_names (name) VALUES (?)", name+end)
