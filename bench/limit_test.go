@@ -34,13 +34,11 @@ const (
 )
 
 // limitAfter lets each half of a limit last until n has grown by so much, in
-// place of half its time. The last figure is that of all further halves.
-func limitAfter(t *testing.T, n *atomic.Int64, grows ...int64) {
+// place of half its time.
+func limitAfter(t *testing.T, n *atomic.Int64, grows int64) {
 	usual := sleep
-	var half atomic.Int32
 	set(t, &sleep, func(ctx context.Context, _ time.Duration) bool {
-		i := min(int(half.Add(1)), len(grows)) - 1
-		for until := n.Load() + grows[i]; n.Load() < until; {
+		for until := n.Load() + grows; n.Load() < until; {
 			if !usual(ctx, time.Millisecond) {
 				return false
 			}

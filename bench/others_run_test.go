@@ -126,7 +126,10 @@ type killingContender struct {
 
 func (k killingContender) Lock(ctx context.Context) error {
 	if k.asked.Add(1) > 5 {
-		<-k.killed
+		select {
+		case <-k.killed:
+		case <-ctx.Done():
+		}
 	}
 	err := k.otherLocker.Lock(ctx)
 	if err == nil {

@@ -186,8 +186,7 @@ func TestGoroutinesOfAProcessShareTheRequestsOfZklock(t *testing.T) {
 	require.LessOrEqual(t, float64(rs[0].Requests)/100, 3.1)
 }
 
-// A server that takes no more connections is like one that is not there; the setting that
-// limits them is named.
+// The fifth session is not opened in time, as on a server that takes no more connections.
 func TestTooManySessionsNameTheSetting(t *testing.T) {
 	opened := 0
 	set(t, &within, func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {

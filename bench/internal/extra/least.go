@@ -10,8 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Least is a contender of the minimum of a queue through the server: each creates a
-// node, watches the one before it and deletes its own; alone it need not watch.
+// A Least is a contender that does as little as a queue through the server can do: it
+// creates a node, watches the one before it and deletes its own; alone it need not watch.
 // It is not a lock: the one before n is n - 1, whatever has become of the nodes
 // before that, so where a waiter gives up its successor gets in too early. It
 // cannot give up, and a lost reply to create leaves a node that stops them all.

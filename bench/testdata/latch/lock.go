@@ -33,8 +33,8 @@ func (l *Lock) Lock() error {
 		}
 		select {
 		case <-gone:
-		case <-time.After(30 * time.Second): // longer than a trial takes on a busy machine
-			return nil // the article's await(5, SECONDS), whose result nobody looks at
+		case <-time.After(30 * time.Second): // the article has await(5, SECONDS); this is longer than a trial takes on a busy machine
+			return nil // nothing looks at the result of await
 		}
 	}
 }
