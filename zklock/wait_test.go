@@ -489,6 +489,7 @@ func TestAHolderOfKazoosIsRespected(t *testing.T) {
 		require.Len(tb, queue, 2)
 		require.Equal(tb, node, queue[0].Node)
 		require.Equal(tb, "host of kazoo's", string(queue[0].Data))
+		require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, queue[1].Node, "kazoo's pattern with the extra one of doc.go")
 		freed := time.Now()
 		require.NoError(tb, kazoo.Delete(node, -1))
 		got := gets(tb, waiter)
