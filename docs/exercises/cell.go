@@ -157,6 +157,7 @@ func (c *cell) done(pid int) {
 // run runs a process and, when it has ended, ends all that it has started. Err is why
 // it does not start.
 func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
+	cmd.WaitDelay = time.Minute // for output that a process outside the group keeps open
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ func limit(cmd *exec.Cmd, l limits) {
 	if err != nil || cmd.Err != nil {
 		return
 	}
-	seconds := 2 * runtime.NumCPU() * max(1, int(l.time.Seconds())) // more than a process can use before the cell's watch ends it
+	// More than a process can use before the cell's watch, which may be late, ends it.
+	seconds := runtime.NumCPU() * (1 + int(l.time.Seconds()))
 	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = self
 }
