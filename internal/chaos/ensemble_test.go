@@ -45,6 +45,7 @@ func TestChaos(t *testing.T) {
 			}
 			c.finish()
 			c.check()
+			require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 		})
 	}
 }

@@ -322,13 +322,13 @@ func tryLockOwners(w *owners) {
 	owner, another := open("owner"), open("another")
 	w.tryLock(true, owner, language.Say("an owner, on a free lock,", "所有者（锁空闲时）"))
 	w.tryLock(true, owner, language.Say("the owner that holds the lock", "持有锁的所有者"))
-	w.times(2, owner, language.Say("after TryLock has returned true twice", "在 TryLock 两次返回 true 之后"))
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "an owner that locks twice has one node", "加锁两次的所有者只有一个节点")
 	w.tryLock(false, another, language.Say("another owner of the same Mutex", "同一 Mutex 的另一个所有者"))
 	w.times(0, another, language.Say("after TryLock has returned false", "在 TryLock 返回 false 之后"))
 	w.Unlock(owner, language.Say("the owner, which has locked twice,", "已加锁两次的所有者"))
 	w.tryLock(false, another, language.Say("another owner, after one of two Unlocks,", "另一个所有者（两次 Unlock 只做了一次）"))
+	w.times(1, owner, language.Say("after two TryLocks and one Unlock", "在两次 TryLock、一次 Unlock 之后"))
 	w.Equal(nodes, w.Nodes(),
 		"TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点不见了")
 	w.Unlock(owner, language.Say("the owner", "所有者"))
@@ -503,13 +503,13 @@ func expiredOwner(w *owners) {
 		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired", "会话过期后两次 Unlock 中的第一次")
 	}
 	w.notOwner(owner, language.Say("an owner whose session has expired, its last,", "所有者（会话已过期，最后一次释放）"))
-	w.times(0, owner, language.Say("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))
 	w.Equal(before, w.Nodes(),
 		"an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
 	w.tryLock(false, owner, language.Say(
 		"an owner whose session has expired, while the next one holds the lock,", "所有者（会话已过期，锁在下一个手里）"))
 	w.tryLock(false, another, language.Say(
 		"another owner of its Mutex, while the next one holds the lock,", "锁在下一个手里时，同一 Mutex 的另一个所有者"))
+	w.times(0, owner, language.Say("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))
 	w.Unlock(next, language.Say("the next one", "下一个"))
 	w.MustLock(owner, language.Say("the owner, in its new session,", "处于新会话的所有者"))
 	w.times(1, owner, language.Say("in its new session", "在新会话里"))
