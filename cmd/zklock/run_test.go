@@ -32,12 +32,19 @@ func start(t *testing.T, args ...string) *program {
 	t.Helper()
 	p := &program{Cmd: exec.CommandContext(t.Context(), "/proc/self/exe", args...)}
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	p.WaitDelay = time.Minute
 	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals from the test's own terminal do not reach it
 	var err error
 	p.in, err = p.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.Start())
-	t.Cleanup(func() { syscall.Kill(-p.Process.Pid, syscall.SIGKILL) })
+	t.Cleanup(func() {
+		syscall.Kill(-p.Process.Pid, syscall.SIGKILL)
+		p.Wait() // unless the test has
+		if t.Failed() {
+			t.Log(args, p.ProcessState, &p.stderr)
+		}
+	})
 	return p
 }
 

@@ -107,11 +107,15 @@ func newGuard(group int, grace time.Duration, until time.Time) (*guard, error) {
 	return g, g.cmd.Start()
 }
 
-// tell tells a guard the end of the lease: what is left of it, and the time. A guard that is
-// stopped does not read it.
+// tell tells a guard the end of the lease: what is left of it, and the time. It does not wait: a
+// guard that is stopped does not read it. A deadline would not do: it may be over before the write.
 func (g *guard) tell(until time.Time) {
-	g.in.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-	fmt.Fprintln(g.in, int64(time.Until(until)), until.UnixNano())
+	if in, err := g.in.SyscallConn(); err == nil {
+		in.Write(func(fd uintptr) bool {
+			syscall.Write(int(fd), fmt.Appendln(nil, int64(time.Until(until)), until.UnixNano()))
+			return true
+		})
+	}
 }
 
 // executable is this program; on Linux also if its file has been replaced since.
