@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               96929,
+	"all":               96940,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7560,
@@ -234,7 +234,7 @@ var mostOfWing = map[string]int{
 	"book":              2560,
 	"exercises, grader": 13280,
 	"other locks":       6070,
-	"command":           2454,
+	"command":           2465,
 	"the rest":          6180,
 }
 

@@ -37,7 +37,7 @@ const (
 	// SessionTimeout is that of every client on the stage.
 	SessionTimeout = 10 * time.Second
 	// Patience is the longest wait for an event that must happen, in virtual time.
-	Patience = bubble.Patience
+	Patience = time.Minute
 
 	forever = 10 * time.Minute // virtual: 60 session timeouts in which nothing happens
 )

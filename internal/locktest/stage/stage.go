@@ -29,7 +29,7 @@ import (
 
 // Patience is how long something that must happen may take. On the embedded
 // server it is virtual time and costs nothing.
-const Patience = bubble.Patience
+var Patience = bubble.Patience
 
 // A Stage is where one case is played: a ZooKeeper, and sessions of it.
 type Stage struct {
