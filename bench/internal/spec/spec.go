@@ -107,4 +107,4 @@ func (s Server) Reach(ctx context.Context) error {
 }
 
 // AnswerTimeout is the time that a server may take to answer.
-const AnswerTimeout = 10 * time.Second
+const AnswerTimeout = 5 * time.Second
