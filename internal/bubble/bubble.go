@@ -3,7 +3,6 @@ package bubble
 
 import (
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -11,12 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/zklock/internal/when"
 	"example.com/zklock/zkserver"
 )
 
 // Patience is the longest wait for an event that must happen: in virtual time, or in the real time
-// of a machine that may be busy, if the variable ZK names a real server.
-var Patience = map[bool]time.Duration{false: time.Minute, true: 10 * time.Minute}[os.Getenv("ZK") != ""]
+// of a machine that may be busy, if the tests are on a real server.
+var Patience = map[bool]time.Duration{false: time.Minute, true: 10 * time.Minute}[when.Elsewhere()]
 
 // Spins calls f with what is wrong once this process has computed for a minute, unless stop is
 // called before. On a busy machine real time says nothing. But a goroutine that waits for a mutex
