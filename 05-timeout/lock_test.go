@@ -57,7 +57,7 @@ func (l leased) TryLock(ctx context.Context) (locktest.Lease, error) { return l.
 
 var leases = locktest.LeaseSubject{
 	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-		l := timeout.New(conn, path, 10*time.Second)
+		l := timeout.New(conn, path, bubble.SessionTimeout)
 		return func(string) locktest.LeaseLock { return leased{l} }
 	},
 	ErrHeld: timeout.ErrHeld,

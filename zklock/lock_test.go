@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/zklock"
@@ -75,7 +76,7 @@ func leases(options ...zklock.Option) locktest.LeaseSubject {
 }
 
 func mutexAt(conn *zk.Conn, path string, options ...zklock.Option) *zklock.Mutex {
-	m, err := zklock.New(conn, path, append(options, zklock.WithSessionTimeout(10*time.Second))...)
+	m, err := zklock.New(conn, path, append(options, zklock.WithSessionTimeout(bubble.SessionTimeout))...)
 	if err != nil {
 		panic(err) // the paths are the suite's, and right
 	}

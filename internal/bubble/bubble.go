@@ -18,6 +18,9 @@ import (
 // of a machine that may be busy, if the tests are on a real server.
 var Patience = map[bool]time.Duration{false: time.Minute, true: 10 * time.Minute}[when.Elsewhere()]
 
+// SessionTimeout is that of the suites' sessions: there the longest that a server with a tick of 2 s grants.
+var SessionTimeout = map[bool]time.Duration{false: 10 * time.Second, true: 40 * time.Second}[when.Elsewhere()]
+
 // Spins calls f with what is wrong once this process has computed for a minute, unless stop is
 // called before. On a busy machine real time says nothing. But a goroutine that waits for a mutex
 // computes nothing and keeps virtual time from passing: so f is called after 10 minutes, too.

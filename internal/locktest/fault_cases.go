@@ -284,7 +284,6 @@ func (w *World) spoilLock(name language.Text, open func() (Lock, *Session), got 
 
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
 func errorInTryLock(w *World) {
-	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	w.Parent()
 	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
 		how := sp.how(s, n)

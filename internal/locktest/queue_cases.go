@@ -23,7 +23,6 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		l, s := w.Contender()
 		locks, sessions = append(locks, l), append(sessions, s)
 	}
-	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	w.Parent() // made in advance, so that no request is spent on it
 	for i, l := range locks {
 		result := w.Lock(l)
@@ -122,6 +121,9 @@ func (w *World) staysBehind(result <-chan error) {
 // ForeignChild has children that are not contenders. A name that ends in a number is
 // one of a contender's where an exercise leaves the names to its author.
 func ForeignChild(w *World) {
+	if w.Server == nil { // it deletes a container that is empty
+		w.Parent()
+	}
 	l, _ := w.Contender()
 	w.MustLock(l, language.Say("a first contender", "先来的竞争者"))
 	named := slices.ContainsFunc(w.Nodes(), func(node string) bool {
@@ -144,7 +146,7 @@ func ForeignChild(w *World) {
 	w.Unlock(l, language.Say("the first", "第一个"))
 	w.Holds(result, language.Say("the second contender", "第二个竞争者"))
 	w.Unlock(other, it)
-	time.Sleep(w.Keeps)
+	w.Unkept(len(names))
 	ok, err := w.Try(l, language.Say("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails", "旁边有非竞争者的节点，TryLock 失败了")
@@ -152,7 +154,7 @@ func ForeignChild(w *World) {
 			"TryLock returns false because of nodes that are not contenders', and nobody holds the lock", "没有人持有锁，TryLock 却因为非竞争者的节点而返回 false")
 		w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	}
-	time.Sleep(w.Keeps)
+	w.Unkept(len(names))
 	w.Len(w.Nodes(), len(names),
 		"the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
 }

@@ -210,7 +210,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	lease, s := w.holder()
 	w.Expire(s)
 	admin := w.Session()
-	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.DeleteParent(admin)
 	next, _ := w.holder()
 	require.Len(w, w.Nodes(), 1)
 	name := w.Nodes()[0] // the same one, unless names have ids
@@ -239,7 +239,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	time.Sleep(time.Second) // for Unlock to send its requests
 	w.Server.Expire(s.ID)
 	admin := w.Session()
-	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.DeleteParent(admin)
 	next, _ := w.holder()
 	nodes := w.Nodes() // the name of the holder's, unless names have ids
 	back.Release()
@@ -356,12 +356,12 @@ func deletedLease(w *leaseWorld) {
 	lease, _ := w.holder()
 	require.NoError(w, admin.Delete(w.Path+"/"+w.Nodes()[0], -1))
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
-	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.DeleteParent(admin)
 
 	lease, _ = w.holder()
 	name := w.Nodes()[0]
 	require.NoError(w, admin.Delete(w.Path+"/"+name, -1))
-	w.Eventually(language.Same("the parent can be deleted"), func() bool { return admin.Delete(w.Path, -1) == nil })
+	w.DeleteParent(admin)
 	next, _ := w.holder()
 	nodes := w.Nodes() // the same name, unless names have ids
 	w.lost(lease, "the holder's node was deleted")

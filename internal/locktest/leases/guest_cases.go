@@ -25,7 +25,7 @@ func tokensGrow(w *leaseWorld) {
 		w.release(lease, "the holder")
 		if i%2 == 0 {
 			w.NothingLeft()
-			require.NoError(w, w.Session().Delete(w.Path, -1), "no contender uses the lock, and its parent cannot be deleted")
+			w.DeleteParent(w.Session())
 		}
 	}
 }

@@ -104,42 +104,33 @@ func Contender(i int) language.Text {
 	return language.Say("contender %s", "竞争者 %s", language.Letter(i))
 }
 
-// waitForLock waits until no goroutine of the lock is left, and says whether it has
-// seen that.
-func (w *Stage) waitForLock(patience time.Duration) bool {
+// poll waits until ok is true, in virtual time, and says whether it has seen that.
+func (w *Stage) poll(most, patience time.Duration, ok func() bool) bool {
 	pause := 10 * time.Millisecond
-	for begin := time.Now(); ; pause = min(2*pause, 30*time.Second) {
+	for begin := time.Now(); ; pause = min(2*pause, most) {
 		synctest.Wait()
 		w.Step()
-		if !judge.InLock() {
-			return true
-		}
-		if time.Since(begin) >= patience {
-			return false
+		if done := ok(); done || time.Since(begin) >= patience {
+			return done
 		}
 		time.Sleep(pause)
 	}
 }
 
-// over is the end of a case, when its clients and its server have been closed. A
-// goroutine that is left then need not be to blame: a client that has been closed
-// leaves some requests without an answer. A bubble does not end while one is left, so
-// the process ends in its place.
+// waitForLock waits until no goroutine of the lock is left.
+func (w *Stage) waitForLock(patience time.Duration) bool {
+	return w.poll(30*time.Second, patience, func() bool { return !judge.InLock() })
+}
+
+// over is the end of a case, when its clients and its server have been closed. A goroutine that is
+// left then need not be to blame: a client that has been closed leaves some requests without an
+// answer. A bubble does not end while one is left, so the process ends in its place.
 func (w *Stage) over(goroutines int) {
 	if w.strict || w.Failed() || !w.Watched() {
 		return
 	}
-	pause := 10 * time.Millisecond
-	for begin := time.Now(); ; pause = min(2*pause, time.Second) {
-		synctest.Wait()
-		w.Step()
-		if runtime.NumGoroutine() <= goroutines {
-			return
-		}
-		if time.Since(begin) > time.Minute {
-			w.Over()
-		}
-		time.Sleep(pause)
+	if !w.poll(time.Second, time.Minute, func() bool { return runtime.NumGoroutine() <= goroutines }) {
+		w.Over()
 	}
 }
 
@@ -171,18 +162,12 @@ type Session struct {
 func (s *Session) Sleeps() bool { return s.Tap.Armed() > 0 && s.Tap.Pending() == 0 }
 
 // Session opens a session that ends with the test.
-func (w *Stage) Session() *Session {
-	w.Helper()
-	return w.SessionFor(10 * time.Second)
-}
+func (w *Stage) Session() *Session { w.Helper(); return w.SessionFor(bubble.SessionTimeout) }
 
 func (w *Stage) SessionFor(timeout time.Duration) *Session {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	if w.Server == nil {
-		timeout = 40 * time.Second // a busy machine may keep a client from its pings; a real server grants no more with a tick of 2 s
-	}
 	tap := wiretap.New(wiretap.WithLog())
 	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 64 << 10})
 	require.NoError(w, err)
@@ -448,11 +433,26 @@ func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 	}
 }
 
+// DeleteParent deletes the parent, once it is empty. A real server may have done so: it is a container.
+func (w *Stage) DeleteParent(s *Session) {
+	w.Helper()
+	w.Eventually(language.Same("the parent can be deleted"), func() bool {
+		err := s.Delete(w.Path, -1)
+		return err == nil || w.Server == nil && errors.Is(err, zk.ErrNoNode)
+	})
+}
+
 // NoNodes fails if a contender has a node, and keeps it.
 func (w *Stage) NoNodes(message language.Text) {
 	w.Helper()
-	time.Sleep(w.Keeps)
+	w.Unkept(0)
 	w.Empty(w.Nodes(), "%s", "%s", message)
+}
+
+// Unkept waits for as long as a node may stay that nobody needs; on a real server, until n nodes are left.
+func (w *Stage) Unkept(n int) {
+	time.Sleep(w.Keeps)
+	w.WaitFor(Patience, func() bool { return w.Keeps == 0 || w.Server != nil || len(w.Nodes()) <= n })
 }
 
 // GoesOn is the condition of a loop over the requests of one operation.
@@ -511,14 +511,13 @@ func (w *Stage) NoGoroutines() {
 	}
 }
 
-// Parent makes the parent of a queue, if there is one.
+// Parent makes all nodes above the contenders'.
 func (w *Stage) Parent() {
 	w.Helper()
-	if !w.Queue {
-		return
-	}
-	if _, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
-		require.NoError(w, err)
+	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
+	if w.Queue {
+		_, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.Contains(w, []error{nil, zk.ErrNodeExists}, err)
 	}
 }
 

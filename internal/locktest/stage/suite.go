@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
-
 	"example.com/zklock/internal/locktest/judge"
 )
 
@@ -93,7 +91,6 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 		p.Add(t.Name, t.Zh, t.Group, func(c *judge.Case) {
 			Play(c, queue, Needs{t.Exact, t.Calm, strict}, func(w *Stage) {
 				if !t.Bare {
-					w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 					w.Parent()
 				}
 				t.Run(enter(w))
