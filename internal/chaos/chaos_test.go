@@ -40,6 +40,7 @@ const (
 	processes      = 3
 	contenders     = 17 // in each process
 	sessionTimeout = 4 * time.Second
+	leeway         = 5 * time.Minute // for a busy machine
 )
 
 type chaos struct {
@@ -64,9 +65,8 @@ type clientProcess struct {
 	ended chan error
 }
 
-// newChaos starts client processes as o says, and returns when each of their
-// contenders has had both locks. Process i reaches the servers by the addresses
-// via[i].
+// newChaos starts client processes as o says, and returns when each of their contenders has had
+// both locks. Process i reaches the servers by the addresses via[i].
 func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string) *chaos {
 	c := &chaos{T: t, seed: seed, sessions: len(o.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -131,12 +131,7 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 		}
 	}
 	// A round without faults has taken time.Since(began) on this machine, as busy as it is.
-	// The minute is for a machine that stops meanwhile.
-	c.patience = time.Minute + 2*sessionTimeout + 3*time.Since(began)
-	if slices.Contains(o.Ordinary, true) {
-		// It gives a server that does not answer ten times the read deadline.
-		c.patience += 10 * sessionTimeout * 2 / 3
-	}
+	c.patience = leeway + 3*time.Since(began)
 	return c
 }
 
@@ -155,15 +150,15 @@ type lane struct {
 	pause time.Duration // at most, until the next one
 }
 
-// play makes faults in each lane for some time.
-func (c *chaos) play(d time.Duration, lanes ...lane) {
-	ctx := c.Context()
-	deadline := time.Now().Add(d)
+// play makes faults in each lane for some time: on a busy machine, until that shows something.
+func (c *chaos) play(d time.Duration, shows func() bool, lanes ...lane) {
+	ctx, began := c.Context(), time.Now()
+	over := func() bool { return time.Since(began) > d+leeway || time.Since(began) > d && shows() }
 	var wg sync.WaitGroup
 	for i, l := range lanes {
 		rng := rand.New(rand.NewPCG(c.seed, uint64(i)))
 		wg.Go(func() {
-			for time.Now().Before(deadline) && ctx.Err() == nil {
+			for !over() && ctx.Err() == nil {
 				c.fault(ctx, l.name, l.next(rng))
 				if l.after != nil {
 					l.after()
@@ -189,7 +184,7 @@ func (c *chaos) finish() {
 			if err != nil {
 				c.Errorf("process %d: %v", i, err)
 			}
-		case <-time.After(c.patience + 2*time.Minute):
+		case <-time.After(c.patience + 4*leeway): // Shutdown of each Mutex has some of it
 			p.cmd.Process.Signal(syscall.SIGQUIT) // shows where it hangs
 			c.Errorf("process %d does not end", i)
 			<-p.ended
@@ -252,9 +247,8 @@ func (c *chaos) stop(n int, lasts time.Duration) fault {
 //   - of two leases of a path, the later one has the higher token;
 //   - the register has counted each write exactly once, and none with a token
 //     lower than one before it;
-//   - after the last fault every contender got both locks, within two session
-//     timeouts, what this machine needs for that, and a minute; and nothing is
-//     left.
+//   - after the last fault every contender got both locks, within what this
+//     machine needs for that, and some minutes; and nothing is left.
 func (c *chaos) check() {
 	problems, around := c.problems()
 	if len(problems) == 0 && !c.Failed() {
@@ -299,6 +293,16 @@ func (c *chaos) counts() map[string]int {
 		}
 	}
 	return counts
+}
+
+// leased reports whether there is a lease of each path between the first fault and the last.
+func (c *chaos) leased() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := func(path string) bool {
+		return slices.ContainsFunc(c.leases(path), func(r record) bool { return !r.Calm })
+	}
+	return of(paths[0]) && of(paths[1])
 }
 
 // judgeLeases reports what is wrong with the leases of one path, and returns
@@ -434,9 +438,8 @@ var model = porcupine.Model{
 	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
 }
 
-// operations makes two operations of each lease: it begins between the call of
-// Lock and its return, and ends between the moment when Lost was last seen open
-// and its own end.
+// operations makes two operations of each lease: it begins between the call of Lock and its
+// return, and ends between the moment when Lost was last seen open and its own end.
 func operations(leases []record) (ops []porcupine.Operation) {
 	lanes := make(map[string]int)
 	for _, l := range leases {

@@ -150,7 +150,7 @@ func (p *process) run() error {
 	wg.Wait()
 	for i, s := range p.sessions {
 		for _, m := range s.mutexes {
-			within, cancel := context.WithTimeout(ctx, 2*time.Minute)
+			within, cancel := context.WithTimeout(ctx, leeway)
 			if err := m.Shutdown(within); err != nil {
 				p.log(record{Kind: "problem", How: fmt.Sprintf("session %d: %v", i, err)})
 			}
@@ -256,10 +256,9 @@ func (p *process) expire(s *session) {
 	p.log(record{Kind: "expired"})
 }
 
-// excuse notes that the session of a lease was ended from outside. That the lease is
-// valid from then until Lost closes is nobody's fault. Nor is that it begins
-// after the end: the client's server may be behind, and sends the event of the
-// predecessor's release when others have seen the end already.
+// excuse notes that the session of a lease was ended from outside. That the lease is valid from then
+// until Lost closes is nobody's fault. Nor is that it begins after the end: the client's server may
+// be behind, and sends the event of the predecessor's release when others have seen the end already.
 func (r *record) excuse(expired []*expiry) {
 	how := r.How
 	for _, at := range expired {

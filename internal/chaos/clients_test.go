@@ -30,7 +30,7 @@ func TestChaosOfClients(t *testing.T) {
 	c := newCutOff(t, seed, clientConfig{
 		Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{false, true, false, true}, Caching: *chaosCaching,
 	})
-	c.play(*chaosFor,
+	c.play(*chaosFor, func() bool { return c.leased() && c.over() > 0 },
 		lane{name: "lines", next: c.lineFault, pause: time.Second},
 		lane{name: "processes", next: c.processFault, pause: time.Second})
 	c.finish()

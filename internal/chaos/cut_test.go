@@ -86,12 +86,9 @@ func TestCut(t *testing.T) {
 				}
 				wg.Wait()
 				for j, p := range pairs {
-					if p.lost.Before(began) { // as it may on a busy machine
-						t.Logf("cut %d, %v, path %d: Lost had closed before the cut", i+1, holders, j+1)
-					} else {
-						t.Logf("cut %d, %v, path %d: Lost closed after %.2f s, the next one was in after %.2f s",
-							i+1, holders, j+1, p.lost.Sub(began).Seconds(), p.in.Sub(began).Seconds())
-					}
+					// It may have closed before the cut, on a busy machine.
+					t.Logf("cut %d, %v, path %d: Lost closed after %.2f s, the next one was in after %.2f s",
+						i+1, holders, j+1, p.lost.Sub(began).Seconds(), p.in.Sub(began).Seconds())
 					if p.both {
 						t.Errorf("two held the lock at once for %v", p.lost.Sub(p.in))
 					}

@@ -37,7 +37,7 @@ func TestChaos(t *testing.T) {
 			c.chaos = newChaos(t, seed, clientConfig{
 				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary}, Caching: *chaosCaching,
 			}, [processes][]string{addrs, addrs, addrs})
-			c.play(*chaosFor/2,
+			c.play(*chaosFor/2, c.leased,
 				lane{name: "servers", next: c.serverFault, after: c.spread, pause: 5 * time.Second},
 				lane{name: "clients", next: c.clientFault, pause: 5 * time.Second})
 			if err := heal(t.Context(), zoo); err != nil {
@@ -56,9 +56,8 @@ type serverChaos struct {
 	zoo *docker.Servers
 }
 
-// spread makes the clients change servers. They have left the one that was
-// broken; most of them would stay where they are, and the next fault would miss
-// them.
+// spread makes the clients change servers. They have left the one that was broken, and
+// would stay where they are: the next fault would miss most of them.
 func (c *serverChaos) spread() {
 	for _, p := range c.clients {
 		fmt.Fprintln(p.in, "spread")
@@ -142,10 +141,8 @@ func heal(ctx context.Context, zoo *docker.Servers) error {
 	}
 }
 
-// serve returns nil if one server leads and the others follow, and each gives a
-// session. A follower that has been cut off says that it follows until it notices,
-// and if it does not, TCP sends again only after some seconds; a session begins
-// when the leader and the server have agreed on it.
+// serve returns nil if one server leads and the others follow, and each gives a session, which it
+// has agreed on with the leader: a follower that has been cut off says that it follows until it notices.
 func serve(ctx context.Context, zoo *docker.Servers) error {
 	leaders := 0
 	for _, n := range zoo.Nodes() {

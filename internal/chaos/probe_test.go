@@ -19,7 +19,7 @@ import (
 func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	zoo := three(t)
 	leader, followers := roles(t, zoo)
-	conn, err := zkconn.Connect(t.Context(), []string{followers[0].Addr()}, 10*time.Second)
+	conn, err := zkconn.Connect(t.Context(), []string{followers[0].Addr()}, 40*time.Second) // the machine may stop
 	require.NoError(t, err)
 	defer conn.Close()
 	acl, stat, err := conn.GetACL("/")

@@ -11,7 +11,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"testing"
 )
 
 // T is what is needed of a *testing.T.
@@ -93,6 +95,21 @@ func EmbeddedMain(m interface{ Run() int }) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// Again plays a trial in real time until one shows something: one that a machine spoils which
+// stops meanwhile skips itself.
+func Again(t *testing.T, play func(t *testing.T)) {
+	t.Helper()
+	for tries, shown := 1, false; !shown && !t.Failed(); tries++ {
+		if tries > 5 {
+			t.Fatal("each trial was spoiled")
+		}
+		t.Run(strconv.Itoa(tries), func(t *testing.T) {
+			play(t)
+			shown = true
+		})
+	}
 }
 
 // Missing skips a test whose tool is missing. Where it is asked for what a change must pass, the

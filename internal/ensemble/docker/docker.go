@@ -38,7 +38,7 @@ const (
 
 	daemonTimeout = 30 * time.Second // for the daemon to answer
 	stallTimeout  = time.Minute      // without progress of a pull
-	startTimeout  = 3 * time.Minute  // for the servers to serve: a JVM each, and an election
+	startTimeout  = 10 * time.Minute // for the servers to serve: a JVM each, and an election
 )
 
 // An Ask function asks the server at addr, host:port, for its version and its
@@ -381,7 +381,7 @@ func freePorts(n int) (ports []string, err error) {
 
 // Close removes the containers and their network, whatever their state.
 func (s *Servers) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // what is left fails the next step of a busy machine
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, n := range s.nodes {
