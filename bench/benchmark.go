@@ -42,7 +42,7 @@ type benchmark struct {
 
 // connectTimeout is the time that a server that answered once may take to open a
 // session.
-const connectTimeout = 30 * time.Second
+const connectTimeout = time.Minute
 
 // within is the ctx to open a session. In a test of the benchmark it can have ended.
 var within = context.WithTimeout

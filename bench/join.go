@@ -10,9 +10,9 @@ import (
 	"example.com/zklock/bench/internal/group"
 )
 
-// joinTimeout is the session timeout with -join. Until it is over a process
-// that was killed counts as present.
-var joinTimeout = 10 * time.Second
+// joinTimeout is the session timeout with -join. Until it is over a process that was killed counts
+// as present, and a machine that stops for a while costs nobody the run.
+var joinTimeout = usualTimeout
 
 // join waits until enough processes are there. The group must be left, also after an
 // error.

@@ -22,9 +22,6 @@ import (
 
 func init() { arenas["etcd"] = openEtcd }
 
-// etcdTTL is that of the leases, in seconds.
-const etcdTTL = 30
-
 // The time to open the sessions: one limit for all, and one for each of them.
 const (
 	openTimeout = 30 * time.Second
@@ -71,7 +68,7 @@ func (a *etcdArena) begin(ctx context.Context, n int) (lockers []otherLocker, er
 	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for i := range n {
-		l := etcd.New(a.client, a.prefix, etcdTTL)
+		l := etcd.New(a.client, a.prefix, int(otherTTL.Seconds()))
 		a.locks, lockers = append(a.locks, l), append(lockers, l)
 		wg.Go(func() { errs[i] = l.Open(ctx) })
 	}
@@ -99,7 +96,7 @@ func (a *etcdArena) sent() int64 { return a.requests.Load() }
 
 func (a *etcdArena) end(ctx context.Context) error {
 	if a.answers(ctx) != nil {
-		return nil // no server is there; the keys go with their leases, etcdTTL after it is back
+		return nil // no server is there; the keys go with their leases, otherTTL after it is back
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, len(a.locks))

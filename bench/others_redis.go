@@ -79,7 +79,7 @@ func (a *redisArena) String() string { return a.text }
 func (a *redisArena) begin(_ context.Context, n int) (lockers []otherLocker, err error) {
 	a.key = "zklock-bench-" + rand.Text()
 	for range n {
-		lockers = append(lockers, redis.New(a.client, a.key, redis.DefaultTTL))
+		lockers = append(lockers, redis.New(a.client, a.key, otherTTL))
 	}
 	return lockers, nil
 }

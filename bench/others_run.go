@@ -12,6 +12,10 @@ import (
 // watchEvery is the pause between two checks of a watched server.
 const watchEvery = 2 * time.Second
 
+// otherTTL is the life of a lock without a renewal: longer than watch takes, and a machine that
+// stops for a while costs no holder the lock.
+const otherTTL = time.Minute
+
 // An otherPlayer plays a lock that is not on ZooKeeper.
 type otherPlayer struct {
 	*benchmark
@@ -110,11 +114,16 @@ func (p *otherPlayer) run(ctx context.Context, r *report.Run, step func()) (err 
 	return err
 }
 
-// watch ends a race whose server does not answer while no contender gets the lock.
+// watch ends a race whose server does not answer, three times in a row, while no contender gets the
+// lock. A busy one may stop for some seconds.
 func watch(ctx context.Context, w watchedArena, c *race, fail func(error)) {
-	for sleep(ctx, watchEvery) {
+	for failed := 0; sleep(ctx, watchEvery); {
 		held := c.holds()
-		if err := w.answers(ctx); err != nil && c.holds() == held && ctx.Err() == nil {
+		err := w.answers(ctx)
+		if failed++; err == nil || c.holds() != held {
+			failed = 0
+		}
+		if failed == 3 && ctx.Err() == nil {
 			fail(err)
 		}
 	}

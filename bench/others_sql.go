@@ -17,7 +17,7 @@ import (
 
 func init() {
 	arenas["sqlrow"] = openSQL("zklock_row", "method_name", database.Open, sqlrow.Prepare,
-		func(db *database.DB, name string) otherLocker { return sqlrow.New(db, name, sqlrow.DefaultTTL) })
+		func(db *database.DB, name string) otherLocker { return sqlrow.New(db, name, otherTTL) })
 	openStock := openSQL("zklock_version", "id", database.Open, sqlversion.Prepare,
 		func(db *database.DB, name string) otherLocker { return buyer{sqlversion.New(db, name)} })
 	arenas["sqlversion"] = func(ctx context.Context, spec string) (arena, error) {

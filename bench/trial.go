@@ -21,7 +21,7 @@ import (
 var tries = true
 
 // trialPatience is the time in which a contender must get a free lock.
-var trialPatience = 30 * time.Second
+var trialPatience = time.Minute
 
 // A trial goes on when nothing has crossed the wire for some polls in a row. Tests
 // of what is not a trial have fewer.

@@ -126,17 +126,17 @@ func (g *Group) Root() string {
 // watchConnection ends the line-up when no server answers: a contender that waits
 // for an event would get no sign of that from the client.
 func (g *Group) watchConnection() {
-	tick := time.NewTicker(Silence / 20)
+	const ticks = 20 // they are counted: while this process stops, no server is silent
+	tick := time.NewTicker(Silence / ticks)
 	defer tick.Stop()
-	answered := time.Now()
-	for {
+	for silent := 0; ; {
 		select {
 		case <-g.ctx.Done():
 			return
-		case now := <-tick.C:
-			if g.Admin.State() == zk.StateHasSession {
-				answered = now
-			} else if now.Sub(answered) > Silence {
+		case <-tick.C:
+			if silent++; g.Admin.State() == zk.StateHasSession {
+				silent = 0
+			} else if silent > ticks {
 				g.end(language.Errorf("%w for %v: %v", "%v，已有 %v：%v", ErrSilent, Silence, g.Server))
 			}
 		}
