@@ -3,12 +3,10 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"os/exec"
 	"regexp"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,26 +15,8 @@ import (
 	"example.com/zklock/internal/when"
 )
 
-// A screen is what a terminal shows. Reads and writes take turns.
-type screen struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *screen) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *screen) string() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// TestACommandHasTheTerminal of a shell with job control: it reads from it, gets Ctrl-C, is
-// stopped with Ctrl-Z, and goes on with fg.
+// TestACommandHasTheTerminal of a shell with job control: it gets Ctrl-C, is stopped with Ctrl-Z,
+// goes on with fg, and then reads from it. Stopped in the background, it goes on with one bg.
 func TestACommandHasTheTerminal(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		when.Missing(t, "not installed: Debian's bsdutils")
@@ -46,35 +26,27 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	shell := exec.CommandContext(t.Context(), "script", "-qec", "bash --norc --noprofile -i", "/dev/null")
 	shell.Env = append(os.Environ(), "TERM=dumb", "zklock="+self)
-	show := new(screen)
-	shell.Stdout, shell.Stderr = show, show
 	in, err := shell.StdinPipe()
 	require.NoError(t, err)
+	out, err := shell.StdoutPipe()
+	require.NoError(t, err)
 	require.NoError(t, shell.Start())
-	seen := 0
+	text, buffer := "", make([]byte, 4096)
 	shows := func(pattern string) {
 		t.Helper()
-		want := regexp.MustCompile(pattern)
-		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-			text := show.string()[seen:]
-			if at := want.FindStringIndex(text); at != nil {
-				seen += at[1]
-				return
-			}
-			require.True(t, time.Now().Before(end), "want %s in %q", pattern, text)
+		require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(patience)))
+		for want := regexp.MustCompile(pattern); !want.MatchString(text); {
+			n, err := out.Read(buffer)
+			require.NoError(t, err, "want %s in %q", pattern, text)
+			text += string(buffer[:n])
 		}
+		text = text[regexp.MustCompile(pattern).FindStringIndex(text)[1]:]
 	}
 	keys := func(text string) {
 		_, err := io.WriteString(in, text)
 		require.NoError(t, err)
 	}
 	shows(`bash-.*[#$] `)
-	keys("$zklock run /q -- sh -c 'echo be''gins; read x </dev/tty; echo \"read $x\"'; echo status $?\n")
-	shows("begins")
-	keys("a line\n")
-	shows("read a line")
-	shows("status 0")
-
 	keys("$zklock run /q -- sh -c 'trap \"echo inter''rupted; exit 4\" INT; echo be''gins; while :; do sleep 0.01; done'; echo status $?\n")
 	shows("begins")
 	keys("\x03")
@@ -94,6 +66,12 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shows(`bash-.*[#$] `)
 	keys("echo status $?\n")
 	shows("status 5")
+
+	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; do sleep 0.01; done' &\n")
+	shows("begins")
+	keys("kill -TSTP $!; until [ -n \"$(jobs -s)\" ]; do sleep 0.01; done; bg; kill -USR1 $!; wait $!; echo status $?\n")
+	shows("status 6")
+
 	keys("stty -a; exit\n") // the terminal is the shell's again
 	shows("speed")
 	require.NoError(t, shell.Wait())

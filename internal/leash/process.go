@@ -60,10 +60,10 @@ func (p *Process) Signal(s syscall.Signal) { syscall.Kill(-p.group, s) }
 
 // Pass passes a signal on that this process has received.
 func (p *Process) Pass(s syscall.Signal) {
-	switch s {
-	case syscall.SIGCONT: // by fg or bg
+	switch {
+	case s == syscall.SIGCONT: // by fg or bg
 		p.tty.give(syscall.Getpgrp(), p.group)
-	case syscall.SIGTSTP:
+	case s == syscall.SIGTSTP && p.tty == nil: // otherwise Suspend does it, once
 		defer syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	}
 	p.Signal(s)
