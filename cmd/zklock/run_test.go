@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,7 +17,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"example.com/zklock/internal/leash"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -178,15 +181,10 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	require.Len(t, all, 3, "the command and two guards")
 	child, err := strconv.Atoi(appears(t, filepath.Join(dir, "child")))
 	require.NoError(t, err)
-	for _, s := range []struct {
-		signal syscall.Signal
-		name   string
-	}{
-		{syscall.SIGUSR1, "USR1"}, {syscall.SIGUSR2, "USR2"}, {syscall.SIGWINCH, "WINCH"},
-		{syscall.SIGHUP, "HUP"}, {syscall.SIGQUIT, "QUIT"}, {syscall.SIGTERM, "TERM"},
-	} {
-		require.NoError(t, p.Process.Signal(s.signal))
-		require.Eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), s.name) }, patience, time.Millisecond, s.name)
+	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
+		require.NoError(t, p.Process.Signal(s))
+		name := strings.TrimPrefix(unix.SignalName(s), "SIG")
+		require.Eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), name) }, patience, time.Millisecond, name)
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
@@ -254,6 +252,21 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 	oneLine(t, p.stderr.String(), "the lock was lost, and the command was ended: signal: killed")
 	ended(t, all...)
 	alone(t, srv)
+}
+
+// TestACommandBeginsUnderALeaseThatLasts: its process waits for that, because the start of all three may take long.
+func TestACommandBeginsUnderALeaseThatLasts(t *testing.T) {
+	runtime.LockOSThread() // a command ends with the thread that has started it
+	for want, then := range map[string]time.Time{"exit status 3": time.Now().Add(time.Hour), "signal: killed": {}} {
+		calls, soon := 0, time.Now().Add(time.Minute)
+		p, err := leash.Start("/bin/sh", []string{"sh", "-c", "exit 3"}, nil, func() time.Time {
+			calls++
+			return []time.Time{soon, soon, then}[min(calls, 3)-1]
+		}, 2*time.Minute)
+		require.NoError(t, err)
+		p.Follow(make(chan bool, 1))
+		require.Equal(t, want, p.End().String())
+	}
 }
 
 // TestGraceIsBeforeTheEnd: a command gets SIGTERM while the lock is still its own.

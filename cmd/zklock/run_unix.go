@@ -146,7 +146,7 @@ func (j *job) release() (err error) {
 // under runs the command under the lock.
 func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	p, err := leash.Start(program, c.command, append(os.Environ(),
-		fmt.Sprint("ZKLOCK_TOKEN=", j.lease.Token()), "ZKLOCK_NODE="+j.lease.Node(), "ZKLOCK_PATH="+c.path), j.lease.ValidUntil(), j.grace)
+		fmt.Sprint("ZKLOCK_TOKEN=", j.lease.Token()), "ZKLOCK_NODE="+j.lease.Node(), "ZKLOCK_PATH="+c.path), j.lease.ValidUntil, j.grace)
 	if err != nil {
 		j.release()
 		return c.fail(exitOS, err)

@@ -59,17 +59,18 @@ func parse(text string) limit {
 }
 
 // watch is a guard: it ends the group with the lease, or with the process that writes to its
-// standard input. A line there is an end of the lease; the first was there before this process.
-// All that is there is read before the clocks are: this process may have been stopped, or have
-// had no processor.
+// standard input. A line there is an end of the lease; before the first, the command has not begun.
+// This process may be stopped, or have no processor, at any point. So the clocks are read before what
+// is there: if an end has come then, no later one was told in time.
 func watch(group int, grace time.Duration) {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	syscall.SetNonblock(0, true)
 	text, buffer := "", make([]byte, 4096)
 	for end := (limit{}); ; {
-		n, err := syscall.Read(0, buffer)
-		switch left := end.left(); {
+		left := end.left()
+		n, err := syscall.Read(0, buffer) // the first waits
+		switch {
 		case n > 0:
+			syscall.SetNonblock(0, true)
 			text += string(buffer[:n])
 			if lines := strings.Split(text, "\n"); len(lines) > 1 {
 				end, text = parse(lines[len(lines)-2]), lines[len(lines)-1]
@@ -82,7 +83,7 @@ func watch(group int, grace time.Duration) {
 			syscall.Kill(-group, syscall.SIGTERM)
 			grace = 0 // no second one
 		default:
-			time.Sleep(min(left-grace, 50*time.Millisecond)) // no longer: the machine may be suspended, or the clock set
+			time.Sleep(min(end.left()-grace, 50*time.Millisecond)) // no longer: the machine may be suspended, or the clock set
 		}
 	}
 }
@@ -93,14 +94,13 @@ type guard struct {
 	in  *os.File // it outlives the process: nothing else closes it
 }
 
-func newGuard(group int, grace time.Duration, until time.Time) (*guard, error) {
+func newGuard(group int, grace time.Duration) (*guard, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
 	g := &guard{exec.Command(executable(), guardVerb, strconv.Itoa(group), grace.String()), in}
-	g.tell(until)
 	g.cmd.Args[0] = "zklock" // for ps
 	g.cmd.Stdin, g.cmd.Dir, g.cmd.Env = out, "/", []string{}
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -20,15 +20,15 @@ type Process struct {
 }
 
 // Start starts a command in a group of its own, and the guards. The command gets SIGTERM when
-// less than grace is left of the lease, which ends at until. Until the guards know the group,
-// its process waits to become the command; if this process ends, so does that one.
-func Start(program string, args, env []string, until time.Time, grace time.Duration) (*Process, error) {
+// less than grace is left of the lease, of which until returns the end, or zero if it is over. Until
+// the guards know that, its process waits to become the command; if this process ends, so does that one.
+func Start(program string, args, env []string, until func() time.Time, grace time.Duration) (*Process, error) {
 	wait, begin, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer begin.Close()
-	p := &Process{told: until, tty: openTerminal()}
+	p := &Process{tty: openTerminal()}
 	p.cmd = exec.Command(executable(), append([]string{startVerb, program}, args...)...)
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
 	p.cmd.ExtraFiles = []*os.File{wait}
@@ -43,14 +43,21 @@ func Start(program string, args, env []string, until time.Time, grace time.Durat
 	}
 	p.group = p.cmd.Process.Pid
 	for _, grace := range []time.Duration{grace, 0} { // one of them sends SIGTERM
-		g, err := newGuard(p.group, grace, until)
+		g, err := newGuard(p.group, grace)
 		if err != nil {
 			p.End()
 			return nil, fmt.Errorf("no guard: %w", err)
 		}
 		p.guards = append(p.guards, g)
 	}
-	begin.Write([]byte{0}) // it fails if a guard has ended the group
+	end := until() // now: to start processes may have taken long
+	for ; !end.IsZero() && time.Until(end) <= grace; end = until() {
+		time.Sleep(time.Millisecond) // the next proof is due
+	}
+	if p.Extend(end); end.IsZero() {
+		p.Signal(syscall.SIGKILL)
+	}
+	begin.Write([]byte{0}) // it fails if the group has been ended
 	return p, nil
 }
 
