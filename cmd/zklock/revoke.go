@@ -49,13 +49,13 @@ func (c *call) revoke(ctx context.Context) int {
 		queue, changed, err := c.queue(ctx, conn)
 		took := time.Since(asked).Round(time.Millisecond)
 		switch {
+		case err == nil && !slices.ContainsFunc(queue, func(q contender) bool { return q.Node == p.Node }):
+			c.print("it has gone, after %v", "持有者已离开，用时 %v", took)
+			return 0
 		case ctx.Err() != nil:
 			return c.fail(exitHeld, language.Errorf("it is still there, %v after the request", "请求发出 %v 之后，持有者还在", took))
 		case err != nil:
 			return c.fail(exitUnavailable, err)
-		case !slices.ContainsFunc(queue, func(q contender) bool { return q.Node == p.Node }):
-			c.print("it has gone, after %v", "持有者已离开，用时 %v", took)
-			return 0
 		}
 		select {
 		case <-changed:
