@@ -222,17 +222,17 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               96940,
+	"all":               96881,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7560,
 	"bench":             9779,
 	"explorer":          8540,
-	"suites, stage":     9390,
+	"suites, stage":     9371,
 	"museum":            3410,
 	"lab":               8400,
 	"book":              2560,
-	"exercises, grader": 13280,
+	"exercises, grader": 13240,
 	"other locks":       6070,
 	"command":           2465,
 	"the rest":          6180,

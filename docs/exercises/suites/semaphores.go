@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
@@ -66,7 +65,6 @@ func (s semaphoreLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s semaphoreLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
-	{Name: "as many as there are permits get in without waiting, and one more waits", Zh: "许可有几个，就有几个不用等待，再多一个就要等", Group: locktest.Liveness, Run: with(3, asManyAsPermits), Basic: true},
 	{Name: "as many as there are permits get in, also if there are many", Zh: "许可有几个就能进几个，许可很多时也一样", Group: locktest.Liveness, Run: manyPermits, Basic: true},
 	{Name: "whichever of those inside goes, the first waiter gets in", Zh: "不管里面的哪一个离开，都轮到第一个等待者", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
 	{Name: "TryAcquire takes a free place, and says false at once when there is none", Zh: "有空位时 TryAcquire 能拿到，没有空位时立即返回 false", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
@@ -140,24 +138,9 @@ func (w *semaphoreWorld) empty(all []locktest.Lock) {
 	w.NothingLeft()
 }
 
-func asManyAsPermits(w *semaphoreWorld) {
-	all, results, _ := w.fill(1)
-	w.Len(w.Nodes(), w.permits+1, "each contender has one node", "每个竞争者有一个节点")
-	admin := w.Session()
-	for _, node := range w.Nodes() {
-		_, stat, err := admin.Get(w.Path + "/" + node)
-		require.NoError(w, err)
-		w.True(stat.EphemeralOwner != 0,
-			"the node %s is not ephemeral: if its contender dies, the place is lost; create it with zk.FlagEphemeralSequential", "节点 %s 不是临时节点：竞争者一旦崩溃，这个位置就收不回来了；创建时请用 zk.FlagEphemeralSequential", node)
-	}
-	w.release(all[0], language.Say("the first", "第一个"))
-	w.getsIn(results[w.permits], language.Say("the waiter, after a release,", "等待者（锁释放之后）"))
-	w.empty(all[1:])
-}
-
-// manyPermits tries numbers that an author may not have drawn.
+// manyPermits tries the page's number, and others that an author may not have drawn.
 func manyPermits(w *semaphoreWorld) {
-	for _, permits := range []int{4, 5, 10, 11, 33} {
+	for _, permits := range []int{3, 4, 5, 10, 11, 33} {
 		with(permits, func(w *semaphoreWorld) {
 			all, results, sessions := w.fill(2)
 			w.release(all[permits/2], language.Say("one that is inside", "里面的一个"))
