@@ -225,7 +225,9 @@ func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() erro
 	peer, err := addr()
 	url := "http://" + r.addr
 	return r.addr, as("etcd", "--data-dir", r.file("data"), "--listen-peer-urls", "http://"+peer,
-		"--listen-client-urls", url, "--advertise-client-urls", url), r.says("ready to serve client requests"), err
+			"--listen-client-urls", url, "--advertise-client-urls", url,
+			"--heartbeat-interval", "1000", "--election-timeout", "10000"), // a request may take 5 s and twice that: the machine may stop
+		r.says("ready to serve client requests"), err
 }
 
 // docker starts a daemon if none serves.

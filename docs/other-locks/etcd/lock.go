@@ -77,8 +77,9 @@ var cleanUp = 2 * time.Second
 // and comes within seconds.
 func Connect(ctx context.Context, addresses []string, options ...grpc.DialOption) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: addresses, DialTimeout: connectTimeout, DialOptions: options,
-		Logger: zap.NewNop(), // each error is returned, too
+		Endpoints: addresses, DialOptions: options,
+		DialTimeout: time.Minute,  // the client gives up a lease whose first renewal takes longer by a second
+		Logger:      zap.NewNop(), // each error is returned, too
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(addresses, ","), err)
