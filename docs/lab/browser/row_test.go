@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -222,13 +223,23 @@ func (p *tab) value(expression string) (any, error) {
 	return chromedp.Run(p.ctx, chromedp.Evaluate[any](seeing(expression), chromedp.EvalAwaitPromise))
 }
 
-// waits waits until an expression is true.
+// waits waits until an expression is true. A poll in a document that the tab has left never ends, and
+// no frame comes to a tab that shows nothing new: so it polls by the clock, and begins again from time to time.
 func (p *tab) waits(expression string) error {
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](seeing("!!("+expression+")"), chromedp.WithPollingTimeout(0)))
-	if err != nil {
-		return fmt.Errorf("never true: %w", err)
+	for {
+		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](seeing("!!("+expression+")"),
+			chromedp.WithPollingTimeout(0), chromedp.WithPollingInterval(5*time.Millisecond)))
+		again := ctx.Err() != nil && p.ctx.Err() == nil
+		cancel()
+		if again {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("never true: %w", err)
+		}
+		return nil
 	}
-	return nil
 }
 
 func (p *tab) await(expression string) {
