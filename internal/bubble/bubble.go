@@ -14,12 +14,14 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// Patience is the longest wait for an event that must happen: in virtual time, or in the real time
-// of a machine that may be busy, if the tests are on a real server.
-var Patience = map[bool]time.Duration{false: time.Minute, true: 10 * time.Minute}[when.Elsewhere()]
+// Patience is the longest wait for an event that must happen, SessionTimeout that of the suites' sessions. A machine with a real server may be busy.
+var Patience, SessionTimeout = time.Minute, 10 * time.Second
 
-// SessionTimeout is that of the suites' sessions: there the longest that a server with a tick of 2 s grants.
-var SessionTimeout = map[bool]time.Duration{false: 10 * time.Second, true: 40 * time.Second}[when.Elsewhere()]
+func init() {
+	if when.Elsewhere() {
+		Patience, SessionTimeout = 10*time.Minute, 40*time.Second // a server with a tick of 2 s grants no more
+	}
+}
 
 // Spins calls f with what is wrong once this process has computed for a minute, unless stop is
 // called before. On a busy machine real time says nothing. But a goroutine that waits for a mutex

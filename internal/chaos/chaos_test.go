@@ -299,10 +299,8 @@ func (c *chaos) counts() map[string]int {
 func (c *chaos) leased() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := func(path string) bool {
-		return slices.ContainsFunc(c.leases(path), func(r record) bool { return !r.Calm })
-	}
-	return of(paths[0]) && of(paths[1])
+	faulty := func(r record) bool { return !r.Calm }
+	return slices.ContainsFunc(c.leases(paths[0]), faulty) && slices.ContainsFunc(c.leases(paths[1]), faulty)
 }
 
 // judgeLeases reports what is wrong with the leases of one path, and returns

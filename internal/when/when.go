@@ -8,12 +8,15 @@
 package when
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // T is what is needed of a *testing.T.
@@ -97,10 +100,10 @@ func EmbeddedMain(m interface{ Run() int }) {
 	os.Exit(m.Run())
 }
 
-// Again plays a trial in real time until one shows something: one that a machine spoils which
-// stops meanwhile skips itself.
+// Again plays a trial in real time until none says that it was Spoiled.
 func Again(t *testing.T, play func(t *testing.T)) {
 	t.Helper()
+	go watch(t.Context())
 	for tries, shown := 1, false; !shown && !t.Failed(); tries++ {
 		if tries > 5 {
 			t.Fatal("each trial was spoiled")
@@ -109,6 +112,35 @@ func Again(t *testing.T, play func(t *testing.T)) {
 			play(t)
 			shown = true
 		})
+	}
+}
+
+// Spoiled ends a trial of Again whose outcome can be that of a machine that has stopped. It fails if
+// the processor and the disk were there all the time: then the outcome is that of what is tried.
+func Spoiled(t *testing.T, outcome string) {
+	t.Helper()
+	if at := stopped.Load(); at == nil || time.Since(*at) > 5*time.Minute {
+		t.Fatal(outcome + ", and the machine has not stopped")
+	}
+	t.Skip(outcome + ", and the machine has stopped meanwhile: Again plays another trial")
+}
+
+var stopped atomic.Pointer[time.Time] // when the machine was last seen to stop; nil: never
+
+// watch notes when this process gets no processor for a second, or the disk takes one to write.
+func watch(ctx context.Context) {
+	f, err := os.CreateTemp("", "")
+	if err == nil {
+		os.Remove(f.Name())
+		defer f.Close()
+	}
+	for last := time.Now(); ctx.Err() == nil; last = time.Now() {
+		time.Sleep(250 * time.Millisecond) // real time, which the machine loses
+		f.WriteAt([]byte{0}, 0)
+		f.Sync()
+		if now := time.Now(); now.Sub(last) > time.Second {
+			stopped.Store(&now)
+		}
 	}
 }
 
