@@ -419,7 +419,7 @@ var (
 		`“[^”\p{Han}]*”|[A-Za-z][\w ',.-]*（|<a[^>]*>[^<]*<small>EN</small>[ →]*</a>`)
 	anyTag = regexp.MustCompile(`<[^>]*>`)
 	// names are those of exercises and rows, what the articles' code says, and a line of it.
-	names = []string{"kill this lock", "break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",
+	names = []string{"break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",
 		"failed to acquire lock within wait time", "private static final string"}
 )
 

@@ -73,7 +73,7 @@ var chapters = []chapter{
 	{language.Say("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
 	{language.Say("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
 	{language.Say("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md"}},
-	{language.Say("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md", "docs/spin/"}},
+	{language.Say("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
 	{language.Say("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "docs/book/", "CONTRIBUTING.md"}},
 }
 

@@ -27,8 +27,9 @@ type exercise struct {
 
 	// An exercise of another kind than a lock has some of these besides.
 
-	file string // that the student writes; "" is lock.go
-	ext  string // of the files that an attempt consists of, such as ".json"; "" is Go
+	// file is what the student writes if that is data; "" is lock.go. An attempt consists of
+	// the files whose names end like this, or of Go files.
+	file string
 	// grade is called in place of the tests of the suites, whose cases it has to
 	// judge: see grading. Nil: lock_test.go does it.
 	grade func(ctx context.Context, g *grading) error
@@ -164,18 +165,9 @@ var exercises = []*exercise{
 		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}), explored("10-election")},
 	},
 	{
-		number: 11, folder: "_11-kill-this-lock", pkg: "kill", title: language.Say("schedules that only a wrong lock fails", "只有错误的锁才通不过的调度"),
-		shares: otherShares(10, 10), answer: "docs/exercises/_11-kill-this-lock/.solution/schedule.go",
-		file: "schedule.go", tests: []suite{schedules()}, grade: playSchedules,
-		imports: []string{
-			"example.com/zklock/internal/stage", "example.com/zklock/internal/jute", "github.com/stretchr/testify/require",
-			"example.com/zklock/internal/museum", // the stage's path in earlier editions
-		},
-	},
-	{
-		number: 12, folder: "_12-break-this-lock", pkg: "breakthis", title: language.Say("break this lock", "弄坏这个锁"),
-		shares: otherShares(8, 10), answer: "docs/exercises/_12-break-this-lock/.solution/answers.txt",
-		file: breaking.File, ext: breaking.File, grade: gradeLinks,
+		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: language.Say("break this lock", "弄坏这个锁"),
+		shares: otherShares(8, 10), answer: "docs/exercises/_11-break-this-lock/.solution/answers.txt",
+		file: breaking.File, grade: gradeLinks,
 		tests: []suite{breakingSuite()},
 	},
 }
@@ -196,8 +188,8 @@ func (e *exercise) is(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false
 	}
-	if e.ext != "" {
-		return strings.HasSuffix(name, e.ext)
+	if e.file != "" {
+		return strings.HasSuffix(name, e.file)
 	}
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }

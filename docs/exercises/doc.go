@@ -38,19 +38,13 @@
 // and asks that, in a cell (limits, process group, no network), for one case after the other
 // through locktest.Remote. The binary's process never says which cases there are.
 //
-// An exercise of another kind, in which the student writes a schedule or records a
-// trace, names the file that the student writes, perhaps an extension in place of
-// .go, and a function grade, which judges the cases of the suites in place of
-// their tests: it goes through grading.each, and calls passes or fails for each
-// case; inCell compiles the attempt and asks its tests.
+// An exercise of another kind, in which the student writes data, names the file that the
+// student writes and a function grade, which judges the cases of the suites in place of
+// their tests: it goes through grading.each, and calls passes or fails for each case.
 //
 // The other outputs of grade besides its table are in formats.go, a function for
-// each format; similar.go compares the attempts at an exercise with each other. The
-// points, the tables and the pages are those of all exercises. The proof changes
-// programs as data: a mutant is a text of the solution with
-// another in its place. The locks on which the schedules of exercise 11 are played
-// are in package docs/exercises/killing, and the proof compares each with a changed
-// step 3.
+// each format. The points, the tables and the pages are those of all exercises. The proof
+// changes programs as data: a mutant is a text of the solution with another in its place.
 //
 // All texts for a person are in the reader's language: flag -lang, otherwise LC_ALL
 // or LANG. A sentence is written in both where it is made, as a language.Text, and is

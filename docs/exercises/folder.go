@@ -56,7 +56,7 @@ func read(dir string, e *exercise) (*attempt, error) {
 		e = ofFiles(entries)
 	}
 	a := &attempt{exercise: e, dir: dir, files: make(map[string]string)}
-	r := &reading{attempt: a, data: e != nil && e.ext != "", sum: sha256.New(), fset: token.NewFileSet()}
+	r := &reading{attempt: a, data: e != nil && e.file != "", sum: sha256.New(), fset: token.NewFileSet()}
 	for _, entry := range entries {
 		name := entry.Name()
 		if !r.data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
@@ -166,7 +166,7 @@ func ofFiles(entries []fs.DirEntry) (found *exercise) {
 			return nil
 		}
 		for _, e := range exercises {
-			if found == nil && e.ext != "" && e.is(entry.Name()) {
+			if found == nil && e.file != "" && e.is(entry.Name()) {
 				found = e
 			}
 		}

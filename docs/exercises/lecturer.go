@@ -3,13 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
-	"html/template"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -30,11 +29,7 @@ type row struct {
 	Student string // the folder's name
 	*exercise
 	*result
-	Dir     string
-	Same    int    // lines in a hundred that are lines of our solution
-	Similar int    // in a hundred, to the attempt that it resembles most
-	To      string // whose attempt that is
-	shape   shape  // nil: it is not compared
+	Same int // lines in a hundred that are lines of our solution
 }
 
 func (r row) First() failure {
@@ -44,22 +39,15 @@ func (r row) First() failure {
 	return failure{}
 }
 
-func (r row) Title() language.Text { return r.title }
-
-// CaseOf is a case for a reader.
-func (r row) CaseOf(name string) language.Text { return r.caseOf(name) }
-
 // note is the remark on a row, in one line.
 func (g grades) note(r row) string {
 	switch {
 	case r.Why.En != "":
 		return firstLines(g.In(r.Why), 1)
-	case len(r.Failed) > 0 && r.Score.En != "":
-		return g.Say("%s; fails: %s", "%s；没有通过：%s", r.Score, r.caseOf(r.Failed[0].Case))
 	case len(r.Failed) > 0:
 		return g.Say("fails: %s", "没有通过：%s", r.caseOf(r.Failed[0].Case))
 	}
-	return g.In(r.Score)
+	return ""
 }
 
 // memory is a flag: 1GiB, 512MiB, or bytes.
@@ -90,7 +78,6 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	flags.Var(&space, "memory", language.Both("`memory` that one attempt may use", "一份答卷最多使用的`内存`"))
 	jobs := flags.Int("j", runtime.NumCPU(), language.Both("`number` of attempts that are graded at the same time", "同时评的答卷`份数`"))
 	files := formats(flags)
-	labPage := flags.String("lab", "lab.html", language.Both("`address` of the lab, in which that page opens a schedule that fails: go run ./docs/lab -out lab.html writes it", "实验室的`地址`，页面用它打开出错的调度；生成它的命令是 go run ./docs/lab -out lab.html"))
 	dirs, err := parse(flags, args, 0, 1<<20)
 	if err != nil {
 		return err
@@ -109,7 +96,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	}
 	dirs = expand(dirs)
 	// Better now than after all has been graded.
-	if err := check(files, len(dirs)); err != nil {
+	if err := check(files); err != nil {
 		return err
 	}
 	students, err := studentsOf(dirs)
@@ -147,7 +134,6 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
 	})
 	g := a.gradesOf(rows, asked)
-	g.lab = *labPage
 	a.table(g)
 	a.print(
 		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), language.Say("1 folder", "1 个文件夹"), language.Say("folders", "个文件夹")),
@@ -254,7 +240,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, Dir: dir, exercise: e, result: e.ungraded(language.Text{})}
+	r := row{Student: student, exercise: e, result: e.ungraded(language.Text{})}
 	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
 		return row{Student: student, exercise: &exercise{}, result: &result{Why: language.Say("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
 	}
@@ -266,7 +252,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 		r.Why = language.Say("the stub, as it was", "原样的骨架代码")
 		return r
 	}
-	r.Same, r.shape = a.same(at, c.stubs), a.shaped(at, c.stubs)
+	r.Same = a.same(at, c.stubs)
 	graded, err := grade(ctx, a.root, at, c.of(student), nil)
 	if err != nil {
 		r.Why = language.TextOf(err)
@@ -282,7 +268,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 func (a *app) same(at *attempt, stubs stubs) int {
 	ours, given := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))}), longLines(a.given(at, stubs))
 	same, all := 0, 0
-	for _, line := range longLines(paths(at)) {
+	for _, line := range longLines(slices.Sorted(maps.Values(at.files))) {
 		if slices.Contains(given, line) {
 			continue
 		}
@@ -316,34 +302,26 @@ func (a *app) given(at *attempt, stubs stubs) []string {
 	if err != nil || !stubs.is(stub) {
 		return nil
 	}
-	return paths(stub)
+	return slices.Sorted(maps.Values(stub.files))
 }
 
-// table prints the rows, the sums and the pairs. A character of Chinese takes two
+// table prints the rows and the sums. A character of Chinese takes two
 // columns.
 func (a *app) table(g grades) {
 	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"),
-		g.Say("similar", "相似"), g.Say("time", "用时"), ""}}
+		g.Say("time", "用时"), ""}}
 	for _, r := range g.Rows {
 		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of),
 			fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
-			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%d %%", r.Similar), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
+			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
 	}
-	fmt.Fprint(a.out, language.Table(cells, 2, 3, 4, 5, 6))
+	fmt.Fprint(a.out, language.Table(cells, 2, 3, 4, 5))
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
 		sums := [][]string{{cells[0][0], g.Say("points", "得分")}}
 		for _, s := range g.Sums {
 			sums = append(sums, []string{s.Student, g.Say("%d of %d", "%d/%d", s.Points, s.Of)})
 		}
 		fmt.Fprint(a.out, "\n", language.Table(sums))
-	}
-	for i, group := range g.Groups() {
-		if i == 0 {
-			a.print(
-				"\nSimilar in the shape of the program; read both before you judge:\n", "\n程序结构相似；下结论之前请把两份都读一遍：\n")
-		}
-		a.print(
-			"%s  exercise %d  %s\n", "%s  练习 %d  %s\n", group.Percent(), group.Exercise, g.Members(group))
 	}
 }
 
@@ -356,7 +334,7 @@ func (a *app) gradesOf(rows []row, asked []*exercise) grades {
 			}
 		}
 	}
-	return grades{language: a.language, Rows: rows, Pairs: a.pairsOf(rows), Asked: asked, Sums: sumsOf(rows, asked)}
+	return grades{language: a.language, Rows: rows, Asked: asked, Sums: sumsOf(rows, asked)}
 }
 
 // A sum is a student's result for all exercises together. Its maximum is the same
@@ -396,12 +374,12 @@ func writeCSV(f io.Writer, g grades) error {
 		total[s.Student] = s
 	}
 	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full",
-		"passed", "cases", "score", "same_percent", "similar_percent", "similar_to", "seconds", "first_failing_case", "words", "why"})
+		"passed", "cases", "same_percent", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
 		first := r.First()
 		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of),
 			strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
-			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), r.Score.En, strconv.Itoa(r.Same), strconv.Itoa(r.Similar), cell1(r.To),
+			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), strconv.Itoa(r.Same),
 			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
 	}
 	w.Flush()
@@ -427,13 +405,11 @@ func cell1(text string) string {
 	return text
 }
 
-// Grades are the contents of the page.
+// Grades are the results of all students.
 type grades struct {
 	Rows  []row
 	Sums  []sum
-	Pairs []pair      // of attempts that resemble each other
 	Asked []*exercise // what was to be handed in: those that were asked for, or all that anybody has handed in
-	lab   string
 	// language is that of the persons who read what is written for persons.
 	language language.Language
 }
@@ -445,61 +421,6 @@ func (g grades) Say(en, zh string, args ...any) string {
 
 // In is a text in the reader's language.
 func (g grades) In(t language.Text) string { return t.In(g.language) }
-
-// Whose is a student's name, which stays as it is, or that of our solution.
-func (g grades) Whose(name string) string {
-	if name == ourName {
-		return g.Say(ourName, "我们的解答")
-	}
-	return name
-}
-
-// Members lists the names of a group.
-func (g grades) Members(of group) string {
-	var list []string
-	for _, name := range of.Names {
-		list = append(list, g.Whose(name))
-	}
-	return strings.Join(list, g.Say(", ", "，"))
-}
-
-// Lang is the language as HTML names it.
-func (g grades) Lang() string {
-	if g.language == language.Chinese {
-		return "zh-CN"
-	}
-	return "en"
-}
-
-// Open is the address at which the lab's page shows a schedule that fails, "" if
-// there is none.
-func (g grades) Open(r row, f failure) template.URL {
-	if r.ext == "" || !strings.HasPrefix(f.Trace, "#") {
-		return ""
-	}
-	return template.URL(g.lab + f.Trace) // the lecturer's own page, and a fragment of it
-}
-
-// Command is what shows a schedule that fails in a lab that has the student's own
-// lock, "" if there is none.
-func (r row) Command(f failure) string {
-	if r.exercise == nil || r.ext != "" || !strings.HasPrefix(f.Trace, "#") {
-		return ""
-	}
-	return fmt.Sprintf("go run ./docs/lab -lock %s -open -scene '%s'", r.Dir, f.Trace)
-}
-
-// Opens reports whether the page has such an address.
-func (g grades) Opens() bool {
-	return slices.ContainsFunc(g.Rows, func(r row) bool {
-		return slices.ContainsFunc(r.Failed, func(f failure) bool { return g.Open(r, f) != "" })
-	})
-}
-
-//go:embed grades.html
-var pageText string
-
-var page = template.Must(template.New("grades").Funcs(template.FuncMap{"nameOf": nameOf}).Parse(pageText))
 
 // writable says why a file cannot be written, and leaves it as it is. An empty
 // name means no file.

@@ -50,7 +50,7 @@ func together(t *testing.T, all map[string]*attempt) {
 		return c.build(t.Context(), rootOf(t), attempts...)
 	})
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if a := all[name]; a.ext == "" {
+		if a := all[name]; a.file == "" {
 			a.id, a.built = fmt.Sprint(len(attempts)), built
 			attempts = append(attempts, a)
 		}
@@ -95,7 +95,7 @@ func inTheLab(t *testing.T, a *attempt, r *result) {
 // reads Chinese. The attempt's own words stay as they are.
 func inChinese(t *testing.T, a *attempt, r *result) {
 	t.Helper()
-	files := paths(a)
+	files := slices.Sorted(maps.Values(a.files))
 	if slices.Contains(a.imports, step3) {
 		files = append(files, filepath.Join(rootOf(t), exercises[2].answer))
 	}
@@ -113,10 +113,7 @@ func inChinese(t *testing.T, a *attempt, r *result) {
 	if strings.HasPrefix(r.Why.En, "does not compile") {
 		why = firstLines(why, 1) // the others are the compiler's
 	}
-	said := []string{why, r.Score.Zh}
-	for _, n := range r.Notes {
-		said = append(said, n.Zh)
-	}
+	said := []string{why}
 	for _, f := range r.Failed {
 		said = append(said, a.caseOf(f.Case).Zh, f.Words.Zh)
 		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"), "the sentence does not take these values: %s", f.Words.Zh)
@@ -270,7 +267,7 @@ func TestSolutionsPass(t *testing.T) {
 			if !strings.Contains(e.answer, ".solution") || !when.AtLength() {
 				return // a step: go test -race ./... and its TestExplore have been through it
 			}
-			if e.ext != "" {
+			if e.file != "" {
 				return // nothing to compile
 			}
 			if !raceWorks(t) {

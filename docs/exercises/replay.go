@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/language"
 )
 
-// breakingSuite has the cases of exercise 12.
+// breakingSuite has the cases of exercise 11.
 func breakingSuite() suite {
 	var all, basic []language.Text
 	for _, c := range breaking.Cases() {
@@ -21,7 +21,7 @@ func breakingSuite() suite {
 	return other("TestBreak", all, basic)
 }
 
-// gradeLinks judges the links of exercise 12.
+// gradeLinks judges the links of exercise 11.
 func gradeLinks(ctx context.Context, g *grading) error {
 	file, ok := g.files[breaking.File]
 	if !ok {

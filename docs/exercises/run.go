@@ -60,19 +60,17 @@ type part struct {
 
 // A result is the grade of an attempt.
 type result struct {
-	Exercise int             `json:"exercise"`
-	Points   int             `json:"points"`
-	Of       int             `json:"of"`
-	Full     bool            `json:"full"`             // all cases pass
-	Unsafe   bool            `json:"unsafe,omitempty"` // a failure costs all points
-	Parts    []part          `json:"parts"`            // of the points, a group each
-	Passed   int             `json:"passed"`
-	Cases    int             `json:"cases"`
-	Score    language.Text   `json:"score,omitzero"`   // in the words of an entry's grade: "7 of 10 killed"; an empty one says as much as Passed
-	Why      language.Text   `json:"why,omitzero"`     // it was not graded, or not to the end
-	Failed   []failure       `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
-	Took     float64         `json:"took_s"`
-	Notes    []language.Text `json:"notes,omitempty"` // for the student: how a mutant has died
+	Exercise int           `json:"exercise"`
+	Points   int           `json:"points"`
+	Of       int           `json:"of"`
+	Full     bool          `json:"full"`             // all cases pass
+	Unsafe   bool          `json:"unsafe,omitempty"` // a failure costs all points
+	Parts    []part        `json:"parts"`            // of the points, a group each
+	Passed   int           `json:"passed"`
+	Cases    int           `json:"cases"`
+	Why      language.Text `json:"why,omitzero"`     // it was not graded, or not to the end
+	Failed   []failure     `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
+	Took     float64       `json:"took_s"`
 	// Passes are the cases that pass.
 	Passes []string `json:"-"`
 }
@@ -149,29 +147,8 @@ func (g *grading) fails(f failure) bool {
 	return g.onFailure == nil || g.onFailure(f)
 }
 
-// askTests has the tests of the suites run against an attempt.
+// askTests compiles an attempt with our tests, and has their cases run in a cell.
 func askTests(ctx context.Context, g *grading) error {
-	return g.inCell(ctx, func(of func(test string) *judge.Judge, over func() language.Text) {
-		g.each(func(s suite, name string) bool {
-			v := of(s.test).Ask(name)
-			why := over()
-			switch {
-			case why.En != "":
-				v.Words = why
-			case !v.Failed() && v.Skipped == "":
-				return g.passes(name)
-			}
-			goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, language.Same(v.Skipped)), Printed: v.Printed, Trace: v.Trace})
-			return goOn && why.En == ""
-		})
-	})
-}
-
-// inCell compiles an attempt with our test, and calls f, for which of has the
-// test binary run the cases of a test, in a cell. Over says why the cell is over,
-// "" if it is not: then a case that has failed has not been judged, and nothing
-// can be asked any more.
-func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge.Judge, over func() language.Text)) error {
 	build, err := newCell(ctx, g.limits)
 	if err != nil {
 		return err
@@ -194,12 +171,21 @@ func (g *grading) inCell(ctx context.Context, f func(of func(test string) *judge
 	}
 	defer run.close()
 	judges := make(map[string]*judge.Judge)
-	f(func(test string) *judge.Judge {
-		if judges[test] == nil {
-			judges[test] = judge.Remote(test+g.id, run.launcher(binary))
+	g.each(func(s suite, name string) bool {
+		if judges[s.test] == nil {
+			judges[s.test] = judge.Remote(s.test+g.id, run.launcher(binary))
 		}
-		return judges[test]
-	}, run.over)
+		v := judges[s.test].Ask(name)
+		why := run.over() // then a case that has failed has not been judged, and nothing can be asked any more
+		switch {
+		case why.En != "":
+			v.Words = why
+		case !v.Failed() && v.Skipped == "":
+			return g.passes(name)
+		}
+		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, language.Same(v.Skipped)), Printed: v.Printed, Trace: v.Trace})
+		return goOn && why.En == ""
+	})
 	g.result.Why = run.over()
 	for _, j := range judges {
 		j.Close()

@@ -60,7 +60,7 @@ func (a *app) key(at *attempt) (string, error) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) && at.ext != "" {
+		if errors.Is(err, fs.ErrNotExist) && at.file != "" {
 			continue // it has no test
 		}
 		if err != nil {

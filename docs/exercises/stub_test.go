@@ -21,7 +21,7 @@ import (
 // bare is a stub without its comments: the syntax tree, or the lines.
 func bare(t *testing.T, e *exercise, stub string) string {
 	t.Helper()
-	if e.ext == breaking.File {
+	if e.file == breaking.File {
 		return regexp.MustCompile(`(?m)^#.*(?:\n#.*)*`).ReplaceAllString(stub, "#")
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "", stub, parser.SkipObjectResolution)
@@ -47,13 +47,13 @@ func TestStubsHaveChineseComments(t *testing.T) {
 			require.Empty(t, chinesetest.English(c[1]))
 			require.NotRegexp(t, `^[，。；：、）”]|\p{Han}[,;:?!()]`, c[1], "punctuation is full-width, and begins no line")
 		}
-		if e.ext != breaking.File {
+		if e.file != breaking.File {
 			formatted, err := goformat.Source([]byte(stub))
 			require.NoError(t, err)
 			require.Equal(t, stub, string(formatted))
 		}
 	}
-	last := exercises[11]
+	last := exercises[10]
 	answers := text(t, last.dir(rootOf(t)), last.writes())
 	require.NotEqual(t, bare(t, last, answers), bare(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
 }

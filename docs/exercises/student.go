@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +57,7 @@ func (s exerciseState) word() language.Text {
 
 // score says how far an attempt is.
 func (r *result) score() language.Text {
-	return cmp.Or(r.Score, language.Say("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases))
+	return language.Say("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases)
 }
 
 // states grades the files that were not graded before in this state.
@@ -288,15 +287,11 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		if r, err = a.graded(ctx, at); err != nil {
 			return nil, err
 		}
-		a.notes(r)
 		if len(r.Failed) > 0 {
 			a.failed(e, at, r)
 		}
 	}
 	a.print("\n", "\n")
-	if r.Score.En != "" && !r.Full {
-		a.print("%s. ", "%s。", r.Score)
-	}
 	switch {
 	case r.Full:
 		a.print(
@@ -323,15 +318,6 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		}
 	}
 	return r, nil
-}
-
-func (a *app) notes(r *result) {
-	for i, note := range r.Notes {
-		if i == 0 {
-			a.print("\n", "\n")
-		}
-		a.print("%s\n", "%s\n", note)
-	}
 }
 
 // failed shows the first failure, and how to see it in the lab.
@@ -437,7 +423,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 		return err
 	}
 	comment := "//"
-	if e.ext == breaking.File {
+	if e.file == breaking.File {
 		comment = "#"
 	}
 	a.print("%s %s\n%s", "%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))

@@ -1,4 +1,4 @@
-// Package breaking judges the answers to exercise 12, break this lock: links of
+// Package breaking judges the answers to exercise 11, break this lock: links of
 // the lab, each with a schedule in which a listing comes to harm.
 package breaking
 

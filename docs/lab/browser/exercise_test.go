@@ -10,11 +10,11 @@ import (
 	"example.com/zklock/docs/lab/locks"
 )
 
-// Exercise 12: a student opens a listing, clicks on what happens next until the
+// Exercise 11: a student opens a listing, clicks on what happens next until the
 // page says that the goal is reached, and copies the link. The grader takes it.
 func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../exercises/_12-break-this-lock/.solution/" + breaking.File)
+	text, err := os.ReadFile("../../exercises/_11-break-this-lock/.solution/" + breaking.File)
 	require.NoError(t, err)
 	answers, err := breaking.Read(text)
 	require.NoError(t, err)

@@ -71,7 +71,7 @@ var levels = []pageCase{
 		{"key 8 | wait app.play.length == 4", "s.scene.choices.at(-1)", "B: expire"},
 	}},
 	// A goal that a reader has reached by choices of their own counts, and Next level leads to
-	// another one, from its start. Beside the scenes and exercise 12 there are the two that cannot be won.
+	// another one, from its start. Beside the scenes and exercise 11 there are the two that cannot be won.
 	{name: "the goals lead on", at: "#lock=naive&n=2&t=0ns", rows: slices.Concat([]row{
 		{"tab " + scene("D1"), done, "0"},
 		{"click #restart", "", nil},

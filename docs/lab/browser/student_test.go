@@ -1,10 +1,10 @@
 package browser
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -35,18 +35,23 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 			lock := filepath.Join(dir, "ann")
 			require.NoError(t, os.Mkdir(lock, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(lock, "lock.go"), program, 0o644))
-			grades := filepath.Join(dir, "grades.html")
-			out, err := exec.CommandContext(t.Context(), "go", "run", "../../exercises", "grade", lock, "-html", grades).CombinedOutput()
+			file := filepath.Join(dir, "grades.json")
+			out, err := exec.CommandContext(t.Context(), "go", "run", "../../exercises", "grade", lock, "-json", file).CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			page, err := os.ReadFile(grades)
+			text, err := os.ReadFile(file)
 			require.NoError(t, err)
+			var grades struct {
+				Students []struct {
+					Exercises []struct {
+						Failed []struct{ Words, Trace string }
+					}
+				}
+			}
+			require.NoError(t, json.Unmarshal(text, &grades))
 			address := ""
-			text := strings.NewReplacer("&#39;", "'", "&amp;", "&", "&#43;", "+").Replace(string(page))
-			for _, failure := range strings.Split(text, "<p><b>") {
-				m := regexp.MustCompile(`go run ./docs/lab -lock (\S+) -open -scene '([^']+)'`).FindStringSubmatch(failure)
-				if m != nil && address == "" && strings.Contains(failure, harm+": ") {
-					require.Equal(t, lock, m[1])
-					address = m[2]
+			for _, failure := range grades.Students[0].Exercises[0].Failed {
+				if address == "" && strings.Contains(failure.Words, harm+": ") {
+					address = failure.Trace
 				}
 			}
 			require.NotEmpty(t, address, "the grader shows no schedule with %q:\n%s", harm, text)

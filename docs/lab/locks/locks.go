@@ -110,7 +110,7 @@ func Add(locks ...Lock) {
 }
 
 // All returns the catalogue, by group; in a group in the order of Add, but the
-// listings of exercise 12 come after the other exercises.
+// listings of exercise 11 come after the other exercises.
 func All() []Lock {
 	place := func(l Lock) int {
 		place := 2 * slices.Index(groups, l.Group)

@@ -31,7 +31,7 @@ var (
 // words are the page's own.
 var words = map[string]locks.Text{
 	"colon": {En: ": ", Zh: "："}, "stop": {En: ".", Zh: "。"}, "space": {En: " "},
-	"steps": {En: "The steps", Zh: "各步骤"}, "bugs": {En: "The articles' bugs", Zh: "文章里的 bug"}, "exercise": {En: "Exercise 12", Zh: "练习 12"},
+	"steps": {En: "The steps", Zh: "各步骤"}, "bugs": {En: "The articles' bugs", Zh: "文章里的 bug"}, "exercise": {En: "Exercise 11", Zh: "练习 11"},
 	"without": {En: "Bugs without a scene", Zh: "没有场景的 bug"}, "opening": {En: "The opening scene", Zh: "打开时的场景"},
 	"opening.text": {
 		En: "Step 2 beside step 3: the herd and the chain, with the times of [a measured server](../benchmark.md#where-the-labs-server-has-its-times-from).",
@@ -39,8 +39,8 @@ var words = map[string]locks.Text{
 	},
 	"beside": {En: "“%s” beside “%s”. The opening leads to it.", Zh: "“%s”与“%s”对照。打开时的场景可以一路走到这里。"},
 	"exercise.text": {
-		En: "Here the listing is at its beginning, and the schedule is [the exercise](../exercises/_12-break-this-lock/README.md).",
-		Zh: "这里的代码停在起点，要找的调度就是[练习](../exercises/_12-break-this-lock/README.zh-CN.md)。",
+		En: "Here the listing is at its beginning, and the schedule is [the exercise](../exercises/_11-break-this-lock/README.md).",
+		Zh: "这里的代码停在起点，要找的调度就是[练习](../exercises/_11-break-this-lock/README.zh-CN.md)。",
 	},
 	"end": {En: "It ends with: ", Zh: "结局："}, "task": {En: "%s, `internal/museum/listings/%s`. %s", Zh: "%s，`internal/museum/listings/%s`。%s"},
 	"because": {En: "There is no scene: ", Zh: "没有场景的原因："},

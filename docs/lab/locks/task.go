@@ -8,7 +8,7 @@ import (
 	"example.com/zklock/internal/museum/scenes"
 )
 
-// A Task is a part of exercise 12: a listing of the articles, and the harm that
+// A Task is a part of exercise 11: a listing of the articles, and the harm that
 // it is to come to. No scene shows it: in each world the search stops at an
 // easier harm, or the scene of that listing has another fault.
 type Task struct {
@@ -48,7 +48,7 @@ func task(number int, source string, lock listings.New, w explore.World, harm ex
 	note := Text{En: "Break it: internal/museum/listings/" + source + ". The link that Copy link copies is your answer.", Zh: "请破坏它：internal/museum/listings/" + source + "。“复制链接”得到的链接就是你的答案。"}
 	return Task{number, source, harm, Lock{
 		Name: name, Group: Exercises,
-		Title: Text{En: fmt.Sprintf("Exercise 12, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 12，第 %d 个：%s", number, what.Zh)},
+		Title: Text{En: fmt.Sprintf("Exercise 11, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 11，第 %d 个：%s", number, what.Zh)},
 		Note:  note,
 
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
