@@ -42,14 +42,17 @@ type Fault struct {
 	when func(Request) bool
 	kind faultKind
 	code Code
-	from string // the caller's file and line
-	hit  chan Request
+	from string        // the caller's file and line
+	hit  chan Request  // has room for one: what follows waits in late
 	free chan struct{} // closed by Release
 	once sync.Once
 
 	// Guarded by s.mu.
 	every bool
 	isMet bool
+	asked bool      // Hit has been called
+	late  []Request // have met the fault, and did not fit into hit, in order
+	feeds bool      // a goroutine sends late to hit
 }
 
 func (s *Server) fault(kind faultKind, code Code, when func(Request) bool) *Fault {
@@ -107,9 +110,18 @@ func (f *Fault) Every() *Fault {
 }
 
 // Hit delivers the request that met the fault, once: for HoldReply and
-// LoseReply after it has been carried out, else before. With Every a request
-// is left out that comes before the one before it has been received.
-func (f *Fault) Hit() <-chan Request { return f.hit }
+// LoseReply after it has been carried out, else before. With Every it delivers
+// each request that met the fault, in order, however late it is received: also
+// after Release. The channel is always the same one and is never closed. It has
+// room for one request, so its length is 0 or 1. After Close of the server, each
+// call of Hit puts one more of those that are left into the channel.
+func (f *Fault) Hit() <-chan Request {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	f.asked = true
+	f.passLocked()
+	return f.hit
+}
 
 // Release lets the held request or reply go on, and cancels the fault if no
 // request has met it yet, or if it is for Every. It may be called more than
@@ -203,16 +215,52 @@ func (f *Fault) take(c *conn, req Request) bool {
 		signal(c.wake) // the replies before it are not held
 	}
 	if f.kind != holdReply && f.kind != loseReply {
-		f.deliver(req)
+		f.deliverLocked(req)
 	}
 	return true
 }
 
-func (f *Fault) deliver(req Request) {
-	select {
-	case f.hit <- req:
-	default: // of one for Every, and not received yet
+func (f *Fault) deliverLocked(req Request) {
+	f.late = append(f.late, req)
+	f.passLocked()
+}
+
+// passLocked puts into hit what fits. The rest has a goroutine, unless nobody
+// receives: it ends when all has been received, or with the server.
+func (f *Fault) passLocked() {
+	for !f.feeds && len(f.late) > 0 {
+		select {
+		case f.hit <- f.late[0]:
+			f.late = f.late[1:]
+			continue
+		default:
+		}
+		if !f.asked || f.s.closed {
+			return
+		}
+		f.feeds = true
+		f.s.wg.Go(f.feed)
 	}
+}
+
+func (f *Fault) feed() {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	for len(f.late) > 0 && !f.s.closed {
+		next := f.late[0]
+		f.s.mu.Unlock()
+		sent := false
+		select {
+		case f.hit <- next:
+			sent = true
+		case <-f.s.done:
+		}
+		f.s.mu.Lock()
+		if sent {
+			f.late = f.late[1:]
+		}
+	}
+	f.feeds = false
 }
 
 // meetFault finds the fault that applies to a request, and holds or loses
@@ -249,11 +297,11 @@ func (c *conn) applyReplyFaultLocked(f *Fault, mark int) {
 	}
 	switch f.kind {
 	case loseReply:
-		f.deliver(c.met)
+		f.deliverLocked(c.met)
 		c.out.Truncate(mark)
 		c.endLocked()
 	case holdReply:
-		f.deliver(c.met)
+		f.deliverLocked(c.met)
 		select {
 		case <-f.free: // released before it was met
 		default:

@@ -225,7 +225,7 @@ var mostOfWing = map[string]int{
 	"all":               96881,
 	"the steps":         1610,
 	"zklock":            18325,
-	"zkserver":          7560,
+	"zkserver":          7654,
 	"bench":             9779,
 	"explorer":          8540,
 	"suites, stage":     9371,
