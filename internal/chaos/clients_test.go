@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/proxy"
 )
 
@@ -86,20 +85,19 @@ func newCutOff(t *testing.T, seed uint64, o clientConfig) *cutOffChaos {
 	if os.Getenv("ZK") == "" {
 		t.Skip("cuts processes off and pauses them for longer than their sessions, in real time: needs a real server (set ZK)")
 	}
-	zoo, err := ensemble.Shared(t.Context(), os.Getenv("ZK"))
-	require.NoError(t, err)
+	zoo := strings.Split(os.Getenv("ZK"), ",")
 	c := &cutOffChaos{}
 	var via [processes][]string
 	for i := range processes {
 		var lines []*proxy.Proxy
-		for _, server := range zoo.Servers() {
+		for _, server := range zoo {
 			p := proxy.New(t, server)
 			lines = append(lines, p)
 			via[i] = append(via[i], p.Addr())
 		}
 		c.lines = append(c.lines, lines)
 	}
-	o.Zoo = zoo.Servers()
+	o.Zoo = zoo
 	c.chaos = newChaos(t, seed, o, via)
 	return c
 }

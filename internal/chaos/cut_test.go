@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/ensemble/docker"
+	"example.com/zklock/internal/servers/docker"
 	"example.com/zklock/zklock"
 )
 

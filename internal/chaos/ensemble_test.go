@@ -8,15 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/ensemble/docker"
+	"example.com/zklock/internal/servers/docker"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -115,14 +118,24 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 
 // three returns an ensemble of three that works.
 func three(t *testing.T) *docker.Servers {
-	zoo, err := ensemble.Shared(context.Background(), "docker:3")
+	zoo, err := open()
 	require.NoError(t, err)
 	t.Cleanup(func() { // a test that fails must not break the next one
-		require.NoError(t, heal(context.Background(), zoo.Docker()))
+		require.NoError(t, heal(context.Background(), zoo))
 	})
-	require.NoError(t, heal(t.Context(), zoo.Docker()))
-	return zoo.Docker()
+	require.NoError(t, heal(t.Context(), zoo))
+	return zoo
 }
+
+var open = sync.OnceValues(func() (*docker.Servers, error) {
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	zoo, err := docker.Open(ctx, 3) // it removes what a killed process has left
+	if err == nil {
+		removeServers = zoo.Close
+		context.AfterFunc(ctx, func() { zoo.Close(); os.Exit(1) })
+	}
+	return zoo, err
+})
 
 // heal ends every fault and returns when all servers serve.
 func heal(ctx context.Context, zoo *docker.Servers) error {

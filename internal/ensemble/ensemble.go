@@ -1,5 +1,5 @@
 // Package ensemble opens the ZooKeeper that a benchmark or a test is to run
-// against: the embedded one, one in Docker, or one that runs already.
+// against: the embedded one, or one that runs already.
 package ensemble
 
 import (
@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -37,9 +36,8 @@ type Ensemble struct {
 	servers []string
 	label   string
 	dial    wiretap.Dialer
-	server  *zkserver.Server     // what Open started, or nil
-	inside  bool                 // the server is in this process
-	docker  interface{ Close() } // servers in Docker, or nil
+	server  *zkserver.Server // what Open started, or nil
+	inside  bool             // the server is in this process
 }
 
 // AnswerTimeout is how long Open waits for a server's answer to srvr. Time in
@@ -50,15 +48,11 @@ var AnswerTimeout = 10 * time.Second
 // again is how long a server has that is asked more than once.
 const again = 3 * time.Second
 
-// Open starts or finds the ZooKeeper that spec names: "embedded" (or "");
-// "docker" for a server in a container, "docker:3" for an ensemble of three,
-// both in programs that are built with the tag docker, and of the image that
-// the environment variable ZK_IMAGE names, by default the official
-// zookeeper:3.9; or "host:port,host:port,…" for servers that run already, one
-// of which must answer within a few seconds. Close must be called.
+// Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or
+// "host:port,host:port,…" for servers that run already, one of which must
+// answer within a few seconds. Close must be called.
 func Open(ctx context.Context, spec string) (*Ensemble, error) {
-	switch {
-	case spec == SpecEmbedded || spec == "":
+	if spec == SpecEmbedded || spec == "" {
 		s := zkserver.New()
 		addr, err := s.Listen("127.0.0.1:0")
 		if err != nil {
@@ -66,19 +60,23 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 			return nil, language.Errorf("embedded server: %w", "内嵌的服务器：%v", err)
 		}
 		return &Ensemble{servers: []string{addr}, label: labelEmbedded, dial: net.DialTimeout, server: s, inside: true}, nil
-	case spec == "docker" || spec == "docker:1":
-		return openDocker(ctx, spec, 1)
-	case spec == "docker:3":
-		return openDocker(ctx, spec, 3)
 	}
 	if err := Check(spec); err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(spec+":", "docker:") {
+		return nil, language.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- sh -c 'go run ./bench -zk $ZK'`",
+			"%s：Docker 里的服务器随命令一起启动：`%s -- go test ./zklock`，或 `%[2]s -- sh -c 'go run ./bench -zk $ZK'`",
+			spec, "go run -tags docker ./internal/servers/with "+spec)
 	}
 	servers := strings.Split(spec, ",")
 	var errs []error
 	for _, s := range servers {
 		version, mode, err := askWithin(ctx, s, AnswerTimeout)
 		if err == nil {
+			if len(servers) > 1 && (mode == "leader" || mode == "follower") {
+				mode = fmt.Sprintf("ensemble of %d", len(servers))
+			}
 			label := fmt.Sprintf("%s (%s)", spec, kind(version, mode))
 			return &Ensemble{servers: servers, label: label, dial: net.DialTimeout}, nil
 		}
@@ -89,18 +87,18 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 
 // Check says what is wrong with the form of a spec.
 func Check(spec string) error {
-	if spec == SpecEmbedded || spec == "docker" || spec == "docker:1" || spec == "docker:3" {
+	if spec == SpecEmbedded || strings.HasPrefix(spec+":", "docker:") { // which Open explains
 		return nil
 	}
 	for s := range strings.SplitSeq(spec, ",") {
 		host, port, err := net.SplitHostPort(s)
-		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" || host == "docker" {
+		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" {
 			if s != spec {
 				s = fmt.Sprintf("%s: %q", spec, s)
 			} else {
 				s = strconv.Quote(s)
 			}
-			return language.Errorf("%s is neither embedded, docker, docker:3 nor host:port", "%s 不是 embedded、docker、docker:3 或 host:port", s)
+			return language.Errorf("%s is neither embedded nor host:port", "%s 不是 embedded 或 host:port", s)
 		}
 	}
 	return nil
@@ -130,8 +128,9 @@ func (j joined) Error() string {
 
 func (j joined) Unwrap() []error { return j }
 
-// ask finds out which server listens at addr.
-func ask(ctx context.Context, addr string) (version, mode string, err error) {
+// Ask finds out which server listens at addr, host:port: its version, and whether it
+// is alone (standalone), leads (leader) or follows (follower).
+func Ask(ctx context.Context, addr string) (version, mode string, err error) {
 	return askWithin(ctx, addr, again)
 }
 
@@ -212,40 +211,6 @@ func firstLine(s string) string {
 	return s
 }
 
-var shared struct {
-	sync.Mutex
-	ensembles map[string]*Ensemble // by spec
-}
-
-// Shared is Open for tests: it opens each spec once in a process, since a
-// container takes seconds to start. CloseShared closes them all.
-func Shared(ctx context.Context, spec string) (*Ensemble, error) {
-	shared.Lock()
-	defer shared.Unlock()
-	if e := shared.ensembles[spec]; e != nil {
-		return e, nil
-	}
-	e, err := Open(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	if shared.ensembles == nil {
-		shared.ensembles = make(map[string]*Ensemble)
-	}
-	shared.ensembles[spec] = e
-	return e, nil
-}
-
-// CloseShared closes the ensemble that Shared has opened.
-func CloseShared() {
-	shared.Lock()
-	defer shared.Unlock()
-	for _, e := range shared.ensembles {
-		e.Close()
-	}
-	shared.ensembles = nil
-}
-
 // Servers are the addresses of the servers, host:port each.
 func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 
@@ -268,7 +233,7 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 	}
 	var members []string
 	for _, s := range e.servers {
-		if version, mode, err := ask(ctx, s); err == nil {
+		if version, mode, err := Ask(ctx, s); err == nil {
 			members = append(members, s+": "+kind(version, mode))
 		}
 	}
@@ -279,9 +244,6 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 func (e *Ensemble) Close() {
 	if e.server != nil {
 		e.server.Close()
-	}
-	if e.docker != nil {
-		e.docker.Close()
 	}
 }
 

@@ -49,11 +49,12 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		nc.Close()
 	})
 	for spec, want := range map[string]string{
-		"embeded":          `"embeded" is neither embedded, docker, docker:3 nor host:port`,
-		"127.0.0.1":        `"127.0.0.1" is neither embedded, docker, docker:3 nor host:port`,
-		"127.0.0.1:1,":     `"" is neither embedded, docker, docker:3 nor host:port`,
-		":2181":            `":2181" is neither embedded, docker, docker:3 nor host:port`,
-		"docker:2":         `"docker:2" is neither embedded, docker, docker:3 nor host:port`,
+		"embeded":          `"embeded" is neither embedded nor host:port`,
+		"127.0.0.1":        `"127.0.0.1" is neither embedded nor host:port`,
+		"127.0.0.1:1,":     `"" is neither embedded nor host:port`,
+		":2181":            `":2181" is neither embedded nor host:port`,
+		"docker":           "`go run -tags docker ./internal/servers/with docker -- go test ./zklock`",
+		"docker:3":         "with docker:3 -- sh -c 'go run ./bench -zk $ZK'`",
 		closed:             "connection refused",
 		mute:               "said nothing within 50ms",
 		web:                "is not a ZooKeeper",

@@ -11,26 +11,19 @@ import (
 )
 
 // Main is TestMain for a package whose tests use the ZooKeeper that ZK names:
-// it stops what was started for them, and then no goroutine may be left, but
-// those that the options except.
+// when they have ended, no goroutine may be left, but those that the options except.
 func Main(m goleak.TestingM, except ...goleak.Option) {
-	except = append(except,
-		// Idle connections to the Docker daemon, which testcontainers keeps.
-		goleak.IgnoreTopFunction("net/http.(*persistConn).readLoop"),
-		goleak.IgnoreTopFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"))
-	goleak.VerifyTestMain(closingSuite{m, except}, except...)
+	goleak.VerifyTestMain(patientSuite{m, except}, except...)
 }
 
-type closingSuite struct {
+type patientSuite struct {
 	goleak.TestingM
 	except []goleak.Option
 }
 
-func (c closingSuite) Run() int {
+func (c patientSuite) Run() int {
 	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
 	status := c.TestingM.Run()
-	ensemble.CloseShared()
 	if status == 0 {
 		// Package goleak waits for half a second. A client that has been closed may
 		// need longer: it ends once it has dialed.
@@ -41,5 +34,4 @@ func (c closingSuite) Run() int {
 }
 
 // Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
-// It stays open until the package's tests have ended.
 func Real(t require.TestingT) *ensemble.Ensemble { return stage.Real(t) }

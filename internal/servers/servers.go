@@ -6,18 +6,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/zklock/internal/ensemble"
 )
 
 // patience is the time that a server may take until it serves, on a machine that is very busy.
@@ -139,7 +139,7 @@ var kinds = map[string]kind{
 	"mariadb":            {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
 	"redis":              {variables: []string{"REDIS"}, prepare: redis},
 	"etcd":               {variables: []string{"ETCD"}, prepare: etcd},
-	"docker":             {after: removeLeft, prepare: docker},
+	"dockerd":            {after: removeLeft, prepare: dockerd},
 }
 
 func zookeeper(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
@@ -157,35 +157,13 @@ func zookeeperWith(settings string, r room, as command) (string, *exec.Cmd, func
 		"org.apache.zookeeper.server.ZooKeeperServerMain", r.file("zoo.cfg")), r.serves, err
 }
 
-var versionLine = regexp.MustCompile(`(?m)^(Zookeeper version|Mode).*`)
-
 // serves asks a ZooKeeper for its mode, which it has once it serves.
 func (r room) serves() error {
-	answer, err := r.srvr()
-	if err != nil {
-		return err
+	version, mode, err := ensemble.Ask(context.Background(), r.addr)
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "ZooKeeper %s, %s\n", version, mode)
 	}
-	lines := versionLine.FindAllString(answer, -1)
-	if len(lines) < 2 {
-		return fmt.Errorf("srvr: %q", answer)
-	}
-	fmt.Println(strings.Join(lines, "\n"))
-	return nil
-}
-
-// srvr is what a ZooKeeper says of itself.
-func (r room) srvr() (string, error) {
-	conn, err := net.DialTimeout("tcp", r.addr, 5*time.Second)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.WriteString(conn, "srvr"); err != nil {
-		return "", err
-	}
-	answer, _ := io.ReadAll(conn)
-	return string(answer), nil
+	return err
 }
 
 func postgres(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
@@ -230,8 +208,8 @@ func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() erro
 		r.says("ready to serve client requests"), err
 }
 
-// docker starts a daemon if none serves.
-func docker(ctx context.Context, _ room, as command) (string, *exec.Cmd, func() error, error) {
+// dockerd starts a daemon if none serves.
+func dockerd(ctx context.Context, _ room, as command) (string, *exec.Cmd, func() error, error) {
 	serves := func() error { return exec.CommandContext(ctx, "docker", "info").Run() }
 	if serves() == nil {
 		return "", nil, nil, nil

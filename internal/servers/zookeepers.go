@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
 )
 
 // A ZooKeeper is a server that a test stops, restarts, or robs of its data.
@@ -127,9 +128,7 @@ func (z *ZooKeeper) Resident(t testing.TB) int {
 
 // Mode is leader, follower or standalone.
 func (z *ZooKeeper) Mode(t testing.TB) string {
-	answer, err := z.room.srvr()
+	_, mode, err := ensemble.Ask(t.Context(), z.Addr)
 	require.NoError(t, err)
-	_, mode, _ := strings.Cut(answer, "Mode: ")
-	mode, _, _ = strings.Cut(mode, "\n")
 	return mode
 }

@@ -158,7 +158,7 @@ func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-vet=off", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-vet=off", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "go %q: %s", args, out)
 		return string(out)

@@ -117,7 +117,7 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	j := &Judge{t: t, run: run, start: func() (*worker, error) {
 		return startWorker(t.Name(), suite, Launcher{thisBinary, func(*exec.Cmd) {}, kill})
 	}}
-	// A server in Docker is shared by the tests of a process, and coverage is
+	// A real server is shared by the tests of a process, and coverage is
 	// counted in this one.
 	j.inside = *here || testing.CoverMode() != "" || OnRealServer()
 	t.Cleanup(j.Close)

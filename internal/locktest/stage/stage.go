@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,13 +85,16 @@ func Play(c *judge.Case, queue bool, needs Needs, run func(w *Stage)) {
 	run(w)
 }
 
+var real = sync.OnceValues(func() (*ensemble.Ensemble, error) {
+	return ensemble.Open(context.Background(), os.Getenv("ZK"))
+})
+
 // Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
-// It stays open until the package's tests have ended.
 func Real(t require.TestingT) *ensemble.Ensemble {
 	if !judge.OnRealServer() {
 		return nil
 	}
-	zoo, err := ensemble.Shared(context.Background(), os.Getenv("ZK"))
+	zoo, err := real()
 	require.NoError(t, err)
 	return zoo
 }

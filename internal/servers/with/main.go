@@ -2,9 +2,15 @@
 //
 //	go run ./internal/servers/with zookeeper redis -- go test ./...
 //
-// The servers are zookeeper, postgres, mariadb, redis, etcd and docker. The command finds them by
-// the environment variables ZK, POSTGRES, MARIADB, REDIS and ETCD; SQL is PostgreSQL or MariaDB,
-// of both the one that is named last.
+// The servers are zookeeper, postgres, mariadb, redis and etcd. The command finds them by the
+// environment variables ZK, POSTGRES, MARIADB, REDIS and ETCD; SQL is PostgreSQL or MariaDB, of
+// both the one that is named last.
+//
+// With the tag docker there are ZooKeepers in containers, too: docker is one, docker:3 is an
+// ensemble of three. Their image is the one that ZK_IMAGE names, by default the official
+// zookeeper:3.9. The daemon must run; dockerd starts one if none does:
+//
+//	go run -tags docker ./internal/servers/with dockerd docker:3 -- go test ./zklock
 package main
 
 import (
@@ -15,6 +21,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"example.com/zklock/internal/servers"
@@ -36,11 +43,21 @@ func run(ctx context.Context, args []string) (status int, err error) {
 	if at < 0 || at+1 == len(args) {
 		return 2, errors.New("want SERVER... -- COMMAND...")
 	}
-	started, err := servers.Begin(ctx, args[:at]...)
+	isDocker := func(name string) bool { return name == "docker" || strings.HasPrefix(name, "docker:") }
+	names := slices.DeleteFunc(slices.Clone(args[:at]), isDocker)
+	started, err := servers.Begin(ctx, names...)
 	if err != nil {
 		return 1, err
 	}
 	defer started.End()
+	if docker := slices.IndexFunc(args[:at], isDocker); docker >= 0 { // when the daemon runs
+		addresses, end, err := inDocker(ctx, args[docker])
+		if err != nil {
+			return 1, err
+		}
+		defer end()
+		started.Env = append(started.Env, "ZK="+strings.Join(addresses, ","))
+	}
 	cmd := exec.CommandContext(ctx, args[at+1], args[at+2:]...)
 	cmd.Env = append(os.Environ(), started.Env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -1,8 +1,10 @@
 //go:build docker
 
-// Package docker runs real ZooKeeper servers in containers, for tests and for
-// the benchmark. It is built with the tag docker only: its libraries are two
-// thirds of all that the module needs.
+// Package docker runs real ZooKeeper servers in containers: for the command with,
+// whose command finds their addresses in ZK, and for tests that break servers. It
+// is built with the tag docker only: its libraries are two thirds of all that the
+// module needs. No package that users import leads here, and none of their tests:
+// go mod tidy of a user ignores tags, and would fetch all that.
 package docker
 
 import (
@@ -28,6 +30,8 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	tclog "github.com/testcontainers/testcontainers-go/log"
 	tcnetwork "github.com/testcontainers/testcontainers-go/network"
+
+	"example.com/zklock/internal/ensemble"
 )
 
 const (
@@ -40,10 +44,6 @@ const (
 	stallTimeout  = time.Minute      // without progress of a pull
 	startTimeout  = 10 * time.Minute // for the servers to serve: a JVM each, and an election
 )
-
-// An Ask function asks the server at addr, host:port, for its version and its
-// mode: standalone, leader or follower.
-type Ask func(ctx context.Context, addr string) (version, mode string, err error)
 
 // Servers are one server, or an ensemble. All methods may be called from any
 // goroutine.
@@ -60,7 +60,6 @@ type Servers struct {
 type Node struct {
 	name      string
 	addr      string // on this machine
-	ask       Ask
 	container testcontainers.Container
 	docker    *client.Client
 	network   string // id; "" for a single server
@@ -76,7 +75,7 @@ func (n *Node) Addr() string { return n.addr }
 // Mode is standalone, leader or follower. For a node that does not serve it
 // is an error.
 func (n *Node) Mode(ctx context.Context) (string, error) {
-	_, mode, err := n.ask(ctx, n.addr)
+	_, mode, err := ensemble.Ask(ctx, n.addr)
 	return mode, err
 }
 
@@ -172,7 +171,7 @@ func (quietLogger) Printf(string, ...any) {}
 // zookeeper:3.9; they have the sample configuration: tickTime 2000, initLimit
 // 10, syncLimit 5, and the lines that ZK_CONFIG adds, such as
 // enableEagerACLCheck=true. Close must be called.
-func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
+func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	image := cmp.Or(os.Getenv("ZK_IMAGE"), defaultImage)
 	tclog.SetDefault(quietLogger{})
 	docker, err := client.NewClientWithOpts(client.FromEnv)
@@ -207,7 +206,7 @@ func Open(ctx context.Context, n int, ask Ask) (_ *Servers, err error) {
 	errs := make([]error, n)
 	nodes := make([]*Node, n)
 	for i := range n {
-		node := &Node{name: name(i), addr: net.JoinHostPort("127.0.0.1", ports[i]), ask: ask, docker: docker, network: networkID}
+		node := &Node{name: name(i), addr: net.JoinHostPort("127.0.0.1", ports[i]), docker: docker, network: networkID}
 		wg.Go(func() {
 			node.container, errs[i] = start(ctx, image, s.network, labels, i, n, ports[i])
 			if node.container != nil {
@@ -284,7 +283,7 @@ func (s *Servers) serve(ctx context.Context) (version, mode string, err error) {
 	defer cancel()
 	for _, n := range s.nodes {
 		for {
-			if version, mode, err = n.ask(ctx, n.addr); err == nil {
+			if version, mode, err = ensemble.Ask(ctx, n.addr); err == nil {
 				break
 			}
 			select {
@@ -326,8 +325,8 @@ func haveImage(ctx context.Context, docker *client.Client, image string) error {
 		_, err = docker.ImageInspect(ctx, image)
 	}
 	if err != nil {
-		return fmt.Errorf("docker: image %s is not here and cannot be pulled: without a registry, run internal/ensemble/build-image and set ZK_IMAGE as it says (%s)",
-			image, strings.ReplaceAll(err.Error(), "\n", "; "))
+		return fmt.Errorf("docker: image %s is not here and cannot be pulled: "+
+			"without a registry, run internal/servers/docker/build-image and set ZK_IMAGE as it says (%s)", image, strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return nil
 }

@@ -1,38 +1,24 @@
 //go:build docker
 
-package ensemble_test
+package docker_test
 
 import (
-	"context"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/ensemble/docker"
+	"example.com/zklock/internal/servers/docker"
+	"example.com/zklock/zklock/zkconn"
 )
-
-// inDocker opens an ensemble of three. It skips the test if ZK does not ask
-// for Docker.
-func inDocker(t *testing.T) *ensemble.Ensemble {
-	if !strings.HasPrefix(os.Getenv("ZK"), "docker") {
-		t.Skip("needs Docker (set ZK=docker or ZK=docker:3)")
-	}
-	zoo, err := ensemble.Shared(context.Background(), "docker:3")
-	require.NoError(t, err)
-	return zoo
-}
 
 // leads waits until a node other than not leads. It polls, for no event says
 // that an election is over.
-func leads(t *testing.T, zoo *ensemble.Ensemble, not *docker.Node) *docker.Node {
+func leads(t *testing.T, zoo *docker.Servers, not *docker.Node) *docker.Node {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if n, err := zoo.Docker().Leader(t.Context()); err == nil && n != not {
+		if n, err := zoo.Leader(t.Context()); err == nil && n != not {
 			return n
 		}
 	}
@@ -41,19 +27,21 @@ func leads(t *testing.T, zoo *ensemble.Ensemble, not *docker.Node) *docker.Node 
 }
 
 // all waits until every node serves.
-func all(t *testing.T, zoo *ensemble.Ensemble) {
+func all(t *testing.T, zoo *docker.Servers) {
 	t.Helper()
-	for _, n := range zoo.Docker().Nodes() {
+	for _, n := range zoo.Nodes() {
 		require.Eventually(t, func() bool { _, err := n.Mode(t.Context()); return err == nil }, 5*time.Minute, 100*time.Millisecond, "%s does not serve", n.Addr())
 	}
 }
 
 func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
-	zoo := inDocker(t)
-	require.Len(t, zoo.Docker().Nodes(), 3)
-	require.Contains(t, zoo.String(), "ensemble of 3")
 	ctx := t.Context()
-	conn, err := zoo.Connect(ctx, ensemble.Options{SessionTimeout: 40 * time.Second})
+	zoo, err := docker.Open(ctx, 3)
+	require.NoError(t, err)
+	defer zoo.Close()
+	require.Len(t, zoo.Nodes(), 3)
+	require.Contains(t, zoo.String(), "ensemble of 3")
+	conn, err := zkconn.Connect(ctx, zoo.Addrs(), 40*time.Second)
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Create("/survives", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -86,18 +74,15 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 
 func TestDockerThatIsNotThereIsSaidInOneLine(t *testing.T) {
 	t.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
-	t.Setenv("DOCKER_HOST", "tcp://"+closedPort)
-	_, err := ensemble.Open(t.Context(), "docker")
+	t.Setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+	_, err := docker.Open(t.Context(), 1)
 	require.ErrorContains(t, err, "docker: no daemon answers at tcp://")
 	require.NotContains(t, err.Error(), "\n")
 }
 
 func TestAnImageThatIsNotThereIsSaidInOneLine(t *testing.T) {
-	if !strings.HasPrefix(os.Getenv("ZK"), "docker") {
-		t.Skip("needs Docker (set ZK=docker or ZK=docker:3)")
-	}
 	t.Setenv("ZK_IMAGE", "zklock.invalid/no/such:image")
-	_, err := ensemble.Open(t.Context(), "docker")
+	_, err := docker.Open(t.Context(), 1)
 	require.ErrorContains(t, err, "docker: image zklock.invalid/no/such:image is not here and cannot be pulled")
 	require.NotContains(t, err.Error(), "\n")
 }
