@@ -39,7 +39,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 	})
 	t.Run("it does not happen to ours", func(t *testing.T) {
 		for _, told := range all {
-			tr := played(t, b.Only(told.ours), told.choices)
+			tr := Played(t, b.Only(told.ours), told.choices)
 			require.Nil(t, tr.Violation, "%v", tr)
 			require.False(t, b.Shows(tr), "%v", tr)
 		}
@@ -49,9 +49,9 @@ func (b Bug) ByItsScene(t *testing.T) {
 	}
 }
 
-// played plays a schedule in another world, as far as that has the same choices;
+// Played plays a schedule in another world, as far as that has the same choices;
 // what is left is played in the order in which it comes.
-func played(t *testing.T, w explore.World, choices []string) *explore.Trace {
+func Played(t *testing.T, w explore.World, choices []string) *explore.Trace {
 	t.Helper()
 	var made []string
 	tr, possible := explore.Play(t, w, made)

@@ -69,17 +69,19 @@ func lineOf(log []explore.Entry, i int) language.Text {
 	if e.Op == jute.OpCloseSession.String() { // the client library sends it
 		return language.Text{}
 	}
-	find := func(kind string) int {
-		return slices.IndexFunc(log, func(o explore.Entry) bool { return o.Kind == kind && o.Who == e.Who && o.Point == e.Point })
+	other := func(kind string) func(o explore.Entry) bool { // of the same request
+		return func(o explore.Entry) bool {
+			return o.Kind == kind && o.Who == e.Who && o.Point == e.Point && o.Op == e.Op
+		}
 	}
 	switch e.Kind {
 	case "carried out":
-		if reply := find("reply"); reply >= 0 {
-			e = log[reply]
+		if reply := slices.IndexFunc(log[i:], other("reply")); reply >= 0 {
+			e = log[i+reply]
 		}
 		return stage.Line(e.Who+"->>S: "+message(e), stage.Watch(e.Watch), answer(e))
 	case "reply":
-		if find("carried out") < 0 {
+		if !slices.ContainsFunc(log[:i], other("carried out")) {
 			return stage.Line("S-->>"+e.Who+": "+message(e), stage.Watch(e.Watch), cmp.Or(answer(e), stage.Done))
 		}
 	case "event":

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/language"
 )
@@ -111,7 +112,7 @@ func (p *pacer) expire(c *pacedClient) {
 			}
 			k.Lost = true
 			p.film.Lost(k, false)
-			if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !player.IsClosed(leased.Lost()) {
+			if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !bubble.IsClosed(leased.Lost()) {
 				w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: player.NotNotified(k)})
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
@@ -418,7 +419,7 @@ func (r *recorder) Noted(k *player.Contender) {
 	if k.State != player.Inside || k.Client.Stopped {
 		return
 	}
-	if leased, ok := k.Lock.(player.Leased); ok && !c.noticed && player.IsClosed(leased.Lost()) {
+	if leased, ok := k.Lock.(player.Leased); ok && !c.noticed && bubble.IsClosed(leased.Lost()) {
 		r.Lost(k, true)
 	}
 }

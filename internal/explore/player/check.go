@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 )
 
@@ -50,7 +51,7 @@ func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {
 		case k.State != Inside:
-		case k.lostSignal != nil && IsClosed(k.lostSignal): // it is notified
+		case k.lostSignal != nil && bubble.IsClosed(k.lostSignal): // it is notified
 		case k.Lost || !w.lives(k.held):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):
@@ -79,7 +80,7 @@ func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var inside []string
 		for _, k := range c.Contenders {
-			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.lives(k.held) || k.lostSignal != nil && IsClosed(k.lostSignal) {
+			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.lives(k.held) || k.lostSignal != nil && bubble.IsClosed(k.lostSignal) {
 				continue
 			}
 			if o := w.owner(k.Name); !slices.Contains(inside, o) {

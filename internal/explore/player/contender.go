@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 )
 
@@ -307,7 +308,7 @@ func (k *Contender) letGo() bool {
 		err := k.Lock.Unlock(context.Background())
 		w.mu.Lock()
 		faulted, held := k.Client.faulted, k.held
-		sound := w.Lock.Requeues && k.lostSignal != nil && !IsClosed(k.lostSignal) && !k.Lost
+		sound := w.Lock.Requeues && k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && !k.Lost
 		w.mu.Unlock()
 		sound = sound && w.lives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)

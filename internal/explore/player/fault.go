@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 )
@@ -262,7 +263,7 @@ func (w *Player) expire(c *Client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range c.Contenders {
-		if k.lostSignal != nil && !IsClosed(k.lostSignal) && timed && k.State == Inside {
+		if k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && timed && k.State == Inside {
 			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: NotNotified(k)})
 		}
 	}

@@ -75,11 +75,15 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 		w.Settle()
 	}
 	for r.Violation == nil && !r.over {
+		actions := w.enabled()
 		if len(r.Points) >= maxPoints {
-			w.Violate(Violation{Kind: Endless, What: language.Say("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))})
+			v := Violation{Kind: Endless, What: language.Say("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))}
+			if who := w.waitsInVain(actions); who != "" {
+				v = Violation{Hang, who, language.Say("nothing goes on but a loop that does not wake %s", "只剩一个循环在空转，不会唤醒 %s", who)}
+			}
+			w.Violate(v)
 			break
 		}
-		actions := w.enabled()
 		if len(actions) == 0 {
 			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, func() bool { return len(w.enabled()) > 0 }, w.Hang) {
 				break
@@ -103,6 +107,21 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 	if r.hashing {
 		r.Final = w.hashLocked()
 	}
+}
+
+// waitsInVain names a contender that waits while all that goes on are goroutines in gaps that are
+// no contender's, such as the heartbeat of a holder that has gone; "" if there is none.
+func (w *Player) waitsInVain(actions []action) string {
+	kept := w.kept()
+	for _, a := range actions {
+		if name, ok := strings.CutPrefix(a.who, "gap "); !ok || kept[name] != "" {
+			return ""
+		}
+	}
+	if i := slices.IndexFunc(w.Contenders, func(k *Contender) bool { return k.State == Waiting }); i >= 0 {
+		return w.Contenders[i].Name
+	}
+	return ""
 }
 
 // Wait lets time pass when nothing can happen at once, until something happens,

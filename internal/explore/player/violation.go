@@ -12,7 +12,7 @@ type Kind string
 // The kinds of violation.
 const (
 	TwoHolders    Kind = "two holders"
-	Hang          Kind = "hang" // nothing can happen any more, and a contender waits
+	Hang          Kind = "hang" // nothing can happen any more that wakes a contender that waits
 	Endless       Kind = "endless"
 	TokenShrinks  Kind = "token does not grow"
 	Overtaken     Kind = "order overturned"
@@ -105,15 +105,5 @@ func (w *Player) knownLocked(name language.Text, v Violation) {
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
 		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: language.Say("known: %s", "出现已知问题：%s", v.Text())})
-	}
-}
-
-// IsClosed reports whether a channel that nothing is sent on is closed.
-func IsClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
 	}
 }

@@ -2,15 +2,13 @@ package bugs_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
 
-	naive "example.com/zklock/01-naive-ephemeral"
-	predecessor "example.com/zklock/03-sequential-predecessor"
 	timeout "example.com/zklock/05-timeout"
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/museum"
 	"example.com/zklock/internal/museum/scenes"
@@ -33,18 +31,6 @@ func TestBugByItsScene(t *testing.T) {
 	for _, s := range scenes.All {
 		t.Run(s.ID, museum.Exhibit(s.ID).ByItsScene)
 	}
-}
-
-func newNaive(conn *zk.Conn, path string) museum.Lock { return naive.New(conn, path) }
-
-func newPredecessor(conn *zk.Conn, path string) museum.Lock { return predecessor.New(conn, path) }
-
-// withParent creates the lock's parent, which the listings require.
-func withParent(s *museum.Stage, c *museum.Client) {
-	s.Aside(func() {
-		_, err := c.Create(s.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		must(err)
-	})
 }
 
 func must(err error) {
@@ -73,4 +59,21 @@ func (l *leaseLock) Unlock() error { return l.lease.Unlock(context.Background())
 // leaseOf returns the lease that a client holds.
 func leaseOf(c *museum.Client) *timeout.Lease { return c.Contender().(*leaseLock).lease }
 
-func isLost(c *museum.Client) bool { return bubble.IsClosed(leaseOf(c).Lost()) }
+// A register is protected by the lock: a number that two clients read,
+// add one to, and write back.
+type register struct {
+	value   int
+	highest int64 // token seen so far
+}
+
+var errStale = errors.New("the register refuses a token that is lower than one it has seen")
+
+func (r *register) write(value int) { r.value = value }
+
+func (r *register) writeFenced(value int, token int64) error {
+	if token < r.highest {
+		return errStale
+	}
+	r.value, r.highest = value, token
+	return nil
+}

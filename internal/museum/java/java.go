@@ -5,7 +5,6 @@ package java
 
 import (
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -76,35 +75,25 @@ func (l *CountDownLatch) AwaitFor(d time.Duration) bool {
 	}
 }
 
-// PlainFields is the environment variable under which a [Field] has no order, for
-// the race detector.
-const PlainFields = "MUSEUM_PLAIN_FIELDS"
-
-var plain = os.Getenv(PlainFields) != ""
-
 // A Field is one that two threads of a listing use, although it is neither volatile
 // nor guarded in the article: Java orders none of their accesses. Here they are
 // ordered, so that the schedule alone decides what a thread reads.
 type Field[T any] struct {
-	mu    sync.Mutex // held for each access, unless fields are plain
+	mu    sync.Mutex // held for each access
 	value T
 }
 
 // Get reads the field.
 func (f *Field[T]) Get() T {
-	if !plain {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.value
 }
 
 // Set writes the field.
 func (f *Field[T]) Set(value T) {
-	if !plain {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.value = value
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // heartbeatLock is article D's third version, with a heartbeat. It has the
-// bugs D11 and D12.
+// bugs D11 to D13.
 type heartbeatLock struct {
 	rootNode            string
 	zkClient            *zk.Conn
@@ -60,7 +60,7 @@ func (l *heartbeatLock) Lock() (err error) {
 			}
 		}()
 		if stat {
-			latch.Await()
+			latch.Await() // a heartbeat may have used up the watch: no event comes [D13]
 		}
 	}
 	return nil

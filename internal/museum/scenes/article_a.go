@@ -35,27 +35,35 @@ var articleA = []Bug{
 		ID: "A2", Step: first, Effect: TwoHolders, Cure: naive,
 		Title:   Text{En: "unlock deletes its successor's node", Zh: "unlock 删除了后来者的节点"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.Stop), Kinds: []explore.Kind{explore.ForeignDelete},
+		// Both have made the node and hold the lock, and the next holder works on.
+		Like: func(tr *explore.Trace) bool {
+			made := count(tr, func(e explore.Entry) bool { return e.Kind == "reply" && e.Op == "create" && e.Err == "" })
+			return made == 2 && tr.Knows(explore.Outlived) && count(tr, func(e explore.Entry) bool { return e.Text.En == "unlocks" }) == 1
+		},
 		Level: Level{
 			Name:  Text{En: "Whose node is it?", Zh: "删的是谁的节点"},
 			Intro: Text{En: "A and B share a lock made of one node, /lock: the client that creates it holds the lock, and deletes it to release the lock. The delete names only the path. You decide when each packet arrives, and once you may stop a client: it sleeps until its session is over, and then runs on as if nothing had happened.", Zh: "A 和 B 共用一把锁，锁就是一个节点 /lock：谁创建成功，谁持有锁，释放锁就是删除它。删除请求里只写了路径。每个数据包何时到达由你决定；你还可以让一个客户端停顿一次：它一觉睡到会话过期，醒来后照常往下执行。"},
 			Hints: []Text{
-				{En: "To delete, a client must believe that it holds the lock. What does B's lock() do when a request of its own fails?", Zh: "要删除，先得相信自己持有锁。B 的 lock() 遇到请求失败时，会怎么办？"},
-				{En: "Give A the lock. Let B fail to create the node. Stop B at the moment when it is about to ask for A's node.", Zh: "让 A 拿到锁，让 B 创建失败。在 B 正要查看 A 的节点时，让它停顿。"},
-				{En: "B has slept, and runs on. Let it connect again, and unlock. Leave A alone.", Zh: "B 停顿过，已恢复运行。让它重新连接，再释放锁。不要动 A。"},
+				{En: "To delete, a client must believe that it holds the lock. How does a holder learn that its session is over?", Zh: "要删除，先得相信自己持有锁。会话结束了，持有者怎样才会知道？"},
+				{En: "Give A the lock, and stop A. Its node goes with its session. Then wake A, and let B create the node.", Zh: "让 A 拿到锁，再让它停顿：它的节点会随会话消失。然后唤醒 A，再让 B 创建节点。"},
+				{En: "A has slept, and B has created the node. Let A unlock, while B works.", Zh: "A 停顿过，B 已创建节点。让 A 释放锁，而 B 还在干活。"},
 			},
-			Victory: Text{En: "B never had the lock, and has just released A's. Two mistakes met: B's lock() printed an exception and returned as if it had succeeded, and delete(path, -1) asks nobody whose node it is. The next client creates /lock and works beside A. Rule: a lock that is released must prove that it is one's own. Put an id into the node, or give each contender a node with a name of its own, and compare before you delete.", Zh: "B 从来没有拿到锁，却释放了 A 的锁。两个错误凑到了一起：B 的 lock() 打印了异常，就当作成功返回；delete(path, -1) 从不过问节点是谁的。下一个客户端会创建 /lock，与 A 同时干活。要点：释放锁之前，先证明锁是自己的。在节点里写入 ID，或者让每个竞争者的节点各有各的名字，核对之后再删除。"},
-			Else:    map[explore.Kind]Text{explore.Outlived: {En: "Two hold the lock: you are close. B believes that it holds it; now let it unlock.", Zh: "已经有两个持有者了，就差一步：B 以为自己持有锁，让它释放吧。"}},
+			Victory: Text{En: "A's session was over and its node gone, and /lock was B's. A did not know it, and unlocked: delete(path, -1) asks nobody whose node it is. The next client creates /lock and works beside B. Rule: a lock that is released must prove that it is one's own. Put an id into the node, or give each contender a node with a name of its own, and compare before you delete.", Zh: "A 的会话已结束，节点随之消失，/lock 已经是 B 的。A 并不知道，照样释放锁：delete(path, -1) 从不过问节点是谁的。下一个客户端会创建 /lock，与 B 同时干活。要点：释放锁之前，先证明锁是自己的。在节点里写入 ID，或者让每个竞争者的节点各有各的名字，核对之后再删除。"},
+			Else: map[explore.Kind]Text{
+				explore.Outlived:      {En: "Two take themselves for the holder: you are close. The one whose session is over does not know it; now let it unlock.", Zh: "已经有两个以为自己是持有者了，就差一步：会话已结束的那个并不知情，让它释放锁吧。"},
+				explore.ForeignDelete: {En: "It deleted another's node, but not like this: let both create the node, one after the other, and let the first unlock while the second works.", Zh: "确实删了别人的节点，但不是这一种：要让两个先后创建节点，并在后一个干活时，让前一个释放锁。"},
+			},
 		},
 		Stops: []Stop{
+			{At: 150 * ms, Text: Text{En: "A and B have called lock(). Both creates are on their way to the server.", Zh: "A 和 B 都调用了 lock()，两个 create 正在去服务器的路上。"}, States: "waits waits"},
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
-			{At: 700 * ms, Text: Text{En: "B's create was refused. Next, B asks for the node with exists, and sets a watch.", Zh: "B 的 create 失败了，接着要用 exists 查看节点，同时设置监听。"}, States: "holds waits", Nodes: "A"},
-			{At: 1100 * ms, Text: Text{En: "B is stopped, as by a long garbage collection, until its session has expired. Its exists request is lost.", Zh: "B 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。B 的 exists 请求丢失了。"}, States: "holds waits", Nodes: "A"},
-			{At: 1300 * ms, Text: Text{En: "B runs on. Its connection has broken, and exists throws. The listing prints the exception, and lock() returns: B's caller takes itself for the holder, which is bug A11.", Zh: "B 恢复运行。连接已断，exists 抛出异常。代码只把异常打印出来，lock() 就返回了：B 的调用者以为自己拿到了锁，这就是 A11。"}, States: "holds holds", Nodes: "A", Broken: true},
-			{At: 2500 * ms, Text: Text{En: "B's client gets the event that its session has expired. The listing does not react to that, and B's caller goes on.", Zh: "B 的客户端得知会话已过期。文章的代码不理会这个消息，B 的调用者照常执行。"}, States: "holds holds", Nodes: "A", Broken: true},
-			{At: 3700 * ms, Text: Text{En: "B's client has a new session. The node at the path is A's: A has held the lock all the time.", Zh: "B 的客户端有了新会话。路径上的节点是 A 的：A 一直持有锁。"}, States: "holds holds", Nodes: "A", Broken: true},
-			{At: 3900 * ms, Text: Text{En: "B unlocks: its request to delete the node is on its way. It has only the path in it, and the version -1, which stands for any version.", Zh: "B 释放锁：删除节点的请求正在路上。请求里只有路径，以及版本 -1，表示不论什么版本。"}, States: "holds unlocks", Nodes: "A", Broken: true},
-			{At: 4050 * ms, Quote: "我们把锁的数据节点删除之后,就释放了锁", Text: Text{En: "The server has deleted A's node, and A holds the lock as before. The next contender that creates the node holds the lock beside A.", Zh: "服务器删除了 A 的节点，而 A 仍然持有锁。下一个创建节点成功的竞争者，就会与 A 同时持有锁。"}, States: "holds unlocks", Broken: true},
-			{At: 4200 * ms, Text: Text{En: "The cure, step 1: the node carries an id, and Unlock deletes the node only if it finds its own id. From step 2 on, each node has a name of its own.", Zh: "解决办法见第 1 步：节点里存有一个 ID，Unlock 看到是自己的 ID 才删除节点。从第 2 步起，每个节点都有自己的名字。"}, States: "holds done", Broken: true},
+			{At: 550 * ms, Text: Text{En: "A is stopped, as by a long garbage collection, until its session has expired. The server has deleted its node.", Zh: "A 停顿了，就像遇到一次很长的垃圾回收，直到会话过期。服务器删除了它的节点。"}, States: "holds waits"},
+			{At: 2000 * ms, Text: Text{En: "A has run on, and its client knows that the session has expired. The listing does not react to that: A goes on as the holder.", Zh: "A 恢复运行，它的客户端已得知会话过期。文章的代码不理会这个消息：A 照常以持有者的身份执行。"}, States: "holds waits"},
+			{At: 2150 * ms, Text: Text{En: "B's create arrives, and succeeds: the node at the path is B's.", Zh: "B 的 create 到了，而且成功了：路径上的节点是 B 的。"}, States: "holds waits", Nodes: "B"},
+			{At: 2300 * ms, Text: Text{En: "B holds the lock. A takes itself for the holder, too.", Zh: "B 持有锁。A 也以为自己是持有者。"}, States: "holds holds", Nodes: "B", Broken: true},
+			{At: 3700 * ms, Text: Text{En: "A unlocks: its request to delete the node is on its way. It has only the path in it, and the version -1, which stands for any version.", Zh: "A 释放锁：删除节点的请求正在路上。请求里只有路径，以及版本 -1，表示不论什么版本。"}, States: "unlocks holds", Nodes: "B", Broken: true},
+			{At: 3850 * ms, Quote: "我们把锁的数据节点删除之后,就释放了锁", Text: Text{En: "The server has deleted B's node, and B holds the lock as before. The next contender that creates the node holds the lock beside B.", Zh: "服务器删除了 B 的节点，而 B 仍然持有锁。下一个创建节点成功的竞争者，就会与 B 同时持有锁。"}, States: "unlocks holds", Broken: true},
+			{At: 4000 * ms, Text: Text{En: "The cure, step 1: the node carries an id, and Unlock deletes the node only if it finds its own id. From step 2 on, each node has a name of its own.", Zh: "解决办法见第 1 步：节点里存有一个 ID，Unlock 看到是自己的 ID 才删除节点。从第 2 步起，每个节点都有自己的名字。"}, States: "done holds", Broken: true},
 		},
 	},
 	{

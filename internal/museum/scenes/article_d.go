@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"slices"
 	"strings"
 
 	"example.com/zklock/internal/explore"
@@ -333,6 +334,42 @@ var articleD = []Bug{
 			{At: 3600 * ms, Text: Text{En: "B is awake, and reads the list again. No heartbeat of A can bring the expired session back, and nothing sets locked to false.", Zh: "B 醒来，再次读取列表。会话已经过期，A 再发心跳也恢复不了；也没有代码把 locked 改回 false。"}, States: "holds waits", Nodes: "B"},
 			{At: 3850 * ms, Text: Text{En: "B holds the lock. A's locked is true, so A goes on as the holder: there are two.", Zh: "B 持有锁。A 的 locked 还是 true，A 仍以持有者的身份继续执行：出现了两个持有者。"}, States: "holds holds", Nodes: "B", Broken: true},
 			{At: 3950 * ms, Text: Text{En: "The cure, step 5: the holder reads its node three times per session timeout. If no reply comes, its own clock ends the lease before B gets the lock.", Zh: "解决办法见第 5 步：持有者在每个会话超时时间里读三次自己的节点。如果等不到响应，凭自己的时钟就能赶在 B 拿到锁之前得知锁已丢失。"}, States: "holds holds", Nodes: "B", Broken: true},
+		},
+	},
+	{
+		ID: "D13", Step: fifth, Effect: Hang, Cure: timeout,
+		Title:   Text{En: "a heartbeat uses up the waiter's watch", Zh: "心跳用掉了等待者的监听"},
+		Listing: listings.NewHeartbeatLock, World: one(deep, explore.Pause), Kinds: []explore.Kind{explore.Hang}, Search: atRandom,
+		// A contender waits before time passes.
+		Like: func(tr *explore.Trace) bool {
+			timePasses := slices.IndexFunc(tr.Log, func(e explore.Entry) bool { return e.Kind == "note" && e.Who == "" })
+			watches := slices.IndexFunc(tr.Log, func(e explore.Entry) bool { return e.Kind == "reply" && e.Watch })
+			return 0 <= watches && watches < timePasses
+		},
+		Level: Level{
+			Name:  Text{En: "The wrong news", Zh: "来的不是那条消息"},
+			Intro: Text{En: "A queue of two. The holder's thread writes into the holder's node once a second, a heartbeat. The waiter asks the server for one event of that node, and acts on it only if the node was deleted. Once you may let time pass.", Zh: "两个竞争者排队。持有者的线程每秒往自己的节点里写一次，作为心跳。等待者请服务器在这个节点变化时通知一次，而且只理会节点删除的通知。你可以让时间流逝一次。"},
+			Hints: []Text{
+				{En: "How many events does one watch send, and of which changes?", Zh: "一个监听会通知几次？哪些变化会通知？"},
+				{En: "Let both queue up, and let B set its watch on A's node before A sends a heartbeat.", Zh: "让两个都排好队，让 B 在 A 发送心跳之前监听 A 的节点。"},
+				{En: "B watches A's node. Let time pass.", Zh: "B 已监听 A 的节点。让时间流逝。"},
+			},
+			Victory: Text{En: "The watch fired for the heartbeat, which is no deletion, and B went on to wait. A watch fires once: nothing was left that could report A's release. Rule: after each event look again, whatever it says, and set the watch again with that look. And do not write into a node that others watch.", Zh: "监听因心跳而触发，而心跳不是删除，B 于是继续等待。监听只触发一次：A 释放锁时，已经没有监听可以通知 B 了。要点：不管收到什么事件，都要再看一次，并在查看的同时重新设置监听。别人监听的节点，不要去写。"},
+			Else: map[explore.Kind]Text{
+				explore.Hang:    {En: "A contender waits in vain: you are close. Let it set its watch before time passes.", Zh: "有竞争者白等了，就差一步：要让它在时间流逝之前设好监听。"},
+				explore.Endless: {En: "The thread of the heartbeat loops without end: that is a level of its own. Here B must wait in vain.", Zh: "心跳线程空转不停，那是另外一关。这一关要让 B 白等。"},
+			},
+		},
+		Stops: []Stop{
+			{At: 600 * ms, Text: Text{En: "A's node is the first in the queue, and B's is the second.", Zh: "队列里 A 的节点第一，B 的第二。"}, States: "waits waits", Nodes: "A B"},
+			{At: 1200 * ms, Text: Text{En: "B watches A's node, and waits for its deletion. A watch sends one event, for any change of the node.", Zh: "B 监听 A 的节点，等它被删除。一个监听只通知一次，而且节点的任何变化都算。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
+			{At: 1450 * ms, Text: Text{En: "Time passes. A finds its node first in the list; its thread is about to send the first heartbeat.", Zh: "时间流逝。A 发现自己的节点排第一，心跳线程就要发出第一次心跳。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
+			{At: 2000 * ms, Quote: "zkclient.setdata(currentlocknodepath, null, -1);", Text: Text{En: "The heartbeat has changed A's node: B gets an event, and its watch is used up. The event is no deletion, so the watcher does nothing, and sets no other watch.", Zh: "心跳修改了 A 的节点：B 收到一个事件，监听就用掉了。这个事件不是删除，回调什么也不做，也不再设置监听。"}, States: "holds waits", Nodes: "A B"},
+			{At: 15000 * ms, Text: Text{En: "A sends a heartbeat each second. B waits, and none of its watches is left at the server.", Zh: "A 每秒发送一次心跳。B 还在等待，而它在服务器上已经没有监听了。"}, States: "holds waits", Nodes: "A B"},
+			{At: 21700 * ms, Text: Text{En: "A unlocks: its request to delete the node is on its way.", Zh: "A 释放锁：删除节点的请求正在路上。"}, States: "unlocks waits", Nodes: "A B"},
+			{At: 21900 * ms, Text: Text{En: "A's node is gone. The server has nobody to notify.", Zh: "A 的节点已删除，服务器没有谁可以通知。"}, States: "unlocks waits", Nodes: "B"},
+			{At: 22300 * ms, Text: Text{En: "A is done. B's node is the first and the only one, and B waits.", Zh: "A 结束了。B 的节点排第一，也是唯一的节点，而 B 还在等待。"}, States: "done waits", Nodes: "B"},
+			{At: 105700 * ms, Text: Text{En: "Nothing wakes B any more. The cure, step 5: the holder only reads its node, and a waiter reads the list again after each event.", Zh: "再也没有什么会唤醒 B。解决办法见第 5 步：持有者只读自己的节点；等待者每收到一个事件，都重新读取列表。"}, States: "done waits", Nodes: "B", Broken: true},
 		},
 	},
 }

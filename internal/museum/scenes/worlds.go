@@ -81,9 +81,19 @@ func frames(function string) func() language.Text {
 	}
 }
 
+// count counts the entries of a trace that are like one.
+func count(tr *explore.Trace, like func(e explore.Entry) bool) (n int) {
+	for _, e := range tr.Log {
+		if like(e) {
+			n++
+		}
+	}
+	return n
+}
+
 // noNode reports whether a node that somebody wanted to watch was gone.
 func noNode(tr *explore.Trace) bool {
-	return slices.ContainsFunc(tr.Log, func(e explore.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" })
+	return count(tr, func(e explore.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
 }
 
 // compares reports whether a client that has written reads, without a watch, a
