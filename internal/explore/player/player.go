@@ -109,8 +109,8 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 	}
 }
 
-// waitsInVain names a contender that waits while all that goes on are goroutines in gaps that are
-// no contender's, such as the heartbeat of a holder that has gone; "" if there is none.
+// waitsInVain names a contender that waits while all that goes on are goroutines in gaps that no
+// contender has called, such as the heartbeat of a holder that has gone; "" if there is none.
 func (w *Player) waitsInVain(actions []action) string {
 	kept := w.kept()
 	for _, a := range actions {

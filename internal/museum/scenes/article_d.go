@@ -354,7 +354,7 @@ var articleD = []Bug{
 				{En: "Let both queue up, and let B set its watch on A's node before A sends a heartbeat.", Zh: "让两个都排好队，让 B 在 A 发送心跳之前监听 A 的节点。"},
 				{En: "B watches A's node. Let time pass.", Zh: "B 已监听 A 的节点。让时间流逝。"},
 			},
-			Victory: Text{En: "The watch fired for the heartbeat, which is no deletion, and B went on to wait. A watch fires once: nothing was left that could report A's release. Rule: after each event look again, whatever it says, and set the watch again with that look. And do not write into a node that others watch.", Zh: "监听因心跳而触发，而心跳不是删除，B 于是继续等待。监听只触发一次：A 释放锁时，已经没有监听可以通知 B 了。要点：不管收到什么事件，都要再看一次，并在查看的同时重新设置监听。别人监听的节点，不要去写。"},
+			Victory: Text{En: "The watch fired for the heartbeat, which is not a deletion, and B went on to wait. A watch fires once: nothing was left that could report A's release. Rule: after each event look again, whatever it says, and set the watch again with that look. And do not write into a node that others watch.", Zh: "监听因心跳而触发，而心跳不是删除，B 于是继续等待。监听只触发一次：A 释放锁时，已经没有监听可以通知 B 了。要点：不管收到什么事件，都要再看一次，并在查看的同时重新设置监听。别人监听的节点，不要去写。"},
 			Else: map[explore.Kind]Text{
 				explore.Hang:    {En: "A contender waits in vain: you are close. Let it set its watch before time passes.", Zh: "有竞争者白等了，就差一步：要让它在时间流逝之前设好监听。"},
 				explore.Endless: {En: "The thread of the heartbeat loops without end: that is a level of its own. Here B must wait in vain.", Zh: "心跳线程空转不停，那是另外一关。这一关要让 B 白等。"},
@@ -364,7 +364,7 @@ var articleD = []Bug{
 			{At: 600 * ms, Text: Text{En: "A's node is the first in the queue, and B's is the second.", Zh: "队列里 A 的节点第一，B 的第二。"}, States: "waits waits", Nodes: "A B"},
 			{At: 1200 * ms, Text: Text{En: "B watches A's node, and waits for its deletion. A watch sends one event, for any change of the node.", Zh: "B 监听 A 的节点，等它被删除。一个监听只通知一次，而且节点的任何变化都算。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
 			{At: 1450 * ms, Text: Text{En: "Time passes. A finds its node first in the list; its thread is about to send the first heartbeat.", Zh: "时间流逝。A 发现自己的节点排第一，心跳线程就要发出第一次心跳。"}, States: "waits waits", Nodes: "A B", Watchers: "B"},
-			{At: 2000 * ms, Quote: "zkclient.setdata(currentlocknodepath, null, -1);", Text: Text{En: "The heartbeat has changed A's node: B gets an event, and its watch is used up. The event is no deletion, so the watcher does nothing, and sets no other watch.", Zh: "心跳修改了 A 的节点：B 收到一个事件，监听就用掉了。这个事件不是删除，回调什么也不做，也不再设置监听。"}, States: "holds waits", Nodes: "A B"},
+			{At: 2000 * ms, Quote: "zkclient.setdata(currentlocknodepath, null, -1);", Text: Text{En: "The heartbeat has changed A's node: B gets an event, and its watch is used up. The event is not a deletion, so the watcher does nothing, and sets no other watch.", Zh: "心跳修改了 A 的节点：B 收到一个事件，监听就用掉了。这个事件不是删除，回调什么也不做，也不再设置监听。"}, States: "holds waits", Nodes: "A B"},
 			{At: 15000 * ms, Text: Text{En: "A sends a heartbeat each second. B waits, and none of its watches is left at the server.", Zh: "A 每秒发送一次心跳。B 还在等待，而它在服务器上已经没有监听了。"}, States: "holds waits", Nodes: "A B"},
 			{At: 21700 * ms, Text: Text{En: "A unlocks: its request to delete the node is on its way.", Zh: "A 释放锁：删除节点的请求正在路上。"}, States: "unlocks waits", Nodes: "A B"},
 			{At: 21900 * ms, Text: Text{En: "A's node is gone. The server has nobody to notify.", Zh: "A 的节点已删除，服务器没有谁可以通知。"}, States: "unlocks waits", Nodes: "B"},
