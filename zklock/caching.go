@@ -16,10 +16,10 @@ import (
 // tells. The lock managers of clusters keep a lock in this way until another machine asks
 // for it: the blocking AST of VMS's distributed lock manager, and of OCFS2 and GFS2.
 //
-// A node is cached if it is that of Mutex.first, and that has no holder. A hold that
-// follows is as safe as one after a hand-over: the node was in the queue all the time,
-// and is the first; its session is proved all the time, and its clock runs. The watch
-// does not matter for that: if its event is late, another contender waits longer.
+// A node is cached if its entry is idle. A hold that follows is as safe as one after a
+// hand-over: the node was in the queue all the time, and is the first; its session is proved
+// all the time, and its clock runs. The watch does not matter for that: if its event is
+// late, another contender waits longer.
 
 // WithCaching keeps the node of the Mutex for up to d after an Unlock, as long as no other
 // contender comes, so that the next Lock sends nothing. It is for a lock that one process
@@ -73,14 +73,8 @@ type cacheable struct {
 	soon    bool        // after the last release the node was needed
 	asking  bool        // the node may stay if the answer to a list shows nobody else
 	guarded bool        // it did, and the watch on the parent has not fired
-	idle    *time.Timer // gives up the node
+	expiry  *time.Timer // gives up the node
 }
-
-// heldLocked reports whether an owner of the Mutex holds the lock.
-func (m *Mutex) heldLocked() bool { return m.first != nil && m.first.holder != nil }
-
-// cachedLocked reports whether the node of e stays though nobody holds the lock by it.
-func (m *Mutex) cachedLocked(e *entry) bool { return m.first == e && e != nil && e.holder == nil }
 
 // expectLocked decides whether the node of e, which enters, may stay. It may if the numbers
 // show that nobody made a node between the last ones of this Mutex.
@@ -170,7 +164,7 @@ func (m *Mutex) lookAround(e *entry) error {
 // contendLocked handles that another contender has come: e serves no more owners than
 // WithHandOver says, and does not stay.
 func (m *Mutex) contendLocked(e *entry) {
-	if client.IsClosed(e.left) {
+	if e.state >= leaving {
 		return
 	}
 	m.learnLocked(e)
@@ -193,28 +187,28 @@ func (m *Mutex) learnLocked(e *entry) {
 // given up. While the list is on its way, owners whom the node may no longer serve wait for
 // the answer: as a rule it may go on.
 func (m *Mutex) passLocked(e *entry) {
-	idle := len(m.waiting) == 0
+	wanted := len(m.waiting) > 0
 	switch {
-	case !m.cachedLocked(e):
-	case e.revoked || idle && m.shut || !idle && !m.client.Lasts(e.node.Session):
-		m.leaveLocked(e)
-	case !idle && m.servesLocked(e):
+	case e.stateLocked() != idle:
+	case e.revoked || !wanted && m.shut || wanted && !m.client.Lasts(e.node.Session):
+		m.leaveLocked(e, nil)
+	case wanted && m.servesLocked(e):
 		m.grantLocked(e)
-	case !e.asking && !(e.guarded && idle):
-		m.leaveLocked(e)
-	case e.idle != nil:
-		e.idle.Reset(m.caching)
+	case !e.asking && !(e.guarded && !wanted):
+		m.leaveLocked(e, nil)
+	case e.expiry != nil:
+		e.expiry.Reset(m.caching)
 	default:
-		e.idle = time.AfterFunc(m.caching, func() {
+		e.expiry = time.AfterFunc(m.caching, func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			if !m.cachedLocked(e) {
+			if e.state != idle {
 				return // it is Reset at the next release
 			}
 			if e.holds == 1 {
 				m.learnLocked(e)
 			}
-			m.leaveLocked(e)
+			m.leaveLocked(e, nil)
 		})
 	}
 }

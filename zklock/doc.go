@@ -64,3 +64,19 @@
 //   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
 //     nodes of the others only with extra_lock_patterns=["-lock-"].
 package zklock
+
+// The states of an entry, which is a node of the Mutex in the queue, and what leads from one to
+// the next. A Mutex has at most one entry that is queued, held or idle: Mutex.current.
+//
+//	          the first                the last Unlock
+//	queued ───────────────→ held ────────────────────────────→ idle
+//	  │                      │  ←────────────────────────────    │
+//	  │                      │    the next owner of the Mutex    │
+//	  │ an error, or         │                                   │ nobody is next, or
+//	  │ nobody waits         │ the lock is lost                  │ others have their turn
+//	  ↓                      ↓                                   ↓
+//	leaving ←────────────────┴───────────────────────────────────┘
+//	  │    the server refuses the delete
+//	  ├────────────────────────────────────→ stuck
+//	  ↓ the node has gone                      │
+//	gone ←─────────────────────────────────────┘

@@ -20,27 +20,48 @@ type entry struct {
 	rec  record.Record // the node's
 	node *client.Node  // nil before there is one
 
-	left  chan struct{} // closed when the node is no longer needed
-	gone  chan struct{} // closed when the node has gone
-	stuck chan struct{} // closed when the server refuses to delete the node
+	left    chan struct{} // closed when the entry is leaving: the node is no longer needed
+	refused chan struct{} // closed when the entry is stuck
+	ended   chan struct{} // closed when the entry has gone
 
 	// Used by run alone, until the lock is held.
 	token  int64           // the node's czxid, or a zxid as good; 0 before it is known
 	own    <-chan zk.Event // the watch on the node; nil if there is none
 	proved bool            // the session is being proved for it
 
-	deleted bool // the node was there until our delete; written before gone is closed
+	deleted bool // the node was there until our delete; written before ended is closed
 
 	// Guarded by Mutex.mu.
-	holder  *hold     // by which the lock is held
+	state   state
+	holder  *hold     // by which the lock is held, or was lost
 	failed  []*hold   // have got err, but their owners have not been notified yet
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
-	behind  bool        // another contender is before it
+	behind  bool        // another contender is before it, which is queued
 	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
 	clock   *time.Timer // closes Lost
 	cacheable
+}
+
+// A state says how far an entry is on its way. The diagram is in doc.go.
+type state int
+
+const (
+	queued  state = iota // owners wait until the node is made, and is the first
+	held                 // the lock is held by it
+	idle                 // the node is the first, and nobody holds the lock
+	leaving              // the node is given up, and is being deleted
+	stuck                // the server refuses to delete the node
+	gone                 // the node has gone
+)
+
+// stateLocked returns the state of e, which may be nil.
+func (e *entry) stateLocked() state {
+	if e == nil {
+		return gone
+	}
+	return e.state
 }
 
 // run is the life of an entry: it makes the node, waits until it is the first, takes
@@ -58,7 +79,13 @@ func (m *Mutex) run(e *entry) {
 // finish ends the life of an entry, because of err or because nobody needs it.
 func (m *Mutex) finish(e *entry, err error) {
 	defer m.tasks.End()
-	m.leave(e, err)
+	m.mu.Lock()
+	if e.proved {
+		m.client.Use(&m.tasks, -1)
+	}
+	m.leaveLocked(e, err)
+	m.queueLocked()
+	m.mu.Unlock()
 	if e.node != nil && !errors.Is(err, client.ErrGone) && !errors.Is(err, client.ErrClosed) {
 		e.deleted, err = e.node.Delete(m.refused(e))
 	}
@@ -70,30 +97,44 @@ func (m *Mutex) finish(e *entry, err error) {
 	if e.err = err; err != nil && e.node != nil {
 		e.err = fmt.Errorf("%w: %s: %w", ErrLost, e.node.Path, err)
 	}
-	close(e.gone)
+	e.state = gone
+	close(e.ended)
 	e.notifyLocked()
 }
 
-// leave gives e up. The owners that wait for it get err. If err only says that the
-// node has gone, they wait for another entry instead. Its create is on its way together
-// with the delete, most likely behind it: then it finds the queue without e.
-func (m *Mutex) leave(e *entry, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if e.proved {
-		m.client.Use(&m.tasks, -1)
-	}
-	m.loseLocked(e)
-	switch {
-	case errors.Is(err, client.ErrGone):
-		if m.next == e && len(m.waiting) > 0 {
+// leaveLocked gives e up, and run deletes its node. If the lock is held by e, it is lost. Owners
+// that wait for e get err when the node has gone. If err is nil or only says that the node has
+// gone, they wait for another entry instead. Its create is on its way together with the delete,
+// most likely behind it: then it finds the queue without e.
+func (m *Mutex) leaveLocked(e *entry, err error) {
+	switch e.state {
+	case queued:
+		if errors.Is(err, client.ErrGone) {
 			m.stats.Retried++
+		} else if err != nil {
+			for _, h := range m.waiting {
+				m.failLocked(e, h, err)
+			}
+			m.waiting = nil
 		}
-	case err != nil:
-		m.failLocked(e, err, false)
+	case held:
+		h := e.holder
+		h.lose(ErrLost)
+		delete(m.owners, h.owner)
+		m.stats.Lost++
+		m.stats.HoldDuration += time.Since(h.since)
+		m.client.Hold(-1)
+	case idle:
+	default:
+		return // it has left
 	}
-	m.leaveLocked(e)
-	m.queueLocked()
+	e.state, m.current = leaving, nil
+	close(e.left)
+	for _, t := range []*time.Timer{e.clock, e.expiry} {
+		if t != nil {
+			t.Stop()
+		}
+	}
 }
 
 // create makes the node.
@@ -223,11 +264,12 @@ func (m *Mutex) refused(e *entry) client.RefusalFunc {
 		for _, h := range e.failed { // with another error
 			h.err = errors.Join(h.err, err)
 		}
-		m.failLocked(e, err, false)
+		m.leaveLocked(e, err)
 		e.notifyLocked()
 		e.err = err
-		if !client.IsClosed(e.stuck) {
-			close(e.stuck)
+		if e.state == leaving {
+			e.state = stuck
+			close(e.refused)
 		}
 	}
 }

@@ -154,24 +154,24 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	case l.reported:
 		return nil
 	}
-	stuck := e.stuck
+	refused := e.refused
 	if l.refused {
-		stuck = nil
+		refused = nil
 	}
 	m.mu.Unlock()
 	select {
-	case <-e.gone:
-	case <-stuck:
+	case <-e.ended:
+	case <-refused:
 	case <-ctx.Done():
 	}
 	m.mu.Lock()
 	switch {
 	case l.reported:
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
-	case !client.IsClosed(e.gone) && !client.IsClosed(stuck):
+	case e.state != gone && !client.IsClosed(refused):
 		return m.client.Ended(ctx, "unlock "+m.path, began)
 	}
-	l.reported, l.refused = client.IsClosed(e.gone), true
+	l.reported, l.refused = e.state == gone, true
 	return e.err
 }
 

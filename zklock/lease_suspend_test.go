@@ -62,7 +62,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			defer func() { client.Clock = time.Now }()
 			srv := zkserver.New(zkserver.WithTick(c.session / 2))
 			defer srv.Close()
-			m, l, end := held(t, srv, c.session)
+			m, l, end := underLock(t, srv, c.session)
 			defer end()
 			c.after(t, l, func() { suspended.Store(int64(hour)) })
 			<-l.Done()
@@ -72,7 +72,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 }
 
 // held has a client of a server hold the lock. End closes the client.
-func held(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
+func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
 	conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
 	require.NoError(t, err)
 	m, err = New(conn, "/lock", WithSessionTimeout(session))
@@ -90,7 +90,7 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 	client.Clock = func() time.Time { return time.Now().Add(time.Duration(suspended.Load())) }
 	defer func() { client.Clock = time.Now }()
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		m, l, end := held(t, srv, session)
+		m, l, end := underLock(t, srv, session)
 		defer end()
 		time.Sleep(2 * session) // it is proved
 		lost := l.Lost()

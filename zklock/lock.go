@@ -60,8 +60,7 @@ type Mutex struct {
 	owners  map[*Owner]*hold   // of those that hold the lock or wait for it
 	waiting []*hold            // in their order
 	shut    bool               // Shutdown has been called
-	first   *entry             // by which the lock is held; it has no holder while its node is cached
-	next    *entry             // which queues for those that wait
+	current *entry             // which is queued, held or idle; nil if nobody needs one
 	entries map[string]*entry  // all that have a node, by name
 	watches map[string]watched // on other contenders' nodes, by name
 	stats   Stats              // without what is true of now
@@ -322,14 +321,14 @@ func (m *Mutex) Shutdown(ctx context.Context) error {
 	began := time.Now()
 	m.mu.Lock()
 	m.shut = true
-	m.passLocked(m.first)
-	idle := m.tasks.Idle()
+	m.passLocked(m.current)
+	done := m.tasks.Idle()
 	m.mu.Unlock()
 	select {
-	case <-idle:
+	case <-done:
 	case <-ctx.Done():
 	}
-	if client.IsClosed(idle) {
+	if client.IsClosed(done) {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", m.client.Ended(ctx, "shut down the lock "+m.path, began), m.underWay())
@@ -341,18 +340,18 @@ func (m *Mutex) underWay() string {
 	defer m.mu.Unlock()
 	var all []string
 	rest := m.tasks.Running()
-	if m.heldLocked() {
+	switch m.current.stateLocked() {
+	case held:
 		rest--
-		all = append(all, fmt.Sprintf("%s is held by %q", m.first.node.Path, m.first.holder.owner))
-	}
-	if m.next != nil {
+		all = append(all, fmt.Sprintf("%s is held by %q", m.current.node.Path, m.current.holder.owner))
+	case queued:
 		rest--
 	}
 	if n := len(m.waiting); n > 0 {
 		all = append(all, fmt.Sprintf("owners that wait for the lock: %d", n))
 	}
 	for _, e := range m.entries {
-		if client.IsClosed(e.left) {
+		if e.state >= leaving {
 			rest--
 			all = append(all, e.node.Path+" is being deleted")
 		}

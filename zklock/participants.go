@@ -59,7 +59,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 			}
 			m.mu.Lock()
 			switch e := m.entries[c.Name]; {
-			case m.cachedLocked(e):
+			case e.stateLocked() == idle:
 				p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
 			case e != nil && e.holder != nil:
 				p.Owner, p.Token = e.holder.owner.name, e.holder.token

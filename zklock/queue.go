@@ -45,7 +45,8 @@ const passBits = 10
 // isBehindLocked reports whether the owner of h, nil if it has none, is known to wait for another contender.
 func (m *Mutex) isBehindLocked(h *hold) bool {
 	holds := h != nil && h.entry != nil
-	return !holds && (m.heldLocked() || len(m.waiting) > 0 && m.waiting[0] != h || m.next != nil && m.next.behind)
+	state := m.current.stateLocked()
+	return !holds && (state == held || len(m.waiting) > 0 && m.waiting[0] != h || state == queued && m.current.behind)
 }
 
 // enqueueLocked adds an owner to those that wait.
@@ -54,7 +55,7 @@ func (m *Mutex) enqueueLocked(owner *Owner) *hold {
 	h.lost, h.lose = context.WithCancelCause(context.Background())
 	m.owners[owner] = h
 	m.waiting = append(m.waiting, h)
-	m.passLocked(m.first)
+	m.passLocked(m.current)
 	m.queueLocked()
 	return h
 }
@@ -62,19 +63,20 @@ func (m *Mutex) enqueueLocked(owner *Owner) *hold {
 // queueLocked makes a node at the end of the queue if owners wait and the Mutex has
 // none. If nobody waits, it gives up the node that queues.
 func (m *Mutex) queueLocked() {
-	if len(m.waiting) == 0 && m.next != nil {
-		m.leaveLocked(m.next)
+	switch {
+	case len(m.waiting) == 0:
+		if m.current.stateLocked() == queued {
+			m.leaveLocked(m.current, nil)
+		}
+	case m.current == nil:
+		m.current = &entry{
+			rec:  record.New(m.waiting[0].owner.name, m.data),
+			left: make(chan struct{}), refused: make(chan struct{}), ended: make(chan struct{}),
+			cacheable: cacheable{soon: time.Since(m.habit.released) < m.caching},
+		}
+		m.tasks.Begin()
+		go m.run(m.current)
 	}
-	if len(m.waiting) == 0 || m.next != nil || m.first != nil {
-		return
-	}
-	m.next = &entry{
-		rec:  record.New(m.waiting[0].owner.name, m.data),
-		left: make(chan struct{}), gone: make(chan struct{}), stuck: make(chan struct{}),
-		cacheable: cacheable{soon: time.Since(m.habit.released) < m.caching},
-	}
-	m.tasks.Begin()
-	go m.run(m.next)
 }
 
 // servesLocked reports whether another owner may hold the lock by e.
@@ -87,10 +89,9 @@ func (m *Mutex) servesLocked(e *entry) bool {
 func (m *Mutex) enter(e *entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if client.IsClosed(e.left) || !m.client.Lasts(e.node.Session) {
+	if e.state != queued || !m.client.Lasts(e.node.Session) {
 		return false
 	}
-	m.first, m.next = e, nil
 	e.entered = time.Now()
 	m.startClockLocked(e)
 	m.expectLocked(e)
@@ -103,7 +104,7 @@ func (m *Mutex) grantLocked(e *entry) {
 	h := m.waiting[0]
 	m.waiting = slices.Delete(m.waiting, 0, 1)
 	h.entry, h.token = e, m.tokenLocked(e)
-	e.holder = h
+	e.state, e.holder = held, h
 	m.client.Hold(1)
 	m.stats.Acquired++
 	if e.holds++; e.holds > 1 {
@@ -131,64 +132,22 @@ func (m *Mutex) releaseLocked(h *hold) {
 		m.queueLocked()
 	}
 	e := h.entry
-	if e == nil || e.holder != h || client.IsClosed(e.left) {
+	if e == nil || e.holder != h || e.state != held {
 		return
 	}
-	e.holder = nil
+	e.state, e.holder = idle, nil
 	m.stats.HoldDuration += time.Since(h.since)
 	m.habit.released = time.Now()
 	m.passLocked(e)
 	m.client.Hold(-1)
-	h.last = client.IsClosed(e.left)
+	h.last = e.state >= leaving
 }
 
-// leaveLocked gives a node up. Its goroutine then deletes it, and makes the next one if
-// owners wait by then.
-func (m *Mutex) leaveLocked(e *entry) {
-	if client.IsClosed(e.left) {
-		return
-	}
-	close(e.left)
-	for _, t := range []*time.Timer{e.clock, e.idle} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	if m.first == e {
-		if e.holder != nil {
-			m.client.Hold(-1)
-		}
-		m.first = nil
-	}
-	if m.next == e {
-		m.next = nil
-	}
-}
-
-// failLocked gives err to the owners that wait for e: none of them will hold the
-// lock. With onlyTry it does so only to those that do not wait for other contenders.
-func (m *Mutex) failLocked(e *entry, err error, onlyTry bool) {
-	if m.next != e {
-		return
-	}
-	m.waiting = slices.DeleteFunc(m.waiting, func(h *hold) bool {
-		if onlyTry && h.waits {
-			if h.refused != nil {
-				close(h.refused)
-				h.refused = nil
-			}
-			return false
-		}
-		h.err = err
-		delete(m.owners, h.owner)
-		e.failed = append(e.failed, h)
-		return true
-	})
-	if len(m.waiting) > 0 {
-		e.notifyLocked()
-	} else {
-		m.leaveLocked(e) // and they are notified when the node has gone
-	}
+// failLocked gives err to an owner that waits for e. It will not hold the lock.
+func (m *Mutex) failLocked(e *entry, h *hold, err error) {
+	h.err = err
+	delete(m.owners, h.owner)
+	e.failed = append(e.failed, h)
 }
 
 // notifyLocked notifies the owners that will not hold the lock by e.
@@ -197,20 +156,6 @@ func (e *entry) notifyLocked() {
 		close(h.ready)
 	}
 	e.failed = nil
-}
-
-// loseLocked ends the hold of a lock that can no longer be trusted, and gives its node up.
-func (m *Mutex) loseLocked(e *entry) {
-	if m.first != e {
-		return
-	}
-	if h := e.holder; h != nil {
-		h.lose(ErrLost)
-		m.stats.Lost++
-		m.stats.HoldDuration += time.Since(h.since)
-		delete(m.owners, h.owner)
-	}
-	m.leaveLocked(e)
 }
 
 // isLostLocked reports whether a lock is lost. It is lost, at the latest, at the end
@@ -222,7 +167,7 @@ func (m *Mutex) isLostLocked(h *hold) bool {
 
 func (m *Mutex) expireLocked(e *entry) {
 	if client.IsOver(m.client.SafeUntil(e.node.Session)) {
-		m.loseLocked(e)
+		m.leaveLocked(e, nil)
 	}
 }
 
@@ -235,7 +180,7 @@ func (m *Mutex) startClockLocked(e *entry) {
 	e.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.expireLocked(e); !client.IsClosed(e.left) {
+		if m.expireLocked(e); e.state < leaving {
 			m.startClockLocked(e)
 		}
 	})

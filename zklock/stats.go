@@ -26,11 +26,11 @@ func (m *Mutex) Stats() Stats {
 	defer m.mu.Unlock()
 	s := m.stats
 	s.Waiting = len(m.waiting)
-	switch {
-	case m.heldLocked():
+	switch m.current.stateLocked() {
+	case held:
 		s.Held = 1
-		s.HoldDuration += time.Since(m.first.holder.since)
-	case m.first != nil:
+		s.HoldDuration += time.Since(m.current.holder.since)
+	case idle:
 		s.Cached = 1
 	}
 	return s

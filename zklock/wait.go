@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,14 +23,14 @@ type queue struct {
 	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// A watched node is a node before an entry. If it is of this Mutex, its entry's gone
+// A watched node is a node before an entry. If it is of this Mutex, its entry's ended
 // channel is used, and there is no watch.
 type watched struct {
 	changed <-chan zk.Event
 	session int64
 	before  *entry // for which the watch was set
 	entry   *entry
-	gone    <-chan struct{} // the entry's
+	ended   <-chan struct{} // the entry's
 }
 
 // wait returns when nobody is before e. It is the loop of step 3, with three
@@ -108,9 +109,9 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // await waits for a change among the contenders before e, and returns those that
 // are left.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
-	nearer, farther, gone, err := m.watchAll(e, before)
-	if err == nil && gone != nil {
-		return m.without(e, before, gone...)
+	nearer, farther, missing, err := m.watchAll(e, before)
+	if err == nil && missing != nil {
+		return m.without(e, before, missing...)
 	}
 	if err == nil {
 		select {
@@ -124,9 +125,9 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 			if _, _, err = m.client.Get(e.left, m.path+"/"+before.nearer); errors.Is(err, zk.ErrNoNode) {
 				return m.list(e) // our own node may have gone without an event, too
 			}
-		case <-nearer.gone:
+		case <-nearer.ended:
 			return m.changed(e, before, before.nearer, nearer.entry.deleted)
-		case <-farther.gone:
+		case <-farther.ended:
 			return m.changed(e, before, before.farther, farther.entry.deleted)
 		case ev := <-nearer.changed:
 			// If it was of our own session, that may have ended: then our node is
@@ -143,7 +144,7 @@ func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, er
 // have gone. The reads are sent together, and answered within one round trip. When an
 // answer shows that the lock is free, that of e's own node has come, too: it was there, or
 // its event is.
-func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, gone []string, err error) {
+func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missing []string, err error) {
 	var ownErr, fartherErr error
 	var reads sync.WaitGroup
 	if e.own == nil {
@@ -155,32 +156,32 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, gone 
 	nearer, err = m.watch(e, before.nearer)
 	reads.Wait()
 	if errors.Is(fartherErr, zk.ErrNoNode) {
-		gone, fartherErr = append(gone, before.farther), nil
+		missing, fartherErr = append(missing, before.farther), nil
 	}
 	if errors.Is(err, zk.ErrNoNode) {
-		gone, err = append(gone, before.nearer), nil
+		missing, err = append(missing, before.nearer), nil
 	}
-	return nearer, farther, gone, cmp.Or(ownErr, err, fartherErr)
+	return nearer, farther, missing, cmp.Or(ownErr, err, fartherErr)
 }
 
 // changed returns the contenders before e after an event of a watched node. If that
 // has not gone, or may have gone with e's own session, only a list shows them.
-func (m *Mutex) changed(e *entry, before queue, name string, gone bool) (queue, error) {
+func (m *Mutex) changed(e *entry, before queue, name string, deleted bool) (queue, error) {
 	m.mu.Lock()
 	delete(m.watches, name)
 	m.mu.Unlock()
-	if gone {
+	if deleted {
 		return m.without(e, before, name)
 	}
 	return m.list(e)
 }
 
 // without returns the contenders before e when some of the watched nodes have gone.
-func (m *Mutex) without(e *entry, before queue, gone ...string) (queue, error) {
+func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error) {
 	switch {
-	case before.length == len(gone):
+	case before.length == len(deleted):
 		return queue{}, nil
-	case before.length == 2 && gone[0] == before.farther:
+	case before.length == 2 && deleted[0] == before.farther:
 		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
@@ -196,7 +197,7 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	// the entry for which that one was watched is there: its parent is the same.
 	ok = ok && (len(w.changed) == 0 || w.before == e)
 	if other := m.entries[name]; other != nil {
-		w, ok = watched{entry: other, gone: other.gone}, true
+		w, ok = watched{entry: other, ended: other.ended}, true
 	}
 	m.mu.Unlock()
 	if ok {
@@ -221,7 +222,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	isLeaving := func(other *entry) bool {
-		return other != nil && client.IsClosed(other.left) && !client.IsClosed(other.stuck) && record.Order(other.node.Number, e.node.Number) < 0
+		return other.stateLocked() == leaving && record.Order(other.node.Number, e.node.Number) < 0
 	}
 	leaving := 0
 	for _, other := range m.entries {
@@ -232,8 +233,26 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	// One that is leaving may have gone already: its delete was not answered.
 	e.behind = before.length > 0 &&
 		(leaving < before.length || !isLeaving(m.entries[before.nearer]) || before.farther != "" && !isLeaving(m.entries[before.farther]))
-	if e.behind {
-		m.failLocked(e, ErrHeld, true)
+	if e.behind && e.state == queued {
+		m.refuseLocked(e)
+	}
+}
+
+// refuseLocked refuses the calls of TryLock that wait for e: alone, or beside a Lock of their owner.
+func (m *Mutex) refuseLocked(e *entry) {
+	m.waiting = slices.DeleteFunc(m.waiting, func(h *hold) bool {
+		if !h.waits {
+			m.failLocked(e, h, ErrHeld)
+		} else if h.refused != nil {
+			close(h.refused)
+			h.refused = nil
+		}
+		return !h.waits
+	})
+	if len(m.waiting) > 0 {
+		e.notifyLocked()
+	} else {
+		m.leaveLocked(e, nil) // and they are notified when the node has gone
 	}
 }
 
