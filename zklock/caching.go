@@ -70,11 +70,19 @@ type habit struct {
 
 // cacheable is what an entry has for WithCaching. All is guarded by Mutex.mu.
 type cacheable struct {
-	soon    bool        // after the last release the node was needed
-	asking  bool        // the node may stay if the answer to a list shows nobody else
-	guarded bool        // it did, and the watch on the parent has not fired
-	expiry  *time.Timer // gives up the node
+	soon   bool // after the last release the node was needed
+	rivals rivals
+	expiry *time.Timer // gives up the node
 }
+
+// Rivals are other contenders in the queue, as far as they are known.
+type rivals int
+
+const (
+	assumed rivals = iota // there may be some: the node does not stay
+	asked                 // a list is on its way; if it has no other contender, the node may stay
+	absent                // so it was, and the watch on the parent has not fired
+)
 
 // expectLocked decides whether the node of e, which enters, may stay. It may if the numbers
 // show that nobody made a node between the last ones of this Mutex.
@@ -88,15 +96,17 @@ func (m *Mutex) expectLocked(e *entry) {
 		m.habit.streak = 0
 	}
 	m.habit.number = e.node.Number
-	e.asking = m.habit.streak >= m.habit.least
+	if m.habit.streak >= m.habit.least {
+		e.rivals = asked
+	}
 }
 
 // guard lists the queue and watches it if the node of e may stay.
 func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
 	m.mu.Lock()
-	asking := e.asking
+	rivals := e.rivals
 	m.mu.Unlock()
-	if !asking {
+	if rivals != asked {
 		return nil, nil
 	}
 	names, changed, err := m.client.ChildrenW(e.left, m.path)
@@ -106,10 +116,11 @@ func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
 	alone, err := e.isAlone(names, err)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e.asking, e.guarded = false, alone; !alone {
+	if !alone {
 		m.contendLocked(e)
 		return nil, err
 	}
+	e.rivals = absent
 	if len(m.waiting) > 0 {
 		m.passLocked(e)
 	}
@@ -168,7 +179,7 @@ func (m *Mutex) contendLocked(e *entry) {
 		return
 	}
 	m.learnLocked(e)
-	e.guarded = false
+	e.rivals = assumed
 	m.passLocked(e)
 }
 
@@ -182,33 +193,21 @@ func (m *Mutex) learnLocked(e *entry) {
 	}
 }
 
-// passLocked hands the lock on to the first owner that waits, if e is the first node and
-// nobody holds the lock by it. If nobody waits, the node stays if it may. Otherwise it is
-// given up. While the list is on its way, owners whom the node may no longer serve wait for
-// the answer: as a rule it may go on.
-func (m *Mutex) passLocked(e *entry) {
-	wanted := len(m.waiting) > 0
-	switch {
-	case e.stateLocked() != idle:
-	case e.revoked || !wanted && m.shut || wanted && !m.client.Lasts(e.node.Session):
-		m.leaveLocked(e, nil)
-	case wanted && m.servesLocked(e):
-		m.grantLocked(e)
-	case !e.asking && !(e.guarded && !wanted):
-		m.leaveLocked(e, nil)
-	case e.expiry != nil:
+// keepLocked keeps the node of e, which is idle, for the time that WithCaching gives.
+func (m *Mutex) keepLocked(e *entry) {
+	if e.expiry != nil {
 		e.expiry.Reset(m.caching)
-	default:
-		e.expiry = time.AfterFunc(m.caching, func() {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if e.state != idle {
-				return // it is Reset at the next release
-			}
-			if e.holds == 1 {
-				m.learnLocked(e)
-			}
-			m.leaveLocked(e, nil)
-		})
+		return
 	}
+	e.expiry = time.AfterFunc(m.caching, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if e.state != idle {
+			return // it is Reset at the next release
+		}
+		if e.holds == 1 {
+			m.learnLocked(e)
+		}
+		m.leaveLocked(e, nil)
+	})
 }

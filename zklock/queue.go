@@ -2,7 +2,6 @@ package zklock
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"example.com/zklock/zklock/internal/client"
@@ -36,11 +35,6 @@ type hold struct {
 	last    bool // of its entry: Unlock waits until the node has gone
 	err     error
 }
-
-// passBits is how far a node's czxid is shifted to make room in the token for
-// the number of times that the lock was handed on within its Mutex. Then tokens
-// grow with each holder: a later node has a higher czxid.
-const passBits = 10
 
 // isBehindLocked reports whether the owner of h, nil if it has none, is known to wait for another contender.
 func (m *Mutex) isBehindLocked(h *hold) bool {
@@ -79,11 +73,6 @@ func (m *Mutex) queueLocked() {
 	}
 }
 
-// servesLocked reports whether another owner may hold the lock by e.
-func (m *Mutex) servesLocked(e *entry) bool {
-	return e.holds < m.holds && time.Since(e.entered) < m.during || e.guarded && e.holds < 1<<passBits
-}
-
 // enter makes e, which is the first in the queue, the holder of the lock. It returns
 // false if nobody needs e any more, or if the session may end too soon.
 func (m *Mutex) enter(e *entry) bool {
@@ -97,50 +86,6 @@ func (m *Mutex) enter(e *entry) bool {
 	m.expectLocked(e)
 	m.grantLocked(e)
 	return true
-}
-
-// grantLocked gives the lock to the first owner that waits.
-func (m *Mutex) grantLocked(e *entry) {
-	h := m.waiting[0]
-	m.waiting = slices.Delete(m.waiting, 0, 1)
-	h.entry, h.token = e, m.tokenLocked(e)
-	e.state, e.holder = held, h
-	m.client.Hold(1)
-	m.stats.Acquired++
-	if e.holds++; e.holds > 1 {
-		m.stats.HandedOn++
-	}
-	m.stats.WaitDuration += time.Since(h.since)
-	h.since = time.Now()
-	if e.revoked {
-		close(h.revoke)
-	}
-	close(h.ready)
-}
-
-// tokenLocked is the token of the next hold by e.
-func (m *Mutex) tokenLocked(e *entry) int64 { return e.token<<passBits | int64(e.holds) }
-
-// releaseLocked ends a hold whose last lease has ended. The lock is then handed on if
-// it may be, or the node is kept, and else given up.
-func (m *Mutex) releaseLocked(h *hold) {
-	if m.owners[h.owner] == h {
-		delete(m.owners, h.owner)
-	}
-	if i := slices.Index(m.waiting, h); i >= 0 {
-		m.waiting = slices.Delete(m.waiting, i, i+1)
-		m.queueLocked()
-	}
-	e := h.entry
-	if e == nil || e.holder != h || e.state != held {
-		return
-	}
-	e.state, e.holder = idle, nil
-	m.stats.HoldDuration += time.Since(h.since)
-	m.habit.released = time.Now()
-	m.passLocked(e)
-	m.client.Hold(-1)
-	h.last = e.state >= leaving
 }
 
 // failLocked gives err to an owner that waits for e. It will not hold the lock.

@@ -1,0 +1,119 @@
+package zklock
+
+import (
+	"slices"
+	"time"
+)
+
+// A situation is all that decides what becomes of an idle entry.
+type situation struct {
+	mostHolds int           // of WithHandOver
+	mostAge   time.Duration // of WithHandOver
+	holds     int           // that have begun by the node
+	age       time.Duration // since the first of them
+	rivals    rivals
+	revoked   bool // another contender asks for the lock
+	wanted    bool // an owner of the Mutex waits
+	lasts     bool // the session stays safe until the next proof
+	shut      bool // Shutdown was called
+}
+
+// A verdict is what becomes of an idle entry.
+type verdict int
+
+const (
+	leave       verdict = iota // the node is given up
+	grant                      // the first owner that waits gets the lock
+	keep                       // the node stays, cached
+	waitForList                // so it does, though owners wait: if they have no rivals, the node serves them
+)
+
+// next is the rule of hand-over and caching.
+func (s situation) next() verdict {
+	inTurn := s.holds < s.mostHolds && s.age < s.mostAge
+	alone := s.rivals == absent && s.holds < 1<<passBits
+	switch {
+	case s.revoked:
+		return leave
+	case s.wanted && !s.lasts:
+		return leave // the session may end: the owner queues again, in the next one
+	case s.wanted && (inTurn || alone):
+		return grant
+	case s.wanted && s.rivals == asked:
+		return waitForList
+	case s.wanted:
+		return leave // others have their turn
+	case s.shut || s.rivals == assumed:
+		return leave
+	}
+	return keep
+}
+
+// passLocked hands the lock on, or keeps or gives up the node, if e is idle.
+func (m *Mutex) passLocked(e *entry) {
+	if e.stateLocked() != idle {
+		return
+	}
+	now := situation{
+		mostHolds: m.holds, mostAge: m.during, holds: e.holds, age: time.Since(e.entered),
+		rivals: e.rivals, revoked: e.revoked, wanted: len(m.waiting) > 0,
+		lasts: m.client.Lasts(e.node.Session), shut: m.shut,
+	}
+	switch now.next() {
+	case leave:
+		m.leaveLocked(e, nil)
+	case grant:
+		m.grantLocked(e)
+	case keep, waitForList:
+		m.keepLocked(e)
+	}
+}
+
+// releaseLocked ends a hold whose last lease has ended. The lock is then handed on if
+// it may be, or the node is kept, and else given up.
+func (m *Mutex) releaseLocked(h *hold) {
+	if m.owners[h.owner] == h {
+		delete(m.owners, h.owner)
+	}
+	if i := slices.Index(m.waiting, h); i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
+		m.queueLocked()
+	}
+	e := h.entry
+	if e == nil || e.holder != h || e.state != held {
+		return
+	}
+	e.state, e.holder = idle, nil
+	m.stats.HoldDuration += time.Since(h.since)
+	m.habit.released = time.Now()
+	m.passLocked(e)
+	m.client.Hold(-1)
+	h.last = e.state >= leaving
+}
+
+// passBits is how far a node's czxid is shifted to make room in the token for
+// the number of times that the lock was handed on within its Mutex. Then tokens
+// grow with each holder: a later node has a higher czxid.
+const passBits = 10
+
+// grantLocked gives the lock to the first owner that waits.
+func (m *Mutex) grantLocked(e *entry) {
+	h := m.waiting[0]
+	m.waiting = slices.Delete(m.waiting, 0, 1)
+	h.entry, h.token = e, m.tokenLocked(e)
+	e.state, e.holder = held, h
+	m.client.Hold(1)
+	m.stats.Acquired++
+	if e.holds++; e.holds > 1 {
+		m.stats.HandedOn++
+	}
+	m.stats.WaitDuration += time.Since(h.since)
+	h.since = time.Now()
+	if e.revoked {
+		close(h.revoke)
+	}
+	close(h.ready)
+}
+
+// tokenLocked is the token of the next hold by e.
+func (m *Mutex) tokenLocked(e *entry) int64 { return e.token<<passBits | int64(e.holds) }
