@@ -21,10 +21,10 @@ import (
 //	ValidUntil       moves on        moves on        zero           zero
 //	Context          goes on         goes on         ErrLost        ErrUnlocked
 type Lease struct {
-	m    *Mutex
-	hold *hold
-	over context.Context // of the lease
-	end  context.CancelCauseFunc
+	m      *Mutex
+	hold   *hold
+	ctx    context.Context // ends when the lease is over
+	cancel context.CancelCauseFunc
 
 	// Guarded by m.mu.
 	ended    bool // Unlock was called
@@ -90,7 +90,7 @@ func (l *Lease) ValidUntil() time.Time {
 	l.check()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	if l.m.isLostLocked(l.hold); l.over.Err() != nil {
+	if l.m.isLostLocked(l.hold); l.ctx.Err() != nil {
 		return time.Time{}
 	}
 	return l.m.client.SafeUntil(l.hold.entry.node.Session)
@@ -98,7 +98,7 @@ func (l *Lease) ValidUntil() time.Time {
 
 // Done returns a channel that is closed when the lease is over: when Unlock is
 // called for it, or when the lock is lost.
-func (l *Lease) Done() <-chan struct{} { return l.check().over.Done() }
+func (l *Lease) Done() <-chan struct{} { return l.check().ctx.Done() }
 
 // Context returns a context that ends when parent does, and when the lease is over:
 // its cause is then ErrLost, or ErrUnlocked after Unlock. It has parent's values and
@@ -107,11 +107,11 @@ func (l *Lease) Done() <-chan struct{} { return l.check().over.Done() }
 func (l *Lease) Context(parent context.Context) context.Context {
 	l.Lost() // which reads the wall clock
 	ctx, cancel := context.WithCancelCause(parent)
-	end := func() { cancel(context.Cause(l.over)) }
-	if l.over.Err() != nil {
+	end := func() { cancel(context.Cause(l.ctx)) }
+	if l.ctx.Err() != nil {
 		end() // at once
 	}
-	forget := context.AfterFunc(l.over, end)
+	forget := context.AfterFunc(l.ctx, end)
 	context.AfterFunc(ctx, func() { forget() })
 	return ctx
 }
@@ -136,35 +136,19 @@ func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().hold.revoke
 // refuses to delete the node; then the same holds.
 func (l *Lease) Unlock(ctx context.Context) error {
 	l.check()
-	m, h, began := l.m, l.hold, time.Now()
-	e := h.entry
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l.reported {
-		return fmt.Errorf("%w: %s", ErrUnlocked, m.path)
+	m, e, began := l.m, l.hold.entry, time.Now()
+	over, refused, err := l.end()
+	if over {
+		return err
 	}
-	lost := m.isLostLocked(h)
-	if !l.ended {
-		l.endLocked()
-		l.reported = lost || !h.last
-	}
-	switch {
-	case lost:
-		return fmt.Errorf("%w: %s", ErrLost, e.node.Path)
-	case l.reported:
-		return nil
-	}
-	refused := e.refused
-	if l.refused {
-		refused = nil
-	}
-	m.mu.Unlock()
 	select {
 	case <-e.ended:
 	case <-refused:
 	case <-ctx.Done():
 	}
+
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	switch {
 	case l.reported:
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
@@ -175,9 +159,32 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	return e.err
 }
 
+// end ends the lease if no earlier call has. With over, err is what Unlock returns. Otherwise
+// the node is being deleted; refused is closed if the server refuses that, and is nil if an
+// earlier Unlock has said so.
+func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.reported {
+		return true, nil, fmt.Errorf("%w: %s", ErrUnlocked, l.m.path)
+	}
+	lost := l.m.isLostLocked(l.hold)
+	if !l.ended {
+		l.endLocked()
+		l.reported = lost || !l.hold.last
+	}
+	switch {
+	case lost:
+		return true, nil, fmt.Errorf("%w: %s", ErrLost, l.hold.entry.node.Path)
+	case l.reported || l.refused:
+		return l.reported, nil, nil
+	}
+	return false, l.hold.entry.refused, nil
+}
+
 // endLocked ends a lease. The last one of an owner releases the lock.
 func (l *Lease) endLocked() {
-	l.end(ErrUnlocked)
+	l.cancel(ErrUnlocked)
 	l.ended = true
 	if l.hold.leases--; l.hold.leases == 0 {
 		l.m.releaseLocked(l.hold)

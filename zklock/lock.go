@@ -274,7 +274,7 @@ func (m *Mutex) join(owner *Owner, try bool) (l *Lease, refused <-chan struct{},
 		h = m.enqueueLocked(owner)
 	}
 	l = &Lease{m: m, hold: h}
-	l.over, l.end = context.WithCancelCause(h.lost)
+	l.ctx, l.cancel = context.WithCancelCause(h.lost)
 	h.leases++
 	if !try {
 		h.waits = true
