@@ -233,30 +233,38 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		if err != nil {
 			return nil, err
 		}
-		h := l.hold
 		select {
-		case <-h.ready:
+		case <-l.hold.ready:
 		case <-refused:
 		case <-ctx.Done():
 		}
-		m.mu.Lock()
-		if ctx.Err() == nil && h.entry != nil && !m.isLostLocked(h) {
-			m.mu.Unlock()
-			return l, nil
-		}
-		l.endLocked()
-		lostAtOnce, err := h.entry != nil, h.err
-		if err == ErrHeld || client.IsClosed(refused) {
-			err = m.refusedLocked()
-		} else if err != nil {
-			err = fmt.Errorf("zklock: lock %s: %w", m.path, err)
-		}
-		m.mu.Unlock()
-		if ctx.Err() == nil && !lostAtOnce {
-			return nil, err
+		l, retry, err := m.settle(ctx, l, client.IsClosed(refused))
+		if !retry {
+			return l, err
 		}
 	}
 	return nil, m.client.Ended(ctx, "lock "+m.path, began)
+}
+
+// settle returns the lease if its owner holds the lock, and ends it otherwise. Retry is true if
+// ctx has ended, which the caller looks at, or if the lock was lost as soon as it was granted.
+func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, retry bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, ended := l.hold, ctx.Err() != nil
+	granted := h.entry != nil
+	if granted && !ended && !m.isLostLocked(h) {
+		return l, false, nil
+	}
+
+	l.endLocked()
+	switch {
+	case ended || granted:
+		return nil, true, nil
+	case refused || h.err == ErrHeld: // and nothing else is wrong
+		return nil, false, m.refusedLocked()
+	}
+	return nil, false, fmt.Errorf("zklock: lock %s: %w", m.path, h.err)
 }
 
 // join adds a lease to the owner's hold, for which it waits if there is none. With try,

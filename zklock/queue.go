@@ -38,9 +38,12 @@ type hold struct {
 
 // isBehindLocked reports whether the owner of h, nil if it has none, is known to wait for another contender.
 func (m *Mutex) isBehindLocked(h *hold) bool {
-	holds := h != nil && h.entry != nil
 	state := m.current.stateLocked()
-	return !holds && (state == held || len(m.waiting) > 0 && m.waiting[0] != h || state == queued && m.current.behind)
+	holds := h != nil && h.entry != nil
+	behindHolder := state == held && !holds                           // another goroutine's
+	behindWaiter := len(m.waiting) > 0 && m.waiting[0] != h && !holds // another goroutine's, that came earlier
+	behindOther := state == queued && m.current.behind                // of another process
+	return behindHolder || behindWaiter || behindOther
 }
 
 // enqueueLocked adds an owner to those that wait.

@@ -110,32 +110,41 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 // are left.
 func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
 	nearer, farther, missing, err := m.watchAll(e, before)
-	if err == nil && missing != nil {
+	if err != nil {
+		return before, err
+	}
+	if missing != nil {
 		return m.without(e, before, missing...)
 	}
-	if err == nil {
-		select {
-		case ev := <-e.own:
-			return before, m.ownChanged(e, ev)
-		case <-e.left:
-			return before, client.ErrStopped
-		case <-m.client.Closed():
-			return before, client.ErrClosed
-		case <-again: // a server may refuse to set the watches again in the next connection, and the client does not report it
-			if _, _, err = m.client.Get(e.left, m.path+"/"+before.nearer); errors.Is(err, zk.ErrNoNode) {
-				return m.list(e) // our own node may have gone without an event, too
-			}
-		case <-nearer.ended:
-			return m.changed(e, before, before.nearer, nearer.entry.deleted)
-		case <-farther.ended:
-			return m.changed(e, before, before.farther, farther.entry.deleted)
-		case ev := <-nearer.changed:
-			// If it was of our own session, that may have ended: then our node is
-			// deleted in the same transaction, and either event may be sent first.
-			return m.changed(e, before, before.nearer, ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session)
-		case ev := <-farther.changed:
-			return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
-		}
+
+	select {
+	case ev := <-e.own:
+		return before, m.ownChanged(e, ev)
+	case <-e.left:
+		return before, client.ErrStopped
+	case <-m.client.Closed():
+		return before, client.ErrClosed
+	case <-again:
+		return m.poll(e, before)
+	case <-nearer.ended:
+		return m.changed(e, before, before.nearer, nearer.entry.deleted)
+	case <-farther.ended:
+		return m.changed(e, before, before.farther, farther.entry.deleted)
+	case ev := <-nearer.changed:
+		// If it was of our own session, that may have ended: then our node is
+		// deleted in the same transaction, and either event may be sent first.
+		return m.changed(e, before, before.nearer, ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session)
+	case ev := <-farther.changed:
+		return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
+	}
+}
+
+// poll looks for the nearer node, in case its watch is lost: a server may refuse to set the
+// watches again in the next connection, and the client does not report it.
+func (m *Mutex) poll(e *entry, before queue) (queue, error) {
+	_, _, err := m.client.Get(e.left, m.path+"/"+before.nearer)
+	if errors.Is(err, zk.ErrNoNode) {
+		return m.list(e) // our own node may have gone without an event, too
 	}
 	return before, err
 }
@@ -216,24 +225,27 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	return w, nil
 }
 
-// refuseTry ends the attempts of those that do not wait for other contenders. A
-// node of this Mutex that is about to go is not another contender's.
+// hasOthers reports whether a contender of the queue is another one's: its node is not among
+// those of this Mutex that are leaving. Of these one may have gone already: its delete was not answered.
+func (q queue) hasOthers(leaving []string) bool {
+	isOther := func(name string) bool { return name != "" && !slices.Contains(leaving, name) }
+	before := q.length > len(leaving) // another one's, our two nearest
+	between := isOther(q.farther)     // another one's, ours
+	behind := isOther(q.nearer)       // ours, another one's
+	return before || between || behind
+}
+
+// refuseTry ends the attempts of those that do not wait for other contenders.
 func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	isLeaving := func(other *entry) bool {
-		return other.stateLocked() == leaving && record.Order(other.node.Number, e.node.Number) < 0
-	}
-	leaving := 0
-	for _, other := range m.entries {
-		if isLeaving(other) {
-			leaving++
+	var ours []string
+	for name, other := range m.entries {
+		if other.state == leaving && record.Order(other.node.Number, e.node.Number) < 0 {
+			ours = append(ours, name)
 		}
 	}
-	// One that is leaving may have gone already: its delete was not answered.
-	e.behind = before.length > 0 &&
-		(leaving < before.length || !isLeaving(m.entries[before.nearer]) || before.farther != "" && !isLeaving(m.entries[before.farther]))
-	if e.behind && e.state == queued {
+	if e.behind = before.hasOthers(ours); e.behind && e.state == queued {
 		m.refuseLocked(e)
 	}
 }
