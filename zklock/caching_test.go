@@ -50,50 +50,6 @@ func (m *meter) ourClient() (*zklock.Mutex, *zk.Conn) {
 	return m.mutex(conn, always...), conn
 }
 
-// TestANodeServesAThousandHolds, and not more, if nobody else comes: a token has room for no
-// more.
-func TestANodeServesAThousandHolds(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, _ := m.ourClient()
-		last := int64(0)
-		sent := m.sent(func() {
-			for range 3000 {
-				l := m.mustLock(ours, nil)
-				require.Greater(t, l.Token(), last)
-				last = l.Token()
-				m.mustUnlock(l)
-				synctest.Wait()
-			}
-		})
-		require.EqualValues(t, 3, sent[jute.OpCreate]+sent[jute.OpMulti], "%v", sent)
-		require.EqualValues(t, 2, sent[jute.OpDelete], "%v", sent)
-	})
-}
-
-// TestGoroutinesHandTheLockOnAsLongAsNobodyElseComes, for more than 16 holds and 50 ms; and
-// then as WithHandOver says.
-func TestGoroutinesHandTheLockOnAsLongAsNobodyElseComes(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, _ := m.ourClient()
-		holder := m.mustLock(ours, nil)
-		waiters := queued(ours, 100)
-		m.settle()
-		node := holder.Node()
-		for _, waiter := range waiters[:60] {
-			time.Sleep(10 * time.Millisecond) // the work
-			m.mustUnlock(holder)
-			holder = m.acquired(waiter)
-			require.Equal(t, node, holder.Node())
-		}
-		stranger := m.arrives(m.mutex(m.connect()))
-		m.mustUnlock(holder)
-		m.mustUnlock(m.acquired(stranger))
-		for _, waiter := range waiters[60:] {
-			m.mustUnlock(m.acquired(waiter))
-		}
-	})
-}
-
 // TestANodeIsKeptAfterFiveInARow: each soon after the release before it, and nobody in
 // between.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
@@ -468,11 +424,10 @@ func TestCallsOnACachedNode(t *testing.T) {
 	})
 }
 
-// TestShutdownDeletesACachedNode, and none is kept after it: neither that of a holder nor one
-// whose list is not answered.
+// TestShutdownDeletesACachedNode, and no lock is granted after it.
 func TestShutdownDeletesACachedNode(t *testing.T) {
 	onMeter(t, func(m *meter) {
-		ours, conn := m.ourClient()
+		ours, _ := m.ourClient()
 		m.cached(ours)
 		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(func() {
 			require.NoError(t, ours.Shutdown(limited(m.table, time.Second)))
@@ -480,25 +435,6 @@ func TestShutdownDeletesACachedNode(t *testing.T) {
 		m.isNotCached(ours)
 		_, err := ours.Lock(context.Background(), nil)
 		require.ErrorIs(t, err, zklock.ErrShutdown)
-
-		ours = m.mutex(conn, always...)
-		m.cached(ours)
-		holder := m.mustLock(ours, nil)
-		require.ErrorContains(t, ours.Shutdown(limited(m.table, time.Second)), "is held by")
-		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(func() { m.mustUnlock(holder) }))
-		require.NoError(t, ours.Shutdown(context.Background()))
-
-		ours = m.mutex(conn, always...)
-		m.cached(ours)
-		passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
-		list := m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
-		m.mustUnlock(m.mustLock(ours, nil))
-		<-list.Hit()
-		m.isCached(ours)
-		require.ErrorContains(t, ours.Shutdown(limited(m.table, time.Second)), "is being deleted")
-		list.Release()
-		require.NoError(t, ours.Shutdown(context.Background()))
-		require.Empty(t, m.srv.Children(top))
 	})
 }
 

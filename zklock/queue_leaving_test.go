@@ -174,65 +174,6 @@ func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
 	})
 }
 
-// TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo: the nearest two are of its
-// Mutex, and are about to go. Before them a stranger holds the lock. Nodes that went
-// earlier are not counted.
-func TestTryLockDoesNotWaitForAStrangerBeforeNodesThatGo(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		m := tb.mutex(conn)
-		for range 3 {
-			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
-		}
-		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		var stay []*zkserver.Fault
-		for i := range 2 {
-			_, giveUp := tb.mayGiveUp(m, nil)
-			time.Sleep(time.Second) // until it waits
-			stay = append(stay, tb.throttle(of(conn.SessionID(), jute.OpDelete, tb.node(1+i))).Every())
-			giveUp()
-		}
-		require.Len(tb, tb.srv.Children(top), 3)
-		began := time.Now()
-		tb.isHeld(m, "TryLock waits for another contender")
-		require.Less(tb, time.Since(began), 5*time.Second) // both nodes stay longer
-		releaseAll(stay)
-		require.NoError(tb, stranger.Unlock(context.Background()))
-		require.NoError(tb, m.Shutdown(context.Background()))
-	})
-}
-
-// TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo: of two nodes of its Mutex
-// that are about to go, one has gone, and its Mutex has had no event. A stranger, which
-// was between them, holds the lock.
-func TestTryLockDoesNotWaitForAStrangerBetweenNodesThatGo(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		m, id := tb.mutex(conn), conn.SessionID()
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		stranger := queues(tb.mutex(tb.connect()))
-		gone := tb.node(0)
-		lost := tb.srv.LoseReply(of(id, jute.OpDelete, gone))
-		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
-		<-lost.Hit()
-		stay := []*zkserver.Fault{tb.throttle(of(id, jute.OpDelete, gone)).Every()}
-		got := gets(tb, stranger)
-		_, giveUp := tb.mayGiveUp(m, nil)
-		time.Sleep(2 * time.Second) // until the client is back, and it waits
-		stay = append(stay, tb.throttle(of(id, jute.OpDelete, tb.node(1))).Every())
-		giveUp()
-		require.Len(tb, tb.srv.Children(top), 2)
-		began := time.Now()
-		tb.isHeld(m, "TryLock waits for another contender")
-		require.Less(tb, time.Since(began), 5*time.Second) // the node stays longer
-		require.Empty(tb, unlocked)
-		releaseAll(stay)
-		require.NoError(tb, <-unlocked)
-		require.NoError(tb, got.Unlock(context.Background()))
-		require.NoError(tb, m.Shutdown(context.Background()))
-	})
-}
-
 // TestAWaiterWhoseTurnHasComeLeavesAtOnce: it is the first, and its session is not
 // proved to be safe. The contenders behind it do not wait for a proof that nobody needs.
 func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {

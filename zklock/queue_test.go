@@ -280,24 +280,3 @@ func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 		require.NoError(tb, ours.Shutdown(context.Background()))
 	})
 }
-
-// TestALockThatIsAboutToBeLostIsNotHandedOn: the servers are silent, and nothing
-// proves that the session lasts long enough for another hold.
-func TestALockThatIsAboutToBeLostIsNotHandedOn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		waiter := queued(ours, 1)[0]
-		session := conn.SessionID()
-		silence := tb.srv.Hold(from(session)).Every()
-		time.Sleep(3 * time.Second) // the lease has 3/8 of the session timeout
-		require.False(tb, isClosed(holder.Lost()))
-		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
-		synctest.Wait()
-		require.Empty(tb, waiter, "it would lose the lock at once")
-		silence.Release()
-		require.NoError(tb, <-unlocked)
-		passes(tb, waiter)
-	})
-}
