@@ -342,7 +342,7 @@ func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
 	handOver := found(t, "../zklock/lock.go", `holds: (\d+), during: (\d+) \* time\.Millisecond`)
 	require.Equal(t, handOver, found(t, page, `After (\d+) holds or (\d+) ms`))
 	require.Equal(t, []string{handOver[1], handOver[0]}, found(t, page, `no\s+longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
-	require.Equal(t, found(t, "../zklock/internal/client/proof.go", `Timeout\(\) \* (\d+) / (\d+)`),
+	require.Equal(t, found(t, "../zklock/internal/client/proof.go", `timeout \* (\d+) / (\d+)`),
 		found(t, page, `: (\d+)/(\d+) of the session timeout`))
 	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(t, float64\(sum\(sent\)\)/n, (.*?),`),
 		found(t, page, `at most \*\*(.*?) N\*\*`))

@@ -127,35 +127,6 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	}
 }
 
-// TestAnotherContenderThatComesBeforeTheListTakesTheNodeAway: a hold that is shorter than a
-// round trip leaves the node there until the answer.
-func TestAnotherContenderThatComesBeforeTheListTakesTheNodeAway(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, conn := m.ourClient()
-		m.cached(ours)
-		passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
-		list := m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
-		holder := m.mustLock(ours, nil)
-		<-list.Hit()
-		m.mustUnlock(holder)
-		m.isCached(ours)
-		stranger := m.arrives(m.mutex(m.connect()))
-		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(list.Release))
-		m.mustUnlock(m.acquired(stranger))
-		m.isNotCached(ours)
-
-		list = m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
-		m.mustUnlock(m.mustLock(ours, nil))
-		again := m.mustLock(ours, nil) // in memory, before the answer
-		stranger = m.arrives(m.mutex(m.connect()))
-		list.Release()
-		m.settle()
-		require.Empty(t, stranger)
-		m.mustUnlock(again)
-		m.mustUnlock(m.acquired(stranger))
-	})
-}
-
 // TestGoroutinesWaitForTheList, when the node has served as many holds as WithHandOver says:
 // if nobody else is there, it serves them, too.
 func TestGoroutinesWaitForTheList(t *testing.T) {
@@ -340,23 +311,6 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestAHolderWhoseNodeWasCachedLosesTheLock like any other, if an operator takes it away.
-func TestAHolderWhoseNodeWasCachedLosesTheLock(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect(), always...)
-		for _, after := range []time.Duration{0, time.Minute} {
-			tb.cached(ours)
-			l := tb.mustLock(ours, nil)
-			time.Sleep(after)
-			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
-			time.Sleep(10 * time.Second / 8)
-			require.True(tb, isClosed(l.Done()))
-			require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
-			time.Sleep(time.Second)
-		}
-	})
 }
 
 // TestCallsOnACachedNode are those of any lease, and they send nothing that others would not.

@@ -123,7 +123,7 @@ func (m *Mutex) leaveLocked(e *entry, err error) {
 		delete(m.owners, h.owner)
 		m.stats.Lost++
 		m.stats.HoldDuration += time.Since(h.since)
-		m.client.Hold(-1)
+		m.client.AddHolders(-1)
 	case idle:
 	default:
 		return // it has left

@@ -87,7 +87,7 @@ func (m *Mutex) releaseLocked(h *hold) {
 	m.stats.HoldDuration += time.Since(h.since)
 	m.habit.released = time.Now()
 	m.passLocked(e)
-	m.client.Hold(-1)
+	m.client.AddHolders(-1)
 	h.last = e.state >= leaving
 }
 
@@ -102,7 +102,7 @@ func (m *Mutex) grantLocked(e *entry) {
 	m.waiting = slices.Delete(m.waiting, 0, 1)
 	h.entry, h.token = e, m.tokenLocked(e)
 	e.state, e.holder = held, h
-	m.client.Hold(1)
+	m.client.AddHolders(1)
 	m.stats.Acquired++
 	if e.holds++; e.holds > 1 {
 		m.stats.HandedOn++

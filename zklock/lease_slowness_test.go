@@ -87,35 +87,6 @@ func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 	})
 }
 
-// TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap: every later answer may
-// have waited for those in front of it, but the round trip is no longer than that.
-func TestOneLateAnswerDoesNotCountForLongThoughRequestsOverlap(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 50*time.Millisecond) }})
-		m := tb.mutex(conn)
-		ctx, stop := context.WithCancel(context.Background())
-		defer stop()
-		ask := func() {
-			for ctx.Err() == nil {
-				m.Participants(ctx)
-			}
-		}
-		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
-		go m.Participants(ctx)
-		<-late.Hit()
-		time.Sleep(2 * time.Second) // more than a twelfth of the session timeout
-		go ask()
-		time.Sleep(10 * time.Millisecond) // until it has asked
-		late.Release()
-		time.Sleep(25 * time.Millisecond) // until the answers are halfway
-		go ask()
-		l, err := m.Lock(limited(tb, 10*time.Second), nil)
-		require.NoError(tb, err, "one late answer keeps the lock from being taken")
-		require.NoError(tb, l.Unlock(context.Background()))
-	})
-}
-
 // TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered
 // late. After that every answer comes late, but because requests of the same Mutex
 // are in front of it; with 200, for longer than the session timeout.

@@ -178,23 +178,6 @@ func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T)
 	})
 }
 
-// TestTheFirstProofWaitsForAPingThatIsLate: the leader pauses for half a tick
-// between two pings, and is late by the time that its own work takes. A session
-// timeout of two ticks, the least, leaves no room for that in a quarter of it.
-func TestTheFirstProofWaitsForAPingThatIsLate(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		probe := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		began := time.Now()
-		<-probe.Hit()
-		const session, late = 10 * time.Second, 250 * time.Millisecond
-		require.GreaterOrEqual(tb, time.Since(began), session/4+late)
-		probe.Release()
-		lasts(tb, holder)
-	})
-}
-
 // A distantConn leads to a server that is so far away that each packet from it takes
 // a while. As on a real line, many packets are on the way at a time.
 type distantConn struct {

@@ -196,24 +196,6 @@ func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 	})
 }
 
-// TestALeaseThatHasEndedIsNotLostWithTheNextOne: they have one node.
-func TestALeaseThatHasEndedIsNotLostWithTheNextOne(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn)
-		first := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := waits(ours)
-		require.NoError(tb, first.Unlock(context.Background()))
-		second := (<-next).lease
-		require.Equal(tb, first.Node(), second.Node())
-		tb.srv.Expire(conn.SessionID())
-		<-second.Lost()
-		require.False(tb, isClosed(first.Lost()))
-		require.True(tb, isClosed(first.Done()))
-		require.ErrorIs(tb, second.Unlock(context.Background()), zklock.ErrLost)
-	})
-}
-
 // TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
 func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
 	onTable(t, func(tb *table) {

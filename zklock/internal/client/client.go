@@ -34,7 +34,9 @@ type Client struct {
 	underway  int       // requests
 	waits     time.Time // since when they wait for the next answer
 	keptBack  bool      // requests, except those of the proof
-	proof
+	prover    prover
+	proofOf   subject
+	rounds    rounds
 }
 
 // clients has the Client of each zk.Conn and session timeout, by weak pointer on
@@ -58,11 +60,11 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 	}
 	c := &Client{conn: conn, given: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
 	c.fewer = sync.NewCond(&c.mu)
-	c.complete, c.users = make(chan struct{}), make(map[*Tasks]int)
-	c.timer = time.AfterFunc(time.Hour, c.prove)
-	c.timer.Stop()
-	c.silence = time.AfterFunc(time.Hour, c.leave)
-	c.silence.Stop()
+	c.rounds.complete, c.rounds.users = make(chan struct{}), make(map[*Tasks]int)
+	c.rounds.timer = time.AfterFunc(time.Hour, c.prove)
+	c.rounds.timer.Stop()
+	c.rounds.silence = time.AfterFunc(time.Hour, c.leave)
+	c.rounds.silence.Stop()
 	k, own := key{weak.Make(conn), timeout}, weak.Make(c)
 	for {
 		v, loaded := clients.LoadOrStore(k, own)
@@ -135,18 +137,18 @@ func (c *Client) call(by answerer, request func() error) error {
 // send does what call does. A request of a proof is not kept back.
 func (c *Client) send(by answerer, request func() error, proof bool) error {
 	first := c.begin(proof)
-	session, e := c.conn.SessionID(), exchange{sent: time.Now(), first: first}
+	session, a := c.conn.SessionID(), answer{by, exchange{sent: time.Now(), first: first}}
 	err := request()
 	c.end()
 	switch {
 	case !oneOf(err, answers) && transient(err):
 		return &noAnswer{c.conn.Server(), err}
 	case oneOf(err, answers):
-		e.answered = time.Now()
+		a.answered = time.Now()
 		if oneOf(err, eager) {
-			by = anyServer
+			a.by = anyServer
 		}
-		c.note(session, by, e)
+		c.note(session, a)
 	}
 	return explain(err)
 }

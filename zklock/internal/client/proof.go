@@ -1,19 +1,13 @@
 package client
 
 import (
-	"errors"
-	"maps"
 	"slices"
 	"time"
-
-	"github.com/go-zookeeper/zk"
-
-	"example.com/zklock/zklock/internal/conns"
 )
 
-// A proof shows until when the client's session is safe. All locks of the client
-// that have the same session timeout share it, so that a hundred of them cost as
-// many proofs as one.
+// A prover knows until when the client's session is safe. It has no clock and sends nothing: all
+// that it knows are its arguments, an answer or the present time. All locks of the client that
+// have the same session timeout share it, so that a hundred of them cost as many proofs as one.
 //
 // # The proof
 //
@@ -23,25 +17,25 @@ import (
 // leader that is cut off from a quorum goes on answering syncs. So no single answer
 // shows what has been reported to the leader. Three answered requests together do:
 //
-//   - i, any request. The follower has received it.
-//   - j, a sync or a write, sent at least 7/24 T after i was answered. The leader
-//     pings each follower every half tick, so in that time it has sent at least
-//     one ping, and the follower has replied with its sessions, that of i among
+//   - The sign, any request. The follower has received it.
+//   - The barrier, a sync or a write, sent at least 7/24 T after the sign was answered. The
+//     leader pings each follower every half tick, so in that time it has sent at least
+//     one ping, and the follower has replied with its sessions, that of the sign among
 //     them. The leader's messages to a follower keep their order, so the follower
-//     replied to that ping before it passed on the answer to j.
-//   - k, a write, sent after j was answered. The follower's messages to the leader
-//     keep their order, too, so k came after the reply: the leader had the report
-//     of i when it handled k. The answer to k came through a quorum, so this leader
+//     replied to that ping before it passed on the answer to the barrier.
+//   - The commit, a write, sent after the barrier was answered. The follower's messages to the
+//     leader keep their order, too, so the commit came after the reply: the leader had the report
+//     of the sign when it handled the commit. The answer came through a quorum, so this leader
 //     had not been replaced. A later leader gives each session T from its own start.
 //
-// So the session lives until T after i was sent. If the client has changed
+// So the session lives until T after the sign was sent. If the client has changed
 // servers in between, the new server has asked the leader for the session, which
-// is a sign of it, later than i. Half a tick is at most T/4, because a
+// is a sign of it, too, and a later one. Half a tick is at most T/4, because a
 // server by default agrees to no less than two ticks; the other 1/24 T is
 // for a ping that is late.
 //
-// While a lock is held, there is a round of a j and a k each 7/48 T, and the j is the i of
-// the round after the next. So the i of the last proof is at most 7/16 T old. No other
+// While a lock is held, there is a round of a barrier and a commit each 7/48 T, and the barrier is
+// the sign of the round after the next. So the sign of the last proof is at most 7/16 T old. No other
 // order of as many requests does better: a write is needed for each proof, because only
 // for a write does the leader look whether it has begun to end the session. While locks
 // are only waited for, there is a round each third of T.
@@ -49,7 +43,7 @@ import (
 // An observer behind an observer master reports a whole tick late. There the
 // proof needs T to be at least four ticks.
 //
-// The k of a proof is a multi with one check (see probe). A write that is refused
+// The commit of a round is a multi with one check (see probe). A write that is refused
 // proves nothing if one server may refuse it alone (see eager).
 //
 // # Before the first proof
@@ -81,26 +75,22 @@ import (
 // cost the lease. If the connection breaks, both kinds come back at once. If all servers have been
 // tried, as one address always has, an ordinary client comes back after 1 s, and Connect's after
 // 100 ms.
-type proof struct {
-	users     map[*Tasks]int // entries that need the session to be safe, of each Mutex
-	held      int            // locks
-	roundTrip time.Duration  // to the server takes at most this, by the last measurement
-	timer     *time.Timer    // runs until the next request is due
-	fires     time.Time      // when timer does
-	proving   bool
-	listening bool          // a proof waits for an answer
-	silence   *time.Timer   // runs meanwhile
-	connected bool          // when silence was started
-	complete  chan struct{} // closed when a proof is complete
-	unproved  error         // why the last proof is not complete, or is of little use
+type prover struct {
+	timeout   time.Duration // T, of the session; 0 before the first answer
+	needed    bool          // somebody needs the session to be safe
+	held      int           // locks
+	roundTrip time.Duration // to the server takes at most this, by the last measurement
+	signs     []sign        // in the order in which they were sent, without those of complete proofs
+	round     exchange      // the first request of the last round, or the one that counts as such
+	before    exchange      // the same of the round before
+	proved    time.Time     // until when the session is safe, by a proof
+	presumed  time.Time     // the same by a write, before there was a valid proof
+}
 
-	session  int64         // the fields below are of this session
-	timeout  time.Duration // and of this session timeout: the next server may agree to another one
-	signs    []sign        // in the order in which they were sent, without those of complete proofs
-	round    exchange      // the first request of the last round, or the one that counts as such
-	before   exchange      // the same of the round before
-	proved   time.Time     // until when the session is safe, by a proof
-	presumed time.Time     // the same by a write, before there was a valid proof
+// An answer is one that the server gave to a request.
+type answer struct {
+	by answerer
+	exchange
 }
 
 type exchange struct {
@@ -108,117 +98,122 @@ type exchange struct {
 	first          bool // no other request was under way when it was sent
 }
 
-// A sign is a request i.
+// A sign may become that of a proof.
 type sign struct {
 	exchange
-	reported time.Time // when j was answered; zero: it was not
+	barrier time.Time // when that was answered; zero: it was not
 }
 
-// betweenPings is how long the leader takes at most from one ping to the next.
-func (c *Client) betweenPings() time.Duration { return c.Timeout() * 7 / 24 }
+// isOpen reports whether the barrier is missing.
+func (s sign) isOpen() bool { return s.barrier.IsZero() }
 
 // mostSigns is more than there can be in a session timeout.
 const mostSigns = 48
 
-func (c *Client) note(session int64, by answerer, e exchange) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listening {
-		c.listenLocked()
+// betweenPings is how long the leader takes at most from one ping to the next.
+func (p *prover) betweenPings() time.Duration { return p.timeout * 7 / 24 }
+
+// isFar reports whether the server is too far away for a lease.
+func (p *prover) isFar() bool { return p.roundTrip >= p.timeout/12 }
+
+// isPresumed reports whether the session is only presumed to live.
+func (p *prover) isPresumed() bool { return !p.proved.After(p.presumed) }
+
+// safeUntil returns when the session may end.
+func (p *prover) safeUntil() time.Time { return later(p.presumed, p.proved) }
+
+// isBarrier reports whether an answer is that to the barrier of a sign.
+func (p *prover) isBarrier(a answer, s sign) bool {
+	return a.by >= theLeader && s.isOpen() && a.sent.Sub(s.answered) >= p.betweenPings()
+}
+
+// isCommit reports whether an answer is that to the commit of a sign.
+func (p *prover) isCommit(a answer, s sign) bool {
+	return a.by == aQuorum && !s.isOpen() && !a.sent.Before(s.barrier)
+}
+
+// note learns an answer.
+func (p *prover) note(a answer) {
+	if took := a.answered.Sub(a.sent); a.first || took < p.roundTrip {
+		p.roundTrip = took // any other may have waited for those in front of it
 	}
-	if c.conn.SessionID() != session { // looked up here: no later session has been noted
-		return
+	until := a.sent.Add(p.timeout * 3 / 8)
+	if a.by == aQuorum && (!p.needed || p.isPresumed()) && until.After(p.presumed) {
+		p.presumed = until
 	}
-	if timeout := c.Timeout(); c.session != session || c.timeout != timeout {
-		c.session, c.timeout, c.signs, c.proved, c.presumed = session, timeout, nil, time.Time{}, time.Time{}
-		defer c.armLocked(c.Timeout() / 30)
+
+	if !p.needed { // no proof is under way
+		p.signs = nil
 	}
-	if took := e.answered.Sub(e.sent); e.first || took < c.roundTrip {
-		c.roundTrip = took // any other may have waited for those in front of it
-	}
-	until := e.sent.Add(c.Timeout() * 3 / 8)
-	if by == aQuorum && (len(c.users) == 0 || !c.proved.After(c.presumed)) && until.After(c.presumed) {
-		c.presumed = until
-	}
-	if len(c.users) == 0 { // no proof is under way
-		c.signs = nil
-	}
-	for n := len(c.signs) - 1; n >= 0 && by == aQuorum; n-- {
-		if i := c.signs[n]; !i.reported.IsZero() && !e.sent.Before(i.reported) { // e is k
-			c.proved = i.sent.Add(c.Timeout())
-			c.signs = slices.Delete(c.signs, 0, n+1)
+	for n, s := range slices.Backward(p.signs) {
+		if p.isCommit(a, s) {
+			p.proved = s.sent.Add(p.timeout)
+			p.signs = slices.Delete(p.signs, 0, n+1)
 			break
 		}
 	}
-	for n := range c.signs {
-		if i := &c.signs[n]; by >= theLeader && i.reported.IsZero() && e.sent.Sub(i.answered) >= c.betweenPings() { // e is j
-			i.reported = e.answered
+	for n, s := range p.signs {
+		if p.isBarrier(a, s) {
+			p.signs[n].barrier = a.answered
 		}
 	}
-	if n := len(c.signs); n == 0 || e.sent.Sub(c.signs[n-1].sent) >= c.Timeout()/mostSigns {
-		c.signs = append(c.signs[n/mostSigns:], sign{exchange: e})
+	if n := len(p.signs); n == 0 || a.sent.Sub(p.signs[n-1].sent) >= p.timeout/mostSigns {
+		p.signs = append(p.signs[n/mostSigns:], sign{exchange: a.exchange})
 	}
 }
 
-// SafeUntil returns when a session may end.
-func (c *Client) SafeUntil(session int64) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.safeUntilLocked(session)
-}
+// forget drops what was learnt of another session, or by another session timeout.
+func (p *prover) forget() { p.signs, p.proved, p.presumed = nil, time.Time{}, time.Time{} }
 
-func (c *Client) safeUntilLocked(session int64) time.Time {
-	switch {
-	case c.session != session || c.conn.SessionID() != session || c.timeout != c.Timeout():
-		return time.Time{}
-	case c.presumed.After(c.proved):
-		return c.presumed
+// begin begins the rounds. If an earlier proof may run out before the next one is complete,
+// because an answer may be late, it no longer counts.
+func (p *prover) begin() {
+	p.round, p.before = exchange{}, exchange{}
+	if n := len(p.signs); n > 0 {
+		p.round = p.signs[n-1].exchange
 	}
-	return c.proved
+	if next := p.round.answered.Add(p.betweenPings()); p.proved.Before(next.Add(p.timeout / 12)) {
+		p.proved = time.Time{}
+	}
 }
 
-// Lasts reports whether a session stays safe until the next proof, if each of its
-// requests takes one round trip. If a thousand others are in front of them, the
+// lasts reports whether a session that is safe until then stays safe until the next proof, if
+// each of its requests takes one round trip, and for a quarter of T at least. If a thousand others are in front of them, the
 // lease may be lost early, but ends no later than the session.
-func (c *Client) Lasts(session int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	until := c.safeUntilLocked(session)
-	next, alone := c.nextLocked()
-	if alone && c.proved.After(c.presumed) && c.signs[0].reported.IsZero() {
-		next = later(next, c.signs[0].answered.Add(c.betweenPings()))
+func (p *prover) lasts(now, until time.Time) bool {
+	next, alone := p.next(now)
+	if alone && !p.isPresumed() && p.signs[0].isOpen() {
+		next = later(next, p.signs[0].answered.Add(p.betweenPings()))
 	}
-	return c.roundTrip < c.Timeout()/12 && next.Add(2*c.roundTrip).Before(until) && !IsOver(until.Add(-c.Timeout()/4))
+	return !p.isFar() && next.Add(2*p.roundTrip).Before(until) && !isOver(until.Add(-p.timeout/4), now)
 }
 
-// nextLocked returns when the next round of a proof is due. Other requests of the
-// client may have completed a proof meanwhile, which puts it off. The request is a write
-// alone if there is no i for a j: it will be one, or it is the k that is missing. So it is
-// while the session is only presumed to live, and j may not be sent until T/12
+// next returns when the next round is due. Other requests of the client may have
+// completed a proof meanwhile, which puts it off. The round is a write alone if there is no sign
+// for a barrier: the write will be one, or it is the commit that is missing. So it is
+// while the session is only presumed to live, and the barrier may not be sent until T/12
 // later: the write extends the presumed time.
-func (c *Client) nextLocked() (at time.Time, alone bool) {
-	presumed := !c.proved.After(c.presumed)
-	switch n := slices.IndexFunc(c.signs, func(i sign) bool { return i.reported.IsZero() }); {
-	case presumed && n != 0 || len(c.signs) == 0:
-		return time.Now(), true // k is missing, or i
-	case presumed:
-		at = c.signs[n].answered.Add(c.betweenPings())
-		renewal := later(c.presumed.Add(-c.betweenPings()), time.Now())
-		if renewal.Add(c.Timeout() / 12).Before(at) {
+func (p *prover) next(now time.Time) (at time.Time, alone bool) {
+	open := slices.IndexFunc(p.signs, sign.isOpen)
+	switch {
+	case len(p.signs) == 0 || p.isPresumed() && open != 0:
+		return now, true // a sign is missing, or the commit
+	case p.isPresumed():
+		at = p.signs[open].answered.Add(p.betweenPings())
+		renewal := later(p.presumed.Add(-p.betweenPings()), now)
+		if renewal.Add(p.timeout / 12).Before(at) {
 			return renewal, true
 		}
 		return at, false
-	case c.held > 0:
-		at = later(c.round.sent.Add(c.betweenPings()/2), c.before.answered.Add(c.betweenPings()))
-		at = later(at, c.proved.Add(-c.Timeout()*9/16))
+	case p.held > 0:
+		at = later(p.round.sent.Add(p.betweenPings()/2), p.before.answered.Add(p.betweenPings()))
+		at = later(at, p.proved.Add(-p.timeout*9/16))
 	default:
-		at = later(c.round.answered.Add(c.Timeout()/3), c.proved.Add(-c.Timeout()/2))
+		at = later(p.round.answered.Add(p.timeout/3), p.proved.Add(-p.timeout/2))
 	}
-	if now := time.Now(); at.Before(now) {
-		at = now
-	}
-	return at, !slices.ContainsFunc(c.signs, func(i sign) bool {
-		return i.reported.IsZero() && !i.answered.Add(c.betweenPings()).After(at)
+	at = later(at, now)
+	return at, !slices.ContainsFunc(p.signs, func(s sign) bool {
+		return s.isOpen() && !s.answered.Add(p.betweenPings()).After(at)
 	})
 }
 
@@ -229,189 +224,6 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-var Clock = time.Now // except in a test that suspends the machine
-
-// IsOver reports whether a time has come, by the clock that stops while the machine
+// isOver reports whether a time has come, by the clock that stops while the machine
 // is suspended, or by the wall clock.
-func IsOver(t time.Time) bool {
-	now := Clock()
-	return !now.Before(t) || !now.Round(0).Before(t.Round(0))
-}
-
-// Use counts the entries that need the session to be safe. While there are any,
-// a sync and a write are sent per third of the session timeout, and more often while
-// there is a lock that is held, as a task of all Mutexes that have one. If an earlier proof may run out before the next one is
-// complete, because an answer may be late, it no longer counts.
-func (c *Client) Use(by *Tasks, entries int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	first := len(c.users) == 0
-	if c.users[by] += entries; c.users[by] == 0 {
-		delete(c.users, by)
-	}
-	if first {
-		c.round, c.before = exchange{}, exchange{}
-		if n := len(c.signs); n > 0 {
-			c.round = c.signs[n-1].exchange
-		}
-		if next := c.round.answered.Add(c.betweenPings()); c.proved.Before(next.Add(c.Timeout() / 12)) {
-			c.proved = time.Time{}
-		}
-		c.armLocked(0)
-	}
-}
-
-// Hold counts the locks that are held.
-func (c *Client) Hold(locks int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held += locks; c.held == locks {
-		c.armLocked(0)
-	}
-}
-
-// NextProof begins the next proof as soon as possible. Done is closed when it is
-// complete, or has failed; unproved is what was wrong with the last one, or nil.
-func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.fires)))) // no later than the timer fires already
-	return c.complete, c.unproved
-}
-
-// armLocked sets the timer to when the next request may be sent, or ought to be,
-// but not before a pause.
-func (c *Client) armLocked(pause time.Duration) {
-	if len(c.users) == 0 || c.proving || IsClosed(c.closed) {
-		return
-	}
-	due, _ := c.nextLocked()
-	c.setLocked(max(time.Until(due), pause))
-}
-
-func (c *Client) setLocked(d time.Duration) {
-	c.fires = time.Now().Add(d)
-	c.timer.Reset(max(d, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
-}
-
-// prove sends the requests that are due.
-func (c *Client) prove() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	due, alone := c.nextLocked()
-	if len(c.users) == 0 || c.proving || time.Now().Before(due) {
-		c.armLocked(c.Timeout() / 30)
-		return
-	}
-	c.proving, c.listening = true, true
-	c.listenLocked()
-	far := c.roundTrip >= c.Timeout()/12
-	users := slices.Collect(maps.Keys(c.users))
-	for _, t := range users {
-		t.Begin()
-	}
-	go func() {
-		defer func() {
-			for _, t := range users {
-				t.End()
-			}
-		}()
-		limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
-		defer limit.Stop()
-		measured, err := far && c.keepBack(), error(nil)
-		round := exchange{sent: time.Now()}
-		if !alone {
-			err = c.send(theLeader, c.sync, true)
-			round.answered = time.Now()
-		}
-		if err == nil {
-			err = c.send(aQuorum, c.probe, true)
-		}
-		if alone {
-			round.answered = time.Now()
-		}
-		c.endKeepBack()
-		c.mu.Lock()
-		c.listening = false
-		c.silence.Stop()
-		if err == nil {
-			c.before, c.round = c.round, round
-		}
-		c.mu.Unlock()
-		reason := c.final(err)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.proving = false
-		if err != nil && reason == nil {
-			c.setLocked(min(shortPause, c.Timeout()/16)) // because the session may end soon
-			return
-		}
-		defer c.armLocked(c.Timeout() / 30)
-		if err = reason; err == nil && measured && c.roundTrip >= c.Timeout()/12 {
-			err = ErrTooSlow
-		}
-		c.unproved = err
-		close(c.complete)
-		c.complete = make(chan struct{})
-	}()
-}
-
-// keepBack waits until no request is under way, and keeps others back until
-// endKeepBack: the answers to the proof then wait for no others, and measure the
-// round trip. It returns false if that takes longer than the session timeout: too
-// many are under way, or one hangs in a client that is closed.
-func (c *Client) keepBack() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.keptBack = true; c.keptBack && c.underway > 0; {
-		c.fewer.Wait()
-	}
-	return c.keptBack
-}
-
-// endKeepBack ends keepBack when the proof is complete, or after the session timeout.
-func (c *Client) endKeepBack() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.keptBack = false
-	c.fewer.Broadcast()
-}
-
-// listenLocked gives the server an eighth of the session timeout for the next
-// answer, to whatever request; or one and a half round trips, if that is longer:
-// only an answer shows whether the server is too far away.
-func (c *Client) listenLocked() {
-	c.connected = c.conn.State() == zk.StateHasSession
-	c.silence.Reset(max(c.Timeout()/8, c.roundTrip*3/2))
-}
-
-// leave breaks the connection to a server that has been silent. It does nothing
-// while the client connects, which has time limits of its own.
-func (c *Client) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.listening {
-		return
-	}
-	if c.connected && c.conn.State() == zk.StateHasSession {
-		conns.Reconnect(c.conn)
-	}
-	c.listenLocked()
-}
-
-// sync makes the client's server apply all changes that were made before.
-func (c *Client) sync() error {
-	_, err := c.conn.Sync("/")
-	return err
-}
-
-// probe is a write that changes nothing: a check of the root, which always
-// exists, as a transaction. The leader decides on it, and on the right to read
-// the root, too; and it goes through a quorum whatever the result.
-func (c *Client) probe() error {
-	_, err := c.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
-	if errors.Is(err, zk.ErrNoAuth) {
-		return nil
-	}
-	return err
-}
+func isOver(t, now time.Time) bool { return !now.Before(t) || !now.Round(0).Before(t.Round(0)) }

@@ -1,113 +1,21 @@
 package client
 
 import (
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-
-	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/jute"
-	"example.com/zklock/zklock/zkconn"
-	"example.com/zklock/zkserver"
 )
 
-const asked = 10 * time.Second
+const whole = 48 * time.Second // a session timeout, T; the instants of these tests are parts of it
 
-func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
-	conn, err := zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, asked, zkconn.WithDialer(srv.Dial))
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	return conn
-}
+var zero = time.Unix(0, 0)
 
-// nextSession ends a client's session, and returns when it has another one.
-func nextSession(srv *zkserver.Server, conn *zk.Conn) {
-	old := conn.SessionID()
-	srv.Expire(old)
-	bubble.Until(nil, func() bool { return conn.SessionID() != old && conn.State() == zk.StateHasSession })
-}
+func at(part float64) time.Time { return zero.Add(time.Duration(part * float64(whole))) }
 
-// TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing: a goroutine that had an
-// answer in the old session is resumed after the new one has been noted.
-func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		l := Of(conn, 0)
-		require.NoError(t, l.call(aQuorum, l.probe))
-		old := conn.SessionID()
-		late := exchange{sent: time.Now(), answered: time.Now()}
-		nextSession(srv, conn)
-		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
-		require.Zero(t, l.SafeUntil(old), "the client has left it")
-		require.NoError(t, l.call(aQuorum, l.probe))
-		until := l.SafeUntil(conn.SessionID())
-		require.True(t, until.After(time.Now()))
-		require.False(t, l.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
-		l.note(old, aQuorum, late)
-		require.Equal(t, until, l.SafeUntil(conn.SessionID()))
-	})
-}
+func part(t time.Time) float64 { return float64(t.Sub(zero)) / float64(whole) }
 
-// TestAnAnswerCountsForTheSessionInWhichItsRequestBegan, and not for the next one:
-// the answer may be of either.
-func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		l, old := Of(conn, 0), conn.SessionID()
-		require.NoError(t, l.call(aQuorum, func() error {
-			nextSession(srv, conn)
-			return nil
-		}))
-		require.Zero(t, l.SafeUntil(conn.SessionID()))
-		require.Zero(t, l.SafeUntil(old))
-	})
-}
-
-var user Tasks // of tests in which no proof is sent
-
-// newNoter returns a client, and functions that note an answer and return until when
-// the session is safe, in parts of the session timeout.
-func newNoter(t *testing.T) (l *Client, note func(by answerer, sent float64), until func() float64) {
-	conn := open(t, zkserver.Run(t))
-	l = Of(conn, 0)
-	l.proving = true // no proof of its own
-	l.Use(&user, 1)
-	began := time.Now()
-	return l, func(by answerer, sent float64) {
-			at := began.Add(time.Duration(sent * float64(asked)))
-			l.note(conn.SessionID(), by, exchange{sent: at, answered: at.Add(time.Millisecond), first: true})
-		}, func() float64 {
-			return float64(l.SafeUntil(conn.SessionID()).Sub(began)) / float64(asked)
-		}
-}
-
-// TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
-// another one, for which an earlier proof is not valid.
-func TestAProofIsOfOneSessionTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, note, until := newNoter(t)
-		note(aQuorum, 0)
-		note(theLeader, 0.3)
-		note(aQuorum, 0.31)
-		l.given = asked / 2
-		require.Negative(t, until())
-		note(aQuorum, 0.4)
-		require.InDelta(t, 0.4+3./16, until(), 1e-6, "presumed")
-	})
-}
-
-// noteAll notes answers, whose times are parts of the session timeout.
-func noteAll(l *Client, began time.Time, answers []answered) {
-	at := func(part float64) time.Time { return began.Add(time.Duration(part * float64(asked))) }
-	for _, a := range answers {
-		l.note(l.conn.SessionID(), a.by, exchange{sent: at(a.sent), answered: at(a.at), first: a.by != behindOthers})
-	}
-}
-
+// An answered request, by its instants.
 type answered struct {
 	by       answerer
 	sent, at float64
@@ -116,33 +24,47 @@ type answered struct {
 // behindOthers is the answer to a read that was sent while others were under way.
 const behindOthers = anyServer - 1
 
+func (a answered) answer() answer {
+	return answer{a.by, exchange{sent: at(a.sent), answered: at(a.at), first: a.by != behindOthers}}
+}
+
+// after is a prover that is needed, after some answers.
+func after(notes []answered) *prover {
+	p := &prover{timeout: whole, needed: true}
+	for _, a := range notes {
+		p.note(a.answer())
+	}
+	return p
+}
+
 func TestTheOrderOfAProof(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		notes []answered
 		until float64
 	}{
-		{"i, j and k", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, 1},
-		{"j may be a write", []answered{{aQuorum, 0, 0}, {aQuorum, .3, .3}, {aQuorum, .3, .3}}, 1},
-		{"j is not a read, which a follower that is cut off from the leader answers", []answered{{aQuorum, 0, 0}, {anyServer, .3, .3}, {aQuorum, .31, .31}}, .31 + 3./8},
-		{"k is not a sync", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .3, .3}}, 3. / 8},
-		{"k is sent after the answer to j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .35}, {aQuorum, .34, .36}}, .34 + 3./8},
-		{"j is sent half a tick after i was answered, and not only sent", []answered{{aQuorum, 0, .1}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, .3 + 3./8},
-		{"half a tick and a 24th", []answered{{aQuorum, 0, 0}, {theLeader, .28, .28}, {aQuorum, .28, .28}}, .28 + 3./8},
-		{"the safe time begins when i was sent", []answered{{aQuorum, 0, .1}, {theLeader, .4, .4}, {aQuorum, .4, .4}}, 1},
-		{"the first j after i counts", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .32, .4}, {aQuorum, .35, .41}}, 1},
-		{"k is the next i", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
-		{"later writes do not put off the next j", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"sign, barrier and commit", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"the sign may be a read", []answered{{anyServer, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"the barrier may be a write", []answered{{aQuorum, 0, 0}, {aQuorum, .3, .3}, {aQuorum, .3, .3}}, 1},
+		{"the barrier is not a read, which a follower that is cut off from the leader answers",
+			[]answered{{aQuorum, 0, 0}, {anyServer, .3, .3}, {aQuorum, .31, .31}}, .31 + 3./8},
+		{"the commit is not a sync", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .3, .3}}, 3. / 8},
+		{"the commit is sent after the answer to the barrier", []answered{{aQuorum, 0, 0}, {theLeader, .3, .35}, {aQuorum, .34, .36}}, .34 + 3./8},
+		{"the barrier is sent half a tick after the sign was answered, and not only sent",
+			[]answered{{aQuorum, 0, .1}, {theLeader, .3, .3}, {aQuorum, .3, .3}}, .3 + 3./8},
+		{"half a tick and a 24th", []answered{{aQuorum, 0, 0}, {theLeader, .29, .29}, {aQuorum, .29, .29}}, .29 + 3./8},
+		{"no more than that", []answered{{aQuorum, 0, 0}, {theLeader, .292, .292}, {aQuorum, .292, .292}}, 1},
+		{"the safe time begins when the sign was sent", []answered{{aQuorum, 0, .1}, {theLeader, .4, .4}, {aQuorum, .4, .4}}, 1},
+		{"the first barrier after the sign counts", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {theLeader, .32, .4}, {aQuorum, .35, .41}}, 1},
+		{"the latest sign with a barrier counts", []answered{{aQuorum, 0, 0}, {anyServer, .1, .1}, {theLeader, .4, .4}, {aQuorum, .4, .4}}, 1.1},
+		{"the commit is the next sign", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
+		{"later writes do not put off the next barrier",
+			[]answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .5, .5}, {theLeader, .6, .6}, {aQuorum, .6, .6}}, 1.3},
 		{"an answer that is noted late takes nothing away", []answered{{aQuorum, .05, .05}, {aQuorum, 0, .06}}, .05 + 3./8},
-		{"a write alone adds nothing to a proof: the process may have been suspended between two pings", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .9, .9}}, 1},
+		{"a write alone adds nothing to a proof: the process may have been suspended between two pings",
+			[]answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {aQuorum, .9, .9}}, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, _, until := newNoter(t)
-				noteAll(l, time.Now(), c.notes)
-				require.InDelta(t, c.until, until(), 1e-6)
-			})
-		})
+		require.InDelta(t, c.until, part(after(c.notes).safeUntil()), 1e-6, c.name)
 	}
 }
 
@@ -154,23 +76,50 @@ func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {
 		lasts bool
 	}{
 		{"a write", []answered{{aQuorum, 0, 0}}, 0, true},
+		{"a quarter is left", []answered{{aQuorum, 0, 0}}, .12, true},
 		{"a quarter is not left", []answered{{aQuorum, 0, 0}}, .13, false},
-		{"the next j is answered in time", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .65, .66}}, .66, true},
-		{"the next j is answered too late", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .62, .69}}, .69, false},
+		{"the next barrier is answered in time", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .65, .66}}, .66, true},
+		{"the next barrier is answered too late", []answered{{aQuorum, 0, 0}, {theLeader, .6, .6}, {aQuorum, .62, .69}}, .69, false},
 		{"a distant server", []answered{{aQuorum, 0, .09}}, .09, false},
 		{"a server that was fast", []answered{{aQuorum, 0, .001}, {aQuorum, .01, .1}}, .1, false},
 		{"an answer that has waited for others", []answered{{aQuorum, 0, .001}, {behindOthers, .01, .1}}, .1, true},
 		{"one that has, and came soon", []answered{{aQuorum, 0, .09}, {behindOthers, .09, .1}}, .1, true},
 		{"a server that was slow", []answered{{aQuorum, 0, .09}, {aQuorum, .1, .1}}, .1, true},
+		{"nothing was answered", nil, 0, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l, _, _ := newNoter(t)
-				noteAll(l, time.Now(), c.notes)
-				time.Sleep(time.Duration(c.now * float64(asked)))
-				require.Equal(t, c.lasts, l.Lasts(l.conn.SessionID()))
-			})
-		})
+		p := after(c.notes)
+		require.Equal(t, c.lasts, p.lasts(at(c.now), p.safeUntil()), c.name)
+	}
+}
+
+func TestWhenTheNextRoundIsDue(t *testing.T) {
+	proved := []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}}
+	for _, c := range []struct {
+		name          string
+		notes         []answered
+		held          int
+		before, round float64
+		now, at       float64
+		alone         bool
+	}{
+		{"nothing was answered: a write will be the sign", nil, 0, 0, 0, .5, .5, true},
+		{"presumed: a write extends it, at T/12", []answered{{aQuorum, 0, 0}}, 1, 0, 0, 0, 1. / 12, true},
+		{"presumed: another one, at T/6", []answered{{aQuorum, 0, 0}, {aQuorum, 1. / 12, 1. / 12}}, 1, 0, 0, .1, 1. / 6, true},
+		{"presumed: then the barrier, at 7/24 T", []answered{{aQuorum, 0, 0}, {aQuorum, 1. / 12, 1. / 12}, {aQuorum, 1. / 6, 1. / 6}}, 1, 0, 0, .2, 7. / 24, false},
+		{"presumed: the commit is missing", []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}}, 0, 0, 0, .31, .31, true},
+		{"held: each 7/48 T, and a write alone if no sign has waited for long enough", proved, 1, 0, .3, .3, .3 + 7./48, true},
+		{"held: the barrier is that of the round before the last", append(proved, answered{aQuorum, .4, .4}), 1, .32, .4, .5, .32 + 7./24, false},
+		{"held: a busy client needs no round before 7/16 T", append(proved, answered{aQuorum, .6, .6}, answered{aQuorum, .6, .6}), 1, 0, 0, .6, 1.3 - 9./16, true},
+		{"not held: each third of T", proved, 0, 0, .3, .3, .3 + 1./3, false},
+		{"not held: half of T before the proof ends", append(proved, answered{aQuorum, .6, .6}, answered{aQuorum, .6, .6}), 0, 0, 0, .6, .8, true},
+		{"a round that is overdue is due now", proved, 0, 0, .3, .9, .9, false},
+	} {
+		p := after(c.notes)
+		p.held = c.held
+		p.before, p.round = answered{theLeader, c.before, c.before}.answer().exchange, answered{theLeader, c.round, c.round}.answer().exchange
+		due, alone := p.next(at(c.now))
+		require.InDelta(t, c.at, part(due), 1e-6, c.name)
+		require.Equal(t, c.alone, alone, c.name)
 	}
 }
 
@@ -181,257 +130,15 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 		last float64
 		kept bool
 	}{{.6, true}, {.65, false}, {.7, false}} {
-		synctest.Test(t, func(t *testing.T) {
-			l, note, until := newNoter(t)
-			began := time.Now()
-			noteAll(l, began, []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
-			l.Use(&user, -1)
-			note(anyServer, c.last)
-			time.Sleep(time.Duration(c.last * float64(asked))) // until the last answer, at an exact moment of virtual time
-			l.Use(&user, 1)
-			due, _ := l.nextLocked()
-			require.Equal(t, c.kept, until() > .9)
-			require.Equal(t, c.kept, time.Until(due) > 0, "a write is due at once")
-			note(aQuorum, c.last+.08)
-			require.InDelta(t, c.last, float64(l.signs[0].sent.Sub(began))/float64(asked), 1e-6, "the write puts off the next proof")
-		})
+		p := after([]answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
+		p.needed = false
+		p.note(answered{anyServer, c.last, c.last}.answer())
+		p.needed = true
+		p.begin()
+		due, _ := p.next(at(c.last))
+		require.Equal(t, c.kept, part(p.safeUntil()) > .9)
+		require.Equal(t, c.kept, due.After(at(c.last)), "a write is due at once")
+		p.note(answered{aQuorum, c.last + .08, c.last + .08}.answer())
+		require.InDelta(t, c.last, part(p.signs[0].sent), 1e-6, "the write puts off the next proof")
 	}
-}
-
-// TestARefusalOfOneServerProvesNothing: with the eager ACL check a server refuses
-// without leader or quorum.
-func TestARefusalOfOneServerProvesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, _, until := newNoter(t)
-		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
-			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
-			require.Negative(t, until(), err)
-		}
-		require.ErrorIs(t, l.call(aQuorum, func() error { return zk.ErrBadVersion }), zk.ErrBadVersion)
-		require.Positive(t, until())
-	})
-}
-
-// TestMutexesOfAClientShareTheirSession, if they have the same timeout.
-func TestMutexesOfAClientShareTheirSession(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		a, b := open(t, srv), open(t, srv)
-		s := Of(a, 0)
-		require.Same(t, s, Of(a, 0))
-		require.NotSame(t, s, Of(a, time.Second))
-		require.NotSame(t, s, Of(b, 0))
-	})
-}
-
-// TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
-func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		s := Of(conn, 0)
-		require.NoError(t, s.call(aQuorum, s.probe))
-		var refused []*zkserver.Fault
-		for range 100 {
-			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
-		}
-		var user Tasks
-		s.Use(&user, 1)
-		time.Sleep(2 * asked)
-		sent := 0
-		for _, f := range refused {
-			sent += len(f.Hit())
-			f.Release()
-		}
-		require.Positive(t, sent)
-		require.LessOrEqual(t, sent, 60, "a pause of a 30th of the session timeout")
-		done, err := s.NextProof()
-		require.Error(t, err)
-		<-done
-		done, _ = s.NextProof()
-		<-done
-		_, err = s.NextProof()
-		require.NoError(t, err)
-		s.Use(&user, -1)
-		<-user.Idle()
-	})
-}
-
-// TestAProofNeedsNoRightToReadTheRoot: it is the leader that refuses.
-func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		conn := open(t, zkserver.Run(t))
-		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		require.NoError(t, err)
-		require.NoError(t, Of(conn, 0).call(aQuorum, Of(conn, 0).probe))
-		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
-		require.ErrorIs(t, err, zk.ErrNoAuth)
-	})
-}
-
-// TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout by a proof that measures
-// the round trip: the requests that it waits for may hang in a client that is closed.
-func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
-	hang := func() error { time.Sleep(10 * asked); return nil } // of virtual time, far longer than a session
-	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
-		"a request": func(_ *zkserver.Server, c *Client) { go c.call(anyServer, hang) },
-		"the proof": func(srv *zkserver.Server, c *Client) {
-			late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
-			time.AfterFunc(10*asked, late.Release)
-		},
-	} {
-		bubble.ServeCase(t, what, func(t *testing.T, srv *zkserver.Server) {
-			conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 4*asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
-			require.NoError(t, err)
-			defer conn.Close()
-			c := Of(conn, asked)
-			require.NoError(t, c.call(aQuorum, c.probe))
-			hangs(srv, c)
-			synctest.Wait()
-			c.mu.Lock()
-			c.roundTrip = asked // too far
-			c.mu.Unlock()
-			var user Tasks
-			c.Use(&user, 1)
-			time.Sleep(asked / 2) // of virtual time: a proof has begun
-			began := time.Now()
-			require.NoError(t, c.call(anyServer, func() error { return nil }))
-			require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
-			require.LessOrEqual(t, time.Since(began), asked)
-			c.Use(&user, -1)
-			time.Sleep(20 * asked) // of virtual time: what hangs has ended
-			<-user.Idle()
-		})
-	}
-}
-
-// TestAnotherLeaseTakesNothingFromTheProof: the proof is old when another lock of the
-// client begins to need it, and an earlier lease still needs it.
-func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, _, until := newNoter(t)
-		noteAll(l, time.Now(), []answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .9, .9}, {aQuorum, .95, .95}})
-		require.InDelta(t, 1.3, until(), 1e-6)
-		l.Use(&user, 1)
-		require.InDelta(t, 1.3, until(), 1e-6, "the lease of the first is lost for the second")
-	})
-}
-
-// TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has
-// no connection, and the client gets one a moment before the time would be over. That
-// server has just begun to answer.
-func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		c := Of(conn, 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		var user Tasks
-		c.Use(&user, 1)
-		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
-		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
-		srv.Cut(conn.SessionID())
-		listens := func() bool {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.listening
-		}
-		for !listens() {
-			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
-		}
-		require.NotEqual(t, zk.StateHasSession, conn.State())
-		time.Sleep(asked/8 - 50*time.Millisecond)
-		<-back.Hit()
-		back.Release()
-		<-late.Hit()
-		time.Sleep(asked / 20) // less than an eighth
-		require.Equal(t, zk.StateHasSession, conn.State(), "the client has left a server that it has just found")
-		late.Release()
-		c.Use(&user, -1)
-		<-user.Idle()
-		c.leave() // its timer has fired a moment before the answer
-		require.False(t, c.silence.Stop(), "no proof waits for an answer any more")
-	})
-}
-
-// TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is proved to be safe for
-// only a short time when a proof is due.
-func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		c := Of(open(t, srv), 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
-		refused := srv.Fail(-127, ofProof) // throttled
-		var user Tasks
-		c.Use(&user, 1)
-		<-refused.Hit()
-		began := time.Now()
-		again := srv.Hold(ofProof)
-		<-again.Hit()
-		require.LessOrEqual(t, time.Since(began), shortPause)
-		again.Release()
-		c.Use(&user, -1)
-		<-user.Idle()
-	})
-}
-
-// TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the
-// server is, it would let through the requests that are kept back, and the answers to
-// the proof would wait for them.
-func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := Of(open(t, zkserver.Run(t)), 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		var user Tasks
-		c.Use(&user, 1)
-		done, _ := c.NextProof()
-		<-done
-		began := time.Now()
-		time.Sleep(asked / 2) // the next but one proof is due at two thirds
-		c.mu.Lock()
-		c.roundTrip = asked // too far
-		c.mu.Unlock()
-		go c.call(anyServer, func() error { time.Sleep(asked * 7 / 10); return nil })
-		time.Sleep(asked * 4 / 10) // that proof waits for the request
-		require.NoError(t, c.call(anyServer, func() error { return nil }))
-		require.GreaterOrEqual(t, time.Since(began), asked*12/10, "it was let through by a proof that is over")
-		c.Use(&user, -1)
-		<-user.Idle()
-	})
-}
-
-// TestABusyClientNeedsNoRounds: its own requests prove the session. As soon as it is quiet,
-// the rounds go on, and more often while a lock is held.
-func TestABusyClientNeedsNoRounds(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		c := Of(conn, 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		var syncs atomic.Int32
-		count := srv.Fail(-6, func(r zkserver.Request) bool {
-			if r.Op == jute.OpSync {
-				syncs.Add(1)
-			}
-			return false
-		})
-		defer count.Release()
-		sent := func(f func()) int {
-			before := syncs.Load()
-			f()
-			return int(syncs.Load() - before)
-		}
-		var user Tasks
-		c.Use(&user, 1)
-		c.Hold(1)
-		busy := func() {
-			for range 240 { // ten session timeouts
-				time.Sleep(asked / 24)
-				require.NoError(t, c.call(aQuorum, c.probe))
-			}
-		}
-		quiet := func() { time.Sleep(10 * asked) }
-		require.LessOrEqual(t, sent(busy), 1)
-		require.InDelta(t, 10*48./7, sent(quiet), 2)
-		c.Hold(-1)
-		require.InDelta(t, 30, sent(quiet), 2)
-		c.Use(&user, -1)
-		<-user.Idle()
-	})
 }

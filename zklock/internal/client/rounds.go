@@ -1,0 +1,260 @@
+package client
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/zklock/internal/conns"
+)
+
+// rounds are the requests of a proof, which are sent when they are due.
+type rounds struct {
+	users     map[*Tasks]int // entries that need the session to be safe, of each Mutex
+	timer     *time.Timer    // runs until the next round is due
+	fires     time.Time      // when timer does
+	proving   bool
+	listening bool          // a round waits for an answer
+	silence   *time.Timer   // runs meanwhile
+	connected bool          // when silence was started
+	complete  chan struct{} // closed when a proof is complete
+	unproved  error         // why the last proof is not complete, or is of little use
+}
+
+// A subject is what an answer proves something about.
+type subject struct {
+	session int64
+	timeout time.Duration // the next server may agree to another one
+}
+
+// proverLocked returns the prover, which counts by the present session timeout.
+func (c *Client) proverLocked() *prover {
+	c.prover.timeout = c.Timeout()
+	return &c.prover
+}
+
+// note notes an answer, to whatever request.
+func (c *Client) note(session int64, a answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rounds.listening {
+		c.listenLocked()
+	}
+	if c.conn.SessionID() != session { // looked up here: no later session has been noted
+		return
+	}
+	p := c.proverLocked()
+	if of := (subject{session, p.timeout}); c.proofOf != of {
+		c.proofOf = of
+		p.forget()
+		defer c.armLocked(p.timeout / 30)
+	}
+	p.note(a)
+}
+
+// SafeUntil returns when a session may end.
+func (c *Client) SafeUntil(session int64) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.safeUntilLocked(session)
+}
+
+func (c *Client) safeUntilLocked(session int64) time.Time {
+	if c.proofOf != (subject{session, c.Timeout()}) || c.conn.SessionID() != session {
+		return time.Time{}
+	}
+	return c.prover.safeUntil()
+}
+
+// Lasts reports whether a session stays safe until the next proof, and long enough for a lease.
+func (c *Client) Lasts(session int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.proverLocked().lasts(Clock(), c.safeUntilLocked(session))
+}
+
+var Clock = time.Now // except in a test that suspends the machine
+
+// IsOver reports whether a time has come, by either clock of this machine.
+func IsOver(t time.Time) bool { return isOver(t, Clock()) }
+
+// Use counts the entries that need the session to be safe. While there are any,
+// a sync and a write are sent per third of the session timeout, and more often while
+// there is a lock that is held, as a task of all Mutexes that have one.
+func (c *Client) Use(by *Tasks, entries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.proverLocked()
+	if c.rounds.users[by] += entries; c.rounds.users[by] == 0 {
+		delete(c.rounds.users, by)
+	}
+	first := !p.needed
+	if p.needed = len(c.rounds.users) > 0; first {
+		p.begin()
+		c.armLocked(0)
+	}
+}
+
+// AddHolders counts the locks that are held.
+func (c *Client) AddHolders(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.prover.held += n; c.prover.held == n {
+		c.armLocked(0)
+	}
+}
+
+// NextProof begins the next proof as soon as possible. Done is closed when it is
+// complete, or has failed; unproved is what was wrong with the last one, or nil.
+func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.rounds.fires)))) // no later than the timer fires already
+	return c.rounds.complete, c.rounds.unproved
+}
+
+// armLocked sets the timer to when the next request may be sent, or ought to be,
+// but not before a pause.
+func (c *Client) armLocked(pause time.Duration) {
+	if !c.prover.needed || c.rounds.proving || IsClosed(c.closed) {
+		return
+	}
+	due, _ := c.proverLocked().next(time.Now())
+	c.setLocked(max(time.Until(due), pause))
+}
+
+func (c *Client) setLocked(d time.Duration) {
+	c.rounds.fires = time.Now().Add(d)
+	c.rounds.timer.Reset(max(d, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
+}
+
+// prove sends the requests that are due.
+func (c *Client) prove() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.proverLocked()
+	due, alone := p.next(time.Now())
+	if !p.needed || c.rounds.proving || time.Now().Before(due) {
+		c.armLocked(c.Timeout() / 30)
+		return
+	}
+	c.rounds.proving, c.rounds.listening = true, true
+	c.listenLocked()
+	far, users := p.isFar(), slices.Collect(maps.Keys(c.rounds.users))
+	for _, t := range users {
+		t.Begin()
+	}
+	go func() {
+		c.sendRound(alone, far)
+		for _, t := range users {
+			t.End()
+		}
+	}()
+}
+
+// sendRound sends one round, of a write alone or behind a sync. If the server was far away, it
+// measures whether it still is.
+func (c *Client) sendRound(alone, far bool) {
+	limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
+	defer limit.Stop()
+	measured, err := far && c.keepBack(), error(nil)
+	round := exchange{sent: time.Now()}
+	if !alone {
+		err = c.send(theLeader, c.sync, true)
+		round.answered = time.Now()
+	}
+	if err == nil {
+		err = c.send(aQuorum, c.probe, true)
+	}
+	if alone {
+		round.answered = time.Now()
+	}
+	c.endKeepBack()
+
+	c.mu.Lock()
+	c.rounds.listening = false
+	c.rounds.silence.Stop()
+	if err == nil {
+		c.prover.before, c.prover.round = c.prover.round, round
+	}
+	c.mu.Unlock()
+	reason := c.final(err)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rounds.proving = false
+	if err != nil && reason == nil {
+		c.setLocked(min(shortPause, c.Timeout()/16)) // because the session may end soon
+		return
+	}
+	defer c.armLocked(c.Timeout() / 30)
+	if err = reason; err == nil && measured && c.proverLocked().isFar() {
+		err = ErrTooSlow
+	}
+	c.rounds.unproved = err
+	close(c.rounds.complete)
+	c.rounds.complete = make(chan struct{})
+}
+
+// keepBack waits until no request is under way, and keeps others back until
+// endKeepBack: the answers to the proof then wait for no others, and measure the
+// round trip. It returns false if that takes longer than the session timeout: too
+// many are under way, or one hangs in a client that is closed.
+func (c *Client) keepBack() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.keptBack = true; c.keptBack && c.underway > 0; {
+		c.fewer.Wait()
+	}
+	return c.keptBack
+}
+
+// endKeepBack ends keepBack when the proof is complete, or after the session timeout.
+func (c *Client) endKeepBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keptBack = false
+	c.fewer.Broadcast()
+}
+
+// listenLocked gives the server an eighth of the session timeout for the next
+// answer, to whatever request; or one and a half round trips, if that is longer:
+// only an answer shows whether the server is too far away.
+func (c *Client) listenLocked() {
+	c.rounds.connected = c.conn.State() == zk.StateHasSession
+	c.rounds.silence.Reset(max(c.Timeout()/8, c.prover.roundTrip*3/2))
+}
+
+// leave breaks the connection to a server that has been silent. It does nothing
+// while the client connects, which has time limits of its own.
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.rounds.listening {
+		return
+	}
+	if c.rounds.connected && c.conn.State() == zk.StateHasSession {
+		conns.Reconnect(c.conn)
+	}
+	c.listenLocked()
+}
+
+// sync makes the client's server apply all changes that were made before.
+func (c *Client) sync() error {
+	_, err := c.conn.Sync("/")
+	return err
+}
+
+// probe is a write that changes nothing: a check of the root, which always
+// exists, as a transaction. The leader decides on it, and on the right to read
+// the root, too; and it goes through a quorum whatever the result.
+func (c *Client) probe() error {
+	_, err := c.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+	if errors.Is(err, zk.ErrNoAuth) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,292 @@
+package client
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
+)
+
+const asked = 10 * time.Second
+
+func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
+	conn, err := zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, asked, zkconn.WithDialer(srv.Dial))
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// nextSession ends a client's session, and returns when it has another one.
+func nextSession(srv *zkserver.Server, conn *zk.Conn) {
+	old := conn.SessionID()
+	srv.Expire(old)
+	bubble.Until(nil, func() bool { return conn.SessionID() != old && conn.State() == zk.StateHasSession })
+}
+
+// TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing: a goroutine that had an
+// answer in the old session is resumed after the new one has been noted.
+func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		conn := open(t, srv)
+		l := Of(conn, 0)
+		require.NoError(t, l.call(aQuorum, l.probe))
+		old := conn.SessionID()
+		late := answer{aQuorum, exchange{sent: time.Now(), answered: time.Now()}}
+		nextSession(srv, conn)
+		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
+		require.Zero(t, l.SafeUntil(old), "the client has left it")
+		require.NoError(t, l.call(aQuorum, l.probe))
+		until := l.SafeUntil(conn.SessionID())
+		require.True(t, until.After(time.Now()))
+		require.False(t, l.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
+		l.note(old, late)
+		require.Equal(t, until, l.SafeUntil(conn.SessionID()))
+	})
+}
+
+// TestAnAnswerCountsForTheSessionInWhichItsRequestBegan, and not for the next one:
+// the answer may be of either.
+func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		conn := open(t, srv)
+		l, old := Of(conn, 0), conn.SessionID()
+		require.NoError(t, l.call(aQuorum, func() error {
+			nextSession(srv, conn)
+			return nil
+		}))
+		require.Zero(t, l.SafeUntil(conn.SessionID()))
+		require.Zero(t, l.SafeUntil(old))
+	})
+}
+
+var user Tasks // of tests in which no proof is sent
+
+// TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
+// another one, for which an earlier proof is not valid.
+func TestAProofIsOfOneSessionTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Of(open(t, zkserver.Run(t)), 0)
+		require.NoError(t, l.call(aQuorum, l.probe))
+		require.Positive(t, left(l))
+		l.given = asked / 2
+		require.Negative(t, left(l))
+		require.NoError(t, l.call(aQuorum, l.probe))
+		require.Equal(t, asked/2*3/8, left(l), "presumed")
+	})
+}
+
+// left is how long the client's session is safe.
+func left(l *Client) time.Duration { return time.Until(l.SafeUntil(l.conn.SessionID())) }
+
+// TestARefusalOfOneServerProvesNothing: with the eager ACL check a server refuses
+// without leader or quorum.
+func TestARefusalOfOneServerProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Of(open(t, zkserver.Run(t)), 0)
+		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
+			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
+			require.Negative(t, left(l), err)
+		}
+		require.ErrorIs(t, l.call(aQuorum, func() error { return zk.ErrBadVersion }), zk.ErrBadVersion)
+		require.Positive(t, left(l))
+	})
+}
+
+// TestMutexesOfAClientShareTheirSession, if they have the same timeout.
+func TestMutexesOfAClientShareTheirSession(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		a, b := open(t, srv), open(t, srv)
+		s := Of(a, 0)
+		require.Same(t, s, Of(a, 0))
+		require.NotSame(t, s, Of(a, time.Second))
+		require.NotSame(t, s, Of(b, 0))
+	})
+}
+
+// TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
+func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		conn := open(t, srv)
+		s := Of(conn, 0)
+		require.NoError(t, s.call(aQuorum, s.probe))
+		var refused []*zkserver.Fault
+		for range 100 {
+			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
+		}
+		var user Tasks
+		s.Use(&user, 1)
+		time.Sleep(2 * asked)
+		sent := 0
+		for _, f := range refused {
+			sent += len(f.Hit())
+			f.Release()
+		}
+		require.Positive(t, sent)
+		require.LessOrEqual(t, sent, 60, "a pause of a 30th of the session timeout")
+		done, err := s.NextProof()
+		require.Error(t, err)
+		<-done
+		done, _ = s.NextProof()
+		<-done
+		_, err = s.NextProof()
+		require.NoError(t, err)
+		s.Use(&user, -1)
+		<-user.Idle()
+	})
+}
+
+// TestAProofNeedsNoRightToReadTheRoot: it is the leader that refuses.
+func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := open(t, zkserver.Run(t))
+		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
+		require.NoError(t, err)
+		require.NoError(t, Of(conn, 0).call(aQuorum, Of(conn, 0).probe))
+		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+		require.ErrorIs(t, err, zk.ErrNoAuth)
+	})
+}
+
+// TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout by a proof that measures
+// the round trip: the requests that it waits for may hang in a client that is closed.
+func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
+	hang := func() error { time.Sleep(10 * asked); return nil } // of virtual time, far longer than a session
+	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
+		"a request": func(_ *zkserver.Server, c *Client) { go c.call(anyServer, hang) },
+		"the proof": func(srv *zkserver.Server, c *Client) {
+			late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
+			time.AfterFunc(10*asked, late.Release)
+		},
+	} {
+		bubble.ServeCase(t, what, func(t *testing.T, srv *zkserver.Server) {
+			conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 4*asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
+			require.NoError(t, err)
+			defer conn.Close()
+			c := Of(conn, asked)
+			require.NoError(t, c.call(aQuorum, c.probe))
+			hangs(srv, c)
+			synctest.Wait()
+			c.mu.Lock()
+			c.prover.roundTrip = asked // too far
+			c.mu.Unlock()
+			var user Tasks
+			c.Use(&user, 1)
+			time.Sleep(asked / 2) // of virtual time: a proof has begun
+			began := time.Now()
+			require.NoError(t, c.call(anyServer, func() error { return nil }))
+			require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
+			require.LessOrEqual(t, time.Since(began), asked)
+			c.Use(&user, -1)
+			time.Sleep(20 * asked) // of virtual time: what hangs has ended
+			<-user.Idle()
+		})
+	}
+}
+
+// TestAnotherLeaseTakesNothingFromTheProof: the proof is old when another lock of the
+// client begins to need it, and an earlier lease still needs it.
+func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Of(open(t, zkserver.Run(t)), 0)
+		l.rounds.proving = true // no round of its own
+		l.Use(&user, 1)
+		for _, pause := range []time.Duration{0, 3, 0, 6, 0} { // in tenths of the session timeout
+			time.Sleep(pause * asked / 10)
+			require.NoError(t, l.call(aQuorum, l.probe))
+		}
+		time.Sleep(asked / 20)
+		safe := left(l)
+		require.Positive(t, safe)
+		l.Use(&user, 1)
+		require.Equal(t, safe, left(l), "the lease of the first is lost for the second")
+	})
+}
+
+// TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has
+// no connection, and the client gets one a moment before the time would be over. That
+// server has just begun to answer.
+func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		conn := open(t, srv)
+		c := Of(conn, 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		var user Tasks
+		c.Use(&user, 1)
+		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
+		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
+		srv.Cut(conn.SessionID())
+		listens := func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.rounds.listening
+		}
+		for !listens() {
+			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
+		}
+		require.NotEqual(t, zk.StateHasSession, conn.State())
+		time.Sleep(asked/8 - 50*time.Millisecond)
+		<-back.Hit()
+		back.Release()
+		<-late.Hit()
+		time.Sleep(asked / 20) // less than an eighth
+		require.Equal(t, zk.StateHasSession, conn.State(), "the client has left a server that it has just found")
+		late.Release()
+		c.Use(&user, -1)
+		<-user.Idle()
+		c.leave() // its timer has fired a moment before the answer
+		require.False(t, c.rounds.silence.Stop(), "no proof waits for an answer any more")
+	})
+}
+
+// TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is proved to be safe for
+// only a short time when a proof is due.
+func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		c := Of(open(t, srv), 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
+		refused := srv.Fail(-127, ofProof) // throttled
+		var user Tasks
+		c.Use(&user, 1)
+		<-refused.Hit()
+		began := time.Now()
+		again := srv.Hold(ofProof)
+		<-again.Hit()
+		require.LessOrEqual(t, time.Since(began), shortPause)
+		again.Release()
+		c.Use(&user, -1)
+		<-user.Idle()
+	})
+}
+
+// TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the
+// server is, it would let through the requests that are kept back, and the answers to
+// the proof would wait for them.
+func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Of(open(t, zkserver.Run(t)), 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		var user Tasks
+		c.Use(&user, 1)
+		done, _ := c.NextProof()
+		<-done
+		began := time.Now()
+		time.Sleep(asked / 2) // the next but one proof is due at two thirds
+		c.mu.Lock()
+		c.prover.roundTrip = asked // too far
+		c.mu.Unlock()
+		go c.call(anyServer, func() error { time.Sleep(asked * 7 / 10); return nil })
+		time.Sleep(asked * 4 / 10) // that proof waits for the request
+		require.NoError(t, c.call(anyServer, func() error { return nil }))
+		require.GreaterOrEqual(t, time.Since(began), asked*12/10, "it was let through by a proof that is over")
+		c.Use(&user, -1)
+		<-user.Idle()
+	})
+}
