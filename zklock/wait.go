@@ -235,7 +235,8 @@ func (q queue) hasOthers(leaving []string) bool {
 	return before || between || behind
 }
 
-// refuseTry ends the attempts of those that do not wait for other contenders.
+// refuseTry ends the calls of TryLock, alone or beside a Lock of their owner, if a contender
+// before e is another one's.
 func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -245,13 +246,9 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 			ours = append(ours, name)
 		}
 	}
-	if e.behind = before.hasOthers(ours); e.behind && e.state == queued {
-		m.refuseLocked(e)
+	if e.behind = before.hasOthers(ours); !e.behind || e.state != queued {
+		return
 	}
-}
-
-// refuseLocked refuses the calls of TryLock that wait for e: alone, or beside a Lock of their owner.
-func (m *Mutex) refuseLocked(e *entry) {
 	m.waiting = slices.DeleteFunc(m.waiting, func(h *hold) bool {
 		if !h.waits {
 			m.failLocked(e, h, ErrHeld)

@@ -165,9 +165,14 @@ func (p *prover) note(a answer) {
 // forget drops what was learnt of another session, or by another session timeout.
 func (p *prover) forget() { p.signs, p.proved, p.presumed = nil, time.Time{}, time.Time{} }
 
-// begin begins the rounds. If an earlier proof may run out before the next one is complete,
-// because an answer may be late, it no longer counts.
-func (p *prover) begin() {
+// need learns whether somebody needs the session to be safe, and reports whether the rounds
+// begin. If an earlier proof may run out before the next one is complete then, because an
+// answer may be late, it no longer counts.
+func (p *prover) need(needed bool) (begins bool) {
+	begins, p.needed = needed && !p.needed, needed
+	if !begins {
+		return false
+	}
 	p.round, p.before = exchange{}, exchange{}
 	if n := len(p.signs); n > 0 {
 		p.round = p.signs[n-1].exchange
@@ -175,6 +180,7 @@ func (p *prover) begin() {
 	if next := p.round.answered.Add(p.betweenPings()); p.proved.Before(next.Add(p.timeout / 12)) {
 		p.proved = time.Time{}
 	}
+	return true
 }
 
 // lasts reports whether a session that is safe until then stays safe until the next proof, if

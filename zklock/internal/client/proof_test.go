@@ -131,14 +131,21 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 		kept bool
 	}{{.6, true}, {.65, false}, {.7, false}} {
 		p := after([]answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}})
-		p.needed = false
+		require.False(t, p.need(false))
 		p.note(answered{anyServer, c.last, c.last}.answer())
-		p.needed = true
-		p.begin()
+		require.True(t, p.need(true))
 		due, _ := p.next(at(c.last))
 		require.Equal(t, c.kept, part(p.safeUntil()) > .9)
 		require.Equal(t, c.kept, due.After(at(c.last)), "a write is due at once")
 		p.note(answered{aQuorum, c.last + .08, c.last + .08}.answer())
 		require.InDelta(t, c.last, part(p.signs[0].sent), 1e-6, "the write puts off the next proof")
 	}
+}
+
+// TestAnotherLeaseTakesNothingFromTheProof: the proof is old when another lock of the
+// client begins to need it, and an earlier lease still needs it.
+func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
+	p := after([]answered{{aQuorum, 0, 0}, {theLeader, .3, .3}, {aQuorum, .3, .3}, {theLeader, .9, .9}, {aQuorum, .95, .95}})
+	require.False(t, p.need(true))
+	require.InDelta(t, 1.3, part(p.safeUntil()), 1e-6)
 }

@@ -87,13 +87,10 @@ func IsOver(t time.Time) bool { return isOver(t, Clock()) }
 func (c *Client) Use(by *Tasks, entries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.proverLocked()
 	if c.rounds.users[by] += entries; c.rounds.users[by] == 0 {
 		delete(c.rounds.users, by)
 	}
-	first := !p.needed
-	if p.needed = len(c.rounds.users) > 0; first {
-		p.begin()
+	if c.proverLocked().need(len(c.rounds.users) > 0) {
 		c.armLocked(0)
 	}
 }

@@ -66,8 +66,6 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	})
 }
 
-var user Tasks // of tests in which no proof is sent
-
 // TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
 // another one, for which an earlier proof is not valid.
 func TestAProofIsOfOneSessionTimeout(t *testing.T) {
@@ -188,25 +186,6 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 			<-user.Idle()
 		})
 	}
-}
-
-// TestAnotherLeaseTakesNothingFromTheProof: the proof is old when another lock of the
-// client begins to need it, and an earlier lease still needs it.
-func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := Of(open(t, zkserver.Run(t)), 0)
-		l.rounds.proving = true // no round of its own
-		l.Use(&user, 1)
-		for _, pause := range []time.Duration{0, 3, 0, 6, 0} { // in tenths of the session timeout
-			time.Sleep(pause * asked / 10)
-			require.NoError(t, l.call(aQuorum, l.probe))
-		}
-		time.Sleep(asked / 20)
-		safe := left(l)
-		require.Positive(t, safe)
-		l.Use(&user, 1)
-		require.Equal(t, safe, left(l), "the lease of the first is lost for the second")
-	})
 }
 
 // TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has
