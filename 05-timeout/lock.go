@@ -109,7 +109,7 @@ func (l *Lock) contend(ctx context.Context, try bool) (*Lease, error) {
 func (l *Lock) retry(request func() error) error {
 	for {
 		err := request()
-		if !broken(err) {
+		if !connectionLost(err) {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond) // the client notices a broken connection a moment later
@@ -119,17 +119,17 @@ func (l *Lock) retry(request func() error) error {
 	}
 }
 
-// broken reports whether a request failed with its connection; it may have been
+// connectionLost reports whether a request failed with its connection; it may have been
 // carried out. If the client cannot write, it returns the network's error.
-func broken(err error) bool {
+func connectionLost(err error) bool {
 	var write net.Error
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) ||
 		errors.As(err, &write)
 }
 
-// ended reports whether there is nothing to delete: our node has gone, or goes with
-// the closed client. After ErrSessionExpired remove finds that out by the session.
-func ended(err error) bool {
+// nothingToDelete reports whether our node has gone, or goes with the closed client.
+// After ErrSessionExpired remove finds that out by the session.
+func nothingToDelete(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrClosing)
 }
 
@@ -187,7 +187,7 @@ func (l *Lease) run(ctx context.Context, try bool) {
 		err = l.hold(ctx)
 	}
 	// A node that has gone is not deleted: another contender's can have its name.
-	if l.node != "" && !ended(err) {
+	if l.node != "" && !nothingToDelete(err) {
 		if removed := l.remove(); err == nil {
 			err = removed
 		}
@@ -329,7 +329,7 @@ func (l *Lease) hold(ctx context.Context) error {
 		switch {
 		case err == nil:
 			clock.Reset(time.Until(until)) // never earlier than before
-		case ended(err):
+		case nothingToDelete(err):
 			return err
 		} // after any other error the clock goes on as it was set
 	}
@@ -350,7 +350,7 @@ func (l *Lease) remove() error {
 		if errors.Is(err, zk.ErrNoNode) && tried {
 			return nil // most likely by an earlier delete whose reply was lost
 		}
-		if err != nil && !ended(err) {
+		if err != nil && !nothingToDelete(err) {
 			tried, err = true, zk.ErrConnectionClosed // whatever it was, try again
 		}
 		return err
