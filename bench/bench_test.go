@@ -16,11 +16,11 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
@@ -29,12 +29,13 @@ import (
 // name one, and returns its exit status and its output.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	return benchWith(t, t.Context(), args...)
+	return benchWith(t.Context(), args...)
 }
 
-func benchWith(t *testing.T, ctx context.Context, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	return runWithOutput(ctx, onReal(t, args)...)
+func benchWith(ctx context.Context, args ...string) (status int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	status = run(ctx, append([]string{"-warmup", "100ms"}, args...), &out, &errOut)
+	return status, out.String(), errOut.String()
 }
 
 // fails runs the benchmark, which must fail, print such a table and say all that is wanted.
@@ -54,25 +55,10 @@ func soon(n string, more ...string) []string {
 	return append([]string{"-n", n, "-warmup", "0s"}, more...)
 }
 
-// onReal has the benchmark run against the ZooKeeper that ZK names.
-func onReal(t *testing.T, args []string) []string {
-	if zoo := locktest.Real(t); zoo != nil {
-		args = append([]string{"-zk", strings.Join(zoo.Servers(), ","), "-warmup", "100ms"}, args...)
-	}
-	return args
-}
-
-// runWithOutput is run with its output in strings.
-func runWithOutput(ctx context.Context, args ...string) (status int, stdout, stderr string) {
-	var out, errOut bytes.Buffer
-	status = run(ctx, args, &out, &errOut)
-	return status, out.String(), errOut.String()
-}
-
 // beside has a test run beside others. Such a test mostly waits, because each lock is tried
 // before it counts. On the server that ZK names, which the tests share, they run one by one.
 func beside(t *testing.T) {
-	if !judge.OnRealServer() {
+	if os.Getenv("ZK") == "" {
 		t.Parallel()
 	}
 }
@@ -108,7 +94,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	conn.Close()
-	status, stdout, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
+	status, stdout, stderr := benchWith(t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "ZooKeeper: "+addr+" (embedded, served by another process: in memory, no disk)")
 	require.Empty(t, srv.Children("/mine"))
@@ -142,7 +128,6 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-closed", "0"}, exitUsage, "-closed: 0 is not between 1 and 10000, the most for 100 goroutines"},
 		{[]string{"-n", "1000", "-closed", "1001"}, exitUsage, "-closed: 1001 is not between 1 and 1000"},
 		{[]string{"-rtt", "-1ms"}, exitUsage, "-rtt: -1ms is negative"},
-		{[]string{"-rtt", "20ms", "-locks", "redis"}, exitUsage, "-rtt: it is for locks on ZooKeeper, and redis is not one"},
 		{[]string{"-limit", "5"}, exitUsage, `invalid value "5" for flag -limit: it has no unit: write 5s`},
 		{[]string{"-warmup", "1.5"}, exitUsage, "write 1.5s"},
 		{[]string{"-rtt", "20"}, exitUsage, "write 20ms"},
@@ -181,48 +166,19 @@ func TestAnErrorIsOneLine(t *testing.T) {
 	}
 }
 
-// A fake is a lock with these functions. Without them it lets everybody in.
-type fake struct{ lock, unlock func() error }
+// A fake is a lock with this Lock.
+type fake struct{ lock func() error }
 
-func (f fake) Lock() error   { return called(f.lock) }
-func (f fake) Unlock() error { return called(f.unlock) }
+func (f fake) Lock() error   { return f.lock() }
+func (f fake) Unlock() error { return nil }
 
-func called(f func() error) error {
-	if f == nil {
-		return nil
-	}
-	return f()
-}
-
-// letsTwoIn competes with a lock that lets two contenders in: the second one as soon
-// as the first one is inside and has counted.
-func letsTwoIn(t *testing.T, name string) {
-	counted, both := make(chan struct{}), make(chan struct{})
-	made, met := 0, 0
-	compete(t, contestant{name: name, open: onZoo(each(func(*zk.Conn, string) locker {
-		if made++; made == 1 {
-			return fake{}
-		}
-		return fake{lock: func() error { <-counted; return nil }}
-	}))})
-	set(t, &meet, func() { // the first waits here until the second is inside, too
-		if met++; met == 1 {
-			close(counted)
-			<-both
-		} else {
-			close(both)
-		}
-	})
-	untried(t)
-}
-
-func TestALockThatDoesNotLockFails(t *testing.T) {
-	letsTwoIn(t, "naive")
-	fails(t, "FAILED", soon("2"), "naive with 2 goroutines on ", "two goroutines held the lock at once")
+// inNode is a contestant with a node of its own.
+func inNode(name string, m zookeeper.Maker) contestant {
+	return contestant{counter.Lock{Name: name}, inGo(zookeeper.Node(m))}
 }
 
 // waitsInVain makes a contender of a lock that no contender gets.
-func waitsInVain(conn *zk.Conn, path string) locker {
+func waitsInVain(conn *zk.Conn, path string) zookeeper.Locker {
 	return fake{lock: func() error {
 		_, _, changed, err := conn.ExistsW(path + "/never")
 		if err != nil {
@@ -230,20 +186,6 @@ func waitsInVain(conn *zk.Conn, path string) locker {
 		}
 		return (<-changed).Err
 	}}
-}
-
-func TestAContenderThatFailsEndsTheRun(t *testing.T) {
-	made := 0
-	compete(t, contestant{name: "naive", open: onZoo(each(func(conn *zk.Conn, path string) locker {
-		if made++; made == 2 {
-			return fake{lock: func() error { return zk.ErrNoAuth }}
-		}
-		return waitsInVain(conn, path) // until the second one fails
-	}))})
-	untried(t)
-	file := filepath.Join(t.TempDir(), "out.json")
-	fails(t, `(?m)^naive +10 +FAILED +- +- +- +-$`, soon("10", "-json", file), "naive with 10 goroutines on ", zk.ErrNoAuth.Error())
-	require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), written[[]report.Run](t, file)[0].Error)
 }
 
 // ofLock reports whether a request is of this kind, and for a node below the lock's path.
@@ -255,7 +197,6 @@ func ofLock(r zkserver.Request, op jute.Op) bool {
 // floor that wait for their turn ask no server.
 func TestALostSessionEndsTheRun(t *testing.T) {
 	srv, addr := listen(t)
-	untried(t)
 	for _, tc := range []struct {
 		lock string
 		op   jute.Op
@@ -278,14 +219,13 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 
 func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	stuck := contestant{name: "stuck", open: onZoo(each(func(conn *zk.Conn, path string) locker {
+	stuck := inNode("stuck", func(conn *zk.Conn, path string) zookeeper.Locker {
 		interrupt()
 		return waitsInVain(conn, path)
-	}))}
+	})
 	compete(t, contestants[0], stuck)
-	untried(t)
 	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr := benchWith(t, ctx, "-n", "10", "-warmup", "0s", "-json", file)
+	status, stdout, stderr := benchWith(ctx, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitInterrupted, status)
 	require.Regexp(t, `(?m)^naive +10 +10 `, stdout)
 	require.NotContains(t, stdout, "stuck")
@@ -297,11 +237,10 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 // table cannot be printed.
 func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	compete(t, contestant{name: "stuck", open: onZoo(each(func(conn *zk.Conn, path string) locker {
+	compete(t, inNode("stuck", func(conn *zk.Conn, path string) zookeeper.Locker {
 		interrupt()
 		return waitsInVain(conn, path)
-	}))})
-	untried(t)
+	}))
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out.json")
 	require.NoError(t, os.WriteFile(file, []byte("old"), 0o640))
@@ -312,7 +251,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, entries, 1, "nothing is left beside it")
 	}
-	status, _, stderr := benchWith(t, ctx, "-n", "10", "-warmup", "0s", "-json", file)
+	status, _, stderr := benchWith(ctx, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitInterrupted, status, stderr)
 	unchanged()
 	cmd, _ := program(t, opened(t, "/dev/full", os.O_WRONLY), "-n", "2", "-locks", "naive", "-json", file)

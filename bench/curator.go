@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
@@ -19,23 +20,25 @@ import (
 // the article's runs had. Its first run is reported separately, as round 0: a cold JVM is
 // about half as fast.
 type curatorPlayer struct {
-	*benchmark
-	contestant
+	*measurement
+	lock counter.Lock
 	jvm  *jvm   // nil: none runs
 	load [3]int // that the JVM is for
 }
 
 // inJava opens it.
-func inJava(_ context.Context, b *benchmark, c contestant) (player, error) {
-	return &curatorPlayer{benchmark: b, contestant: c}, nil
+type inJava struct{}
+
+func (inJava) play(b *measurement, l counter.Lock) counter.Player {
+	return &curatorPlayer{measurement: b, lock: l}
 }
 
-func (p *curatorPlayer) String() string            { return p.zoo.String() }
-func (p *curatorPlayer) try(context.Context) error { return nil } // a trial is for Go's contenders
+func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
+func (p *curatorPlayer) Server() language.Text                          { return p.server.Zoo().Says() }
+func (p *curatorPlayer) Try(context.Context) error                      { return nil } // a trial is for Go's contenders
+func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
-func (p *curatorPlayer) warm(context.Context, report.Run) (bool, error) { return false, nil }
-
-func (p *curatorPlayer) close() error {
+func (p *curatorPlayer) Close() error {
 	if p.jvm != nil {
 		p.jvm.end()
 		p.jvm = nil
@@ -43,13 +46,15 @@ func (p *curatorPlayer) close() error {
 	return nil
 }
 
-func (p *curatorPlayer) run(ctx context.Context, r *report.Run, step func()) error {
-	if p.group != nil {
-		return errCannotRun{language.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
+// Run is one round.
+func (p *curatorPlayer) Run(ctx context.Context, r *report.Run, step func()) error {
+	if p.cfg.join {
+		return counter.CannotRun{Why: language.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
 	}
-	servers := p.zoo.Servers()
+	r.RTT = p.cfg.rtt
+	servers := p.server.Zoo().Servers()
 	if p.cfg.rtt > 0 {
-		far, stop, err := proxies(servers, p.dialFar)
+		far, stop, err := proxies(servers, p.server.DialFar)
 		if err != nil {
 			return err
 		}
@@ -57,7 +62,7 @@ func (p *curatorPlayer) run(ctx context.Context, r *report.Run, step func()) err
 		servers = far
 	}
 	if load := [3]int{r.Goroutines, r.Sessions, r.Times}; load != p.load {
-		p.close()
+		p.Close()
 		p.load = load
 	}
 	if p.jvm == nil {
@@ -66,8 +71,7 @@ func (p *curatorPlayer) run(ctx context.Context, r *report.Run, step func()) err
 			r.Count, r.Client = cold.Count, cold.Client
 			return err
 		}
-		p.add(cold)
-		p.progress.again()
+		p.benchmark.Keep(cold)
 	}
 	err := p.round(ctx, r, servers, step)
 	// Counted in an earlier run: counting needs a proxy in between, and that takes
@@ -86,7 +90,7 @@ var whatColdIs = language.Say("the first run of a new JVM, which has compiled no
 // which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
-	p.progress.say(language.Say("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
+	p.server.Say(language.Say("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
 	warm := time.Now().Add(p.cfg.warmup)
 	var err error
 	if p.jvm, err = startJVM(ctx, p.cfg.jars); err != nil {
@@ -96,7 +100,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 		return cold, err
 	}
 	tap := wiretap.New()
-	tapped, stop, err := proxies(p.zoo.Servers()[:1], tap.Dialer(net.DialTimeout))
+	tapped, stop, err := proxies(p.server.Zoo().Servers()[:1], tap.Dialer(net.DialTimeout))
 	if err != nil {
 		return cold, err
 	}
@@ -109,7 +113,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	p.jvm.used = tap.Counts()
 	for time.Now().Before(warm) {
 		again := cold
-		if err := p.round(ctx, &again, p.zoo.Servers(), func() {}); err != nil {
+		if err := p.round(ctx, &again, p.server.Zoo().Servers(), func() {}); err != nil {
 			return cold, err
 		}
 	}
@@ -119,7 +123,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 // round runs the counter once and notes how it went.
 func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string, step func()) error {
 	r.Client, r.Count = p.jvm.versions, 0
-	_, path, err := p.freshPath(p.contestant, r.Goroutines, r.Round)
+	_, path, err := p.server.Fresh(p.lock.Name, true, r.Goroutines, r.Round)
 	if err != nil {
 		return err
 	}
@@ -140,7 +144,7 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		case "began":
 			if p.cfg.limit > 0 {
 				var stop context.CancelFunc
-				timed, stop = context.WithTimeoutCause(ctx, p.cfg.limit, errStopped{p.cfg.limit})
+				timed, stop = context.WithTimeoutCause(ctx, p.cfg.limit, counter.Stopped{Limit: p.cfg.limit})
 				defer stop()
 			}
 		case "at":
@@ -169,15 +173,6 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 			step()
 		}
 	}
-}
-
-// dialFar connects to a server that is a round trip away.
-func (b *benchmark) dialFar(network, address string, timeout time.Duration) (net.Conn, error) {
-	nc, err := net.DialTimeout(network, address, timeout)
-	if err != nil {
-		return nil, err
-	}
-	return delayed(nc, b.cfg.rtt), nil
 }
 
 // proxies returns addresses at which clients outside this process reach the
@@ -213,7 +208,7 @@ func proxies(servers []string, dial wiretap.Dialer) (addrs []string, stop func()
 
 // pass connects a client to a server until one of them, or ctx, ends.
 func pass(ctx context.Context, client net.Conn, server string, dial wiretap.Dialer) {
-	up, err := dial("tcp", server, connectTimeout)
+	up, err := dial("tcp", server, time.Minute)
 	if err != nil {
 		client.Close()
 		return

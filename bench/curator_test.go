@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/when"
 	"github.com/stretchr/testify/require"
 )
@@ -136,7 +136,7 @@ func TestCtrlCEndsTheJVM(t *testing.T) {
 			return err == nil
 		}, patience, time.Millisecond)
 	}()
-	status, _, stderr := benchWith(t, ctx, "-locks", "curator", "-warmup", "0s", "-n", "2", "-curator-classpath", "nowhere")
+	status, _, stderr := benchWith(ctx, "-locks", "curator", "-warmup", "0s", "-n", "2", "-curator-classpath", "nowhere")
 	require.Equal(t, exitInterrupted, status)
 	require.Contains(t, stderr, "bench: interrupted\n")
 }

@@ -16,7 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/language"
 )
@@ -33,11 +34,8 @@ const figures = "../docs/figures/"
 func runsOf(t *testing.T, names ...string) (runs []report.Run) {
 	for _, name := range names {
 		for _, r := range written[[]report.Run](t, figures+name+".json") {
-			kind, _, _ := strings.Cut(r.Lock, "/") // behind it is the server of one of others
-			all := slices.Concat(onZooKeeper(), others)
-			i := slices.IndexFunc(all, func(c contestant) bool { return c.name == kind })
-			require.GreaterOrEqual(t, i, 0, "%s is a run of %s, which is not a lock of the benchmark", name, r.Lock)
-			r.About = all[i].about()
+			require.Contains(t, namesOf(onZooKeeper()), r.Lock, "%s is a run of a lock that the benchmark does not have", name)
+			r.About = find(r.Lock).About()
 			runs = append(runs, r)
 		}
 	}
@@ -60,10 +58,7 @@ func transcript(t *testing.T, legend bool, name string, lang language.Language) 
 	fmt.Fprintf(&out, "$ %s\n", command)
 	var servers []string
 	for _, r := range runs {
-		server := r.Lock + ": " + r.Server
-		if r.About.System == "" {
-			server = language.Say("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
-		}
+		server := language.Say("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
 		if !slices.Contains(servers, server) {
 			servers = append(servers, server)
 			fmt.Fprintln(&out, server)
@@ -104,7 +99,7 @@ func machine(t *testing.T, names []string) string {
 		"- " + list(func(r report.Run) string { return r.OS }) + "; " + list(func(r report.Run) string { return r.Go }),
 		"- clients: " + list(func(r report.Run) string { return r.Client }),
 		"- servers: " + list(func(r report.Run) string {
-			if r.About.System != "" || len(r.Members) == 0 {
+			if len(r.Members) == 0 {
 				return ""
 			}
 			return address.ReplaceAllString(r.Members[0], "")
@@ -155,10 +150,10 @@ func figuresPage(t *testing.T, lang language.Language) string {
 		"peers":      func(names ...string) string { return measured(peersTable(t, names...)) },
 		"pauses":     func() string { return strings.TrimSpace(text(t, figures+"pauses.txt")) },
 		"quadratic": func() string {
-			naive := contestants[slices.IndexFunc(contestants, func(c contestant) bool { return c.name == "naive" })]
+			naive := find("naive")
 			return language.Say("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
 				"%d 个竞争者与 %d 个相比，请求是 %.0f 倍；文章的时间是 %.0f 倍。",
-				1000, 100, naive.formula.predict(1000)/naive.formula.predict(100), float64(naive.article[1000])/float64(naive.article[100])).In(lang)
+				1000, 100, naive.Formula.Predict(1000)/naive.Formula.Predict(100), float64(naive.Article[1000])/float64(naive.Article[100])).In(lang)
 		},
 	}).Parse(source))
 	var out bytes.Buffer
@@ -244,12 +239,12 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 // its tests' facts.
 func claims(t *testing.T) (readme, benchmark []string) {
 	readme = []string{"Go " + found(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
-	alone, many := everyday[0], everyday[1]
+	alone, many := counter.Everyday[0], counter.Everyday[1]
 	const rtt, times = 20, 20 // of examples
 	benchmark = []string{
 		fmt.Sprintf("has %d acquisitions in each row: one goroutine alone that locks %d times, and %d\ngoroutines with a session each",
-			alone.count(), alone.times, many.sessions),
-		fmt.Sprintf("no contender gets the free lock for %.0f s", trialPatience.Seconds()),
+			alone.Count(), alone.Times, many.Sessions),
+		fmt.Sprintf("no contender gets the free lock for %.0f s", counter.Patience.Seconds()),
 		fmt.Sprintf("exit status %d", exitFailure),
 		"warm-up (round 0)", // of warmJVM
 		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
@@ -291,7 +286,6 @@ var names = map[string][]string{
 	},
 	"../docs/benchmark.md": {
 		"step 3 sends exactly as many", "**wait p50, p99, wait max**", "(step 5 and zklock:",
-		"`-locks ./05-timeout`", "as in steps 1 to 3;", "as in step 4 or zklock;", "as in step 5.", "as in step 1,",
 		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain",
 		"*herd, 1000 goroutines: about 30\ns*",              // an example
 		"takes 60 from one address", "(0: as many as come)", // ZooKeeper's own default

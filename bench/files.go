@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/language"
 )
 

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"example.com/zklock/bench/internal/group"
-
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/zookeeper/group"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/language"
 )
@@ -20,7 +22,7 @@ type config struct {
 	args    []string // as given
 	zk      string
 	locks   []contestant
-	loads   []load
+	loads   []counter.Load
 	rounds  int
 	warmup  time.Duration
 	rtt     time.Duration // put between the clients and the server
@@ -54,18 +56,17 @@ func onZooKeeper() []contestant { return slices.Concat(contestants, peers) }
 
 func namesOf(locks []contestant) (names []string) {
 	for _, c := range locks {
-		names = append(names, c.name)
+		names = append(names, c.Name)
 	}
 	return names
 }
 
 // flags are the flags that need more than a conversion.
 type flags struct {
-	set                     *flag.FlagSet
-	given                   map[string]bool
-	locks, sql, redis, etcd *string
-	sizes                   *string
-	sessions, times         *int
+	set             *flag.FlagSet
+	given           map[string]bool
+	locks, sizes    *string
+	sessions, times *int
 }
 
 // defineFlags returns the flags of the command line; their values go to cfg.
@@ -74,18 +75,11 @@ func defineFlags(cfg *config) *flags {
 	fs.SetOutput(io.Discard)
 	say := language.Both
 	f := &flags{set: fs, given: make(map[string]bool)}
-	fs.StringVar(&cfg.zk, "zk", "embedded", say("the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a running ZooKeeper", "在哪些`服务器`上运行：embedded（内嵌的）、docker、docker:3，或者正在运行的 ZooKeeper：host:port,host:port,…"))
-	here, elsewhere := language.List(namesOf(onZooKeeper())), language.List(namesOf(others))
-	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say("the locks to compare, in this order: a comma-separated `list` of "+here.En+
-		", and of folders with locks of your own, such as ./mylock; or all; and of "+elsewhere.En+", which are not on ZooKeeper; or others",
-		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+here.Zh+"，以及 ./mylock 这样放着你自己的锁的文件夹，或者 all；还有不在 ZooKeeper 上的 "+elsewhere.Zh+"，或者 others"))
-	f.sql = fs.String("sql", "embedded", say("the `database` of the SQL locks: embedded, which is SQLite in memory, sqlite:FILE, "+
-		"postgres://user:password@host:port/database, "+
-		"mysql://… (also for MariaDB); or several, separated by commas, each with a label in front, as in disk=sqlite:FILE,memory=embedded",
-		"SQL 锁的`数据库`：embedded（内存里的 SQLite）、sqlite:FILE、postgres://user:password@host:port/database、mysql://…（也用于 MariaDB）；"+
-			"可以写几个，用逗号分隔，各在前面加个标签，如 disk=sqlite:FILE,memory=embedded"))
-	f.redis = fs.String("redis", "embedded", say("the `server` of the lock on Redis: embedded, host:port, or redis://user:password@host:port; or several, as with -sql", "Redis 上的锁的`服务器`：embedded（内嵌的）、host:port 或 redis://user:password@host:port；也可以像 -sql 那样写几个"))
-	f.etcd = fs.String("etcd", "", say("the `server` of the lock on etcd, host:port, which must be running", "etcd 上的锁的`服务器`，host:port，必须正在运行"))
+	fs.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), say("the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a running ZooKeeper", "在哪些`服务器`上运行：embedded（内嵌的）、docker、docker:3，或者正在运行的 ZooKeeper：host:port,host:port,…"))
+	all := language.List(namesOf(onZooKeeper()))
+	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say(
+		"the locks to compare, in this order: a comma-separated `list` of "+all.En+"; or all",
+		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+all.Zh+"，或者 all"))
 	f.sizes = fs.String("n", usualSizes, say("the numbers of goroutines: a comma-separated `list`; "+
 		"without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each",
 		"goroutine 的个数，`列表`用逗号分隔；不写 -n、-sessions 和 -closed 时，还有第二张表：单个 goroutine，以及 50 个各用一个会话的 goroutine"))
@@ -121,7 +115,7 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 	if err := f.parse(&cfg, args, help); err != nil {
 		return cfg, err
 	}
-	for _, check := range []func(cfg *config) error{f.files, f.zooKeeper, f.lockNames, f.servers, f.loads, f.limits, f.joining} {
+	for _, check := range []func(cfg *config) error{f.files, f.zooKeeper, f.lockNames, f.loads, f.limits, f.joining} {
 		if err := check(&cfg); err != nil {
 			return cfg, err
 		}
@@ -180,51 +174,28 @@ func (f *flags) zooKeeper(cfg *config) error {
 // lockNames finds the locks that -locks names.
 func (f *flags) lockNames(cfg *config) error {
 	names := namesOf(onZooKeeper())
-	var wanted, folders []string
 	for name := range strings.SplitSeq(*f.locks, ",") {
-		switch name = strings.TrimSpace(name); {
-		case name == "all":
-			wanted = append(wanted, names...)
-			continue
-		case name == "others":
-			wanted = append(wanted, namesOf(others)...)
-			continue
-		case isFolder(name):
-			folders = append(folders, name)
+		wanted := []string{strings.TrimSpace(name)}
+		if wanted[0] == "all" {
+			wanted = names
 		}
-		wanted = append(wanted, name)
-	}
-	students, err := ownContestants(folders, slices.Concat(names, namesOf(others)))
-	if err != nil {
-		return err
-	}
-	all := slices.Concat(onZooKeeper(), others, students)
-	for _, name := range wanted {
-		i := slices.IndexFunc(all, func(c contestant) bool { return c.folder == name || c.folder == "" && c.name == name })
-		if i < 0 || name == "" {
-			return language.Errorf("-locks: no lock is called %q; there are %s, and folders such as ./mylock",
-				"-locks：没有名为 %q 的锁；可选的有 %s，以及 ./mylock 这样的文件夹", name, language.List(names))
+		for _, name := range wanted {
+			switch {
+			case !slices.Contains(names, name):
+				return language.Errorf("-locks: no lock is called %q; there are %s", "-locks：没有名为 %q 的锁；可选的有 %s", name, language.List(names))
+			case slices.Contains(namesOf(cfg.locks), name):
+				return language.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", name)
+			}
+			cfg.locks = append(cfg.locks, find(name))
 		}
-		if slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.name == all[i].name }) {
-			return language.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", name)
-		}
-		cfg.locks = append(cfg.locks, all[i])
 	}
 	return nil
 }
 
-// servers puts the locks that are not on ZooKeeper on their servers.
-func (f *flags) servers(cfg *config) (err error) {
-	specs := map[string]string{"sql": *f.sql, "redis": *f.redis, "etcd": *f.etcd}
-	if cfg.locks, err = onServers(cfg.locks, specs); err != nil {
-		return err
-	}
-	for _, name := range []string{"sql", "redis", "etcd"} {
-		if f.given[name] && !slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.flag() == name }) {
-			return language.Errorf("-%s: -locks names no lock that runs there; add others", "-%s：-locks 里没有在那里运行的锁；请加上 others", name)
-		}
-	}
-	return nil
+// find returns the lock of a name, which exists.
+func find(name string) contestant {
+	all := onZooKeeper()
+	return all[slices.IndexFunc(all, func(c contestant) bool { return c.Name == name })]
 }
 
 // loads are the numbers of goroutines, of sessions, and of times that each locks.
@@ -234,7 +205,7 @@ func (f *flags) loads(cfg *config) error {
 		switch {
 		case err != nil || n < 1 || n > maxGoroutines:
 			return language.Errorf("-n: %q is not a number of goroutines between 1 and %d", "-n：%q 不是 1 到 %d 之间的 goroutine 个数", s, maxGoroutines)
-		case slices.ContainsFunc(cfg.loads, func(l load) bool { return l.n == n }):
+		case slices.ContainsFunc(cfg.loads, func(l counter.Load) bool { return l.N == n }):
 			return language.Errorf("-n: %d is named twice", "-n：%d 写了两次", n)
 		case *f.sessions < 1 || *f.sessions > n:
 			return language.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d",
@@ -243,21 +214,18 @@ func (f *flags) loads(cfg *config) error {
 			return language.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines",
 				"-closed：%d 不在 1 和 %d 之间；后者是 %d 个 goroutine 时的上限", *f.times, maxAcquisitions/n, n)
 		}
-		cfg.loads = append(cfg.loads, load{n: n, sessions: *f.sessions, times: *f.times})
+		cfg.loads = append(cfg.loads, counter.Load{N: n, Sessions: *f.sessions, Times: *f.times})
 	}
 	if !f.given["n"] && !f.given["sessions"] && !f.given["closed"] && !cfg.join {
-		cfg.loads = append(cfg.loads, everyday...)
+		cfg.loads = append(cfg.loads, counter.Everyday...)
 	}
 	return nil
 }
 
 func (f *flags) limits(cfg *config) error {
-	other := slices.IndexFunc(cfg.locks, func(c contestant) bool { return c.system != "" })
 	switch {
 	case cfg.rtt < 0:
 		return language.Errorf("-rtt: %v is negative", "-rtt：%v 是负数", cfg.rtt)
-	case cfg.rtt > 0 && other >= 0:
-		return language.Errorf("-rtt: it is for locks on ZooKeeper, and %s is not one", "-rtt：只用于 ZooKeeper 上的锁，%s 不是", cfg.locks[other].name)
 	case cfg.warmup < 0:
 		return language.Errorf("-warmup: %v is negative", "-warmup：%v 是负数", cfg.warmup)
 	case cfg.limit < 0:
@@ -272,8 +240,6 @@ func (f *flags) limits(cfg *config) error {
 func (f *flags) joining(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
-	case cfg.join && slices.ContainsFunc(cfg.locks, func(c contestant) bool { return c.system != "" }):
-		return language.Errorf("-join: it is for locks on ZooKeeper", "-join：只用于 ZooKeeper 上的锁")
 	case f.given["procs"] && !cfg.join:
 		return language.Errorf("-procs: is for processes that take part with -join", "-procs：只用于以 -join 参加的进程")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
@@ -285,6 +251,47 @@ func (f *flags) joining(cfg *config) error {
 		cfg.procs = 1
 	case !f.given["limit"]:
 		cfg.limit = 0 // a limit in one process would end the run of all
+	}
+	return nil
+}
+
+// shared are the flags in which all processes must agree.
+func (cfg config) shared() [][2]string {
+	var sizes []string
+	for _, l := range cfg.loads {
+		sizes = append(sizes, strconv.Itoa(l.N))
+	}
+	return [][2]string{
+		{"-procs", strconv.Itoa(cfg.procs)},
+		{"-locks", strings.Join(namesOf(cfg.locks), ",")},
+		{"-n", strings.Join(sizes, ",")},
+		{"-sessions", strconv.Itoa(cfg.loads[0].Sessions)},
+		{"-closed", strconv.Itoa(cfg.loads[0].Times)},
+		{"-rounds", strconv.Itoa(cfg.rounds)},
+	}
+}
+
+// A span of time on the command line, which says what is wrong with a number
+// that has no unit.
+type duration struct {
+	*time.Duration
+	unit string // that a bare number most likely means
+}
+
+func (d duration) String() string {
+	if d.Duration == nil { // package flag asks a zero value
+		return ""
+	}
+	return d.Duration.String()
+}
+
+func (d duration) Set(text string) (err error) {
+	*d.Duration, err = time.ParseDuration(text)
+	if err != nil {
+		if _, e := time.ParseDuration(text + d.unit); e == nil {
+			return language.Errorf("it has no unit: write %s%s", "没有写单位：请写成 %s%s", text, d.unit)
+		}
+		return language.Errorf("it is not a time such as 5%s", "不是 5%s 这样的时间", d.unit)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/counter/zookeeper"
 )
 
 // floor is the minimum cost of any queue of N contenders on this server: N nodes
@@ -32,9 +34,9 @@ type floorContender struct {
 }
 
 // newFloor begins a run.
-func newFloor(s setting) maker {
-	f := &floor{coming: s.n, failed: make(chan struct{})}
-	return func(conn *zk.Conn, path string) locker {
+func newFloor(r zookeeper.Run) zookeeper.Maker {
+	f := &floor{coming: r.N, failed: make(chan struct{})}
+	return func(conn *zk.Conn, path string) zookeeper.Locker {
 		return &floorContender{floor: f, conn: conn, path: path}
 	}
 }

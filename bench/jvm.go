@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
@@ -41,16 +42,16 @@ type jvm struct {
 }
 
 // startJVM starts one. If something that it needs is missing, the error is an
-// errCannotRun.
+// counter.CannotRun.
 func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, errCannotRun{language.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
+		return nil, counter.CannotRun{Why: language.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
 	}
 	if classPath == "" {
 		classPath = curatorPath
 		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
-			return nil, errCannotRun{language.Errorf("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)",
+			return nil, counter.CannotRun{Why: language.Errorf("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)",
 				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 -curator-classpath）")}
 		}
 	}
@@ -74,7 +75,7 @@ func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	}
 	if err != nil {
 		os.RemoveAll(j.dir)
-		return nil, errCannotRun{err}
+		return nil, counter.CannotRun{Why: err}
 	}
 	go func() {
 		for in := bufio.NewScanner(stdout); in.Scan(); {
@@ -87,7 +88,7 @@ func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	if err != nil {
 		j.end()
 		if ctx.Err() == nil {
-			err = errCannotRun{err}
+			err = counter.CannotRun{Why: err}
 		}
 		return nil, err
 	}

@@ -14,12 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	predecessor "example.com/zklock/03-sequential-predecessor"
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper"
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	set(t, &usualSizes, "2,3")
-	untried(t)
 	rs, stdout := results(t, "-locks", "predecessor,herd")
 	first, second, ok := strings.Cut(withoutLive(stdout), report.EverydayText.En)
 	require.True(t, ok, stdout)
@@ -68,55 +69,21 @@ func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
 	}
 }
 
-func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
-	cfg := config{locks: contestants[:3], loads: []load{{n: 5}, {n: 7}}, rounds: 4}
-	var order []string
-	for _, j := range cfg.jobs() {
-		order = append(order, j.name)
-	}
-	once := strings.Fields("naive herd predecessor  herd predecessor naive  predecessor naive herd  naive herd predecessor")
-	require.Equal(t, slices.Concat(once, once), order)
-}
-
-// Those that send far more requests come last, whatever -locks says; the tables have its
-// order.
-func TestQuickLocksComeFirst(t *testing.T) {
-	cfg, err := parseFlags([]string{"-n", "100,1000"}, nil)
-	require.NoError(t, err)
-	var order []string
-	for _, j := range cfg.jobs() {
-		order = append(order, j.name)
-	}
-	require.Equal(t, strings.Fields("naive herd predecessor reentrant timeout zklock  predecessor reentrant timeout zklock herd naive"), order)
-	b := &benchmark{cfg: cfg}
-	for _, j := range cfg.jobs() {
-		b.add(report.Run{Lock: j.name, Goroutines: j.n})
-	}
-	b.sort()
-	order = nil
-	for _, r := range b.results {
-		order = append(order, r.Lock)
-	}
-	once := namesOf(contestants)
-	require.Equal(t, slices.Concat(once, once), order)
-}
-
 // A row is there when its run has ended: the second run waits until the first one's has
 // been read. A run that takes long says so before.
 func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
 	read := make(chan struct{})
-	waits := contestant{name: "waits", formula: contestants[0].formula, open: onZoo(func(s setting) maker {
-		if s.n == heavyN { // and not the quarter of them
+	waits := contestant{counter.Lock{Name: "waits", Formula: contestants[0].Formula}, inGo{Queue: true, Begin: func(r zookeeper.Run) zookeeper.Maker {
+		if r.N == heavyN { // and not the quarter of them
 			<-read
 		}
-		return func(conn *zk.Conn, path string) locker { return predecessor.New(conn, path) }
-	})}
+		return func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }
+	}}}
 	compete(t, waits, contestants[2])
-	untried(t)
 	out, stdout := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(t.Context(), onReal(t, []string{"-n", strconv.Itoa(heavyN), "-warmup", "0s", "-limit", "0"}), stdout, io.Discard)
+		ended <- run(t.Context(), soon(strconv.Itoa(heavyN), "-limit", "0"), stdout, io.Discard)
 		stdout.Close()
 	}()
 	lines := bufio.NewScanner(out)

@@ -16,12 +16,8 @@
 // built program's; go run exits with 1 for all of them.) A run that reaches the
 // limit, or a peer that cannot run, is a row that says so.
 //
-// -locks also takes folders, for locks of your own:
-//
-//	go run ./bench -locks predecessor,./mylock
-//
-// -locks others, or their names, adds the locks of docs/other-locks: on a SQL
-// database, Redis and etcd. -sql, -redis and -etcd name their servers.
+// A lock of your own is a file and three lines in peers.go. The locks that are not on
+// ZooKeeper are in docs/other-locks, with a command that compares them.
 //
 // -explain prints what explains the times, -report writes a page with charts;
 // docs/benchmark.md says how to read them.
@@ -42,14 +38,17 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/language"
 )
 
 func main() {
-	if names := os.Getenv(holdVariable); names != "" {
-		playHolds(names)
+	if name := os.Getenv(zookeeper.HoldVariable); name != "" {
+		c := find(name)
+		zookeeper.PlayHold(c.Lock, zookeeper.Kind(c.open.(inGo)))
 	}
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
@@ -68,7 +67,8 @@ func main() {
 // A stdoutWriter keeps its first error.
 type stdoutWriter struct {
 	io.Writer
-	err error
+	err    error
+	failed func() // nil, or called then
 }
 
 func (w *stdoutWriter) Write(b []byte) (int, error) {
@@ -78,6 +78,9 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 	n, err := w.Writer.Write(b)
 	if err != nil {
 		w.err = language.Errorf("standard output: %w", "标准输出：%v", err)
+		if w.failed != nil {
+			w.failed()
+		}
 	}
 	return n, w.err
 }
@@ -141,13 +144,6 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		}
 		return exitOK
 	}
-	if missing := cfg.missing(); len(missing) > 0 {
-		status, err := runWith(ctx, missing, args, out, stderr, cfg.lang)
-		if err != nil {
-			return fail(err)
-		}
-		return status
-	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
 		return fail(language.Errorf("-zk: %w", "-zk：%v", err))
@@ -156,61 +152,97 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	if err := cfg.checkWritable(); err != nil {
 		return fail(err)
 	}
-	b := &benchmark{cfg: cfg, zoo: zoo, progress: newProgress(stderr, cfg), stdout: stdout}
-	if err := b.openPlayers(ctx); err != nil {
-		return fail(err)
-	}
-	b.introduce(stdout)
+	cfg.introduce(stdout, zoo)
 	if stdout.err != nil {
 		return fail(stdout.err) // before anything is measured
 	}
-
-	if len(cfg.jobs()) > 1 {
-		b.live = report.NewLive(stdout, namesOf(cfg.locks), cfg.rounds, cfg.lang)
+	results, err := cfg.measure(ctx, zoo, stdout, stderr)
+	cfg.printTables(stdout, results, report.TerminalWidth(out))
+	if len(results) > 0 { // else the files stay as they are
+		err = cmp.Or(err, cfg.writeFiles(results))
 	}
-	err = b.runAll(ctx)
-	b.progress.finish()
-	err = errors.Join(err, b.closePlayers())
-	if b.live != nil {
-		b.live.End()
-	}
-	b.sort()
-	b.printTables(stdout, report.TerminalWidth(out))
-	if len(b.results) > 0 { // else the files stay as they are
-		err = cmp.Or(err, cfg.writeFiles(b.results))
-	}
-	if err = cmp.Or(err, stdout.err); err != nil {
+	if err = cmp.Or(stdout.err, err); err != nil {
 		return fail(err)
 	}
 	return exitOK
 }
 
+// A measurement is what the players have in common.
+type measurement struct {
+	cfg       config
+	server    *zookeeper.Server
+	benchmark *counter.Benchmark
+}
+
+// measure runs all locks, and returns the rows of those that have run.
+func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *stdoutWriter, stderr io.Writer) (results []report.Run, err error) {
+	screen := newProgress(stderr, cfg)
+	settings := zookeeper.Settings{Path: cfg.path, Limit: cfg.limit, RTT: cfg.rtt, Say: screen.doing}
+	if holds {
+		settings.Program, _ = os.Executable()
+	}
+	if cfg.join {
+		settings.Processes, settings.Flags = cfg.procs, cfg.shared()
+	}
+	server, err := zookeeper.Open(ctx, zoo, settings)
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	facts := report.GatherFacts(zoo.Members(ctx))
+	facts.Command = cfg.settings().Command()
+	b := &measurement{cfg, server, &counter.Benchmark{
+		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Facts: facts, Watcher: screen,
+	}}
+	for _, c := range cfg.locks {
+		b.benchmark.Players = append(b.benchmark.Players, c.open.play(b, c.Lock))
+	}
+	screen.jobs = b.benchmark.Jobs()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	if len(screen.jobs) > 1 {
+		screen.live = report.NewLive(stdout, namesOf(cfg.locks), cfg.rounds, cfg.lang)
+		if !cfg.writesFiles() {
+			stdout.failed = stop // nobody would see the rest
+		}
+	}
+	err = b.benchmark.Run(running)
+	screen.finish()
+	err = errors.Join(err, b.benchmark.Close())
+	if screen.live != nil {
+		screen.live.End()
+	}
+	return b.benchmark.Results, server.Close(err, ctx.Err() != nil)
+}
+
+// interrupted is err, or why it has happened.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return counter.ErrInterrupted
+	}
+	return err
+}
+
 // printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.
-func (b *benchmark) printTables(stdout io.Writer, width int) {
-	if len(b.results) == 0 {
+func (cfg config) printTables(stdout io.Writer, results []report.Run, width int) {
+	if len(results) == 0 {
 		return
 	}
-	report.PrintTable(stdout, b.results, width, b.cfg.lang)
-	if b.cfg.rounds > 1 || b.cfg.explain {
-		report.PrintTimes(stdout, b.results, width, b.cfg.lang)
+	report.PrintTable(stdout, results, width, cfg.lang)
+	if cfg.rounds > 1 || cfg.explain {
+		report.PrintTimes(stdout, results, width, cfg.lang)
 	}
-	if b.cfg.explain {
-		report.PrintWire(stdout, b.results, width, b.cfg.lang)
+	if cfg.explain {
+		report.PrintWire(stdout, results, width, cfg.lang)
 	}
 }
 
 // introduce says where the locks run, and what is done with them.
-func (b *benchmark) introduce(out io.Writer) {
-	fmt.Fprintln(out, language.Say("ZooKeeper: %s", "ZooKeeper：%s", b.zoo.Says()).In(b.cfg.lang))
-	for _, c := range b.cfg.locks {
-		if p, ok := b.players[c.name].(*otherPlayer); ok && p.arena != nil {
-			fmt.Fprintf(out, "%s: %v\n", c.name, p)
-		}
+func (cfg config) introduce(out io.Writer, zoo *ensemble.Ensemble) {
+	fmt.Fprintln(out, language.Say("ZooKeeper: %s", "ZooKeeper：%s", zoo.Says()).In(cfg.lang))
+	if cfg.join {
+		fmt.Fprintln(out, language.Say("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", cfg.procs).In(cfg.lang))
 	}
-	if b.cfg.join {
-		fmt.Fprintln(out, language.Say("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", b.cfg.procs).In(b.cfg.lang))
-	}
-	fmt.Fprint(out, b.cfg.work())
+	fmt.Fprint(out, cfg.work())
 }
 
 // work says what is measured.
@@ -231,11 +263,11 @@ func (cfg config) settings() report.Settings {
 func (cfg config) each() language.Text {
 	l := cfg.loads[0]
 	sessions, times := language.Say("1 shared session, each", "共用 1 个会话，每个"), language.Say("", "做一次")
-	if l.sessions > 1 {
-		sessions = language.Say("%d sessions, each", "用 %d 个会话，每个", l.sessions)
+	if l.Sessions > 1 {
+		sessions = language.Say("%d sessions, each", "用 %d 个会话，每个", l.Sessions)
 	}
-	if l.times > 1 {
-		times = language.Say(" %d times", "做 %d 次", l.times)
+	if l.Times > 1 {
+		times = language.Say(" %d times", "做 %d 次", l.Times)
 	}
 	text := language.Say("%s%s: lock, num++, unlock.", "%s%s：加锁、num++、释放锁。", sessions, times)
 	if cfg.rtt > 0 {
@@ -243,3 +275,7 @@ func (cfg config) each() language.Text {
 	}
 	return text
 }
+
+// tries and holds are false in tests that measure broken locks, and in tests whose program
+// plays no long holds.
+var tries, holds = true, true

@@ -20,7 +20,7 @@ import (
 func program(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), roleVariable+"="+honest)
+	cmd.Env = append(os.Environ(), programVariable+"=1")
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = stdout, &stderr
 	return cmd, &stderr

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"flag"
 	"os"
@@ -13,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
@@ -46,10 +44,10 @@ var update = flag.Bool("update", false, "write docs/figures.md, what README.md s
 func peersPassage(t *testing.T, lang language.Language) string {
 	rows := []string{"", language.Say("| row | what it is |", "| 行 | 是什么 |").In(lang), "|---|---|"}
 	for _, c := range peers {
-		require.NotEmpty(t, c.what.Zh, "the entry of %s does not say what it is, in both languages", c.name)
-		rows = append(rows, "| "+c.name+" | "+c.what.In(lang)+" |")
-		if c.name == "curator" {
-			rows = append(rows, "| "+c.name+" cold | "+whatColdIs.In(lang)+" |")
+		require.NotEmpty(t, c.What.Zh, "the entry of %s does not say what it is, in both languages", c.Name)
+		rows = append(rows, "| "+c.Name+" | "+c.What.In(lang)+" |")
+		if c.Name == "curator" {
+			rows = append(rows, "| "+c.Name+" cold | "+whatColdIs.In(lang)+" |")
 		}
 	}
 	return strings.Join(rows, "\n") + "\n"
@@ -61,16 +59,16 @@ func formulasPassage(t *testing.T, lang language.Language) string {
 	names := make(map[string][]string)
 	var order []string
 	for _, c := range onZooKeeper() {
-		f := c.formula
-		if f.text == "" && f.from.En == "" {
+		f := c.Formula
+		if f.Text == "" && f.From.En == "" {
 			continue
 		}
-		require.NotEmpty(t, f.from.Zh, "the entry of %s: from says where the requests of its formula come from, in both languages", c.name)
-		key := cmp.Or(f.text, language.Say("no formula", "没有公式").In(lang)) + " | " + f.from.In(lang)
+		require.NotEmpty(t, f.From.Zh, "the entry of %s: from says where the requests of its formula come from, in both languages", c.Name)
+		key := cmp.Or(f.Text, language.Say("no formula", "没有公式").In(lang)) + " | " + f.From.In(lang)
 		if names[key] == nil {
 			order = append(order, key)
 		}
-		names[key] = append(names[key], c.name)
+		names[key] = append(names[key], c.Name)
 	}
 	rows := []string{"", language.Say("| | requests per acquisition | where they come from |", "| | 每次加锁的请求数 | 由什么组成 |").In(lang), "|---|---:|---|"}
 	for _, key := range order {
@@ -105,36 +103,16 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 		return false
 	})
 	defer look.Release()
-	status, _, stderr := benchWith(t, t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
+	status, _, stderr := benchWith(t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
 	require.Zero(t, status, stderr)
 	require.Len(t, deleted, 20)
 	require.IsIncreasing(t, deleted)
-}
-
-// Locks that have one value per session get one per session, and again in each
-// run.
-func TestContendersOfASessionShareItsValue(t *testing.T) {
-	opened := 0
-	begin := perSession(func(*zk.Conn, string, time.Duration) func() locker {
-		opened++
-		return func() locker { return fake{} }
-	})
-	a, b := new(zk.Conn), new(zk.Conn)
-	anyTimeout := setting{4, func(*zk.Conn) time.Duration { return 0 }}
-	first := begin(anyTimeout)
-	for _, conn := range []*zk.Conn{a, b, a, b} {
-		first(conn, "/p")
-	}
-	require.Equal(t, 2, opened)
-	begin(anyTimeout)(a, "/p")
-	require.Equal(t, 3, opened)
 }
 
 // If all are in the queue before the first one unlocks, the requests depend
 // only on N.
 func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	const n = 12
-	untried(t) // a delete is held until all wait
 	type prediction struct {
 		kinds   map[string]int64 // nil: only the formula is held
 		wakeUps int64            // as many as there are watches when all wait
@@ -147,8 +125,8 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		"floor":       {map[string]int64{"create": n, "delete": n}, 0},
 	}
 	for _, c := range peers {
-		if _, ok := all[c.name]; !ok && c.name != "curator" && c.formula.requests != nil {
-			all[c.name] = prediction{wakeUps: n - 1}
+		if _, ok := all[c.Name]; !ok && c.Name != "curator" && c.Formula.Requests != nil {
+			all[c.Name] = prediction{wakeUps: n - 1}
 		}
 	}
 	for name, want := range all {
@@ -184,26 +162,6 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 func TestGoroutinesOfAProcessShareTheRequestsOfZklock(t *testing.T) {
 	rs, _ := results(t, "-n", "100", "-locks", "zklock")
 	require.LessOrEqual(t, float64(rs[0].Requests)/100, 3.1)
-}
-
-// The fifth session is not opened in time, as on a server that takes no more connections.
-func TestTooManySessionsNameTheSetting(t *testing.T) {
-	opened := 0
-	set(t, &within, func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-		if opened++; opened == 5 {
-			d = 0
-		}
-		return context.WithTimeout(ctx, d)
-	})
-	untried(t)
-	fails(t, "FAILED", soon("10", "-locks", "predecessor", "-sessions", "10"),
-		"session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
-}
-
-func TestALockWithoutAFormulaHasNoPrediction(t *testing.T) {
-	require.Zero(t, formula{}.predict(100))
-	rs, _ := results(t, "-n", "5", "-closed", "2", "-locks", "predecessor")
-	require.Zero(t, rs[0].Predicted, "the formula is for contenders that lock once")
 }
 
 func TestEachRunNamesItsMachineAndServer(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/language"
 )
 
@@ -18,33 +19,34 @@ type progress struct {
 	w        io.Writer
 	lang     language.Language
 	rounds   int
-	jobs     []job
+	jobs     []counter.Job
 	terminal bool
 	bar      *progressbar.ProgressBar // of the present run, on a terminal
 	runs     int                      // begun so far
 	again    func()                   // shows the present run again, after say
+	live     *report.Live             // nil: only the table is printed
 	mu       sync.Mutex               // held while a text is shown that is not counted
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
-	return &progress{w: w, lang: cfg.lang, rounds: cfg.rounds, jobs: cfg.jobs(), terminal: report.IsTerminal(w)}
+	return &progress{w: w, lang: cfg.lang, rounds: cfg.rounds, terminal: report.IsTerminal(w)}
 }
 
-// start shows which of the measured runs begins.
-func (p *progress) start(j job) {
+// Begin shows which of the measured runs begins.
+func (p *progress) Begin(j counter.Job) {
 	p.runs++
-	said := language.Say("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.name, j.load.text())
+	said := language.Say("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.Lock().Name, j.Text())
 	if p.rounds > 1 {
-		said = language.Say("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.round, p.rounds)
+		said = language.Say("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.Round, p.rounds)
 	}
 	text := said.In(p.lang)
 	if next := p.next(); next != "" && p.terminal {
 		text += then.In(p.lang) + next
 	}
-	p.show(text, j.count())
+	p.show(text, j.Count())
 	p.again = func() {
 		if p.terminal {
-			p.show(text, j.count())
+			p.show(text, j.Count())
 		}
 	}
 }
@@ -58,14 +60,14 @@ func (p *progress) next() string {
 		return ""
 	}
 	next := p.jobs[p.runs]
-	if next.load != p.jobs[p.runs-1].load {
-		return fmt.Sprintf("%s %d", next.name, next.n)
+	if next.Load != p.jobs[p.runs-1].Load {
+		return fmt.Sprintf("%s %d", next.Lock().Name, next.N)
 	}
-	return next.name
+	return next.Lock().Name
 }
 
-// say shows something that is not counted.
-func (p *progress) say(text language.Text) {
+// doing shows something that is not counted.
+func (p *progress) doing(text language.Text) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.terminal {
@@ -80,7 +82,7 @@ func (p *progress) say(text language.Text) {
 // show shows the present run of n acquisitions.
 func (p *progress) show(text string, n int) {
 	if !p.terminal {
-		p.say(language.Same(text))
+		p.doing(language.Same(text))
 		return
 	}
 	p.finish()
@@ -119,10 +121,31 @@ func (p *progress) fitting(text string, beside int) string {
 	return text
 }
 
-// step counts one acquisition.
-func (p *progress) step() {
+// Step counts one acquisition.
+func (p *progress) Step() {
 	if p.bar != nil {
 		p.bar.Add(1)
+	}
+}
+
+// Say shows a line that stays.
+func (p *progress) Say(text language.Text) {
+	p.finish()
+	if p.live != nil {
+		p.live.Say(text)
+	} else {
+		fmt.Fprintln(p.w, text.In(p.lang))
+	}
+}
+
+// End shows a run that has ended.
+func (p *progress) End(r report.Run) {
+	if p.live != nil && r.Status != report.StatusNotRun {
+		p.finish()
+		p.live.Run(r)
+	}
+	if r.Status == report.StatusWarmUp {
+		p.again() // the run that it was before goes on
 	}
 }
 

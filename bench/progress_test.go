@@ -9,12 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/language/chinesetest"
 )
 
 func TestWithoutATerminalEachRunIsALine(t *testing.T) {
+	set(t, &tries, true)
 	status, _, stderr := bench(t, "-n", "3,5", "-rounds", "2", "-locks", "predecessor,floor", "-warmup", "0s")
-	require.Zero(t, status)
+	require.Zero(t, status, stderr)
 	require.NotContains(t, stderr, "\x1b")
 	require.NotContains(t, stderr, "\r")
 	require.Equal(t, "trying predecessor …\n"+
@@ -44,7 +47,12 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 }
 
 func TestTheNextRunIsNamed(t *testing.T) {
-	p := newProgress(new(bytes.Buffer), config{locks: contestants[:2], loads: []load{{n: 5}, {n: 10}}, rounds: 2})
+	b := &counter.Benchmark{Loads: []counter.Load{{N: 5}, {N: 10}}, Rounds: 2}
+	for _, c := range contestants[:2] {
+		b.Players = append(b.Players, c.open.play(&measurement{server: new(zookeeper.Server)}, c.Lock))
+	}
+	p := newProgress(new(bytes.Buffer), config{})
+	p.jobs = b.Jobs()
 	var next []string
 	for range p.jobs {
 		p.runs++
@@ -84,6 +92,6 @@ func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 		require.Contains(t, help, "  "+flag[1], "docs/benchmark.md names it")
 	}
 	for _, c := range contestants {
-		require.Contains(t, page, c.name)
+		require.Contains(t, page, c.Name)
 	}
 }

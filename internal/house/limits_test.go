@@ -222,11 +222,11 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               96980,
+	"all":               95272,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7654,
-	"bench":             9779,
+	"bench":             8071,
 	"explorer":          8540,
 	"suites, stage":     9371,
 	"museum":            3410,
@@ -244,7 +244,7 @@ var wings = []struct{ folder, wing string }{
 	{"04-reentrant", "the steps"}, {"05-timeout", "the steps"},
 	{"zklock", "zklock"}, {"internal/chaos", "zklock"},
 	{"zkserver", "zkserver"}, {"internal/jute", "zkserver"},
-	{"bench", "bench"}, {"cmd", "command"}, {"internal/leash", "command"},
+	{"bench", "bench"}, {"internal/counter", "bench"}, {"cmd", "command"}, {"internal/leash", "command"},
 	{"internal/explore", "explorer"},
 	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"internal/bubble", "suites, stage"}, {"docs/exercises", "exercises, grader"},
 	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/book", "book"}, {"internal/loopback", "book"}, {"docs/other-locks", "other locks"},

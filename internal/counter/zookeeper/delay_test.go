@@ -1,4 +1,4 @@
-package main
+package zookeeper
 
 import (
 	"io"
@@ -86,17 +86,4 @@ func TestTheEndOfAFarLineComesLast(t *testing.T) {
 		require.Equal(t, "bye", string(b))
 		require.Equal(t, rtt/2, time.Since(began))
 	})
-}
-
-// A lock that waits for one answer after the other takes as many round trips.
-func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
-	beside(t)
-	rs, stdout := results(t, "-n", "1", "-closed", "3", "-rtt", rtt.String(), "-locks", "predecessor,least")
-	require.Contains(t, stdout, " A round trip to the server is made 20ms longer.\n")
-	for _, r := range rs {
-		require.Equal(t, rtt, r.RTT)
-		require.GreaterOrEqual(t, r.Elapsed, time.Duration(r.Requests)*rtt, r.Lock)
-	}
-	require.EqualValues(t, 3*3, rs[0].Requests)
-	require.EqualValues(t, 3*2, rs[1].Requests)
 }

@@ -1,14 +1,11 @@
 package report
 
 import (
-	"context"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"example.com/zklock/internal/ensemble"
 )
 
 // Facts describe the server and the machine that a figure was measured on.
@@ -22,10 +19,10 @@ type Facts struct {
 	Command string    `json:"command"` // without passwords
 }
 
-// GatherFacts asks the servers and the system.
-func GatherFacts(ctx context.Context, zoo *ensemble.Ensemble) Facts {
+// GatherFacts asks the system. Members are the ZooKeeper servers.
+func GatherFacts(members []string) Facts {
 	return Facts{
-		Members: zoo.Members(ctx),
+		Members: members,
 		Go:      runtime.Version(),
 		OS:      valueIn("/etc/os-release", "PRETTY_NAME=", runtime.GOOS) + ", " + runtime.GOARCH,
 		CPU:     valueIn("/proc/cpuinfo", "model name", "of unknown make"),

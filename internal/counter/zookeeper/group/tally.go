@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"example.com/zklock/bench/internal/report"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
 	"github.com/go-zookeeper/zk"

@@ -1,4 +1,4 @@
-package main
+package zookeeper
 
 import (
 	"context"
@@ -10,29 +10,29 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// perSession is the begin of a lock that has one value for each session,
+// PerSession is a lock that has one value for each session,
 // for which open returns a maker of contenders.
-func perSession(open func(conn *zk.Conn, path string, session time.Duration) func() locker) func(setting) maker {
-	return func(s setting) maker {
-		makers := make(map[*zk.Conn]func() locker)
-		return func(conn *zk.Conn, path string) locker {
+func PerSession(open func(conn *zk.Conn, path string, session time.Duration) func() Locker) Kind {
+	return Kind{true, func(r Run) Maker {
+		makers := make(map[*zk.Conn]func() Locker)
+		return func(conn *zk.Conn, path string) Locker {
 			if makers[conn] == nil {
-				makers[conn] = open(conn, path, s.sessionTimeout(conn))
+				makers[conn] = open(conn, path, r.SessionTimeout(conn))
 			}
 			return makers[conn]()
 		}
-	}
+	}}
 }
 
-// owned is the begin of a lock with the API of step 4. All contenders of a
+// Owned is a lock with the API of step 4. All contenders of a
 // session share one mutex, and each has an owner of its own.
-func owned[O any, M interface {
+func Owned[O any, M interface {
 	Lock(O) error
 	Unlock(O) error
-}](open func(*zk.Conn, string) M, newOwner func(string) O) func(setting) maker {
-	return perSession(func(conn *zk.Conn, path string, _ time.Duration) func() locker {
+}](open func(*zk.Conn, string) M, newOwner func(string) O) Kind {
+	return PerSession(func(conn *zk.Conn, path string, _ time.Duration) func() Locker {
 		m := open(conn, path)
-		return func() locker {
+		return func() Locker {
 			owner := newOwner("bench")
 			return &adaptedLock{
 				lock:   func(context.Context) error { return m.Lock(owner) },
@@ -43,13 +43,13 @@ func owned[O any, M interface {
 	})
 }
 
-// leased is the same for the API of the complete lock.
-func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
+// Leased is the same for the API of the complete lock.
+func Leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 	Lock(context.Context, O) (L, error)
-}](open func(*zk.Conn, string, time.Duration) (M, error), newOwner func(string) O) func(setting) maker {
-	return perSession(func(conn *zk.Conn, path string, session time.Duration) func() locker {
+}](open func(*zk.Conn, string, time.Duration) (M, error), newOwner func(string) O) Kind {
+	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
 		m, err := open(conn, path, session)
-		return func() locker {
+		return func() Locker {
 			if err != nil {
 				return &adaptedLock{lock: func(context.Context) error { return language.Errorf("New: %w", "New：%v", err) }}
 			}
@@ -76,12 +76,12 @@ func leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 	})
 }
 
-// ownerless is the same for the API of step 5, in which each hold is a contender
+// Ownerless is the same for the API of step 5, in which each hold is a contender
 // of its own.
-func ownerless[L interface{ Unlock(context.Context) error }, M interface {
+func Ownerless[L interface{ Unlock(context.Context) error }, M interface {
 	Lock(context.Context) (L, error)
-}](open func(*zk.Conn, string, time.Duration) M) func(setting) maker {
-	return leased(func(conn *zk.Conn, path string, session time.Duration) (withoutOwner[L, M], error) {
+}](open func(*zk.Conn, string, time.Duration) M) Kind {
+	return Leased(func(conn *zk.Conn, path string, session time.Duration) (withoutOwner[L, M], error) {
 		return withoutOwner[L, M]{open(conn, path, session)}, nil
 	}, func(string) struct{} { return struct{}{} })
 }
@@ -92,7 +92,7 @@ type withoutOwner[L any, M interface {
 
 func (w withoutOwner[L, M]) Lock(ctx context.Context, _ struct{}) (L, error) { return w.lock.Lock(ctx) }
 
-// adaptedLock makes a locker of a lock with another API.
+// adaptedLock makes a Locker of a lock with another API.
 type adaptedLock struct {
 	lock   func(context.Context) error
 	unlock func() error

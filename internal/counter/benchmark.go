@@ -1,0 +1,216 @@
+package counter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/language"
+)
+
+// A Benchmark compares locks.
+type Benchmark struct {
+	Players   []Player
+	Loads     []Load
+	Rounds    int
+	WarmUp    time.Duration // before the first run that is measured; 0: none
+	Limit     time.Duration // of a run, by which the players end it; 0: none
+	Untried   bool          // no lock is tried before it is measured
+	Processes int           // that contend for the same locks; 0 and 1: this one alone
+	Facts     report.Facts  // of the machine
+	Watcher   Watcher
+
+	Results []report.Run // in the order of Loads and Players, once Run has returned
+	stopped map[string]int
+}
+
+// Run tries every lock, then runs it with every load, the locks taking turns. It stops at
+// the first run that fails.
+func (b *Benchmark) Run(ctx context.Context) error {
+	defer b.sort()
+	b.stopped = make(map[string]int) // by lock: the goroutines of a run that reached the limit
+	if err := b.tryAll(ctx); err != nil {
+		return err
+	}
+	if err := b.warmUp(ctx); err != nil {
+		return err
+	}
+	for _, j := range b.Jobs() {
+		if err := b.play(ctx, j); err != nil {
+			if !errors.Is(err, ErrInterrupted) {
+				b.notRun(j)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Close closes the players.
+func (b *Benchmark) Close() (err error) {
+	for _, p := range b.Players {
+		err = cmp.Or(err, p.Close())
+	}
+	return err
+}
+
+// play runs one lock and keeps the result. A lock that has reached the limit with as many
+// goroutines or fewer is left out.
+func (b *Benchmark) play(ctx context.Context, j Job) error {
+	name := j.Lock().Name
+	at, stopped := b.stopped[name]
+	if stopped && j.N >= at {
+		b.Watcher.Begin(j)
+		if j.N > at && j.Round == 1 {
+			why := language.Say("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.Limit, at)
+			b.ends(b.newResult(j), report.StatusSkipped, why)
+		}
+		return nil
+	}
+	b.announce(ctx, j)
+	b.Watcher.Begin(j)
+	r := b.newResult(j)
+	err := j.Run(ctx, &r, b.Watcher.Step)
+	switch {
+	case ctx.Err() != nil:
+		return ErrInterrupted // half a run is not a result
+	case err == nil:
+		b.ends(r, report.StatusOK, language.Text{})
+		return nil
+	case errors.As(err, new(Stopped)) && b.Processes <= 1: // with several, the others would wait for this one
+		b.stopped[name] = j.N
+		b.ends(r, report.StatusStopped, language.Say("%v, at %d of %d", "%v，计数到 %d，应到 %d", err, r.Count, j.Count()))
+		return nil
+	case errors.As(err, new(CannotRun)):
+		if j.Round == 1 {
+			b.ends(r, report.StatusNone, language.TextOf(err))
+		}
+		return nil
+	}
+	b.ends(r, report.StatusFailed, language.TextOf(err))
+	return language.Errorf("%s with %s on %s: %w", "%s，%s，在 %s 上：%v", name, j.Text(), r.Server, err)
+}
+
+func (b *Benchmark) newResult(j Job) report.Run {
+	l, server := j.Lock(), j.Server()
+	r := report.Run{
+		Lock: l.Name, Server: server.En, Where: server, Goroutines: j.N, Sessions: j.Sessions, Times: j.Times, Round: j.Round,
+		Processes: max(b.Processes, 1), Facts: b.Facts, About: l.About(), Aside: j.Aside,
+	}
+	if b.Processes <= 1 && j.Times == 1 {
+		r.Predicted = l.Formula.Predict(j.N)
+	}
+	return r
+}
+
+// ends keeps a result, and shows it.
+func (b *Benchmark) ends(r report.Run, status string, why language.Text) {
+	r.Ends(status, why)
+	b.Keep(r)
+}
+
+// Keep keeps the result of a run, and shows it. A player calls it for a run that is
+// reported besides those of the benchmark.
+func (b *Benchmark) Keep(r report.Run) {
+	b.Results = append(b.Results, r)
+	b.Watcher.End(r)
+}
+
+// sort puts the results into the order of the loads and the locks, in which the tables have them.
+func (b *Benchmark) sort() {
+	place := func(r report.Run) int {
+		lock := slices.IndexFunc(b.Players, func(p Player) bool { return p.Lock().Name == r.Lock })
+		return slices.IndexFunc(b.Loads, func(l Load) bool { return l.of(r) })*len(b.Players) + lock
+	}
+	slices.SortStableFunc(b.Results, func(x, y report.Run) int { return cmp.Compare(place(x), place(y)) })
+}
+
+// tryAll tries every lock, all at the same time, and fails with the first in the list that fails.
+func (b *Benchmark) tryAll(ctx context.Context) error {
+	if b.Untried {
+		return nil
+	}
+	errs := make([]error, len(b.Players))
+	var wg sync.WaitGroup
+	for i, p := range b.Players {
+		if p.Lock().Unsafe.En == "" {
+			wg.Go(func() { errs[i] = p.Try(ctx) })
+		}
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ErrInterrupted
+	}
+	for i, p := range b.Players {
+		if err := errs[i]; err != nil {
+			j := Job{p, b.Loads[0], 1}
+			r := b.newResult(j)
+			b.ends(r, report.StatusFailed, language.TextOf(err))
+			b.notRun(j)
+			return language.Errorf("%s, tried with %d contenders on %s: %w", "%s，用 %d 个竞争者在 %s 上试跑：%v", r.Lock, TrialContenders, r.Server, err)
+		}
+	}
+	return nil
+}
+
+// warmUp runs the locks unmeasured, taking turns.
+func (b *Benchmark) warmUp(ctx context.Context) error {
+	for until := time.Now().Add(b.WarmUp); time.Now().Before(until); {
+		some := false
+		for _, p := range b.Players {
+			warmed, err := p.Warm(ctx, b.newResult(Job{p, b.Loads[0], 0}))
+			if ctx.Err() != nil {
+				return ErrInterrupted
+			}
+			if err != nil && !errors.As(err, new(Stopped)) {
+				return language.Errorf("%s, warming up on %v: %w", "%s，在 %v 上预热：%v", p.Lock().Name, p.Server(), err)
+			}
+			some = some || warmed
+		}
+		if !some {
+			return nil
+		}
+	}
+	return nil
+}
+
+// announce says how long a run will take that sends far more requests than others. It
+// lets a quarter of the contenders run for that.
+func (b *Benchmark) announce(ctx context.Context, j Job) {
+	l := j.Lock()
+	if l.heavy(j.N) == 0 || j.Round > 1 || b.Processes > 1 {
+		return
+	}
+	const part = 4
+	r := b.newResult(Job{j.Player, Load{N: j.N / part, Sessions: min(j.Sessions, j.N/part), Times: 1}, 0})
+	if err := j.Run(ctx, &r, func() {}); err != nil {
+		return // the run itself will say so
+	}
+	about := time.Duration(float64(r.Elapsed) * math.Pow(part, l.Formula.Growth))
+	unit := time.Second
+	if about > 20*time.Second {
+		unit = 5 * time.Second
+	}
+	text := language.Say("about %d s", "大约 %d s", int(max(about.Round(unit), unit).Seconds()))
+	if b.Limit > 0 && about > b.Limit {
+		text = language.Say("it will most likely reach the -limit of %v", "很可能会达到 -limit 的 %v", b.Limit)
+	}
+	b.Watcher.Say(language.Say("%s, %s: %s …", "%s，%s：%s……", l.Name, j.Text(), text))
+}
+
+// notRun adds a row for each lock and load that has none, because a lock failed.
+func (b *Benchmark) notRun(failed Job) {
+	why := language.Say("not run: %s with %d failed", "没有运行：%s 有 %d 个竞争者时失败", failed.Lock().Name, failed.N)
+	for _, l := range b.Loads {
+		for _, p := range b.Players {
+			if !slices.ContainsFunc(b.Results, func(r report.Run) bool { return r.Lock == p.Lock().Name && l.of(r) }) {
+				b.ends(b.newResult(Job{p, l, 1}), report.StatusNotRun, why)
+			}
+		}
+	}
+}

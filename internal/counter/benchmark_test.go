@@ -1,0 +1,151 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/language"
+)
+
+// A fakePlayer is a player that does this in a run, and in its trial.
+type fakePlayer struct {
+	lock Lock
+	run  func(ctx context.Context, r *report.Run) error
+	try  error
+}
+
+func (p fakePlayer) Lock() Lock                                     { return p.lock }
+func (p fakePlayer) Server() language.Text                          { return language.Same("here") }
+func (p fakePlayer) Try(context.Context) error                      { return p.try }
+func (p fakePlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
+func (p fakePlayer) Close() error                                   { return nil }
+
+func (p fakePlayer) Run(ctx context.Context, r *report.Run, _ func()) error {
+	if p.run == nil {
+		r.Count = r.Goroutines * r.Times
+		return nil
+	}
+	return p.run(ctx, r)
+}
+
+// A watcher keeps what it is told.
+type watcher struct{ said []string }
+
+func (w *watcher) Begin(j Job)            { w.said = append(w.said, "begin "+j.Lock().Name) }
+func (w *watcher) Step()                  {}
+func (w *watcher) Say(text language.Text) { w.said = append(w.said, text.En) }
+func (w *watcher) End(r report.Run)       { w.said = append(w.said, "end "+r.Lock) }
+
+func named(names ...string) (players []Player) {
+	for _, name := range names {
+		players = append(players, fakePlayer{lock: Lock{Name: name}})
+	}
+	return players
+}
+
+func loads(ns ...int) (all []Load) {
+	for _, n := range ns {
+		all = append(all, Load{N: n, Sessions: 1, Times: 1})
+	}
+	return all
+}
+
+// rows are the locks, loads and ends of the results.
+func rows(b *Benchmark) (all []string) {
+	for _, r := range b.Results {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %s: %s", r.Lock, r.Goroutines, r.Status, r.Error)))
+	}
+	return all
+}
+
+func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
+	b := &Benchmark{Players: named("naive", "herd", "predecessor"), Loads: loads(5, 7), Rounds: 4}
+	var order []string
+	for _, j := range b.Jobs() {
+		order = append(order, j.Lock().Name)
+	}
+	once := strings.Fields("naive herd predecessor  herd predecessor naive  predecessor naive herd  naive herd predecessor")
+	require.Equal(t, slices.Concat(once, once), order)
+}
+
+// quadratic is a formula of a lock that sends far more requests than others.
+var quadratic = Formula{Requests: func(n float64) float64 { return n * n }, Growth: 2}
+
+// Those that send far more requests run last, whatever their place; the results have the order of the
+// players. A quarter of the contenders runs before, to say how long it will take.
+func TestQuickLocksRunFirst(t *testing.T) {
+	w := new(watcher)
+	slow := fakePlayer{lock: Lock{Name: "slow", Formula: quadratic}, run: func(_ context.Context, r *report.Run) error {
+		r.Elapsed = time.Duration(r.Goroutines) * time.Second / 250
+		return nil
+	}}
+	b := &Benchmark{Players: append([]Player{slow}, named("quick")...), Loads: loads(100, 1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
+	require.NoError(t, b.Run(t.Context()))
+	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", "begin quick", "end quick",
+		"slow, 1000 goroutines: it will most likely reach the -limit of 10s …", "begin slow", "end slow"}, w.said)
+	require.Equal(t, []string{"slow 100 ok:", "quick 100 ok:", "slow 1000 ok:", "quick 1000 ok:"}, rows(b))
+}
+
+func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
+	slow := fakePlayer{lock: Lock{Name: "slow"}, run: func(context.Context, *report.Run) error { return Stopped{3 * time.Second} }}
+	b := &Benchmark{Players: append(named("quick"), slow), Loads: loads(4, 2, 8), Rounds: 2, Watcher: new(watcher), Limit: 3 * time.Second}
+	require.NoError(t, b.Run(t.Context()))
+	require.Equal(t, []string{
+		"quick 4 ok:", "quick 4 ok:", "slow 4 stopped: stopped after 3s, at 0 of 4",
+		"quick 2 ok:", "quick 2 ok:", "slow 2 stopped: stopped after 3s, at 0 of 2", // with fewer contenders it might have gone well
+		"quick 8 ok:", "quick 8 ok:", "slow 8 skipped: skipped: stopped after 3s with 2",
+	}, rows(b), "a second round would be stopped as well")
+	b.Processes = 2
+	b.Results = nil
+	require.EqualError(t, b.Run(t.Context()), "slow with 4 goroutines on here: stopped after 3s")
+}
+
+func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
+	wrong := fakePlayer{lock: Lock{Name: "wrong"}, try: ErrTwoHolders}
+	yardstick := fakePlayer{lock: Lock{Name: "floor", Unsafe: language.Same("it excludes nobody")}, try: errors.New("it is not tried")}
+	b := &Benchmark{Players: append([]Player{yardstick, wrong}, named("right")...), Loads: loads(5, 10), Rounds: 1, Watcher: new(watcher)}
+	require.EqualError(t, b.Run(t.Context()), "wrong, tried with 5 contenders on here: two goroutines held the lock at once")
+	const notRun = " not run: not run: wrong with 5 failed"
+	require.Equal(t, []string{"floor 5" + notRun, "wrong 5 failed: two goroutines held the lock at once", "right 5" + notRun,
+		"floor 10" + notRun, "wrong 10" + notRun, "right 10" + notRun}, rows(b))
+	b.Untried, b.Results = true, nil
+	require.NoError(t, b.Run(t.Context()))
+}
+
+func TestWhatCannotRunIsARow(t *testing.T) {
+	lacks := fakePlayer{lock: Lock{Name: "lacks"}, run: func(context.Context, *report.Run) error { return CannotRun{errors.New("no java")} }}
+	b := &Benchmark{Players: append([]Player{lacks}, named("other")...), Loads: loads(5), Rounds: 2, Watcher: new(watcher)}
+	require.NoError(t, b.Run(t.Context()))
+	require.Equal(t, []string{"lacks 5 cannot run: cannot run: no java", "other 5 ok:", "other 5 ok:"}, rows(b))
+}
+
+func TestAnInterruptionKeepsWhatIsFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		stuck := fakePlayer{lock: Lock{Name: "stuck"}, run: func(ctx context.Context, _ *report.Run) error {
+			interrupt()
+			return context.Cause(ctx)
+		}}
+		b := &Benchmark{Players: append(named("quick"), stuck), Loads: loads(5), Rounds: 1, Watcher: new(watcher)}
+		require.ErrorIs(t, b.Run(ctx), ErrInterrupted)
+		require.Equal(t, []string{"quick 5 ok:"}, rows(b))
+	})
+}
+
+func TestALockWithoutAFormulaHasNoPrediction(t *testing.T) {
+	require.Zero(t, Formula{}.Predict(100))
+	b := &Benchmark{Players: []Player{fakePlayer{lock: Lock{Formula: quadratic}}}, Rounds: 1, Watcher: new(watcher),
+		Loads: []Load{{N: 5, Times: 1}, {N: 5, Times: 2}}}
+	require.NoError(t, b.Run(t.Context()))
+	require.EqualValues(t, 25, b.Results[0].Predicted)
+	require.Zero(t, b.Results[1].Predicted, "the formula is for contenders that lock once")
+}

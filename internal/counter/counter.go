@@ -1,0 +1,98 @@
+// Package counter is article A's benchmark: contenders that lock, add one to a plain
+// variable and unlock. A count that is not the number of holds is a failure, and so are
+// two holders at once.
+//
+// A [Lock] is a name and what the tables say of it. A [Player] plays it on a server;
+// that of a lock on ZooKeeper is in package zookeeper. A [Benchmark] tries each lock, lets
+// all of them run in turn, and has a row for each run:
+//
+//	b := &counter.Benchmark{Players: players, Loads: loads, Rounds: 1, Watcher: watcher}
+//	err := b.Run(ctx)
+//	report.PrintTable(os.Stdout, b.Results, 0, language.English)
+//
+// A lock that is not on ZooKeeper has a Player of its own. Its Run makes one [Contender] for
+// each goroutine and gives them to a [Race]. The race counts and times; what the lock
+// has sent, only its client knows. So the player counts the requests as its server counts
+// them, in a hook of the client such as an interceptor, and sets [Race.Sent] to a function
+// that returns the number so far. The race writes to [report.Run] how much it has grown,
+// and sees from it whether a lock that reaches the limit is slow or hangs. If contenders ask several
+// times, as those that poll do, the player sets Run.Attempts, too.
+package counter
+
+import (
+	"context"
+	"time"
+
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/language"
+)
+
+// A Lock is one of the locks that are compared.
+type Lock struct {
+	Name string
+	// What it is, in a sentence for the pages.
+	What language.Text
+	// System is what it runs on; "" is ZooKeeper.
+	System string
+	// Article has article A's times, by the number of threads.
+	Article map[int]time.Duration
+	// Unsafe says of a yardstick that is not a lock what it does in place of one; "" for a lock.
+	Unsafe language.Text
+	// Formula predicts the requests. The zero Formula predicts nothing.
+	Formula Formula
+}
+
+// A Formula predicts the requests of a run of N contenders that lock once each and are
+// all in the queue before the first one unlocks.
+type Formula struct {
+	Text     string                  // for one acquisition; "": N alone does not decide it
+	From     language.Text           // where these requests come from
+	Requests func(n float64) float64 // of all
+	Growth   float64                 // about the power of N with which a long run's time grows; 0: nobody asks
+}
+
+// Predict returns 0 if there is no formula.
+func (f Formula) Predict(n int) float64 {
+	if f.Requests == nil {
+		return 0
+	}
+	return f.Requests(float64(n))
+}
+
+// heavy is how many requests N contenders send per acquisition, 0 if they are few.
+func (l Lock) heavy(n int) float64 {
+	const few = 200
+	if each := l.Formula.Predict(n) / float64(n); each > few {
+		return each
+	}
+	return 0
+}
+
+// About is the tables' text on the lock.
+func (l Lock) About() report.About {
+	return report.About{Article: l.Article, Unsafe: l.Unsafe, Formula: l.Formula.Text, System: l.System}
+}
+
+// A Player plays a lock on a server.
+type Player interface {
+	Lock() Lock
+	// Server says which server it is, as people read it beside a figure.
+	Server() language.Text
+	// Try looks for faults before anything is measured; see [Trial].
+	Try(ctx context.Context) error
+	// Warm runs the lock once unmeasured, with the load of r. It returns false if the lock
+	// needs no such run.
+	Warm(ctx context.Context, r report.Run) (bool, error)
+	// Run is one round, whose load and number r has. It fills in the rest, and calls step
+	// after each acquisition.
+	Run(ctx context.Context, r *report.Run, step func()) error
+	Close() error
+}
+
+// A Watcher is told how the benchmark goes on.
+type Watcher interface {
+	Begin(Job)
+	Step()             // an acquisition; many goroutines call it
+	Say(language.Text) // a line between the rows
+	End(report.Run)    // its row
+}

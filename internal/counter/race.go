@@ -1,0 +1,302 @@
+package counter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/language"
+)
+
+// A Contender is one of those that want the lock. Its context ends with the race.
+type Contender interface {
+	Lock(ctx context.Context) error
+	Unlock(ctx context.Context) error
+}
+
+// A Race is article A's main: contenders that lock, add one to a counter and unlock. It
+// asks nothing of the lock's server.
+type Race struct {
+	Contenders []Contender
+	Times      int           // that each of them locks
+	Limit      time.Duration // 0: none
+	Step       func()        // called after each time, by the contender
+	// Leave makes the contenders return where the end of their context does not; nil: it does.
+	Leave func()
+	// Work is done while the lock is held, besides counting; nil: none.
+	Work func(contender int) error
+	// Sent counts the requests so far, which go to Run.Requests; nil: they are not counted.
+	Sent func() int64
+	// Stock says that the lock itself counts, on its server: Lock excludes no other contender.
+	Stock bool
+
+	num     int          // guarded by the lock under test, and by nothing else; 0 of a stock
+	inside  atomic.Int32 // holders at this moment
+	held    atomic.Int32 // how many times the lock has been held
+	overlap atomic.Bool  // there were two holders at once
+	failed  atomic.Bool  // a contender has failed, perhaps because the race was ended
+	end     context.CancelCauseFunc
+	began   time.Time
+	turns   []report.Turn
+}
+
+// Errors that end a run.
+var (
+	ErrInterrupted = language.Errorf("interrupted", "已中断")
+	ErrTwoHolders  = language.Errorf("two goroutines held the lock at once", "两个 goroutine 同时持有过锁")
+)
+
+// A Stopped is the end of a run that reached the limit while its lock made progress.
+type Stopped struct{ Limit time.Duration }
+
+func (e Stopped) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns the error in both languages.
+func (e Stopped) Unwrap() error { return language.Errorf("stopped after %v", "%v 后停止", e.Limit) }
+
+// A CannotRun is the error of a player that lacks something.
+type CannotRun struct{ Why error }
+
+func (e CannotRun) Error() string { return e.Unwrap().Error() }
+
+// Unwrap returns the error in both languages.
+func (e CannotRun) Unwrap() error {
+	return language.Errorf("cannot run: %w", "无法运行：%v", e.Why)
+}
+
+// returnTimeout is the time that a contender may take to return from Lock or Unlock
+// after the end of the race.
+const returnTimeout = 30 * time.Second
+
+// An errLimit ends a race that has reached its limit.
+type errLimit struct{ error }
+
+func (e errLimit) Unwrap() error { return e.error }
+
+// Run runs the race, and fills in how the contenders fared. It ends the race at the
+// limit, and when a contender fails, because the others may wait for it.
+func (c *Race) Run(ctx context.Context, r *report.Run) error {
+	c.turns = make([]report.Turn, c.all())
+	ctx, c.end = context.WithCancelCause(ctx)
+	defer c.end(nil)
+	if c.Leave != nil {
+		defer context.AfterFunc(ctx, c.Leave)()
+	}
+
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range c.Contenders {
+		wg.Go(func() {
+			<-start
+			c.contend(ctx, i)
+		})
+	}
+	runtime.GC() // the garbage of the run before must not slow this one down
+	if c.Limit > 0 {
+		go c.stopLate(ctx)
+	}
+	sent := c.sent()
+	c.began = time.Now()
+	close(start)
+
+	var elapsed time.Duration
+	returned := make(chan struct{})
+	go func() {
+		wg.Wait()
+		elapsed = time.Since(c.began)
+		close(returned)
+	}()
+	select {
+	case <-returned:
+	case <-ctx.Done():
+		select {
+		case <-returned:
+		case <-time.After(returnTimeout): // num and turns may still be written to
+			r.Count = c.Holds()
+			return c.missing(context.Cause(ctx))
+		}
+	}
+
+	r.Elapsed, r.Count, r.Requests = elapsed, c.num, c.sent()-sent
+	err := c.verdict(context.Cause(ctx))
+	switch {
+	case err == nil:
+		r.Total = r.Count
+		r.Fared(c.turns)
+	case errors.As(err, new(Stopped)):
+		r.Count = c.Holds()
+	}
+	return err
+}
+
+func (c *Race) sent() int64 {
+	if c.Sent == nil {
+		return 0
+	}
+	return c.Sent()
+}
+
+// all is how many times the lock is to be held.
+func (c *Race) all() int { return len(c.Contenders) * c.Times }
+
+// Holds is how many times the lock has been held so far.
+func (c *Race) Holds() int { return int(c.held.Load()) }
+
+// contend is one contender.
+func (c *Race) contend(ctx context.Context, i int) {
+	for k := range c.Times {
+		err := c.once(ctx, i, &c.turns[i*c.Times+k])
+		c.Step()
+		if err != nil {
+			if named, ok := c.Contenders[i].(fmt.Stringer); ok {
+				err = language.Errorf("%v: %w", "%v：%v", named, err)
+			}
+			c.failed.Store(true)
+			c.end(err)
+			return
+		}
+	}
+}
+
+// once is article A's listing: lock, num++, unlock.
+func (c *Race) once(ctx context.Context, i int, turn *report.Turn) error {
+	turn.Arrived = time.Since(c.began)
+	err := Guarded("Lock", func() error { return c.Contenders[i].Lock(ctx) })
+	turn.Got = time.Since(c.began)
+	if err != nil {
+		return err
+	}
+	if c.Stock {
+		turn.Place = int(c.held.Add(1)) - 1
+	} else {
+		err = c.count(ctx, i, turn)
+	}
+	return cmp.Or(err, Guarded("Unlock", func() error { return c.Contenders[i].Unlock(ctx) }))
+}
+
+// count is num++, and notices another holder.
+func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) {
+	// The end of the race may be the end of the sessions, and so of the lock.
+	if c.inside.Add(1) != 1 && ctx.Err() == nil {
+		c.overlap.Store(true)
+	}
+	seen := c.num
+	turn.Place = seen
+	if seen < 8 || seen%max(1, c.all()/8) == 0 {
+		runtime.Gosched() // without it a second holder would seldom come in between
+	}
+	c.num = seen + 1
+	c.held.Add(1)
+	if c.Work != nil {
+		err = c.Work(i)
+	}
+	c.inside.Add(-1)
+	return err
+}
+
+// stopLate ends the race at its limit, and notices whether anything has happened in the
+// second half of the time.
+func (c *Race) stopLate(ctx context.Context) {
+	if !sleep(ctx, c.Limit/2) {
+		return
+	}
+	heldThen, sentThen := c.Holds(), c.sent()
+	if !sleep(ctx, c.Limit-c.Limit/2) {
+		return
+	}
+	if c.Holds() != heldThen || c.sent() != sentThen {
+		c.end(errLimit{Stopped{c.Limit}})
+		return
+	}
+	nothing := ""
+	if c.Sent != nil {
+		nothing = " and nothing was sent"
+	}
+	c.end(errLimit{language.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d",
+		"卡住了：%v 内没有竞争者拿到锁%s，进度 %d / %d", c.Limit-c.Limit/2, nothing, heldThen, c.all())})
+}
+
+// missing is the error of a race some of whose contenders do not return.
+func (c *Race) missing(cause error) error {
+	if !errors.As(cause, new(Stopped)) && (c.failed.Load() || errors.As(cause, new(errLimit))) {
+		return cause
+	}
+	return language.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
+		"卡住了：结束 %v 之后，仍有竞争者没有从 Lock 或 Unlock 返回，进度 %d / %d",
+		returnTimeout, c.Holds(), c.all())
+}
+
+// verdict is the fault of a race, nil if all is well. Cause is what has ended it; nil if it
+// has ended by itself.
+func (c *Race) verdict(cause error) error {
+	failed, atLimit := c.failed.Load(), errors.As(cause, new(errLimit))
+	switch {
+	case failed && !atLimit:
+		return cause
+	case c.overlap.Load():
+		return ErrTwoHolders
+	case failed:
+		return cause
+	case c.Holds() != c.all():
+		return language.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there",
+			"%[2]d 次 Lock 调用中，有 %[1]d 次既没有拿到锁，也没有返回错误：goroutine 就此结束", c.all()-c.Holds(), c.all())
+	case !c.Stock:
+		return c.IsAll(c.num)
+	}
+	return nil
+}
+
+// IsAll fails if a count is not the number of times that the lock was held.
+func (c *Race) IsAll(count int) error {
+	if count != c.all() {
+		return language.Errorf("the count is %d, not %d: %w", "计数是 %d，应为 %d：%v", count, c.all(), ErrTwoHolders)
+	}
+	return nil
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Guarded calls a function of the lock under test. A panic becomes an error
+// that says where it was.
+func Guarded(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = language.Errorf("%s panicked: %v%s", "%s panic：%v%s", name, p, panicPlace())
+		}
+	}()
+	return f()
+}
+
+// panicPlace returns the line that panicked. It is called by the function
+// that recovers.
+func panicPlace() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	panicking := false
+	for f, more := frames.Next(); more; f, more = frames.Next() {
+		inRuntime := strings.HasPrefix(f.Function, "runtime.")
+		if panicking && !inRuntime {
+			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
+		}
+		panicking = panicking || inRuntime
+	}
+	return ""
+}

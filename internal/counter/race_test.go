@@ -1,0 +1,159 @@
+package counter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/counter/report"
+)
+
+// A fake is a contender with these functions. Without them it lets everybody in.
+type fake struct {
+	lock   func(context.Context) error
+	unlock func() error
+}
+
+func (f fake) Lock(ctx context.Context) error {
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock(ctx)
+}
+
+func (f fake) Unlock(context.Context) error {
+	if f.unlock == nil {
+		return nil
+	}
+	return f.unlock()
+}
+
+// forever waits until the race ends.
+func forever(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// mutex makes n contenders of a lock that is right.
+func mutex(n int) (all []Contender) {
+	free := make(chan struct{}, 1)
+	free <- struct{}{}
+	lock := func(ctx context.Context) error {
+		select {
+		case <-free:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for range n {
+		all = append(all, fake{lock, func() error { free <- struct{}{}; return nil }})
+	}
+	return all
+}
+
+// races runs a race in virtual time.
+func races(t *testing.T, make func() *Race) (r report.Run, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := make()
+		c.Times, c.Step = max(c.Times, 1), func() {}
+		err = c.Run(t.Context(), &r)
+	})
+	return r, err
+}
+
+func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
+	sent := int64(7) // before
+	r, err := races(t, func() *Race {
+		return &Race{Contenders: mutex(50), Times: 3, Work: func(int) error { sent += 2; return nil }, Sent: func() int64 { return sent }}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 150, r.Count)
+	require.EqualValues(t, 300, r.Requests, "only those of the race")
+}
+
+// The second contender gets in as soon as the first one is inside and has read the count.
+func TestTwoHoldersFail(t *testing.T) {
+	in, both := make(chan struct{}), make(chan struct{})
+	work := func(i int) error {
+		if i == 0 {
+			close(in)
+			<-both
+		} else {
+			close(both)
+		}
+		return nil
+	}
+	c := &Race{Contenders: []Contender{fake{}, fake{lock: func(context.Context) error { <-in; return nil }}}, Work: work}
+	c.Times, c.Step = 1, func() {}
+	require.ErrorIs(t, c.Run(t.Context(), new(report.Run)), ErrTwoHolders)
+}
+
+func TestACountThatIsNotNFails(t *testing.T) {
+	c := &Race{Contenders: mutex(2), Times: 1}
+	require.EqualError(t, c.IsAll(1), "the count is 1, not 2: two goroutines held the lock at once")
+}
+
+func TestAContenderThatFailsEndsTheRace(t *testing.T) {
+	refused := fake{lock: func(context.Context) error { return io.ErrShortWrite }}
+	_, err := races(t, func() *Race { return &Race{Contenders: []Contender{fake{lock: forever}, refused, fake{lock: forever}}} })
+	require.ErrorIs(t, err, io.ErrShortWrite)
+}
+
+func TestAPanicEndsTheRaceAndNamesItsLine(t *testing.T) {
+	panics := fake{unlock: func() error { panic("no such node") }}
+	_, err := races(t, func() *Race { return &Race{Contenders: []Contender{panics}} })
+	require.Regexp(t, `^Unlock panicked: no such node \(race_test.go:\d+\)$`, err)
+}
+
+// At the limit a lock that has made progress is slow, and one that has made none hangs.
+func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
+	var sent atomic.Int64
+	asks := func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			time.Sleep(time.Second)
+			sent.Add(1)
+		}
+		return ctx.Err()
+	}
+	for _, tc := range []struct {
+		lock func(context.Context) error
+		sent func() int64
+		want string
+	}{
+		{asks, sent.Load, "stopped after 3s"},
+		{asks, nil, "it hangs: for 1.5s no contender got the lock, at 0 of 1"},
+		{forever, sent.Load, "it hangs: for 1.5s no contender got the lock and nothing was sent, at 0 of 1"},
+	} {
+		_, err := races(t, func() *Race {
+			return &Race{Contenders: []Contender{fake{lock: tc.lock}}, Limit: 3 * time.Second, Sent: tc.sent}
+		})
+		require.EqualError(t, err, tc.want)
+	}
+}
+
+// The lock does not even return when the race has ended.
+func TestALockThatNeverReturnsDoesNotKeepTheRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
+		defer interrupt()
+		c := &Race{Contenders: []Contender{fake{lock: func(context.Context) error { <-over; return nil }}}, Times: 1, Step: func() {}}
+		require.EqualError(t, c.Run(ctx, new(report.Run)),
+			"it hangs: 30s after the end contenders have not returned from Lock or Unlock, at 0 of 1")
+	})
+}
+
+func TestAGoroutineThatEndsInLockIsAFailure(t *testing.T) {
+	ends := fake{lock: func(context.Context) error { return errors.New("never") }}
+	c := &Race{Contenders: []Contender{ends}, Times: 1}
+	require.ErrorContains(t, c.verdict(nil), "1 of 1 calls of Lock returned neither the lock nor an error")
+}

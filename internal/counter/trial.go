@@ -1,0 +1,213 @@
+package counter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/zklock/internal/language"
+)
+
+const (
+	// Patience is the time in which a contender must get a free lock.
+	Patience = time.Minute
+
+	pollEvery  = time.Millisecond
+	mostPolls  = 500 // for a lock that never stops asking
+	gaveUpText = "when %s another contender got the lock, although its holder had not unlocked"
+	cameInText = "a contender got the lock although its holder had not unlocked"
+)
+
+// A trial goes on when nothing has crossed the wire for some polls in a row.
+const (
+	calmPolls   = 15
+	patientCalm = 60 // after a waiter gave up
+)
+
+// The contenders of a trial, in the order in which they come.
+const (
+	Holder          = iota
+	Closed          // gives up: its client is closed
+	Impatient       // gives up, if it can: its context ends
+	Next            // shares a session with the impatient one
+	Last            // shares the holder's session
+	TrialContenders = iota
+)
+
+// A Trial is played before a lock is measured. A few contenders follow a schedule in
+// which a lock that does not exclude lets two in: one holds the lock and keeps it while the
+// others ask for it and while a waiter gives up. Runs alone would not show that: in a run
+// the holder leaves at once and no waiter gives up.
+type Trial struct {
+	Contenders []Contender
+	// Ending says whose end Close causes, and of what.
+	Ending string
+	// Close has the closed one give up.
+	Close func() error
+	// Alive is how much has crossed the wire so far, and whether an answer is due. Asking is
+	// how many contenders have called Lock.
+	Alive func(asking int) (traffic int64, due bool)
+	// Stays says that the impatient one does not take part: this kind of lock does not give up.
+	Stays bool
+	// Leaves is called when the holder is about to unlock; nil: nothing is to be looked at.
+	Leaves func() error
+
+	ctx      context.Context
+	outcomes chan outcome
+	asking   int    // contenders that have called Lock
+	running  int    // those of them that are there
+	waiting  int    // those of them that do not give up
+	held     bool   // by a contender that has not unlocked
+	entry    string // what to say if another one gets in
+}
+
+// An outcome is what Lock returned to a contender.
+type outcome struct {
+	contender int
+	err       error
+}
+
+// Run plays the trial.
+func (t *Trial) Run(ctx context.Context) error {
+	t.ctx, t.outcomes, t.entry = ctx, make(chan outcome, TrialContenders), cameInText
+	t.start(t.ctx, Holder)
+	if _, err := t.enter(); err != nil {
+		return err
+	}
+	impatient, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	for contender := Closed; contender < TrialContenders; contender++ {
+		lockCtx := ctx
+		if contender == Impatient {
+			lockCtx = impatient
+			if t.Stays {
+				continue
+			}
+		}
+		t.start(lockCtx, contender)
+		if err := t.calm(calmPolls); err != nil {
+			return err
+		}
+	}
+	t.entry = fmt.Sprintf(gaveUpText, t.Ending)
+	if err := t.Close(); err != nil {
+		return err
+	}
+	if err := t.calm(patientCalm); err != nil {
+		return err
+	}
+	t.entry = fmt.Sprintf(gaveUpText, "the context of a waiter ended")
+	giveUp()
+	if err := t.calm(patientCalm); err != nil {
+		return err
+	}
+	t.entry = cameInText
+	if t.Leaves != nil {
+		if err := t.Leaves(); err != nil {
+			return err
+		}
+	}
+	for contender := Holder; ; {
+		t.held = false
+		err := Guarded("Unlock", func() error { return t.Contenders[contender].Unlock(t.ctx) })
+		if err != nil || t.waiting == 0 {
+			return err
+		}
+		if contender, err = t.enter(); err != nil {
+			return err
+		}
+		if err := t.calm(calmPolls); err != nil {
+			return err
+		}
+	}
+}
+
+func givesUp(contender int) bool { return contender == Closed || contender == Impatient }
+
+func (t *Trial) start(ctx context.Context, contender int) {
+	t.asking++
+	t.running++
+	if !givesUp(contender) {
+		t.waiting++
+	}
+	go func() {
+		t.outcomes <- outcome{contender, Guarded("Lock", func() error { return t.Contenders[contender].Lock(ctx) })}
+	}()
+}
+
+// enter waits until a contender gets the lock, which is free.
+func (t *Trial) enter() (contender int, err error) {
+	late := time.After(Patience)
+	for {
+		select {
+		case o := <-t.outcomes:
+			if err := t.take(o); err != nil {
+				return 0, err
+			}
+			if t.held {
+				return o.contender, nil
+			}
+		case <-late:
+			return 0, language.Errorf("it hangs: for %v no contender got the lock although it was free", "卡住了：锁空闲，%v 内却没有竞争者拿到锁", Patience)
+		case <-t.ctx.Done():
+			return 0, context.Cause(t.ctx)
+		}
+	}
+}
+
+// calm returns when all requests have been answered and nothing has crossed
+// the wire for some polls.
+func (t *Trial) calm(polls int) error {
+	seen, calm := int64(-1), 0
+	for range mostPolls {
+		select {
+		case o := <-t.outcomes:
+			if err := t.take(o); err != nil {
+				return err
+			}
+		case <-time.After(pollEvery):
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+		calm++
+		if traffic, due := t.Alive(t.asking); traffic != seen || due {
+			seen, calm = traffic, 0
+		}
+		if calm >= polls {
+			break
+		}
+	}
+	return nil
+}
+
+// take notes what Lock returned.
+func (t *Trial) take(o outcome) error {
+	t.running--
+	if !givesUp(o.contender) {
+		t.waiting--
+	}
+	switch {
+	case o.err == nil && t.held:
+		return language.Errorf("%s: %w", "%s：%v", t.entry, ErrTwoHolders)
+	case o.err == nil:
+		t.held = true
+		return nil
+	case givesUp(o.contender):
+		return nil
+	}
+	return o.err
+}
+
+// End waits, but not without end, until no contender is in Lock. Stop is what makes
+// them return.
+func (t *Trial) End(stop func()) {
+	stop()
+	late := time.After(returnTimeout)
+	for ; t.running > 0; t.running-- {
+		select {
+		case <-t.outcomes:
+		case <-late:
+			return
+		}
+	}
+}

@@ -1,0 +1,225 @@
+// Package zookeeper plays locks on ZooKeeper for the counter benchmark. The
+// requests are counted on the wire.
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/zookeeper/group"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/wiretap"
+)
+
+// Settings are what the runs have in common.
+type Settings struct {
+	Path  string              // the znode to work under
+	Limit time.Duration       // of a run; 0: none
+	RTT   time.Duration       // of a round trip that is put between the clients and the server
+	Say   func(language.Text) // what is being done
+	// Program plays long holds in a process of its own; see [PlayHold]. "": they are not played.
+	Program string
+	// Processes is how many processes contend for the same locks, all with these flags; 0:
+	// this one is alone.
+	Processes int
+	Flags     [][2]string
+}
+
+// A Server is the ZooKeeper that the locks are measured on, with a node for this benchmark.
+type Server struct {
+	Settings
+	zoo     *ensemble.Ensemble
+	admin   *zk.Conn     // makes and removes the nodes around the locks
+	root    string       // the parent of all nodes of this benchmark
+	runs    atomic.Int64 // so far: each has a path of its own
+	group   *group.Group // nil: this process is alone
+	warming sync.Once    // says so
+}
+
+const (
+	// connectTimeout is the time that a server that answered once may take to open a session.
+	connectTimeout = time.Minute
+	cleanTimeout   = 30 * time.Second
+	// sessionTimeout is what the benchmark asks for. Until it is over a process that was killed counts as
+	// present, and a machine that stops for a while costs nobody the run.
+	sessionTimeout = 30 * time.Second
+)
+
+// Open connects to a server and makes the node. With several processes it waits until all
+// of them are there.
+func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Server, error) {
+	s := &Server{Settings: settings, zoo: zoo}
+	connectCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var err error
+	if s.admin, err = zoo.Connect(connectCtx, ensemble.Options{SessionTimeout: sessionTimeout}); err != nil {
+		return nil, err
+	}
+	if s.Processes > 0 {
+		s.group = group.New(ctx, group.Settings{
+			Admin: s.admin, Server: zoo.String(), Path: s.Path, Procs: s.Processes, Flags: s.Flags, Say: s.Say, Remove: s.remove,
+		})
+		err = s.because(s.group.Meet())
+		s.root = s.group.Root()
+	} else {
+		s.root = s.Path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
+		if err = group.Create(s.admin, s.root, ""); err != nil {
+			err = language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", s.root, err)
+		}
+	}
+	if err != nil {
+		return nil, s.Close(err, ctx.Err() != nil)
+	}
+	return s, nil
+}
+
+// Close removes all nodes that were made, and disconnects. Other processes are told err,
+// the end of this one, which may be an interruption. It returns err, with what went wrong.
+func (s *Server) Close(err error, interrupted bool) error {
+	defer s.admin.Close()
+	if s.group != nil {
+		return s.group.Leave(err, interrupted, s.bounded)
+	}
+	return errors.Join(err, s.clean())
+}
+
+// Zoo is what the server is of.
+func (s *Server) Zoo() *ensemble.Ensemble { return s.zoo }
+
+// because returns why the processes do not go on together, where that is the reason for err.
+func (s *Server) because(err error) error {
+	if err == nil || s.group == nil || errors.Is(err, group.ErrTwoHolders) || errors.Is(err, counter.ErrTwoHolders) {
+		return err
+	}
+	return cmp.Or(context.Cause(s.group.Context()), err)
+}
+
+// Fresh makes a node for one run of a lock, and returns it and the path of the lock in it,
+// which is made, too, if it is the parent of a queue. Round 0 is not measured.
+func (s *Server) Fresh(lock string, queue bool, n, round int) (dir, lockPath string, err error) {
+	run := int(s.runs.Add(1))
+	lock = strings.ReplaceAll(lock, "/", "_")
+	dir = fmt.Sprintf("%s/%d-%s", s.root, run, lock)
+	if s.group != nil {
+		if dir = s.group.Dir(lock, n, round); round == 0 {
+			dir = s.group.WarmUp(run)
+		}
+	}
+	lockPath = dir + "/lock"
+	made := dir
+	if queue {
+		made = lockPath
+	}
+	return dir, lockPath, group.Create(s.admin, made, "")
+}
+
+// clean removes all that was made. Nodes above the root stay if they have
+// other children by then.
+func (s *Server) clean() error {
+	return s.bounded(func() error {
+		if err := s.remove(s.root); err != nil {
+			return err
+		}
+		return group.RemoveEmpty(s.admin, path.Dir(s.root))
+	})
+}
+
+// bounded runs a clean-up. It returns in time if the server is silent.
+func (s *Server) bounded(cleanUp func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- cleanUp() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return language.Errorf("left behind: %s: %w", "残留节点：%s：%v", s.root, err)
+		}
+		return nil
+	case <-time.After(cleanTimeout):
+		return language.Errorf("left behind: %s: no answer from %v within %v", "残留节点：%s：%v 在 %v 内没有响应", s.root, s.zoo, cleanTimeout)
+	}
+}
+
+func (s *Server) remove(p string) error {
+	children, _, err := s.admin.Children(p)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	// All at once, because a JVM that was stopped may have left thousands.
+	errs := make([]error, len(children))
+	var wg sync.WaitGroup
+	for i, child := range children {
+		wg.Go(func() { errs[i] = s.remove(p + "/" + child) })
+	}
+	wg.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return err
+	}
+	if err := s.admin.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	return nil
+}
+
+// connect opens the sessions that n contenders share, with the server a round
+// trip away.
+func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int, rtt time.Duration) ([]*zk.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(sessions)*(10*time.Millisecond+2*rtt))
+	defer cancel()
+	options := ensemble.Options{Tap: tap, SessionTimeout: sessionTimeout}
+	if rtt > 0 {
+		options.Wrap = func(nc net.Conn) net.Conn { return delayed(nc, rtt) }
+	}
+	if sessions > 1 {
+		options.Buffer = 64<<10 + 80*n*max(s.Processes, 1) // enough for a list of all names
+	}
+	var conns []*zk.Conn
+	for range sessions {
+		limit := connectTimeout
+		if len(conns) > 0 {
+			limit /= 3 // the server is there
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
+		conn, err := s.zoo.Connect(ctx, options)
+		cancel()
+		if err != nil && len(conns) > 0 {
+			err = language.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
+				"takes from one address, 60 unless it is set: %w",
+				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(conns)+1, sessions, err)
+		}
+		if err != nil {
+			return conns, err
+		}
+		conns = append(conns, conn)
+	}
+	return conns, nil
+}
+
+func closeAll(conns []*zk.Conn) {
+	var wg sync.WaitGroup
+	for _, conn := range conns {
+		wg.Go(conn.Close)
+	}
+	wg.Wait()
+}
+
+// DialFar connects to a server that is a round trip away.
+func (s *Server) DialFar(network, address string, timeout time.Duration) (net.Conn, error) {
+	nc, err := net.DialTimeout(network, address, timeout)
+	if err != nil {
+		return nil, err
+	}
+	return delayed(nc, s.RTT), nil
+}

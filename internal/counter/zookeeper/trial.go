@@ -1,0 +1,84 @@
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/wiretap"
+)
+
+// sessions are those of the contenders of a trial.
+var sessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient: 2, counter.Next: 2}
+
+// Try plays the trial, and the long hold.
+func (p *player) Try(ctx context.Context) (err error) {
+	if p.on.group != nil {
+		ctx = p.on.group.Context()
+		defer func() { err = p.on.because(err) }()
+	}
+	p.on.Say(language.Say("trying %s", "试跑 %s", p.lock.Name))
+	long := make(chan error, 1)
+	go func() { long <- p.holdLong(ctx) }()
+	err = p.trial(ctx)
+	return cmp.Or(err, <-long)
+}
+
+func (p *player) trial(ctx context.Context) error {
+	_, path, err := p.on.Fresh(p.lock.Name, p.Queue, counter.TrialContenders, 0)
+	if err != nil {
+		return err
+	}
+	tap := wiretap.New(wiretap.WithLog())
+	conns, err := p.on.connect(ctx, tap, 3, counter.TrialContenders, 0)
+	t := &counter.Trial{Ending: "the session of a waiter ended"}
+	defer t.End(func() { closeAll(conns) })
+	if err != nil {
+		return err
+	}
+	var ofContenders []*zk.Conn
+	for _, session := range sessions {
+		ofContenders = append(ofContenders, conns[session])
+	}
+	if t.Contenders, err = p.contenders(counter.TrialContenders, tap, ofContenders, path); err != nil {
+		return err
+	}
+	impatient := t.Contenders[counter.Impatient].(contender)
+	locker, givesUp := impatient.Locker.(cancellable)
+	if t.Stays = !givesUp; givesUp {
+		t.Contenders[counter.Impatient] = impatientContender{impatient, locker}
+	}
+	t.Alive = func(int) (int64, bool) {
+		c := tap.Counts()
+		return c.BytesIn + c.BytesOut, tap.Pending() > 0
+	}
+	holders, sent := conns[0], int64(0)
+	session := holders.SessionID()
+	t.Leaves = func() error {
+		if holders.SessionID() != session || holders.State() != zk.StateHasSession {
+			return language.Errorf("session %#x of the holder was lost", "持有者的会话 %#x 已丢失", session)
+		}
+		return nil
+	}
+	t.Close = func() error {
+		sent = tap.Counts().Total()
+		conns[sessions[counter.Closed]].Close()
+		// In an ensemble the server of the next contender may receive the end of the session later.
+		if _, err := conns[sessions[counter.Next]].Sync(path); !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		return nil
+	}
+	if err := t.Run(ctx); err != nil {
+		return err
+	}
+	if sent == 0 {
+		return language.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process",
+			"没有向 ZooKeeper 发送任何请求：无法与其他进程的竞争者互斥")
+	}
+	return shutDownAll(t.Contenders)
+}

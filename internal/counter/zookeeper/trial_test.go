@@ -1,0 +1,166 @@
+package zookeeper
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper/testdata/everybody"
+	"example.com/zklock/internal/counter/zookeeper/testdata/giveup"
+	"example.com/zklock/internal/counter/zookeeper/testdata/latch"
+	"example.com/zklock/internal/counter/zookeeper/testdata/panics"
+	"example.com/zklock/internal/counter/zookeeper/testdata/second"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/wiretap"
+	"example.com/zklock/zkserver"
+)
+
+// inBubble runs a test in virtual time, on an embedded server.
+func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.New()
+		defer srv.Close()
+		s, err := Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(language.Text) {}})
+		require.NoError(t, err)
+		defer func() {
+			require.NoError(t, s.Close(nil, false))
+			require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
+			time.Sleep(time.Minute) // in virtual time: what is on its way arrives, and its goroutines end
+		}()
+		test(t, srv, s)
+	})
+}
+
+// onServer runs a test in real time.
+func onServer(t *testing.T, test func(s *Server)) {
+	t.Helper()
+	srv := zkserver.Run(t)
+	zoo, err := ensemble.Open(t.Context(), srv.Addr())
+	require.NoError(t, err)
+	s, err := Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(language.Text) {}})
+	require.NoError(t, err)
+	test(s)
+	require.NoError(t, s.Close(nil, false))
+	require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
+}
+
+// A fake is a lock with these functions.
+type fake struct{ lock, unlock func() error }
+
+func (f fake) Lock() error   { return f.lock() }
+func (f fake) Unlock() error { return f.unlock() }
+
+const twoHolders = "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once"
+
+func TestBrokenLocksAreCaught(t *testing.T) {
+	var mutex sync.Mutex
+	for name, tc := range map[string]struct {
+		kind Kind
+		want string
+	}{
+		"everybody": {Node(func(c *zk.Conn, p string) Locker { return everybody.New(c, p) }), twoHolders},
+		"second":    {Queue(func(c *zk.Conn, p string) Locker { return second.New(c, p) }), twoHolders},
+		"giveup": {Queue(func(c *zk.Conn, p string) Locker { return giveup.New(c, p) }),
+			"when the session of a waiter ended another contender got the lock, although its holder had not unlocked: two goroutines held the lock at once"},
+		"panics": {Node(func(c *zk.Conn, p string) Locker { return panics.New(c, p) }),
+			"Lock panicked: runtime error: index out of range [0] with length 0 (lock.go:17)"},
+		"New": {Node(func(c *zk.Conn, p string) Locker { panic("too early") }), "New panicked: too early (trial_test.go:"},
+		// A lock that is only a mutex excludes, but not from another process.
+		"a mutex": {Node(func(*zk.Conn, string) Locker {
+			return fake{func() error { mutex.Lock(); return nil }, func() error { mutex.Unlock(); return nil }}
+		}), "it sent nothing to ZooKeeper: it excludes no contender of another process"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onServer(t, func(s *Server) {
+				require.ErrorContains(t, s.Play(counter.Lock{Name: name}, tc.kind).Try(t.Context()), tc.want)
+			})
+		})
+	}
+}
+
+// A waiter that takes the lock after half a minute passes a trial.
+func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
+	late := Node(func(c *zk.Conn, p string) Locker { return latch.New(c, p) })
+	err := HoldLong(t, counter.Lock{Name: "latch"}, late)
+	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked")
+	right := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
+	require.NoError(t, HoldLong(t, counter.Lock{Name: "zk.Lock"}, right))
+}
+
+// The server goes away after four sessions, as one does that takes no more connections.
+func TestTooManySessionsNameTheSetting(t *testing.T) {
+	inBubble(t, func(t *testing.T, srv *zkserver.Server, s *Server) {
+		go func() {
+			for len(srv.Sessions()) < 1+4 {
+				time.Sleep(time.Millisecond)
+			}
+			srv.Stop()
+		}()
+		conns, err := s.connect(t.Context(), wiretap.New(), 10, 10, 20*time.Millisecond)
+		require.ErrorContains(t, err, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
+		srv.Start()
+		closeAll(conns)
+	})
+}
+
+// Locks that have one value per session get one per session, and again in each
+// run.
+func TestContendersOfASessionShareItsValue(t *testing.T) {
+	opened := 0
+	kind := PerSession(func(*zk.Conn, string, time.Duration) func() Locker {
+		opened++
+		return func() Locker { return fake{} }
+	})
+	a, b := new(zk.Conn), new(zk.Conn)
+	run := Run{4, func(*zk.Conn) time.Duration { return 0 }}
+	first := kind.Begin(run)
+	for _, conn := range []*zk.Conn{a, b, a, b} {
+		first(conn, "/p")
+	}
+	require.Equal(t, 2, opened)
+	kind.Begin(run)(a, "/p")
+	require.Equal(t, 3, opened)
+}
+
+// A contender's error names its session.
+func TestAContenderThatFailsEndsTheRun(t *testing.T) {
+	onServer(t, func(s *Server) {
+		made := 0
+		kind := Node(func(conn *zk.Conn, path string) Locker {
+			if made++; made == 2 {
+				return fake{lock: func() error { return zk.ErrNoAuth }}
+			}
+			return fake{lock: func() error { // until the second one fails
+				_, _, changed, err := conn.ExistsW(path + "/never")
+				if err != nil {
+					return err
+				}
+				return (<-changed).Err
+			}}
+		})
+		r := report.Run{Goroutines: 10, Sessions: 1, Times: 1, Round: 1}
+		err := s.Play(counter.Lock{Name: "naive"}, kind).Run(t.Context(), &r, func() {})
+		require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), err)
+	})
+}
+
+// A distance that is paid for each round trip, by a lock that waits for one answer after the other.
+func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *zkserver.Server, s *Server) {
+		s.RTT = rtt
+		r := report.Run{Goroutines: 1, Sessions: 1, Times: 3, Round: 1}
+		kind := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
+		require.NoError(t, s.Play(counter.Lock{Name: "zk.Lock"}, kind).Run(t.Context(), &r, func() {}))
+		require.EqualValues(t, 3*3, r.Requests)
+		require.Equal(t, rtt, r.RTT)
+		require.InDelta(t, 3*3*rtt, r.Elapsed, float64(rtt/2))
+	})
+}
