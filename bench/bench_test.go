@@ -81,7 +81,7 @@ func oneLine(t *testing.T, text, want string) {
 	require.True(t, strings.HasPrefix(text, "bench: "), text)
 }
 
-// keys are names in JSON, and of columns in CSV, that programs of others rely on.
+// keys are names in JSON that programs of others rely on.
 var keys = []string{
 	"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error",
 }
@@ -133,10 +133,9 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-rtt", "20"}, exitUsage, "write 20ms"},
 		{[]string{"-limit", "five"}, exitUsage, "it is not a time such as 5s"},
 		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
-		{[]string{"-json", "-csv"}, exitUsage, `-json: "-csv" begins with a dash: it looks like a flag; a file of that name is ./-csv`},
-		{[]string{"-csv", "-"}, exitUsage, `-csv: "-" begins with a dash`},
-		{[]string{"-report", "--svg", "-n", "5"}, exitUsage, `-report: "--svg" begins with a dash`},
-		{[]string{"-svg=-x"}, exitUsage, `-svg: "-x" begins with a dash`},
+		{[]string{"-json", "-rtt"}, exitUsage, `-json: "-rtt" begins with a dash: it looks like a flag; a file of that name is ./-rtt`},
+		{[]string{"-json", "-"}, exitUsage, `-json: "-" begins with a dash`},
+		{[]string{"-report", "--zk", "-n", "5"}, exitUsage, `-report: "--zk" begins with a dash`},
 		{[]string{"-zk", "embedded", "-join"}, exitUsage, "-join: other processes cannot reach a server of this process"},
 		{[]string{"-procs", "3"}, exitUsage, "-procs: is for processes that take part with -join"},
 		{[]string{"-zk", "127.0.0.1:1", "-join", "-procs", "0"}, exitUsage, "-procs: 0 is not between 1 and 100"},
@@ -148,7 +147,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-path", "/zookeeper"}, exitUsage, "-path: /zookeeper is ZooKeeper's own"},
 		{[]string{"-path", "/zookeeper/config/x"}, exitUsage, "-path: /zookeeper/config/x is ZooKeeper's own"},
 		{[]string{"-zk", ""}, exitUsage, "-zk: its value is empty"},
-		{[]string{"-csv", ""}, exitUsage, "-csv: its value is empty"},
+		{[]string{"-json", ""}, exitUsage, "-json: its value is empty"},
 		{[]string{"-zk", "embeded"}, exitUsage, `-zk: "embeded" is neither embedded nor host:port`},
 		{[]string{"-zk", "docker:3"}, exitFailure, "with docker:3 -- sh -c 'go run ./bench -zk $ZK'`"},
 		{[]string{"-zk", "127.0.0.1"}, exitUsage, `bench: -zk: "127.0.0.1" is neither embedded`},

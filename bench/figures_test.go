@@ -165,14 +165,11 @@ func figuresPage(t *testing.T, lang language.Language) string {
 func chartsOf(t *testing.T) map[string]string {
 	all := make(map[string]string)
 	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
-		dir := t.TempDir()
-		runs := runsOf(t, names...)
-		charts, err := report.Charts(runs, language.English)
-		require.NoError(t, err)
-		require.NoError(t, report.WriteCharts(dir+"/", charts))
 		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
-		for chart, file := range map[string]string{"elapsed": "elapsed", "requests": "requests", "waits": "waits-" + n} {
-			all[figures+prefix+"-"+chart+".svg"] = text(t, filepath.Join(dir, file+".svg"))
+		for _, chart := range report.Charts(runsOf(t, names...), language.English) {
+			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") {
+				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(true)
+			}
 		}
 	}
 	return all

@@ -14,12 +14,12 @@ type output struct{ flag, name string }
 
 // outputs are the files that the flags name.
 func (cfg config) outputs() []output {
-	all := []output{{"-json", cfg.json}, {"-csv", cfg.csv}, {"-report", cfg.report}}
+	all := []output{{"-json", cfg.json}, {"-report", cfg.report}}
 	return slices.DeleteFunc(all, func(o output) bool { return o.name == "" })
 }
 
 // writesFiles reports whether the results go to files as well.
-func (cfg config) writesFiles() bool { return cfg.svg != "" || len(cfg.outputs()) > 0 }
+func (cfg config) writesFiles() bool { return len(cfg.outputs()) > 0 }
 
 // checkFiles refuses a file that two flags name: one would write over the other.
 func (cfg config) checkFiles() error {
@@ -55,36 +55,19 @@ func (cfg config) checkWritable() error {
 			return language.Errorf("%s: %w", "%s：%v", o.flag, err)
 		}
 	}
-	if cfg.svg != "" {
-		if _, err := os.Stat(filepath.Dir(cfg.svg)); err != nil {
-			return language.Errorf("-svg: %w", "-svg：%v", err)
-		}
-	}
 	return nil
 }
 
 // writeFiles writes the results to all files, and returns the first error.
 func (cfg config) writeFiles(results []report.Run) (err error) {
-	note := func(flag string, e error) {
-		if e != nil && err == nil {
-			err = language.Errorf("%s: %w", "%s：%v", flag, e)
-		}
-	}
-	charts, chartErr := []report.Chart(nil), error(nil)
-	if cfg.report != "" || cfg.svg != "" {
-		charts, chartErr = report.Charts(results, cfg.lang)
-		note("-report", chartErr)
-	}
 	for _, o := range cfg.outputs() {
-		write := map[string]func(io.Writer) error{
-			"-json":   func(w io.Writer) error { return report.WriteJSON(w, results) },
-			"-csv":    func(w io.Writer) error { return report.WriteCSV(w, results) },
-			"-report": func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, charts, cfg.lang) },
-		}[o.flag]
-		note(o.flag, report.WriteFile(o.name, write))
-	}
-	if cfg.svg != "" {
-		note("-svg", report.WriteCharts(cfg.svg, charts))
+		write := func(w io.Writer) error { return report.WriteJSON(w, results) }
+		if o.flag == "-report" {
+			write = func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, cfg.lang) }
+		}
+		if e := report.WriteFile(o.name, write); e != nil && err == nil {
+			err = language.Errorf("%s: %w", "%s：%v", o.flag, e)
+		}
 	}
 	return err
 }

@@ -30,9 +30,7 @@ type config struct {
 	jars    string        // class path of Curator; "": Debian's
 	explain bool
 	json    string
-	csv     string
 	report  string
-	svg     string
 	path    string
 	join    bool
 	procs   int // that take part; 1 unless join
@@ -96,9 +94,7 @@ func defineFlags(cfg *config) *flags {
 		"by default that of Debian's libcurator-recipes-java", "Curator 的 recipes 及其依赖的类`路径`；不写则用 Debian 的软件包 libcurator-recipes-java"))
 	fs.BoolVar(&cfg.explain, "explain", false, say("also print what explains the times: the waits of the contenders, and the requests by kind", "另外打印耗时的由来：各竞争者的等待时间，以及各种请求的个数"))
 	fs.StringVar(&cfg.json, "json", "", say("also write every single run to this `file`, as JSON", "把每一次运行都写入这个`文件`，格式为 JSON"))
-	fs.StringVar(&cfg.csv, "csv", "", say("also write every single run to this `file`, as comma-separated values", "把每一次运行都写入这个`文件`，格式为 CSV"))
 	fs.StringVar(&cfg.report, "report", "", say("also write a page with charts to this `file`, as HTML", "把带图的页面写入这个`文件`，格式为 HTML"))
-	fs.StringVar(&cfg.svg, "svg", "", say("also write the charts to files that begin with this `prefix`, as SVG", "把各张图写成 SVG 文件，文件名以这个`前缀`开头"))
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", say("the `znode` to work under; the benchmark removes the nodes that it makes there", "在哪个`节点`下面运行；基准测试在那里创建的节点，最后都会删掉"))
 	fs.BoolVar(&cfg.join, "join", false, say("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…", "与本机或别的机器上同样以 -join 启动的进程一起竞争；需要 -zk host:port,…"))
 	fs.IntVar(&cfg.procs, "procs", 2, say("with -join: how `many` processes take part, all started with the same flags", "与 -join 一起用：参加的进程`个数`；各进程的选项要相同"))
@@ -146,7 +142,7 @@ func (f *flags) parse(cfg *config, args []string, help io.Writer) error {
 }
 
 func (f *flags) files(cfg *config) error {
-	for _, one := range []string{"json", "csv", "report", "svg"} {
+	for _, one := range []string{"json", "report"} {
 		if name := f.set.Lookup(one).Value.String(); strings.HasPrefix(name, "-") {
 			return language.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s",
 				"-%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", one, name, name)

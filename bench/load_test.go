@@ -128,8 +128,8 @@ func TestTwoFlagsCannotNameOneFile(t *testing.T) {
 	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
 	for _, args := range [][]string{
 		{"-report", file, "-json", file},
-		{"-csv", filepath.Join(dir, "link"), "-json", file},
-		{"-report", filepath.Join(dir, "new"), "-csv", dir + "/./new"},
+		{"-report", filepath.Join(dir, "link"), "-json", file},
+		{"-report", filepath.Join(dir, "new"), "-json", dir + "/./new"},
 	} {
 		status, stdout, stderr := bench(t, append(args, "-n", "2")...)
 		require.Equal(t, exitUsage, status, args)
@@ -137,6 +137,6 @@ func TestTwoFlagsCannotNameOneFile(t *testing.T) {
 		oneLine(t, stderr, ", too: give each its own")
 	}
 	require.Equal(t, "mine", text(t, file), "nothing was written")
-	status, _, stderr := bench(t, "-json", os.DevNull, "-csv", os.DevNull, "-n", "2", "-locks", "naive")
+	status, _, stderr := bench(t, "-json", os.DevNull, "-report", os.DevNull, "-n", "2", "-locks", "naive")
 	require.Zero(t, status, stderr)
 }

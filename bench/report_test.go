@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/xml"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -19,7 +17,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	read := func(name string) string { return text(t, file(name)) }
 	t.Setenv("PATH", "") // no Curator: a row says so
 	status, stdout, stderr := bench(t, "-n", "5,10", "-rounds", "2", "-locks", "all", "-explain",
-		"-json", file("r.json"), "-csv", file("r.csv"), "-report", file("r.html"), "-svg", file("c-"))
+		"-json", file("r.json"), "-report", file("r.html"))
 	require.Zero(t, status, stderr)
 	for line := range strings.Lines(stdout) {
 		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)
@@ -43,44 +41,22 @@ func TestOneRunWritesEverything(t *testing.T) {
 	require.Empty(t, regexp.MustCompile(`https?://[^"\s]*`).FindAllString(
 		regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`).ReplaceAllString(page, ""), -1))
 
-	for _, name := range []string{"elapsed", "requests", "waits-5", "waits-10"} {
-		svg := read("c-" + name + ".svg")
-		require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})))
-		require.Contains(t, svg, "predecessor")
-		require.NotContains(t, svg, "NaN")
-		require.NotContains(t, svg, "Inf")
-	}
-
-	records, err := csv.NewReader(strings.NewReader(read("r.csv"))).ReadAll()
-	require.NoError(t, err)
-	column := make(map[string]int)
-	for i, name := range records[0] {
-		column[name] = i
-	}
-	for _, name := range keys {
-		require.Contains(t, column, name)
-	}
 	rows := written[[]map[string]any](t, file("r.json"))
-	require.Len(t, rows, len(records)-1, "the same rows as in JSON")
+	require.Len(t, rows, (len(onZooKeeper())-1)*4+2, "one row of Curator's for each number of threads")
 	for _, row := range rows {
 		require.Subset(t, slices.Collect(maps.Keys(row)), keys)
-	}
-	for _, r := range records[1:] {
-		if r[column["lock"]] == "curator" {
-			require.Equal(t, "cannot run", r[column["status"]])
+		if row["lock"] == "curator" {
+			require.Equal(t, "cannot run", row["status"])
 			continue
 		}
-		require.Equal(t, r[column["goroutines"]], r[column["count"]])
-		if !strings.HasPrefix(r[column["lock"]], "zklock") { // whose goroutines share a node
-			require.Equal(t, r[column["goroutines"]], r[column["requests_delete"]])
-		}
-		require.NotEqual(t, "0", r[column["elapsed_ns"]])
+		require.Equal(t, row["goroutines"], row["count"])
+		require.NotZero(t, row["elapsed_ns"])
 	}
 }
 
 func TestAFileThatCannotBeWrittenIsReportedFirst(t *testing.T) {
 	nowhere := t.TempDir() + "/no/such/"
-	for _, flag := range []string{"-json", "-csv", "-report", "-svg"} {
+	for _, flag := range []string{"-json", "-report"} {
 		status, stdout, stderr := bench(t, "-n", "5", flag, nowhere+"file")
 		require.Equal(t, exitFailure, status)
 		oneLine(t, stderr, flag+": ")

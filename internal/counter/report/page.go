@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	_ "embed"
 	"html/template"
@@ -18,9 +17,9 @@ import (
 var reportPage string
 
 // WriteReport writes one page that needs nothing but a browser.
-func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart, l language.Language) error {
+func WriteReport(w io.Writer, set Settings, results []Run, l language.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
-		"svg":   inline,
+		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(false)) }, // ours, and not a user's
 		"class": class,
 		"span":  span,
 		"say":   func(en, zh string) string { return language.Text{En: en, Zh: zh}.In(l) },
@@ -39,7 +38,7 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart, l lan
 		if i == 0 || first.About.System != "" {
 			first = r // the first one on ZooKeeper, if there is one
 		}
-		if !slices.Contains(clients, r.Client) {
+		if r.Client != "" && !slices.Contains(clients, r.Client) {
 			clients = append(clients, r.Client)
 		}
 	}
@@ -52,7 +51,7 @@ func WriteReport(w io.Writer, set Settings, results []Run, charts []Chart, l lan
 		"Title":    cmp.Or(first.Where.In(l), first.Server),
 		"Servers":  servers,
 		"Clients":  clients,
-		"Charts":   charts,
+		"Charts":   Charts(results, l),
 		"Main":     firstTable(results, l),
 		"Second":   secondTable(results, l),
 		"Everyday": EverydayText,
@@ -76,15 +75,6 @@ var (
 
 func withoutPasswords(line string) string {
 	return passwordOption.ReplaceAllString(userPassword.ReplaceAllString(line, "${1}xxxxx@"), "${1}xxxxx")
-}
-
-// inline is a chart as part of a page. It takes the page's colours in place of
-// black, white and the grid's grey, for they differ in dark mode.
-func inline(c Chart) template.HTML {
-	_, picture, _ := bytes.Cut(c.svg, []byte("<svg"))
-	adapted := strings.NewReplacer("fill:#FFFFFF", "fill:none", "stroke:#000000", "stroke:var(--ink)", "fill:#000000", "fill:var(--ink)",
-		"stroke:#E1E1E1", "stroke:var(--line)", "stroke:#222222", "stroke:var(--ink)", "fill:#222222", "fill:var(--ink)").Replace(string(picture))
-	return template.HTML("<svg" + adapted) // ours, and not a user's
 }
 
 // class is the page's name for a style of the terminal.

@@ -1,5 +1,5 @@
 // Package report has the results of the benchmark, and their outputs: the tables on
-// the terminal, JSON, comma-separated values, charts and a page.
+// the terminal, JSON, and a page with charts.
 package report
 
 import (

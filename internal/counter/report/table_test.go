@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
-	"image/color"
-	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,23 +44,43 @@ func TestMedianOfRounds(t *testing.T) {
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := Run{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
-	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, nil, language.English))
+	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, language.English))
 	require.NotContains(t, page.String(), "<script>")
 	require.NotContains(t, page.String(), "<b>")
 }
 
 func TestASinglePointIsAChartAsWell(t *testing.T) {
-	charts, err := Charts([]Run{{
-		Lock: "unheard of", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
+	charts := Charts([]Run{{
+		Lock: "unheard & of", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
 		Waits: []time.Duration{0}, Status: StatusOK,
 	}}, language.Chinese)
-	require.NoError(t, err)
 	require.Len(t, charts, 3)
 	for _, c := range charts {
-		require.NoError(t, xml.Unmarshal(c.svg, new(struct{})))
-		require.NotContains(t, string(c.svg), "NaN")
-		require.Contains(t, string(c.svg), "unheard of")
+		svg := c.SVG(true)
+		require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), svg)
+		require.NotRegexp(t, "NaN|Inf", svg)
+		require.Contains(t, svg, "unheard &amp; of")
 	}
+}
+
+// A point is drawn where its value is: a decade of a logarithmic axis is as long as any other.
+func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
+	run := func(n int, elapsed time.Duration) Run {
+		return Run{Lock: "herd", Goroutines: n, Count: n, Elapsed: elapsed, Requests: int64(n), Waits: []time.Duration{elapsed}, Status: StatusOK}
+	}
+	runs := []Run{run(10, time.Millisecond), run(100, 10*time.Millisecond), run(1000, 100*time.Millisecond)}
+	line := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`).FindStringSubmatch(Charts(runs, language.English)[0].SVG(false))
+	require.NotNil(t, line)
+	var at []float64
+	for _, s := range line[1:] {
+		v, err := strconv.ParseFloat(s, 64)
+		require.NoError(t, err)
+		at = append(at, v)
+	}
+	require.InDelta(t, at[2]-at[0], at[4]-at[2], 0.2)
+	require.InDelta(t, at[3]-at[1], at[5]-at[3], 0.2)
+	require.Greater(t, at[2], at[0])
+	require.Less(t, at[3], at[1], "upwards")
 }
 
 func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
@@ -82,18 +102,18 @@ func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
 func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 	const widest = 44.0 // points, of a label and the gap after it
 	for span := 2.0; span < 1e7; span *= 1.7 {
-		p := newPicture("", "", nil)
-		p.logTime(&p.X)
-		var labels []float64
-		for _, tick := range p.X.Tick.Marker.Ticks(0.7, 0.7*span) {
-			if tick.Label != "" {
-				labels = append(labels, math.Log(tick.Value))
+		x := axis{log: true, text: timeText, room: 1e2, from: leftOfPlot, to: chartWidth - 8}
+		x.fit([]float64{0.7, 0.7 * span})
+		values, labels := x.ticks()
+		var at []float64
+		for i, label := range labels {
+			if label != "" {
+				at = append(at, x.at(values[i]))
 			}
 		}
-		require.NotEmpty(t, labels, "%g", span)
-		for i := range len(labels) - 1 {
-			gap := (labels[i+1] - labels[i]) / math.Log(span) * (chartWidth - 70) // the other axis has the rest
-			require.Greater(t, gap, widest, "from 0.7 to %g", 0.7*span)
+		require.NotEmpty(t, at, "%g", span)
+		for i := range len(at) - 1 {
+			require.Greater(t, at[i+1]-at[i], widest, "from 0.7 to %g", 0.7*span)
 		}
 	}
 }
@@ -152,18 +172,18 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	var page bytes.Buffer
 	ok := Run{Lock: "naive", Goroutines: 100, Count: 100, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	stopped := Run{Lock: "herd", Goroutines: 100, Status: StatusStopped, Error: "stopped after 2m", About: steps["herd"]}
-	charts, err := Charts([]Run{ok}, language.English)
-	require.NoError(t, err)
-	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, charts, language.English))
+	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, language.English))
 	for _, name := range firstTable(nil, language.English).header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)
 	// Charts take the colours of the page, which has two sets.
 	require.Contains(t, page.String(), "prefers-color-scheme: dark")
-	require.Contains(t, page.String(), "stroke:var(--ink)")
-	require.NotContains(t, page.String(), "#000000")
-	require.NotContains(t, page.String(), "#FFFFFF")
+	require.Contains(t, page.String(), `stroke="currentColor"`)
+	require.NotContains(t, page.String(), "background:#fff", "which is for a chart that is a file")
+	page.Reset()
+	require.NoError(t, WriteReport(&page, Settings{}, []Run{stopped}, language.English))
+	require.Contains(t, page.String(), "No run went well enough to be drawn.")
 }
 
 func TestLocksOfReadersHaveColoursOfTheirOwn(t *testing.T) {
@@ -173,8 +193,7 @@ func TestLocksOfReadersHaveColoursOfTheirOwn(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	for _, name := range names {
-		style := lineStyle(name, names)
-		key := fmt.Sprint(style.Dashes)
+		key := lookOf(name, names).dashes
 		require.False(t, seen[key], "%s: in black and white it looks like another one", name)
 		seen[key] = true
 	}
@@ -182,12 +201,12 @@ func TestLocksOfReadersHaveColoursOfTheirOwn(t *testing.T) {
 
 // Okabe and Ito have eight colours, one for each lock.
 func TestEachLockHasAColourAndADashOfItsOwn(t *testing.T) {
-	colours, dashes := make(map[color.Color]string), make(map[string]string)
-	eight := []uint32{0x000000, 0xe69f00, 0x56b4e9, 0x009e73, 0xf0e442, 0x0072b2, 0xd55e00, 0xcc79a7}
+	colours, dashes := make(map[string]string), make(map[string]string)
+	eight := strings.Fields("currentColor #e69f00 #56b4e9 #009e73 #f0e442 #0072b2 #d55e00 #cc79a7")
 	for name, l := range looks {
-		require.Contains(t, eight, uint32(l.colour.(color.RGBA).R)<<16|uint32(l.colour.(color.RGBA).G)<<8|uint32(l.colour.(color.RGBA).B), name)
-		require.Empty(t, dashes[fmt.Sprint(l.dashes)], name)
-		dashes[fmt.Sprint(l.dashes)] = name
+		require.Contains(t, eight, l.colour, name)
+		require.Empty(t, dashes[l.dashes], name)
+		dashes[l.dashes] = name
 		if name == "curator cold" || name == "floor" || name == "least" {
 			continue // no locks of their own
 		}
@@ -209,7 +228,7 @@ func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
 	results := []Run{row("sqlrow", "PostgreSQL 15.1 at h:1", "SQL"), row("sqlversion", "PostgreSQL 15.1 at h:1", "SQL"),
 		row("redis", "Redis 7.0.15 at h:3", "Redis")}
 	var page bytes.Buffer
-	require.NoError(t, WriteReport(&page, set, results, nil, language.English))
+	require.NoError(t, WriteReport(&page, set, results, language.English))
 	require.NotContains(t, page.String(), "secret")
 	require.NotContains(t, page.String(), "se:c@ret")
 	require.Contains(t, page.String(), "my=mysql://u:xxxxx@h:2/d")
@@ -220,6 +239,6 @@ func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
 
 	naive := Run{Lock: "naive", Server: "ZooKeeper 3.8", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	page.Reset()
-	require.NoError(t, WriteReport(&page, set, append(results, naive), nil, language.English))
+	require.NoError(t, WriteReport(&page, set, append(results, naive), language.English))
 	require.Contains(t, page.String(), "<dt>ZooKeeper</dt><dd>ZooKeeper 3.8</dd>")
 }

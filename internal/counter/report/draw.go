@@ -1,0 +1,224 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+//go:embed chart.svg
+var chartSource string
+
+var chartTemplate = template.Must(template.New("chart").Parse(chartSource))
+
+// The sizes of a chart, in points. It is as wide as a phone, so that labels are legible there.
+const (
+	chartWidth  = 400
+	plotHeight  = 250
+	leftOfPlot  = 64
+	belowPlot   = 40
+	legendLine  = 17
+	legendTop   = 8
+	legendWidth = chartWidth / 2
+	sampleWidth = 34 // of the line in the legend
+)
+
+// An axis maps values to a stretch of the picture.
+type axis struct {
+	label string
+	log   bool
+	text  func(float64) string
+	// room is the ratio of the ends up to which 2 and 5 have labels as well as 1.
+	room     float64
+	only     []float64 // the values that have ticks; nil: round ones
+	min, max float64
+	from, to float64 // where these are
+}
+
+// at is where a value is.
+func (a axis) at(v float64) float64 {
+	low, high := a.min, a.max
+	if a.log {
+		v, low, high = math.Log(v), math.Log(low), math.Log(high)
+	}
+	return math.Round(10*(a.from+(v-low)/(high-low)*(a.to-a.from))) / 10
+}
+
+// fit chooses the ends, with room around a single point and around what touches the edge.
+func (a *axis) fit(values []float64) {
+	if !a.log {
+		a.min, a.max = 0, 1 // of shares
+		return
+	}
+	a.min, a.max = math.Inf(1), 0
+	for _, v := range values {
+		a.min, a.max = min(a.min, v/1.3), max(a.max, v*1.3)
+	}
+}
+
+// ticks are the values with a line of the grid, and their labels.
+func (a axis) ticks() (values []float64, labels []string) {
+	add := func(v float64, label string) {
+		if v >= a.min && v <= a.max {
+			values, labels = append(values, v), append(labels, label)
+		}
+	}
+	switch {
+	case a.only != nil:
+		for _, v := range a.only {
+			add(v, a.text(v))
+		}
+	case !a.log:
+		for i := range 6 {
+			add(float64(i)/5, a.text(float64(i)/5))
+		}
+	default:
+		for decade := math.Pow(10, math.Floor(math.Log10(a.min))); decade <= a.max; decade *= 10 {
+			for _, s := range []float64{1, 2, 5} {
+				label := ""
+				if s == 1 || a.max/a.min <= a.room {
+					label = a.text(decade * s)
+				}
+				add(decade*s, label)
+			}
+		}
+	}
+	return values, labels
+}
+
+func plainText(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+
+// timeText is a number of milliseconds with a unit.
+func timeText(ms float64) string {
+	switch {
+	case ms >= 1000:
+		return plainText(ms/1000) + " s"
+	case ms >= 1:
+		return plainText(ms) + " ms"
+	}
+	return plainText(ms*1000) + " µs"
+}
+
+// A stroke is a path of the picture.
+type stroke struct {
+	Path, Colour, Dashes, Fill string
+	Width, Opacity             float64
+}
+
+// A word is a text of the picture.
+type word struct {
+	X, Y   float64
+	Text   string
+	Anchor string // "start", "middle" or "end"
+	Turned bool   // it runs upwards
+}
+
+// SVG draws the chart: alone, in the colours of paper, or as part of a page, in the page's own.
+func (c Chart) SVG(alone bool) string {
+	var xs, ys []float64
+	named := 0
+	for _, l := range c.lines {
+		for _, p := range l.points {
+			xs, ys = append(xs, p.x), append(ys, p.y)
+			if p.low > 0 {
+				ys = append(ys, p.low, p.high)
+			}
+		}
+		if !l.faint {
+			named++
+		}
+	}
+	rows := (named + 1) / 2
+	top := float64(legendTop + rows*legendLine)
+	c.x.from, c.x.to, c.y.from, c.y.to = leftOfPlot, chartWidth-8, top+plotHeight, top+8
+	c.x.fit(xs)
+	c.y.fit(ys)
+
+	var d struct {
+		Width, Height int
+		Alone         bool
+		Strokes       []stroke
+		Words         []word
+	}
+	d.Width, d.Height, d.Alone = chartWidth, int(top)+plotHeight+belowPlot, alone
+	d.Strokes, d.Words = c.grid()
+	for _, l := range c.lines {
+		d.Strokes = append(d.Strokes, c.strokes(l)...)
+	}
+	i := 0
+	for _, l := range c.lines {
+		if l.faint {
+			continue
+		}
+		x, y := float64(8+i/rows*legendWidth), float64(legendTop+i%rows*legendLine+4)
+		i++
+		path := fmt.Sprintf("M%g %gh%d", x, y, sampleWidth)
+		d.Strokes = append(d.Strokes, stroke{path, l.colour, l.dashes, "none", l.width, 1}, l.mark(x+sampleWidth/2, y))
+		d.Words = append(d.Words, word{x + sampleWidth + 6, y + 4, l.name, "start", false})
+	}
+	var b bytes.Buffer
+	if err := chartTemplate.Execute(&b, d); err != nil {
+		panic(err) // the template is ours
+	}
+	return b.String()
+}
+
+// grid draws the axes with their ticks and labels.
+func (c Chart) grid() (strokes []stroke, words []word) {
+	values, labels := c.x.ticks()
+	for i, v := range values {
+		at := c.x.at(v)
+		strokes = append(strokes, stroke{fmt.Sprintf("M%g %gV%g", at, c.y.from, c.y.to), black, "", "none", 1, 0.15})
+		words = append(words, word{at, c.y.from + 16, labels[i], "middle", false})
+	}
+	values, labels = c.y.ticks()
+	for i, v := range values {
+		at := c.y.at(v)
+		strokes = append(strokes, stroke{fmt.Sprintf("M%g %gH%g", c.x.from, at, c.x.to), black, "", "none", 1, 0.15})
+		words = append(words, word{c.x.from - 5, at + 4, labels[i], "end", false})
+	}
+	frame := fmt.Sprintf("M%g %gV%gH%g", c.x.from, c.y.to, c.y.from, c.x.to)
+	strokes = append(strokes, stroke{frame, black, "", "none", 1, 0.6})
+	return strokes, append(words,
+		word{(c.x.from + c.x.to) / 2, c.y.from + 34, c.x.label, "middle", false},
+		word{13, (c.y.from + c.y.to) / 2, c.y.label, "middle", true})
+}
+
+// strokes are a line, its bars and its glyphs.
+func (c Chart) strokes(l line) []stroke {
+	var path, bars strings.Builder
+	var marks []stroke
+	for i, p := range l.points {
+		x, y := c.x.at(p.x), c.y.at(p.y)
+		fmt.Fprintf(&path, "%c%g %g", "ML"[min(i, 1)], x, y)
+		if p.low < p.high {
+			fmt.Fprintf(&bars, "M%g %gV%g", x, c.y.at(p.low), c.y.at(p.high))
+		}
+		marks = append(marks, l.mark(x, y))
+	}
+	opacity := 1.0
+	if l.faint {
+		opacity = 0.25
+	}
+	return append([]stroke{{path.String(), l.colour, l.dashes, "none", l.width, opacity}, {bars.String(), l.colour, "", "none", 1, 1}}, marks...)
+}
+
+// mark is the glyph of a line at a point.
+func (l line) mark(x, y float64) stroke {
+	circle := func(r float64) string {
+		return fmt.Sprintf("M%g %ga%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", x-r, y, r, r, 2*r, r, r, -2*r)
+	}
+	switch l.glyph {
+	case "dot":
+		return stroke{circle(2.5), l.colour, "", l.colour, 1, 1}
+	case "ring":
+		return stroke{circle(l.radius), l.colour, "", "none", 1.6, 1}
+	case "square":
+		return stroke{fmt.Sprintf("M%g %gh5v5h-5z", x-2.5, y-2.5), l.colour, "", "none", 1, 1}
+	}
+	return stroke{}
+}
