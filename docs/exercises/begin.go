@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"strings"
 	"sync"
 	"time"
 )
@@ -17,39 +16,36 @@ type class struct {
 	// theirs must begin within hurry, so that an init that never ends does not cost a
 	// student's folder one time limit for each exercise.
 	stuck sync.Map
-	hurry time.Duration // 0: hurry
 }
 
 // To begin is to start a process and to run each init. An attempt has beginning for
-// it, or hurry, if another one of the same student never did.
+// it, or hurry, if another one of the same student never did: of processor time, or of time
+// in which nothing of it could run.
 const (
 	beginning = 10 * time.Second
 	hurry     = 3 * time.Second
 )
 
-// neverBegan is the refusal of an attempt that has not begun in time.
-const neverBegan = "it does not begin: an init has not come to an end"
+// A neverBegan is the refusal of an attempt that has not begun in time.
+type neverBegan struct{ error }
+
+func (n neverBegan) Unwrap() error { return n.error }
 
 // of are the limits for an attempt of a student.
 func (c *class) of(student string) limits {
 	l := c.limits
 	if _, stuck := c.stuck.Load(student); stuck {
-		l.begin = cmp.Or(c.hurry, hurry)
+		l.begin = hurry
 	}
 	return l
-}
-
-// note remembers a student whose attempt never began.
-func (c *class) note(student string, r *result) {
-	if strings.HasPrefix(r.Why.En, neverBegan) {
-		c.stuck.Store(student, true)
-	}
 }
 
 // begins refuses an attempt that does not begin.
 func (g *grading) begins(ctx context.Context, binary string) error {
 	l := g.limits
+	l.ceiling = l.clock()
 	l.time = min(cmp.Or(l.begin, beginning), l.time)
+	l.waiting = l.time // nobody but this process could end its wait
 	c, err := newCell(ctx, l)
 	if err != nil {
 		return err
@@ -59,12 +55,13 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 	if _, err := c.run(c.ofStudent(binary, []string{"-test.list=^$"})); err != nil {
 		return err
 	}
-	switch why := c.over(); {
-	case strings.HasPrefix(why.En, noEnd) && l.begin > 0:
-		return refuse(
-			"it does not begin: an init has not come to an end in %v; it had no more time because another attempt of this student never began", "程序没有开始运行：有一个 init 在 %v 内没有结束；时间只给这么多，因为这个学生的另一份答卷一直没有开始运行", l.time)
-	case strings.HasPrefix(why.En, noEnd):
-		return refuse("it does not begin: an init has not come to an end in %v", "程序没有开始运行：有一个 init 在 %v 内没有结束", l.time)
+	switch {
+	case c.endless() && l.begin > 0:
+		return neverBegan{refuse(
+			"it does not begin: an init has not come to an end in %v; it had no more time because another attempt of this student never began",
+			"程序没有开始运行：有一个 init 在 %v 内没有结束；时间只给这么多，因为这个学生的另一份答卷一直没有开始运行", l.time)}
+	case c.endless():
+		return neverBegan{refuse("it does not begin: an init has not come to an end in %v", "程序没有开始运行：有一个 init 在 %v 内没有结束", l.time)}
 	}
-	return nil
+	return c.tooBusy()
 }

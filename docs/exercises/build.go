@@ -178,6 +178,9 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	if ended == nil {
 		return nil
 	}
+	if err := c.tooBusy(); err != nil {
+		return err
+	}
 	if why := c.over(); why.En != "" {
 		return refuse("does not compile: %s", "编译不通过：%s", why)
 	}

@@ -2,49 +2,66 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
-	"example.com/zklock/internal/language"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"sync"
 	"time"
+
+	"example.com/zklock/internal/language"
 )
 
-// Limits are what one attempt may use.
+// Limits are what one attempt may use. Time is that of the processor: how long a machine
+// takes to give it is not the attempt's fault.
 type limits struct {
-	time   time.Duration // of the clock: to build, and to run
-	memory int64         // bytes in memory, all processes of the attempt together
-	begin  time.Duration // until its first case may run; 0: beginning
+	time    time.Duration // of the processor: to build, and again to run
+	memory  int64         // bytes in memory, all processes of the attempt together
+	begin   time.Duration // to run each init; 0: beginning
+	waiting time.Duration // while nothing of the attempt computes or could; 0: without end
+	ceiling time.Duration // of the clock, until the machine is too busy to grade; 0: farAway times as much as time
 }
+
+// farAway is how much slower than an idle machine one may be that grades.
+const farAway = 10
+
+func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, farAway*l.time) }
 
 const (
 	maxProcesses = 32
 	maxDisk      = 256 << 20 // bytes of one file
 	beat         = 50 * time.Millisecond
 	cellVariable = "EXERCISES_CELL" // in the environment of every process of a cell
-	noEnd        = "it has not come to an end in"
 )
+
+// tooBusy says that the machine has not given an attempt the time to be graded.
+type tooBusy struct{ error }
+
+func (b tooBusy) Unwrap() error { return b.error }
 
 // A cell is where the processes of one attempt run: in a process group each,
 // with a folder of their own, limits, and an end.
 //
 // On Unix the system limits processor time, address space and the size of files;
-// on Linux a watch sees the memory and the number of processes of the whole
-// group, and processes that have left the group, and an attempt has no network if
-// the kernel allows namespaces. On Windows the end is at the
-// time limit, and only what locktest itself watches is limited besides.
+// on Linux a watch sees the processor time, the memory and the number of processes of
+// the whole group, and processes that have left the group, and an attempt has no network
+// if the kernel allows namespaces. On Windows the end is at the
+// ceiling, and only what locktest itself watches is limited besides.
 type cell struct {
 	limits
 	id  string
 	dir string // home, working and temporary directory
 	end context.CancelFunc
 
-	mu   sync.Mutex
-	live map[int]bool  // leaders of process groups
-	why  language.Text // the cell is over: what is wrong with the attempt
+	mu    sync.Mutex
+	live  map[int]bool  // leaders of process groups
+	spent time.Duration // of the processor, by those that have ended
+	why   language.Text // the cell is over: what is wrong with the attempt
+	busy  bool          // or with the machine
+	noEnd bool          // it has not come to an end
 }
 
 // newCell makes a cell that is over when ctx ends. Close it.
@@ -78,35 +95,83 @@ func (c *cell) over() language.Text {
 	return c.why
 }
 
+// tooBusy is an error if the cell is over because of the machine.
+func (c *cell) tooBusy() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy {
+		return nil
+	}
+	return tooBusy{language.Errorf("%s", "%s", c.why)}
+}
+
+// endless reports whether the cell is over because a process has not come to an end.
+func (c *cell) endless() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.noEnd
+}
+
 func (c *cell) watch(ctx context.Context) {
-	deadline := time.NewTimer(c.time)
-	defer deadline.Stop()
+	ceiling := time.NewTimer(c.clock())
+	defer ceiling.Stop()
 	ticks := time.NewTicker(beat)
 	defer ticks.Stop()
+	var waited time.Duration
 	for {
 		select {
 		case <-ctx.Done():
 			c.stop(language.Say("it was interrupted", "已中断"))
 			return
-		case <-deadline.C:
-			c.stop(language.Say("it has not come to an end in %v", "%v 内没有运行完", c.time))
+		case <-ceiling.C:
+			used := c.usage()
+			c.mu.Lock()
+			c.busy = c.why.En == ""
+			c.mu.Unlock()
+			c.stop(language.Say(
+				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. Try again, or wait longer with -limit %v",
+				"没有评分：机器太忙。%v 里，这份答卷只得到 %v 的处理器时间，而它可以用 %v。请再试一次，或者用 -limit %v 等得更久",
+				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/farAway))
 			return
 		case <-ticks.C:
 		}
-		c.mu.Lock()
-		memory, processes := int64(0), 0
-		for pid := range c.live {
-			m, p := groupUsage(pid)
-			memory, processes = memory+m, processes+p
+		used := c.usage()
+		if waited += beat; !used.waits {
+			waited = 0
 		}
-		c.mu.Unlock()
 		switch {
-		case memory > c.memory:
+		case used.time > c.time, c.waiting > 0 && waited > c.waiting:
+			c.mu.Lock()
+			c.noEnd = true
+			c.mu.Unlock()
+			c.stop(language.Say("it has not come to an end in %v of processor time", "用了 %v 的处理器时间，还没有运行完", c.time))
+		case used.memory > c.memory:
 			c.stop(language.Say("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory)))
-		case processes > maxProcesses:
+		case used.processes > maxProcesses:
 			c.stop(language.Say("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses))
 		}
 	}
+}
+
+// Resources are what processes use.
+type resources struct {
+	memory    int64 // in bytes
+	processes int
+	time      time.Duration // of the processor, by those that have ended, too
+	waits     bool          // none of them computes, or could
+}
+
+// usage sums up the cell.
+func (c *cell) usage() resources {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := resources{time: c.spent, waits: true}
+	for pid := range c.live {
+		u := groupUsage(pid)
+		all.memory, all.processes, all.time = all.memory+u.memory, all.processes+u.processes, all.time+u.time
+		all.waits = all.waits && u.waits
+	}
+	return all
 }
 
 // close ends the cell, and nothing of it is left.
@@ -121,7 +186,7 @@ func (c *cell) close() {
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
-	limit(cmd, c.limits)
+	confine(cmd, c.limits)
 	return cmd
 }
 
@@ -149,6 +214,7 @@ func (c *cell) done(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.live[pid] {
+		c.spent += groupUsage(pid).time // of those that nobody has waited for
 		killGroup(pid)
 		delete(c.live, pid)
 	}
@@ -164,6 +230,9 @@ func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
 	c.started(cmd.Process.Pid)
 	ended = cmd.Wait()
 	c.done(cmd.Process.Pid)
+	c.mu.Lock()
+	c.spent += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	c.mu.Unlock()
 	return ended, nil
 }
 

@@ -56,7 +56,7 @@ func writeAll(list []format, g grades) (err error) {
 // A student is what the JSON says of one.
 type studentJSON struct {
 	Student   string        `json:"student"`
-	Points    int           `json:"points"`
+	Points    *int          `json:"points"` // null: an attempt was not graded
 	Of        int           `json:"of"`
 	Attempts  int           `json:"attempts"`
 	Exercises []attemptJSON `json:"exercises"`
@@ -65,6 +65,8 @@ type studentJSON struct {
 type attemptJSON struct {
 	Folder string `json:"folder,omitempty"`
 	*result
+	Points *int `json:"points"` // null: it was not graded
+	Passed *int `json:"passed"`
 	// What a program reads is English.
 	Why    string        `json:"why,omitempty"`
 	Failed []failureJSON `json:"failed,omitempty"`
@@ -78,6 +80,9 @@ type failureJSON struct {
 
 func (r row) json() attemptJSON {
 	a := attemptJSON{Folder: r.folder, result: r.result, Why: r.Why.En, Same: r.Same}
+	if !r.Ungraded {
+		a.Points, a.Passed = &r.Points, &r.Passed
+	}
 	for _, f := range r.Failed {
 		a.Failed = append(a.Failed, failureJSON{f, f.Words.En})
 	}
@@ -88,7 +93,10 @@ func (r row) json() attemptJSON {
 func writeJSON(w io.Writer, g grades) error {
 	students := []studentJSON{}
 	for _, s := range g.Sums {
-		student := studentJSON{Student: s.Student, Points: s.Points, Of: s.Of, Attempts: s.Attempts, Exercises: []attemptJSON{}}
+		student := studentJSON{Student: s.Student, Of: s.Of, Attempts: s.Attempts, Exercises: []attemptJSON{}}
+		if !s.Ungraded {
+			student.Points = &s.Points
+		}
 		for _, r := range g.Rows {
 			if r.Student == s.Student {
 				student.Exercises = append(student.Exercises, r.json())

@@ -50,6 +50,20 @@ func (g grades) note(r row) string {
 	return ""
 }
 
+// limit is a flag: 1m, 90s.
+type limit time.Duration
+
+func (l *limit) String() string { return time.Duration(*l).String() }
+
+func (l *limit) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return language.Errorf("give it as 90s or 5m", "请写成 90s 或 5m 这样")
+	}
+	*l = limit(d)
+	return nil
+}
+
 // memory is a flag: 1GiB, 512MiB, or bytes.
 type memory int64
 
@@ -73,7 +87,6 @@ func (m *memory) Set(text string) error {
 // gradeAll grades the folders of many students.
 func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	only := flags.String("exercise", "", language.Both("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3"))
-	limit := flags.Duration("limit", a.limits.time, language.Both("`time` that one attempt may take to build, and to run", "一份答卷编译和运行各自最多用多少`时间`"))
 	space := memory(a.limits.memory)
 	flags.Var(&space, "memory", language.Both("`memory` that one attempt may use", "一份答卷最多使用的`内存`"))
 	jobs := flags.Int("j", runtime.NumCPU(), language.Both("`number` of attempts that are graded at the same time", "同时评的答卷`份数`"))
@@ -86,10 +99,11 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return language.Errorf(
 			"grade needs the students' folders: go run ./docs/exercises grade students/*", "grade 需要学生的文件夹：go run ./docs/exercises grade students/*")
 	}
-	l := limits{time: *limit, memory: int64(space)}
-	if l.time <= 0 || *jobs <= 0 {
-		return language.Errorf("-limit and -j must be more than 0", "-limit 和 -j 必须大于 0")
+	if *jobs <= 0 {
+		return language.Errorf("-j must be more than 0", "-j 必须大于 0")
 	}
+	l := a.limits
+	l.memory = int64(space)
 	asked, err := findAll(*only)
 	if err != nil {
 		return err
@@ -258,7 +272,9 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 		r.Why = language.TextOf(err)
 		return r
 	}
-	c.note(student, graded)
+	if graded.stuck {
+		c.stuck.Store(student, true)
+	}
 	r.result = graded
 	return r
 }
@@ -311,15 +327,22 @@ func (a *app) table(g grades) {
 	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"),
 		g.Say("time", "用时"), ""}}
 	for _, r := range g.Rows {
-		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), fmt.Sprintf("%d/%-2d", r.Points, r.Of),
-			fmt.Sprintf("%d/%-3d", r.Passed, r.Cases),
+		points, cases := fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases)
+		if r.Ungraded {
+			points, cases = "", ""
+		}
+		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases,
 			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
 	}
 	fmt.Fprint(a.out, language.Table(cells, 2, 3, 4, 5))
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
-		sums := [][]string{{cells[0][0], g.Say("points", "得分")}}
+		sums := [][]string{{cells[0][0], g.Say("points", "得分"), ""}}
 		for _, s := range g.Sums {
-			sums = append(sums, []string{s.Student, g.Say("%d of %d", "%d/%d", s.Points, s.Of)})
+			points, why := g.Say("%d of %d", "%d/%d", s.Points, s.Of), ""
+			if s.Ungraded {
+				points, why = "", g.Say("an exercise was not graded", "有练习没有评分")
+			}
+			sums = append(sums, []string{s.Student, points, why})
 		}
 		fmt.Fprint(a.out, "\n", language.Table(sums))
 	}
@@ -342,7 +365,10 @@ func (a *app) gradesOf(rows []row, asked []*exercise) grades {
 type sum struct {
 	Student              string
 	Attempts, Points, Of int
+	Ungraded             bool // an attempt is, so the points are not known
 }
+
+func (s sum) inPoints() string { return (&result{Points: s.Points, Ungraded: s.Ungraded}).inPoints() }
 
 // sumsOf is in the order of the rows. Asked are the exercises that count.
 func sumsOf(rows []row, asked []*exercise) (sums []sum) {
@@ -358,6 +384,7 @@ func sumsOf(rows []row, asked []*exercise) (sums []sum) {
 		}
 		s := &sums[i]
 		s.Points += r.Points
+		s.Ungraded = s.Ungraded || r.Ungraded
 		if r.number > 0 {
 			s.Attempts++
 		}
@@ -376,11 +403,14 @@ func writeCSV(f io.Writer, g grades) error {
 	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full",
 		"passed", "cases", "same_percent", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
-		first := r.First()
-		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, strconv.Itoa(r.Points), strconv.Itoa(r.Of),
-			strconv.Itoa(total[r.Student].Points), strconv.Itoa(total[r.Student].Of),
-			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), strconv.FormatBool(r.Full), strconv.Itoa(r.Passed), strconv.Itoa(r.Cases), strconv.Itoa(r.Same),
-			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
+		first, s := r.First(), total[r.Student]
+		full, passed := strconv.FormatBool(r.Full), strconv.Itoa(r.Passed)
+		if r.Ungraded {
+			full, passed = "", ""
+		}
+		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of), s.inPoints(), strconv.Itoa(s.Of),
+			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), full, passed, strconv.Itoa(r.Cases),
+			strconv.Itoa(r.Same), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
 	}
 	w.Flush()
 	return w.Error()

@@ -235,10 +235,11 @@ func TestTheFiguresOfThePages(t *testing.T) {
 		"docs/exercises/README": {
 			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", stage), fmt.Sprintf("three stages of %d to %d minutes each", from, to),
 			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()), fmt.Sprintf("have %v seconds", hurry.Seconds()),
+			fmt.Sprintf("after %d times its `-limit`", farAway),
 		},
 		"docs/exercises/README.zh-CN": {
 			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", stage), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
-			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("只有 %v 秒", hurry.Seconds()),
+			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("只有 %v 秒", hurry.Seconds()), fmt.Sprintf("`-limit` 的 %d 倍", farAway),
 		},
 		"docs/teaching":       {fmt.Sprintf("of %d to %d minutes, each", from, to), flood[1] + " MiB in one case"},
 		"docs/teaching.zh-CN": {fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to), flood[1] + " MiB"},
@@ -434,9 +435,9 @@ func TestASumPerStudent(t *testing.T) {
 		{Student: "eve", exercise: &exercise{}, result: &result{Why: language.Same("no such folder")}},
 	}
 	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
-	require.Equal(t, []sum{{"ann", 2, 17, 25}, {"bob", 1, 6, 25}, {"eve", 0, 0, 25}}, g.Sums, "what bob and eve have not handed in counts")
+	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums, "what bob and eve have not handed in counts")
 	three := (&app{root: rootOf(t)}).gradesOf(rows[:3], exercises[:3])
-	require.Equal(t, []sum{{"ann", 2, 17, 35}, {"bob", 1, 6, 35}}, three.Sums, "three exercises were asked for")
+	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums, "three exercises were asked for")
 
 	var out bytes.Buffer
 	(&app{out: &out}).table(g)

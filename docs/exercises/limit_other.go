@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Where there are no process groups, a process is limited in time, and by what
+// Where there are no process groups, a process is limited by the clock, and by what
 // locktest watches inside of it.
-func limit(*exec.Cmd, limits) {}
+func confine(*exec.Cmd, limits) {}
 
 func limited([]string) {}
 

@@ -15,21 +15,21 @@ import (
 // turns it into another program.
 const limitedArg = "limited"
 
-// limit lets a command run in a process group of its own, through this program,
+// confine lets a command run in a process group of its own, through this program,
 // which sets the limits that a process inherits.
-func limit(cmd *exec.Cmd, l limits) {
+func confine(cmd *exec.Cmd, l limits) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	self, err := os.Executable()
 	if err != nil || cmd.Err != nil {
 		return
 	}
 	// More than a process can use before the cell's watch, which may be late, ends it.
-	seconds := runtime.NumCPU() * (1 + int(l.time.Seconds()))
+	seconds := 1 + 2*int(l.time.Seconds())
 	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = self
 }
 
-// limited is the other side of limit. It returns only if there is nothing to do.
+// limited is the other side of confine. It returns only if there is nothing to do.
 func limited(args []string) {
 	offlineProbe(args)
 	if len(args) < 4 || args[0] != limitedArg {

@@ -96,6 +96,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // what is wrong, and the usage in English
 	flags.Var(&app.language, "lang", language.Usage)
+	switch command {
+	case "list", "next", "watch", "show", "grade":
+		flags.Var((*limit)(&app.limits.time), "limit", language.Both(
+			"processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
+	}
 	flags.Usage = func() {
 		app.print("\n%s", "\n%s", usage)
 		app.print("\nFlags of %s:\n%s", "\n%s 的选项：\n%s", command, app.language.Help(flags))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 
@@ -73,11 +74,12 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		return nil, language.Text{}, err
 	}
 	defer c.close()
-	return breaking.Replay(answers, func(question []byte) (p breaking.Process, err error) {
+	played, why, err = breaking.Replay(answers, func(question []byte) (p breaking.Process, err error) {
 		var out, said capped
 		cmd := c.ofStudent(self, []string{arg})
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		ended, err := c.run(cmd)
 		return breaking.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over()}, err
 	})
+	return played, why, cmp.Or(err, c.tooBusy())
 }

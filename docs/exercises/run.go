@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,8 +72,18 @@ type result struct {
 	Why      language.Text `json:"why,omitzero"`     // it was not graded, or not to the end
 	Failed   []failure     `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
 	Took     float64       `json:"took_s"`
+	Ungraded bool          `json:"ungraded,omitempty"` // the machine was too busy: no points are known
 	// Passes are the cases that pass.
 	Passes []string `json:"-"`
+	stuck  bool     // it never began
+}
+
+// inPoints are the points as text, "" if they are not known.
+func (r *result) inPoints() string {
+	if r.Ungraded {
+		return ""
+	}
+	return strconv.Itoa(r.Points)
 }
 
 // ungraded is a result without a case.
@@ -102,16 +113,23 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 		by = askTests
 	}
 	err := by(ctx, g)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
 	var refused refusal
-	if errors.As(err, &refused) {
+	var busy tooBusy
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &busy):
+		g.result = a.ungraded(language.TextOf(busy.error))
+		g.result.Ungraded = true
+	case errors.As(err, &refused):
 		g.result.Why = language.TextOf(refused.error)
-	} else if err != nil {
+		g.result.stuck = errors.As(err, new(neverBegan))
+	case err != nil:
 		return nil, err
 	}
-	g.result.judge(a)
+	if !g.result.Ungraded {
+		g.result.judge(a)
+	}
 	g.result.Took = time.Since(began).Round(10 * time.Millisecond).Seconds()
 	return g.result, nil
 }
@@ -177,6 +195,9 @@ func askTests(ctx context.Context, g *grading) error {
 		}
 		v := judges[s.test].Ask(name)
 		why := run.over() // then a case that has failed has not been judged, and nothing can be asked any more
+		if run.tooBusy() != nil {
+			return false
+		}
 		switch {
 		case why.En != "":
 			v.Words = why
@@ -190,7 +211,7 @@ func askTests(ctx context.Context, g *grading) error {
 	for _, j := range judges {
 		j.Close()
 	}
-	return nil
+	return run.tooBusy()
 }
 
 // places are those in the grader at which a case has failed.

@@ -123,17 +123,17 @@ func (a *app) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	points, of := 0, 0
+	var all result
 	for _, s := range list {
-		got := 0
+		got := new(result)
 		if s.result != nil {
-			got = s.result.Points
+			got = s.result
 		}
-		a.print(
-			"%3d  %-16s %2d of %2d points  %s\n", "%3d  %-16s %2d 分，满分 %2d 分  %s\n", s.number, strings.TrimPrefix(s.folder, "_")[3:], got, s.points(), s.word())
-		points, of = points+got, of+s.points()
+		a.print("%3d  %-16s %2s of %2d points  %s\n", "%3d  %-16s %2s 分，满分 %2d 分  %s\n",
+			s.number, strings.TrimPrefix(s.folder, "_")[3:], got.inPoints(), s.points(), s.word())
+		all.Points, all.Of, all.Ungraded = all.Points+got.Points, all.Of+s.points(), all.Ungraded || got.Ungraded
 	}
-	a.print("     %-16s %2d of %2d points\n", "     %-14s %2d 分，满分 %2d 分\n", language.Say("in all", "合计"), points, of)
+	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", language.Say("in all", "合计"), all.inPoints(), all.Of)
 	return nil
 }
 

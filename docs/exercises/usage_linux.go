@@ -7,32 +7,50 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // groupUsage sums up a process group.
-func groupUsage(leader int) (memory int64, processes int) {
+func groupUsage(leader int) resources {
+	u := resources{waits: true}
 	eachProcess(func(pid int, dir string) {
-		// One system call for each process of the machine, and the file only for the group's.
+		// One system call for each process of the machine, and the files only for the group's.
 		if group, err := syscall.Getpgid(pid); err != nil || group != leader {
 			return
 		}
-		text, err := os.ReadFile(filepath.Join(dir, "stat"))
-		if err != nil {
-			return
-		}
-		name := strings.LastIndex(string(text), ") ") // it may have blanks and parentheses
-		if name < 0 {
-			return
-		}
-		fields := strings.Fields(string(text)[name+2:])
+		fields := stat(dir)
 		if len(fields) < 22 || fields[2] != strconv.Itoa(leader) {
 			return
 		}
-		pages, _ := strconv.ParseInt(fields[21], 10, 64)
-		memory += pages * int64(os.Getpagesize())
-		processes++
+		number := func(field int) (n int64) {
+			n, _ = strconv.ParseInt(fields[field], 10, 64)
+			return n
+		}
+		u.memory += number(21) * int64(os.Getpagesize())
+		u.processes++
+		// Of user and system, its own and of the children that it has waited for.
+		u.time += time.Duration(number(11)+number(12)+number(13)+number(14)) * (time.Second / hertz)
+		threads, _ := filepath.Glob(filepath.Join(dir, "task", "*"))
+		for _, thread := range threads {
+			if state := stat(thread); len(state) > 0 && (state[0] == "R" || state[0] == "D") { // runs or could, or the disk is slow
+				u.waits = false
+			}
+		}
 	})
-	return memory, processes
+	return u
+}
+
+// hertz is how many units of /proc's processor time a second has, whatever the kernel's clock.
+const hertz = 100
+
+// stat are the fields of a file stat behind the name, which may have blanks and parentheses.
+func stat(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, "stat"))
+	name := strings.LastIndex(string(text), ") ")
+	if err != nil || name < 0 {
+		return nil
+	}
+	return strings.Fields(string(text)[name+2:])
 }
 
 // sweep ends the processes that have left their group.

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language"
+)
+
+// script is a program in the place of an attempt's.
+func script(t *testing.T, program string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	file := filepath.Join(t.TempDir(), "attempt.test")
+	require.NoError(t, os.WriteFile(file, []byte("#!/bin/sh\n"+program+"\n"), 0o755))
+	return file
+}
+
+const (
+	sleeps = "exec sleep 1000"
+	// begun is a program that runs each init, and then says nothing.
+	begun = `case "$1" in -test.list*) exit 0;; esac; ` + sleeps
+)
+
+// short is a ceiling that is over while the attempt sleeps: as if the machine gave it no processor.
+var short = limits{time: time.Hour, memory: 1 << 30, ceiling: time.Second}
+
+// TestABusyMachineGradesNothing: whatever the attempt was about to do.
+func TestABusyMachineGradesNothing(t *testing.T) {
+	t.Parallel()
+	for doing, program := range map[string]string{"begins": sleeps, "runs": begun} {
+		t.Run(doing, func(t *testing.T) {
+			t.Parallel()
+			a := written(t, exercises[0], "package naive\n")
+			file := script(t, program)
+			a.built = func() (string, error) { return file, nil }
+			r, err := grade(t.Context(), rootOf(t), a, short, nil)
+			require.NoError(t, err)
+			nothing(t, r)
+		})
+	}
+	t.Run("is compiled", func(t *testing.T) {
+		t.Parallel()
+		c, err := newCell(t.Context(), short)
+		require.NoError(t, err)
+		defer c.close()
+		a := written(t, exercises[0], "package naive\n")
+		require.ErrorAs(t, c.call(c.command(script(t, sleeps), nil, nil), rootOf(t), a), new(tooBusy))
+	})
+	t.Run("plays links", func(t *testing.T) {
+		t.Parallel()
+		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"})
+		require.ErrorAs(t, err, new(tooBusy))
+	})
+}
+
+func nothing(t *testing.T, r *result) {
+	t.Helper()
+	require.True(t, r.Ungraded)
+	require.Empty(t, r.Parts)
+	require.Empty(t, r.Failed)
+	require.Contains(t, r.Why.En, "nothing was graded: the machine is too busy. In 1s ")
+	require.Contains(t, r.Why.En, "with -limit 200ms")
+	require.Contains(t, r.Why.Zh, "-limit 200ms")
+	require.Empty(t, leftEnglish(r.Why.Zh))
+}
+
+// TestWhatWasNotGradedHasNoPoints: not even 0, in no output.
+func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
+	busy := exercises[1].ungraded(language.Say("nothing was graded: %s", "没有评分：%s", "x"))
+	busy.Ungraded = true
+	rows := []row{
+		{Student: "anna", exercise: exercises[0], result: judged(exercises[0], "none", language.Text{})},
+		{Student: "anna", exercise: exercises[1], result: busy},
+		{Student: "bob", exercise: exercises[0], result: judged(exercises[0], "none", language.Text{})},
+	}
+	g := (&app{root: rootOf(t)}).gradesOf(rows, exercises[:2])
+	var out bytes.Buffer
+	(&app{out: &out}).table(g)
+	require.Regexp(t, `(?m)^anna +02-herd +0 % +0\.0 s +nothing was graded: x$`, out.String())
+	require.Regexp(t, `(?m)^anna +an exercise was not graded$`, out.String())
+	require.Regexp(t, `(?m)^bob +10 of 20$`, out.String())
+
+	out.Reset()
+	require.NoError(t, writeCSV(&out, g))
+	lines, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	for _, name := range []string{"points", "student_points", "safety", "full", "passed"} {
+		require.Empty(t, lines[2][slices.Index(lines[0], name)], name)
+	}
+	require.Equal(t, "nothing was graded: x", lines[2][len(lines[2])-1])
+	require.Empty(t, lines[1][slices.Index(lines[0], "student_points")], "the sum is not known")
+	require.Equal(t, "10", lines[1][slices.Index(lines[0], "points")])
+
+	out.Reset()
+	require.NoError(t, writeJSON(&out, g))
+	var all struct {
+		Students []struct {
+			Points    *int
+			Exercises []struct {
+				Points, Passed *int
+				Why            string
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &all))
+	require.Nil(t, all.Students[0].Points)
+	require.Equal(t, 10, *all.Students[0].Exercises[0].Points)
+	require.Nil(t, all.Students[0].Exercises[1].Points)
+	require.Nil(t, all.Students[0].Exercises[1].Passed)
+	require.Equal(t, "nothing was graded: x", all.Students[0].Exercises[1].Why)
+	require.Equal(t, 10, *all.Students[1].Points)
+}
+
+// TestProcessorTimeIsLimited, and not that of the clock: that of all processes together, of which
+// some have ended.
+func TestProcessorTimeIsLimited(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs what watches a group of processes: Linux")
+	}
+	t.Parallel()
+	for name, program := range map[string]string{
+		"spins":             "while :; do :; done",
+		"has others spin":   "while :; do :; done & wait",
+		"starts many":       "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done",
+		"spins, and sleeps": "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.01; done",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := newCell(t.Context(), limits{time: 300 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour})
+			require.NoError(t, err)
+			defer c.close()
+			cmd := c.command(script(t, program), nil, os.Environ())
+			_, err = c.run(cmd)
+			require.NoError(t, err)
+			require.NoError(t, c.tooBusy())
+			require.True(t, c.endless())
+			require.Contains(t, c.over().En, "in 300ms of processor time")
+		})
+	}
+}
+
+// TestAnInitThatSleepsIsRefused: the machine was not too busy, since nothing of it could compute.
+func TestAnInitThatSleepsIsRefused(t *testing.T) {
+	t.Parallel()
+	a := written(t, exercises[0], "package naive\n")
+	file := script(t, sleeps)
+	a.built = func() (string, error) { return file, nil }
+	r, err := grade(t.Context(), rootOf(t), a, limits{time: time.Hour, memory: 1 << 30, begin: 200 * time.Millisecond}, nil)
+	require.NoError(t, err)
+	require.False(t, r.Ungraded)
+	require.True(t, strings.HasPrefix(r.Why.En, notBegun), r.Why.En)
+}
