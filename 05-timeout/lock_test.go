@@ -78,13 +78,8 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	museum.NeedsEmbedded(t)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		failed := false
-		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithLogInfo(false),
-			zk.WithDialer(func(network, address string, patience time.Duration) (net.Conn, error) {
-				nc, err := srv.Dial(network, address, patience)
-				return failsOnce{nc, &failed}, err
-			}))
-		require.NoError(t, err)
-		defer conn.Close()
+		line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return failsOnce{nc, &failed} }}
+		conn := bubble.Connect(t, line.Dial, 10*time.Second, bubble.One)
 		lease, err := timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context())
 		require.NoError(t, err)
 		require.True(t, failed)
@@ -112,10 +107,8 @@ func (c failsOnce) Write(b []byte) (int, error) {
 func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 	museum.NeedsEmbedded(t)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
-		require.NoError(t, err)
-		defer time.Sleep(time.Minute) // run ends by itself after Close
-		defer conn.Close()
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // run ends by itself after Close
+		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One)
 		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
 		var sent time.Time
 		go func() {
@@ -152,12 +145,10 @@ func (c descheduled) Done() <-chan struct{} {
 func TestALockThatIsLateSaysThatItsCtxHasEnded(t *testing.T) {
 	for range 20 { // both channels of Lock's select are ready, and it takes either
 		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-			conn, _, err := zk.Connect([]string{"127.0.0.1:1"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
-			require.NoError(t, err)
-			defer conn.Close()
+			conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, err = timeout.New(conn, "/lock", 10*time.Second).Lock(descheduled{ctx})
+			_, err := timeout.New(conn, "/lock", 10*time.Second).Lock(descheduled{ctx})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.Empty(t, srv.Children("/lock"))
 		})

@@ -275,10 +275,7 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 		if ours {
 			conn, m = tb.connectFor(timeout, list, dial)
 		} else {
-			var err error
-			conn, _, err = zk.Connect(list, timeout, zk.WithDialer(dial), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
-			require.NoError(tb, err)
-			tb.Cleanup(conn.Close)
+			conn = bubble.Connect(tb, dial, timeout, list)
 			m = tb.mutex(conn, zklock.WithSessionTimeout(timeout))
 		}
 		lease := tb.mustLock(m, nil)

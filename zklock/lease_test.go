@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/wiretap"
@@ -19,7 +20,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-var three = []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}
+var three = bubble.Three
 
 // TestTheNextSessionMayBeShorter: the servers are replaced by others that agree
 // to less. A Mutex that was made before uses the new session timeout.
@@ -127,9 +128,7 @@ func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 // session.
 func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn, _, err := zk.Connect(three[:1], 10*time.Second, zk.WithDialer(tb.srv.Dial), zk.WithLogger(silentLogger{}), zk.WithLogInfo(false))
-		require.NoError(tb, err)
-		tb.Cleanup(conn.Close)
+		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, bubble.One)
 		began := time.Now()
 		l, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first"))
 		require.NoError(tb, err)

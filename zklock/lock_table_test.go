@@ -280,10 +280,6 @@ type ordinary struct {
 	wrap           func(net.Conn) net.Conn
 }
 
-type silentLogger struct{}
-
-func (silentLogger) Printf(string, ...any) {}
-
 // connectAs opens a session that ends with the test, and returns when the
 // client is at rest.
 func (tb *table) connectAs(o ordinary) *zk.Conn {
@@ -297,16 +293,15 @@ func (tb *table) connectAs(o ordinary) *zk.Conn {
 		}
 		return silentWriter{nc}
 	}}
-	if o.onEvent == nil {
-		o.onEvent = func(zk.Event) {}
+	options := []func(*zk.Conn){zk.WithEventCallback(func(ev zk.Event) {
+		if o.onEvent != nil {
+			o.onEvent(ev)
+		}
+	})}
+	if o.buffer != 0 {
+		options = append(options, zk.WithMaxConnBufferSize(o.buffer))
 	}
-	if o.buffer == 0 {
-		o.buffer = 1536 << 10
-	}
-	conn, _, err := zk.Connect(three, o.sessionTimeout, zk.WithDialer(line.Dial),
-		zk.WithLogger(silentLogger{}), zk.WithLogInfo(false), zk.WithEventCallback(o.onEvent), zk.WithMaxConnBufferSize(o.buffer))
-	require.NoError(tb, err)
-	tb.Cleanup(conn.Close)
+	conn := bubble.Connect(tb, line.Dial, o.sessionTimeout, three, options...)
 	for conn.State() != zk.StateHasSession {
 		time.Sleep(time.Millisecond) // until the server has answered
 	}

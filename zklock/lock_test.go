@@ -2,6 +2,8 @@ package zklock_test
 
 import (
 	"context"
+	"io"
+	"log"
 	"runtime/debug"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	zk.DefaultLogger = silentLogger{}
+	zk.DefaultLogger = log.New(io.Discard, "", 0)
 	debug.SetGCPercent(400) // a client of the library is born with 1.5 MB of garbage
 	locktest.Main(m)
 }

@@ -21,10 +21,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-type quietLogger struct{}
-
-func (quietLogger) Printf(string, ...any) {}
-
 // A byteCounter counts the bytes that cross below the tap.
 type byteCounter struct {
 	net.Conn
@@ -50,9 +46,7 @@ func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) (conn *zk.Con
 		nc, err := srv.Dial(network, address, timeout)
 		return byteCounter{nc, in, out}, err
 	}
-	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(tap.Dialer(dial)), zk.WithLogger(quietLogger{}))
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
+	conn = bubble.Connect(t, tap.Dialer(dial), 10*time.Second, bubble.One)
 	synctest.Wait()
 	require.Equal(t, zk.StateHasSession, conn.State())
 	return conn, in, out

@@ -185,17 +185,10 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 func (w *Stage) Ordinary() *Session {
 	w.Helper()
 	tap := wiretap.New(wiretap.WithLog())
-	conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, 10*time.Second,
-		zk.WithDialer(tap.Dialer(w.Server.Dial)), zk.WithLogger(silentLogger{}), zk.WithMaxConnBufferSize(64<<10), zk.WithEventCallback(func(zk.Event) {}))
-	require.NoError(w, err)
-	w.Cleanup(conn.Close)
+	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), 10*time.Second, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
 	w.Eventually(language.Say("the client has a session", "客户端有了会话"), func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
 }
-
-type silentLogger struct{}
-
-func (silentLogger) Printf(string, ...any) {}
 
 // Aside calls an operation of a lock in a goroutine of its own; its result
 // comes on the channel.

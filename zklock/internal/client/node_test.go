@@ -1,8 +1,6 @@
 package client
 
 import (
-	"io"
-	"log"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -28,9 +26,7 @@ func TestANodeThatIsMadeIsThere(t *testing.T) {
 		admin := open(t, srv)
 		_, err := admin.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
-		conn, _, err := zk.Connect([]string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
-		require.NoError(t, err)
-		defer conn.Close()
+		conn := bubble.Connect(t, srv.Dial, asked, bubble.Three)
 		synctest.Wait() // it has a session
 		id := conn.SessionID()
 		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
@@ -66,10 +62,7 @@ func TestANodeThatIsMadeIsThere(t *testing.T) {
 func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
 	dialed = new(time.Time)
 	line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { *dialed = time.Now(); return nc }}
-	conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, asked, zk.WithLogInfo(false), zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithDialer(line.Dial))
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	return conn, &line.Down, dialed
+	return bubble.Connect(t, line.Dial, asked, bubble.One), &line.Down, dialed
 }
 
 // TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne, and not a pause later, which

@@ -164,9 +164,7 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 		},
 	} {
 		bubble.ServeCase(t, what, func(t *testing.T, srv *zkserver.Server) {
-			conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 4*asked, zk.WithDialer(srv.Dial), zk.WithLogInfo(false))
-			require.NoError(t, err)
-			defer conn.Close()
+			conn := bubble.Connect(t, srv.Dial, 4*asked, bubble.One)
 			c := Of(conn, asked)
 			require.NoError(t, c.call(aQuorum, c.probe))
 			hangs(srv, c)

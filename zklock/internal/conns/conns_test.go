@@ -17,13 +17,12 @@ import (
 
 func TestAClientIsClosedAfterClose(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn, _, err := zk.Connect([]string{"127.0.0.1:2181"}, 10*time.Second, zk.WithDialer(srv.Dial), zk.WithLogInfo(false),
+		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One,
 			zk.WithEventCallback(func(ev zk.Event) {
 				if ev.State == zk.StateDisconnected {
 					time.Sleep(time.Minute) // of virtual time, in which the client does not connect again
 				}
 			}))
-		require.NoError(t, err)
 		synctest.Wait()
 		require.False(t, conns.Closed(conn))
 		srv.Cut(conn.SessionID())
