@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -25,23 +24,24 @@ func same(line string) string {
 	return strings.Join(strings.Fields(differs.ReplaceAllString(line, "#")), " ")
 }
 
-// TestTheCommandsOfThePagesPrintWhatThePagesShow runs them, in their order, in one shell.
+// TestTheCommandsOfThePagesPrintWhatThePagesShow builds the command as the pages say, and runs theirs, in
+// their order, in one shell.
 func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 	for page, lang := range map[string]string{"README.md": "C", "README.zh-CN.md": "zh_CN.UTF-8"} {
 		t.Run(page, func(t *testing.T) {
 			text, err := os.ReadFile(page)
 			require.NoError(t, err)
+			build := regexp.MustCompile("(?ms)^```\n(go build -o bin/ .*?)^```$").FindSubmatch(text)
+			require.NotNil(t, build)
 			var lines []string
 			for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllSubmatch(text, -1) {
 				lines = append(lines, strings.Split(strings.TrimSuffix(string(block[1]), "\n"), "\n")...)
 			}
-			self, err := os.Executable()
-			require.NoError(t, err)
-			bin := t.TempDir()
-			require.NoError(t, os.Symlink(self, filepath.Join(bin, "zklock")))
-			environ := append(os.Environ(), "LC_ALL=", "LANG="+lang, "PATH="+bin+":"+os.Getenv("PATH"))
+			environ := append(os.Environ(), "LC_ALL=", "LANG="+lang)
+			folder := t.TempDir() // which a reader makes in the clone
+			setUp := strings.ReplaceAll(strings.ReplaceAll(string(build[1]), "$PWD/bin", folder), "bin/", folder)
 
-			served := exec.CommandContext(t.Context(), self, "serve", "127.0.0.1:0")
+			served := exec.CommandContext(t.Context(), "sh", "-ec", "cd ../..\n"+setUp+"exec zklock serve 127.0.0.1:0")
 			served.Env = environ
 			out, err := served.StdoutPipe()
 			require.NoError(t, err)
@@ -61,8 +61,8 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 				}
 			}
 
-			shell := exec.CommandContext(t.Context(), "bash", "--norc")
-			shell.Env = append(environ, "ZOOKEEPER_SERVERS="+addr)
+			shell := exec.CommandContext(t.Context(), "sh")
+			shell.Env = append(environ, "ZOOKEEPER_SERVERS="+addr, "PATH="+folder+":"+os.Getenv("PATH"))
 			in, err := shell.StdinPipe()
 			require.NoError(t, err)
 			shown, output, err := os.Pipe()

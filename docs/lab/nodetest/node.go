@@ -13,14 +13,14 @@ import (
 	"example.com/zklock/internal/when"
 )
 
-// Need skips a test where Node.js is not installed, for that is a tool of the tests
-// alone. At a landing the test fails.
+// Need skips a test of the page's scripts, for Node.js is a tool of the tests alone. At a
+// landing it must be there.
 func Need(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err == nil {
-		return
+	when.Landing(t, "runs the scripts of the page in Node.js")
+	if _, err := exec.LookPath("node"); err != nil {
+		when.Missing(t, "Node.js is not installed: apt-get install nodejs")
 	}
-	when.Missing(t, "Node.js is not installed: apt-get install nodejs")
 }
 
 // Ask runs a module of JavaScript in a copy of the folder of the page's scripts, with
