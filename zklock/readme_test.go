@@ -31,7 +31,7 @@ type page struct {
 }
 
 func readme(t *testing.T) page {
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	found := regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$.*?^```\n(.*?)^```$.*?^```\n(.*?)^```$").FindAllSubmatch(text, -1)
 	require.Len(t, found, 1, "programs in README.md, each with its commands and its output")
