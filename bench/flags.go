@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/counter"
-	"example.com/zklock/internal/counter/zookeeper/group"
+	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/language"
 )
@@ -241,8 +241,8 @@ func (f *flags) joining(cfg *config) error {
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
 		return language.Errorf("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port",
 			"-join：其他进程连不到本进程内的服务器：请指定一个正在运行的，-zk host:port")
-	case cfg.procs < 1 || cfg.procs > group.Most:
-		return language.Errorf("-procs: %d is not between 1 and %d", "-procs：%d 不在 1 和 %d 之间", cfg.procs, group.Most)
+	case cfg.procs < 1 || cfg.procs > zookeeper.MostProcesses:
+		return language.Errorf("-procs: %d is not between 1 and %d", "-procs：%d 不在 1 和 %d 之间", cfg.procs, zookeeper.MostProcesses)
 	case !cfg.join:
 		cfg.procs = 1
 	case !f.given["limit"]:
@@ -252,19 +252,13 @@ func (f *flags) joining(cfg *config) error {
 }
 
 // shared are the flags in which all processes must agree.
-func (cfg config) shared() [][2]string {
+func (cfg config) shared() string {
 	var sizes []string
 	for _, l := range cfg.loads {
 		sizes = append(sizes, strconv.Itoa(l.N))
 	}
-	return [][2]string{
-		{"-procs", strconv.Itoa(cfg.procs)},
-		{"-locks", strings.Join(namesOf(cfg.locks), ",")},
-		{"-n", strings.Join(sizes, ",")},
-		{"-sessions", strconv.Itoa(cfg.loads[0].Sessions)},
-		{"-closed", strconv.Itoa(cfg.loads[0].Times)},
-		{"-rounds", strconv.Itoa(cfg.rounds)},
-	}
+	return fmt.Sprintf("-procs %d -locks %s -n %s -sessions %d -closed %d -rounds %d", cfg.procs, strings.Join(namesOf(cfg.locks), ","),
+		strings.Join(sizes, ","), cfg.loads[0].Sessions, cfg.loads[0].Times, cfg.rounds)
 }
 
 // A span of time on the command line, which says what is wrong with a number

@@ -211,7 +211,7 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 	if screen.live != nil {
 		screen.live.End()
 	}
-	return b.benchmark.Results, server.Close(err, ctx.Err() != nil)
+	return b.benchmark.Results, server.Close(err)
 }
 
 // interrupted is err, or why it has happened.

@@ -222,11 +222,11 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               95272,
+	"all":               94994,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7654,
-	"bench":             8071,
+	"bench":             7793,
 	"explorer":          8540,
 	"suites, stage":     9371,
 	"museum":            3410,

@@ -9,7 +9,6 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/counter/zookeeper/group"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
@@ -86,7 +85,7 @@ func (p *player) Warm(ctx context.Context, r report.Run) (bool, error) {
 func (p *player) Run(ctx context.Context, r *report.Run, step func()) (err error) {
 	r.Client, r.RTT = report.GoClient(), p.on.RTT
 	if p.on.group != nil {
-		ctx = p.on.group.Context()
+		ctx = p.on.group.ctx
 		defer func() { err = p.on.because(err) }()
 	}
 	dir, path, err := p.on.Fresh(p.lock.Name, p.Queue, r.Goroutines, r.Round)
@@ -111,19 +110,19 @@ func (p *player) Run(ctx context.Context, r *report.Run, step func()) (err error
 		},
 		Sent: func() int64 { return tap.Counts().Total() },
 	}
-	var shared *group.Tally // what the processes count in together
+	var shared *tally // what the processes count in together
 	if p.on.group != nil && r.Round > 0 {
-		if shared, err = p.on.group.Begin(dir); err != nil {
+		if shared, err = p.on.group.begin(dir); err != nil {
 			return err
 		}
-		race.Work = func(i int) error { return shared.Add(conns[i%len(conns)], func() {}) }
+		race.Work = func(i int) error { return shared.add(conns[i%len(conns)]) }
 	}
 
 	before := tap.Counts()
 	err = race.Run(ctx, r)
 	r.Used(tap.Counts().Since(before))
 	if err == nil && shared != nil {
-		err = shared.Finish(r)
+		err = shared.finish(r)
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/counter"
-	"example.com/zklock/internal/counter/zookeeper/group"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
@@ -35,7 +34,7 @@ type Settings struct {
 	// Processes is how many processes contend for the same locks, all with these flags; 0:
 	// this one is alone.
 	Processes int
-	Flags     [][2]string
+	Flags     string
 }
 
 // A Server is the ZooKeeper that the locks are measured on, with a node for this benchmark.
@@ -45,7 +44,7 @@ type Server struct {
 	admin   *zk.Conn     // makes and removes the nodes around the locks
 	root    string       // the parent of all nodes of this benchmark
 	runs    atomic.Int64 // so far: each has a path of its own
-	group   *group.Group // nil: this process is alone
+	group   *group       // nil: this process is alone
 	warming sync.Once    // says so
 }
 
@@ -69,31 +68,32 @@ func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Serv
 		return nil, err
 	}
 	if s.Processes > 0 {
-		s.group = group.New(ctx, group.Settings{
-			Admin: s.admin, Server: zoo.String(), Path: s.Path, Procs: s.Processes, Flags: s.Flags, Say: s.Say, Remove: s.remove,
-		})
-		err = s.because(s.group.Meet())
-		s.root = s.group.Root()
+		s.group = newGroup(ctx, s)
+		s.root, err = s.group.meet()
+		err = s.because(err)
 	} else {
 		s.root = s.Path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
-		if err = group.Create(s.admin, s.root, ""); err != nil {
+		if err = create(s.admin, s.root, ""); err != nil {
 			err = language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", s.root, err)
 		}
 	}
 	if err != nil {
-		return nil, s.Close(err, ctx.Err() != nil)
+		return nil, s.Close(err)
 	}
 	return s, nil
 }
 
-// Close removes all nodes that were made, and disconnects. Other processes are told err,
-// the end of this one, which may be an interruption. It returns err, with what went wrong.
-func (s *Server) Close(err error, interrupted bool) error {
+// Close removes all nodes that were made, and disconnects. It returns err, with what went wrong.
+func (s *Server) Close(err error) error {
 	defer s.admin.Close()
-	if s.group != nil {
-		return s.group.Leave(err, interrupted, s.bounded)
+	if s.group == nil {
+		return errors.Join(err, s.clean())
 	}
-	return errors.Join(err, s.clean())
+	if s.admin.State() != zk.StateHasSession {
+		s.group.end(nil)
+		return err // no server is there for a clean-up; the next line-up does it
+	}
+	return errors.Join(err, s.bounded(s.group.leave))
 }
 
 // Zoo is what the server is of.
@@ -101,10 +101,10 @@ func (s *Server) Zoo() *ensemble.Ensemble { return s.zoo }
 
 // because returns why the processes do not go on together, where that is the reason for err.
 func (s *Server) because(err error) error {
-	if err == nil || s.group == nil || errors.Is(err, group.ErrTwoHolders) || errors.Is(err, counter.ErrTwoHolders) {
+	if err == nil || s.group == nil || errors.Is(err, errTwoProcesses) || errors.Is(err, counter.ErrTwoHolders) {
 		return err
 	}
-	return cmp.Or(context.Cause(s.group.Context()), err)
+	return cmp.Or(context.Cause(s.group.ctx), err)
 }
 
 // Fresh makes a node for one run of a lock, and returns it and the path of the lock in it,
@@ -114,8 +114,9 @@ func (s *Server) Fresh(lock string, queue bool, n, round int) (dir, lockPath str
 	lock = strings.ReplaceAll(lock, "/", "_")
 	dir = fmt.Sprintf("%s/%d-%s", s.root, run, lock)
 	if s.group != nil {
-		if dir = s.group.Dir(lock, n, round); round == 0 {
-			dir = s.group.WarmUp(run)
+		dir = fmt.Sprintf("%s/%s-%d-%d", s.root, lock, n, round)
+		if round == 0 { // each process warms up on its own
+			dir = fmt.Sprintf("%s/warmup-%s-%d", s.root, s.group.me.node, run)
 		}
 	}
 	lockPath = dir + "/lock"
@@ -123,7 +124,45 @@ func (s *Server) Fresh(lock string, queue bool, n, round int) (dir, lockPath str
 	if queue {
 		made = lockPath
 	}
-	return dir, lockPath, group.Create(s.admin, made, "")
+	return dir, lockPath, create(s.admin, made, "")
+}
+
+// madeHere is the data of the nodes around the runs. The process that leaves
+// such a node empty removes it.
+const madeHere = "made by bench"
+
+// create makes a node, and all above it, unless they are there.
+func create(admin *zk.Conn, node, data string) error {
+	_, err := admin.Create(node, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	if errors.Is(err, zk.ErrNoNode) {
+		if err = create(admin, path.Dir(node), madeHere); err == nil {
+			return create(admin, node, data)
+		}
+	}
+	if errors.Is(err, zk.ErrNodeExists) {
+		return nil
+	}
+	return err
+}
+
+// removeEmpty removes a node and those above it that create made for one below
+// them, as far as they are empty.
+func removeEmpty(admin *zk.Conn, node string) error {
+	for ; node != "/"; node = path.Dir(node) {
+		data, _, err := admin.Get(node)
+		if err == nil && string(data) == madeHere {
+			err = admin.Delete(node, -1)
+		} else if err == nil {
+			return nil
+		}
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNotEmpty) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clean removes all that was made. Nodes above the root stay if they have
@@ -133,7 +172,7 @@ func (s *Server) clean() error {
 		if err := s.remove(s.root); err != nil {
 			return err
 		}
-		return group.RemoveEmpty(s.admin, path.Dir(s.root))
+		return removeEmpty(s.admin, path.Dir(s.root))
 	})
 }
 

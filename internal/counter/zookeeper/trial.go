@@ -18,7 +18,7 @@ var sessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient
 // Try plays the trial, and the long hold.
 func (p *player) Try(ctx context.Context) (err error) {
 	if p.on.group != nil {
-		ctx = p.on.group.Context()
+		ctx = p.on.group.ctx
 		defer func() { err = p.on.because(err) }()
 	}
 	p.on.Say(language.Say("trying %s", "试跑 %s", p.lock.Name))

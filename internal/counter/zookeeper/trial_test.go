@@ -31,7 +31,7 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Ser
 		s, err := Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(language.Text) {}})
 		require.NoError(t, err)
 		defer func() {
-			require.NoError(t, s.Close(nil, false))
+			require.NoError(t, s.Close(nil))
 			require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
 			time.Sleep(time.Minute) // in virtual time: what is on its way arrives, and its goroutines end
 		}()
@@ -48,7 +48,7 @@ func onServer(t *testing.T, test func(s *Server)) {
 	s, err := Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(language.Text) {}})
 	require.NoError(t, err)
 	test(s)
-	require.NoError(t, s.Close(nil, false))
+	require.NoError(t, s.Close(nil))
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
 }
 

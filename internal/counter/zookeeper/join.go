@@ -1,0 +1,314 @@
+package zookeeper
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/language"
+)
+
+const (
+	MostProcesses = 100              // that can contend for the same locks
+	silence       = 10 * time.Second // after which a server has gone away
+)
+
+var errTwoProcesses = language.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
+
+// A group is this process as one of those that contend for the same locks. Each has an
+// ephemeral node at the place where they meet. The first ones, as many as take part, are a
+// line-up. Each writes the line-up that it is in to its own node; processes that come later
+// wait until all of it have left.
+type group struct {
+	*Server
+	parent string // where the processes meet
+	me     process
+	ctx    context.Context // ends, and has the cause, when the line-up cannot go on
+	end    context.CancelCauseFunc
+}
+
+// A process is its node and, in JSON, the data of that node.
+type process struct {
+	node   string   // the name, with that of the host and a number at the end; "" before it is made
+	Flags  string   `json:"flags"`
+	LineUp []string `json:"line_up,omitempty"` // the nodes; nil while it waits for one
+}
+
+func (p process) number() string { return p.node[max(0, len(p.node)-10):] }
+
+// newGroup returns a group that has not met. leave must be called, whatever comes next.
+func newGroup(ctx context.Context, s *Server) *group {
+	g := &group{Server: s, parent: s.Path + "/join", me: process{Flags: s.Flags}}
+	g.ctx, g.end = context.WithCancelCause(ctx)
+	go g.watchConnection()
+	return g
+}
+
+// watchConnection ends the line-up when no server answers: a contender that waits
+// for an event would get no sign of that from the client.
+func (g *group) watchConnection() {
+	const ticks = 20 // they are counted: while this process stops, no server is silent
+	for silent := 0; silent <= ticks; silent++ {
+		select {
+		case <-g.ctx.Done():
+			return
+		case <-time.After(silence / ticks):
+		}
+		if g.admin.State() == zk.StateHasSession {
+			silent = 0
+		}
+	}
+	g.end(language.Errorf("no server has answered for %v: %v", "没有服务器响应，已有 %v：%v", silence, g.zoo))
+}
+
+// meet waits until this process is in a line-up, and returns the node to work under.
+func (g *group) meet() (run string, err error) {
+	host, _ := os.Hostname() // a name for people
+	for g.me.node == "" {
+		if err := create(g.admin, g.parent, madeHere); err != nil {
+			return "", language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", g.parent, err)
+		}
+		node, err := g.admin.Create(fmt.Sprintf("%s/process-%s:%d-", g.parent, host, os.Getpid()), g.data(),
+			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if err != nil && !errors.Is(err, zk.ErrNoNode) { // else a process that left has just removed the empty node
+			return "", err
+		}
+		g.me.node = strings.TrimPrefix(node, g.parent+"/")
+	}
+	for {
+		names, _, changed, err := g.admin.ChildrenW(g.parent)
+		if err != nil {
+			return "", err
+		}
+		var waits language.Text
+		if g.me.LineUp, waits, err = choose(g.me, g.look(names), g.Processes); err != nil {
+			return "", err
+		}
+		if g.me.LineUp != nil {
+			return g.lineUp()
+		}
+		g.Say(waits)
+		if err := g.await(changed); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (g *group) data() []byte {
+	data, _ := json.Marshal(g.me) // of strings alone
+	return data
+}
+
+// look reads the nodes of the processes, in the order in which they came.
+func (g *group) look(names []string) (here []process) {
+	for _, name := range names {
+		p := process{node: name}
+		if data, _, err := g.admin.Get(g.parent + "/" + name); err == nil && json.Unmarshal(data, &p) == nil {
+			here = append(here, p)
+		}
+	}
+	slices.SortFunc(here, func(a, b process) int { return cmp.Compare(a.number(), b.number()) })
+	return here
+}
+
+// choose returns the line-up of so many processes that this one is in or, if there is none
+// yet, what it waits for.
+func choose(me process, here []process, count int) (lineUp []string, waits language.Text, err error) {
+	mine := func(p process) bool { return p.node == me.node }
+	underWay := language.Say("a run of other processes is under way, waiting for its end", "别的进程正在运行，等待它们结束")
+	for _, p := range here {
+		if slices.Contains(p.LineUp, me.node) {
+			return p.LineUp, waits, nil
+		}
+	}
+	if slices.ContainsFunc(here, func(p process) bool { return p.LineUp != nil }) {
+		return nil, underWay, nil
+	}
+	if len(here) == 0 {
+		return nil, underWay, nil // our session has ended, as the watch will say
+	}
+	if first := here[0]; first.Flags != me.Flags {
+		return nil, waits, language.Errorf("the flags are %s here and %s in %s, which came first: start all with the same flags",
+			"选项在这里是 %s，在最先到的 %[3]s 里是 %[2]s：各进程的选项要相同", me.Flags, first.Flags, first.node)
+	}
+	// A process with other flags is about to notice that.
+	alike := slices.DeleteFunc(slices.Clone(here), func(p process) bool { return p.Flags != me.Flags })
+	if len(alike) < count {
+		return nil, language.Say("waiting, %d of %d processes are there", "等待中，进程已到 %d 个，共需 %d 个", len(alike), count), nil
+	}
+	if !slices.ContainsFunc(alike[:count], mine) {
+		return nil, underWay, nil
+	}
+	for _, p := range alike[:count] {
+		lineUp = append(lineUp, p.node)
+	}
+	return lineUp, waits, nil
+}
+
+// lineUp makes the node to work under, says in ours that this process is in the line-up, and
+// watches the others.
+func (g *group) lineUp() (run string, err error) {
+	first := g.me.LineUp[0]
+	run = "run-" + process{node: first}.number()
+	names, _, err := g.admin.Children(g.parent)
+	for _, name := range names {
+		// Those of processes that were killed: no other line-up is under way.
+		if first == g.me.node && strings.HasPrefix(name, "run-") && name != run {
+			err = cmp.Or(err, g.remove(g.parent+"/"+name))
+		}
+	}
+	run = g.parent + "/" + run
+	if err = cmp.Or(err, create(g.admin, run, "")); err != nil {
+		return "", err
+	}
+	if _, err := g.admin.Set(g.parent+"/"+g.me.node, g.data(), -1); err != nil {
+		return "", err
+	}
+	for _, node := range g.me.LineUp {
+		go g.watch(node)
+	}
+	return run, nil
+}
+
+// watch ends the line-up when a process leaves it.
+func (g *group) watch(node string) {
+	for {
+		there, _, changed, err := g.admin.ExistsW(g.parent + "/" + node)
+		if err == nil && there {
+			err = g.await(changed)
+		} else if err == nil {
+			err = language.Errorf("%s has gone: it has failed or was ended, as its own terminal says, or has lost its connection to ZooKeeper",
+				"%s 不在了：它已失败或被终止（见它自己的终端），或者与 ZooKeeper 的连接断开了", node)
+		}
+		if err != nil {
+			g.end(err)
+			return
+		}
+	}
+}
+
+// await waits for a watch, or for the end of the line-up.
+func (g *group) await(changed <-chan zk.Event) error {
+	select {
+	case event := <-changed:
+		if event.Err != nil {
+			return language.Errorf("our session has ended: %w", "我们的会话已经结束：%v", event.Err)
+		}
+		return nil
+	case <-g.ctx.Done():
+		return context.Cause(g.ctx)
+	}
+}
+
+// barrier waits until all processes of the line-up have come to the node.
+func (g *group) barrier(node string) error {
+	if err := create(g.admin, node+"/"+g.me.node, ""); err != nil {
+		return err
+	}
+	for {
+		names, _, changed, err := g.admin.ChildrenW(node)
+		if err != nil || len(names) == g.Processes {
+			return err
+		}
+		if err := g.await(changed); err != nil {
+			// At the last barrier others may have come, seen that all are
+			// there, and left, before this process notices.
+			if names, _, lookErr := g.admin.Children(node); lookErr == nil && len(names) == g.Processes {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// leave removes all nodes that no other process uses.
+func (g *group) leave() error {
+	g.end(nil)
+	if err := g.admin.Delete(g.parent+"/"+g.me.node, -1); g.me.node != "" && err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	// After our own node has gone: so of two that leave at the same
+	// time, one at least sees that it is the last.
+	names, _, err := g.admin.Children(g.parent)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	last := !slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
+	if g.me.LineUp != nil && last {
+		if err := g.remove(g.root); err != nil {
+			return err
+		}
+	}
+	return removeEmpty(g.admin, g.parent)
+}
+
+// A tally is the counter of a run of several processes, kept in a znode.
+type tally struct {
+	*group
+	dir string
+	bad atomic.Int64 // writes that met another version than they had read
+}
+
+// begin makes the counter of a run, and waits until all processes are ready.
+func (g *group) begin(dir string) (*tally, error) {
+	for node, data := range map[string]string{"/count": "0", "/start": "", "/end": ""} {
+		if err := create(g.admin, dir+node, data); err != nil {
+			return nil, err
+		}
+	}
+	return &tally{group: g, dir: dir}, g.barrier(dir + "/start")
+}
+
+// add is called by the holder, with the connection by which it holds the lock:
+// that connection has seen the release before, and so all writes before it,
+// even if its server is behind the others.
+func (t *tally) add(conn *zk.Conn) error {
+	data, stat, err := conn.Get(t.dir + "/count")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(string(data))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Set(t.dir+"/count", []byte(strconv.Itoa(n+1)), stat.Version)
+	if errors.Is(err, zk.ErrBadVersion) {
+		t.bad.Add(1)
+		return nil // finish reports it; the others are still to count, and to find out
+	}
+	return err
+}
+
+// finish waits until all processes are through, and fills in the total.
+func (t *tally) finish(r *report.Run) error {
+	if err := t.barrier(t.dir + "/end"); err != nil {
+		return err
+	}
+	data, _, err := t.admin.Get(t.dir + "/count")
+	if err != nil {
+		return err
+	}
+	if r.Total, err = strconv.Atoi(string(data)); err != nil {
+		return err
+	}
+	r.Requests -= int64(2 * r.Count) // those of the counter are not the lock's
+	r.Kinds["get"] -= int64(r.Count)
+	delete(r.Kinds, jute.OpSetData.String())
+	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {
+		return language.Errorf("the total is %d, not %d, and %d writes of the counter met a bad version: %w",
+			"总计是 %d，应为 %d，写计数器时有 %d 次版本不符：%v", r.Total, want, t.bad.Load(), errTwoProcesses)
+	}
+	return nil
+}

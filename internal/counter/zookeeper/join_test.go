@@ -1,0 +1,60 @@
+package zookeeper
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/zkserver"
+)
+
+func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
+	at := func(node, flags string, lineUp ...string) process { return process{node, flags, lineUp} }
+	for name, tc := range map[string]struct {
+		here   []process
+		lineUp []string
+		waits  string
+		err    string
+	}{
+		"alone":                          {here: []process{at("b", "-n 5")}, waits: "waiting, 1 of 2 processes are there"},
+		"two":                            {here: []process{at("a", "-n 5"), at("b", "-n 5")}, lineUp: []string{"a", "b"}},
+		"one that has other flags":       {here: []process{at("b", "-n 5"), at("c", "-n 6"), at("d", "-n 5")}, lineUp: []string{"b", "d"}},
+		"a first with other flags":       {here: []process{at("a", "-n 6"), at("b", "-n 5")}, err: "the flags are -n 5 here and -n 6 in a, which came first"},
+		"a third":                        {here: []process{at("a", "-n 5"), at("a2", "-n 5"), at("b", "-n 5")}, waits: "a run of other processes is under way"},
+		"one that has lined up":          {here: []process{at("a", "-n 6", "a", "b"), at("b", "-n 5")}, lineUp: []string{"a", "b"}},
+		"one that waits for others":      {here: []process{at("a2", "-n 6", "a", "a2"), at("b", "-n 5")}, waits: "a run of other processes is under way"},
+		"none, as the session has ended": {waits: "a run of other processes is under way"},
+	} {
+		lineUp, waits, err := choose(at("b", "-n 5"), tc.here, 2)
+		require.Equal(t, tc.lineUp, lineUp, name)
+		require.Contains(t, waits.En, tc.waits, name)
+		if tc.err == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, tc.err, name)
+		}
+	}
+}
+
+func TestAServerThatIsSilentEndsTheLineUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := zkserver.New()
+		defer srv.Close()
+		s := &Server{zoo: ensemble.OverPipes(srv)}
+		var err error
+		s.admin, err = s.zoo.Connect(t.Context(), ensemble.Options{})
+		require.NoError(t, err)
+		g := newGroup(t.Context(), s)
+		time.Sleep(time.Minute)
+		require.NoError(t, g.ctx.Err(), "while it answers")
+		srv.Stop()
+		time.Sleep(2 * silence)
+		require.ErrorContains(t, context.Cause(g.ctx), "no server has answered for 10s")
+		srv.Start()
+		s.admin.Close()
+	})
+}
