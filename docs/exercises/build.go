@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path"
@@ -65,13 +67,16 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 			}
 		}
 	} else {
-		args = append(slices.Insert(args, 1, "-test"), importable...)
-		folders, err := filepath.Glob(filepath.Join(root, "docs", "exercises", "_*"))
-		if err != nil {
-			return nil, err
-		}
-		for _, folder := range folders {
-			args = append(args, "./docs/exercises/"+filepath.Base(folder))
+		args = append(args, importable...)
+		for _, e := range exercises {
+			test, err := parser.ParseFile(token.NewFileSet(), filepath.Join(e.dir(root), "lock_test.go"), nil, parser.ImportsOnly)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, e.imports...)
+			for _, spec := range test.Imports {
+				args = append(args, strings.Trim(spec.Path.Value, `"`))
+			}
 		}
 	}
 	cmd := goTool(ctx, root, portable || handedOut(root), args...)
@@ -82,8 +87,8 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
-		if len(f) < 2 || f[len(f)-1] == ofGo || strings.Contains(f[0], "/_") || strings.HasPrefix(f[1], "[") {
-			continue // a stub, or its test; unsafe has no file
+		if len(f) < 2 || f[len(f)-1] == ofGo {
+			continue // unsafe has no file
 		}
 		list = append(list, archive{f[0], f[len(f)-1], f[1] == ofGo})
 	}

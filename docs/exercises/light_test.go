@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	breaking.Serve(os.Args[1:])
 	dying(os.Args[1:])
 	commanding(os.Args[1:])
+	dialing(os.Args[1:])
 	cache, err := os.MkdirTemp("", "exercises-cache-")
 	if err != nil {
 		panic(err)

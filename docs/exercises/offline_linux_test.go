@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,17 +29,19 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 	c, err := newCell(t.Context(), generous)
 	require.NoError(t, err)
 	defer c.close()
-	dial := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", l.Addr().(*net.TCPAddr).Port)
-	cut := c.ofStudent("bash", []string{"-c", dial})
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dial := []string{dialArg, l.Addr().String()}
+	cut := c.ofStudent(self, dial)
 	out, err := cut.CombinedOutput()
 	require.Error(t, err, "an attempt has reached the network: %s", out)
 	require.Contains(t, string(out), "unreachable")
 
-	connected := c.command("bash", []string{"-c", dial}, c.bare())
+	connected := c.command(self, dial, c.bare())
 	out, err = connected.CombinedOutput()
 	require.NoError(t, err, "the same is possible for the compiler: %s", out)
 
-	files := c.ofStudent("bash", []string{"-c", "echo x >$HOME/file && cat $HOME/file"})
+	files := c.ofStudent("sh", []string{"-c", "echo x >$HOME/file && cat $HOME/file"})
 	out, err = files.CombinedOutput()
 	require.NoError(t, err, "it can use its own folder: %s", out)
 }

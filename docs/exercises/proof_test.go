@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -505,4 +506,18 @@ func commanding(args []string) {
 		main()
 		os.Exit(0)
 	}
+}
+
+// dialArg has the test binary dial the address after it.
+const dialArg = "dial"
+
+func dialing(args []string) {
+	if len(args) != 2 || args[0] != dialArg {
+		return
+	}
+	if _, err := net.Dial("tcp", args[1]); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }

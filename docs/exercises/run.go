@@ -167,6 +167,9 @@ func (g *grading) fails(f failure) bool {
 
 // askTests compiles an attempt with our tests, and has their cases run in a cell.
 func askTests(ctx context.Context, g *grading) error {
+	if _, err := archivesOf(ctx, g.root, false); err != nil { // before the cell, whose time is the attempt's
+		return err
+	}
 	build, err := newCell(ctx, g.limits)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,14 +14,24 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// beTheCommand, in the environment, has the test binary be the command.
+const beTheCommand = "SHELL_TEST_IS_THE_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beTheCommand) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
 // shell is the command, for the clients of a server.
 func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "shell.exe")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	cmd := exec.CommandContext(t.Context(), binary, server.Addr())
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, server.Addr())
+	cmd.Env = append(os.Environ(), "LC_ALL=C", beTheCommand+"=1")
 	return cmd
 }
 
