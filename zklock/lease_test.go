@@ -25,7 +25,7 @@ var three = bubble.Three
 // TestTheNextSessionMayBeShorter: the servers are replaced by others that agree
 // to less. A Mutex that was made before uses the new session timeout.
 func TestTheNextSessionMayBeShorter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // until the clients are closed
 		long, short := zkserver.New(), zkserver.Run(t, zkserver.WithTick(200*time.Millisecond))
 		var now atomic.Pointer[zkserver.Server]

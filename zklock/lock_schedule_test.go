@@ -18,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
@@ -138,7 +139,7 @@ type stage struct {
 // drawn from seed, and returns the history of their operations.
 func play(t *testing.T, seed uint64, lock subject) *history {
 	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), nodes: make(map[int64]string), taken: make(map[string]int64)}
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		h.start = time.Now()
 		lines, hangUp := context.WithCancel(context.Background())
 		t.Cleanup(func() {

@@ -32,8 +32,6 @@ const top = "/lock" // the root is its parent, and does not go
 
 var aside, isClosed = bubble.Aside, bubble.IsClosed
 
-const longest = 3 * time.Hour // of virtual time, for a schedule
-
 // A table is the setting of a forced schedule: the embedded server, in virtual
 // time. A sleep there is an exact moment of the schedule, and takes no real time.
 type table struct {
@@ -43,10 +41,7 @@ type table struct {
 
 func onTable(t *testing.T, play func(tb *table)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		// What waits for something that never happens would wait for as long as go test does.
-		limit := time.AfterFunc(longest, func() { panic(fmt.Sprintf("%s waits for something that has not happened in %v", t.Name(), longest)) })
-		t.Cleanup(func() { limit.Stop() })
+	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
 		play(&table{t, zkserver.Run(t)})
 	})

@@ -6,12 +6,12 @@ import (
 	"net"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zkserver"
 )
@@ -119,7 +119,7 @@ func TestNoSessionExpiresWhileTheServerIsStopped(t *testing.T) {
 
 func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
 	embedded(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		refused := 0
 		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithRefusal(func() { refused++ })), root: "/t"}
 		c := tg.connect()

@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zkserver"
 )
@@ -22,7 +23,7 @@ import (
 // inBubble runs a test with an embedded server in virtual time.
 func inBubble(t *testing.T, f func(tg *target)) {
 	embedded(t)
-	synctest.Test(t, func(t *testing.T) { f(newTarget(t)) })
+	bubble.Test(t, func(t *testing.T) { f(newTarget(t)) })
 }
 
 // on is the condition that a request of a session is of a kind.
@@ -161,7 +162,7 @@ func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
 
 func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 	embedded(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithTTL())}
 		c := tg.connect()
 		create := func(path string, ttl int64) {

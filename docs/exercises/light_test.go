@@ -22,6 +22,7 @@ import (
 
 	"example.com/zklock/docs/exercises/breaking"
 	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/when"
 )
@@ -127,7 +128,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("package naive\n\nimport \""+name+"\"\n"), 0o644))
 	}
 	save("os")
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var out sharedBuffer
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/zklock/internal/when"
@@ -23,46 +22,10 @@ func init() {
 	}
 }
 
-// Spins calls f with what is wrong once this process has computed for a minute, unless stop is
-// called before. On a busy machine real time says nothing. But a goroutine that waits for a mutex
-// computes nothing and keeps virtual time from passing: so f is called after 10 minutes, too.
-func Spins(f func(why string)) (stop func()) {
-	var over atomic.Bool
-	began, end := ProcessorTime(), time.Now().Add(10*time.Minute)
-	var look func()
-	look = func() {
-		switch left := time.Minute - (ProcessorTime() - began); {
-		case over.Load():
-		case left <= 0:
-			f("is busy for a minute: a goroutine of the lock spins or polls")
-		case time.Now().After(end):
-			f("does not end in 10 minutes: a goroutine of the lock waits, perhaps for a mutex")
-		default:
-			time.AfterFunc(min(left, time.Until(end)), look)
-		}
-	}
-	first := time.AfterFunc(time.Minute, look)
-	return func() {
-		over.Store(true)
-		first.Stop()
-	}
-}
-
-// Watch runs f in a test in virtual time. A lock that spins keeps virtual time from
-// passing: unless another process watches over the test, it panics as [Spins] says.
-func Watch(t *testing.T, watched bool, f func(t *testing.T)) {
-	t.Helper()
-	if !watched {
-		name := t.Name()
-		defer Spins(func(why string) { panic(name + " " + why) })()
-	}
-	synctest.Test(t, f)
-}
-
 // Serve runs f with a server of its own, in virtual time.
 func Serve(t *testing.T, f func(t *testing.T, srv *zkserver.Server), options ...zkserver.Option) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, zkserver.Run(t, options...)) })
+	Test(t, func(t *testing.T) { f(t, zkserver.Run(t, options...)) })
 }
 
 // ServeCase is Serve for one of the cases of a test.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/language"
 )
@@ -129,7 +129,7 @@ func TestWhatCannotRunIsARow(t *testing.T) {
 }
 
 func TestAnInterruptionKeepsWhatIsFinished(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		stuck := fakePlayer{lock: Lock{Name: "stuck"}, run: func(ctx context.Context, _ *report.Run) error {
 			interrupt()

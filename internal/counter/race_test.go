@@ -6,11 +6,11 @@ import (
 	"io"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter/report"
 )
 
@@ -61,7 +61,7 @@ func mutex(n int) (all []Contender) {
 // races runs a race in virtual time.
 func races(t *testing.T, make func() *Race) (r report.Run, err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := make()
 		c.Times, c.Step = max(c.Times, 1), func() {}
 		err = c.Run(t.Context(), &r)
@@ -141,7 +141,7 @@ func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
 
 // The lock does not even return when the race has ended.
 func TestALockThatNeverReturnsDoesNotKeepTheRace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		defer close(over)
 		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)

@@ -3,15 +3,16 @@ package counter
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
 )
 
 // tries plays the trial in virtual time.
 func tries(t *testing.T, make func() (contenders []Contender, gaveUp func())) (err error) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		contenders, gaveUp := make()
 		ctx, stop := context.WithCancel(t.Context())
 		closed, giveUp := context.WithCancel(ctx)

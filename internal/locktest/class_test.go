@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,6 +17,7 @@ import (
 
 	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/internal/wiretap"
@@ -153,7 +153,7 @@ func edited(t *testing.T, root string) (program string) {
 // that go run ./cmd/zklock serve serves.
 func TestClassSequenceNumbers(t *testing.T) {
 	when.Embedded(t, "has its own server")
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		conn, _ := classSession(t, ensemble.OverPipes(zkserver.Run(t)))
 		var last string
 		for range 3 {
@@ -171,7 +171,7 @@ func TestClassSequenceNumbers(t *testing.T) {
 // that come when the first ones have finished send fewer requests.
 func TestClassThePredictionIsForACrowd(t *testing.T) {
 	when.Embedded(t, "has its own server")
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		zoo := ensemble.OverPipes(zkserver.Run(t))
 		const n = 5
 		var sent int64
@@ -260,7 +260,7 @@ func TestClassAnswers(t *testing.T) {
 // ChildrenW has left a watch behind, whose event nothing waits for.
 func TestClassHoldersEvent(t *testing.T) {
 	when.Embedded(t, "has its own server")
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		zoo := ensemble.OverPipes(zkserver.Run(t))
 		conn, holder := classSession(t, zoo)
 		first := herd.New(conn, "/lock")

@@ -2,7 +2,6 @@ package locktest_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -11,6 +10,7 @@ import (
 	herd "example.com/zklock/02-herd-effect"
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	reentrant "example.com/zklock/04-reentrant"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/zkserver"
@@ -38,7 +38,7 @@ func TestStepsRefuseABadPath(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				server := zkserver.Run(t)
 				conn, err := ensemble.OverPipes(server).Connect(t.Context(), ensemble.Options{})
 				require.NoError(t, err)

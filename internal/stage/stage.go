@@ -106,7 +106,7 @@ type Stage struct {
 // diagram.
 func Play(t *testing.T, setting Setting, play func(s *Stage)) (diagram language.Text) {
 	t.Helper()
-	bubble.Watch(t, false, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		// This clean-up runs last: it lets the remaining timers run out.
 		t.Cleanup(func() { time.Sleep(Patience) })
 		srv := zkserver.New() // not Run: a right lock need not send the request that a schedule would hold

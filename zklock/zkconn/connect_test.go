@@ -107,7 +107,7 @@ func TestFaultTheNegotiatedTimeoutIsPrivate(t *testing.T) {
 }
 
 func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errors.New("tired"))
 		defer cancel()
 		began := time.Now()
@@ -138,7 +138,7 @@ func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
 }
 
 func TestConnectThatIsGivenUpIsPrompt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		began := time.Now()

@@ -31,7 +31,7 @@ func noSuchHost(host string) error {
 }
 
 func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
 			if host == "gone" {
 				return nil, noSuchHost(host)
@@ -51,7 +51,7 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 // looked up slowly, one after the other, would keep it from an address that it has, and so
 // would a name server that hangs.
 func TestConnectWaitsForAllOtherNamesTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		takes := map[string]time.Duration{"zk0": 0, "zk1": lookUpWait * 9 / 10, "zk2": lookUpWait * 18 / 10}
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
 			time.Sleep(takes[host])
@@ -69,7 +69,7 @@ func TestConnectEndsWithCtxThoughNoNameIsFound(t *testing.T) {
 		"its addresses are being looked up": nil,
 		"lookup zk: server misbehaving":     &net.DNSError{Err: "server misbehaving", Name: "zk", IsTemporary: true},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			resolve(t, func(ctx context.Context, _ string) ([]string, error) {
 				if failed == nil {
 					time.Sleep(time.Minute) // it does not look at ctx
@@ -90,7 +90,7 @@ func TestConnectEndsWithCtxThoughNoNameIsFound(t *testing.T) {
 }
 
 func TestConnectFailsAtOnceIfNoNameExists(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		resolve(t, func(_ context.Context, host string) ([]string, error) { return nil, noSuchHost(host) })
 		began := time.Now()
 		_, err := Connect(t.Context(), []string{"zk1", "zk2:2181"}, asked)
@@ -104,7 +104,7 @@ func TestConnectFailsAtOnceIfNoNameExists(t *testing.T) {
 }
 
 func TestConnectWaitsForANameServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
 			if asked.Add(1) < 3 {
@@ -119,7 +119,7 @@ func TestConnectWaitsForANameServer(t *testing.T) {
 }
 
 func TestANameThatHasAddressesIsNotReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		resolve(t, func(context.Context, string) ([]string, error) { return []string{"192.0.2.1"}, nil })
 		ctx, cancel := context.WithTimeout(t.Context(), 450*time.Millisecond)
 		defer cancel()
@@ -131,7 +131,7 @@ func TestANameThatHasAddressesIsNotReported(t *testing.T) {
 }
 
 func TestANameIsLookedUpOnceAtATime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var lookUps atomic.Int32
 		resolve(t, func(ctx context.Context, host string) ([]string, error) {
 			if lookUps.Add(1) > 1 {
@@ -202,7 +202,7 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 }
 
 func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		now := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
 		h := &hosts{ctx: t.Context(), c: newClient(asked), lookupHost: func(context.Context, string) ([]string, error) { return now, nil }}
 		require.NoError(t, h.Init([]string{"zk:1"}))
@@ -225,7 +225,7 @@ func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
 }
 
 func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var down atomic.Bool
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
 			if down.Load() {
@@ -252,7 +252,7 @@ func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
 // Names are looked up when a search for a server begins and when it begins again
 // from the start, and not for each address.
 func TestNamesAreLookedUpOnceInARound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var lookUps atomic.Int32
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
 			lookUps.Add(1)
@@ -324,7 +324,7 @@ func TestAllAddressesHaveBeenTriedWhenTheClientsOwnProviderSaysSo(t *testing.T) 
 }
 
 func TestPatienceIsDividedByAddressesAndNotByNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		resolve(t, func(context.Context, string) ([]string, error) {
 			return []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, nil
 		})

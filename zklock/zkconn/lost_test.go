@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -25,7 +24,7 @@ import (
 func TestFaultAServerThatHasLostItsDataIsOfNoUseForAllTime(t *testing.T) {
 	for _, session := range []time.Duration{4 * time.Second, asked} {
 		for _, away := range []time.Duration{0, 700 * time.Millisecond, 3100 * time.Millisecond, 2 * session} {
-			synctest.Test(t, func(t *testing.T) { loseData(t, session, away) })
+			bubble.Test(t, func(t *testing.T) { loseData(t, session, away) })
 		}
 	}
 }

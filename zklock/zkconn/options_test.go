@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -101,7 +100,7 @@ func (l *lines) String() string {
 // a reconnect, too.
 func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	server, client := certified()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		addresses := map[string][]string{"zk1.example.com": {"192.0.2.1"}, "zk2.example.com": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}
 		resolve(t, func(_ context.Context, host string) ([]string, error) { return addresses[host], nil })
 		srv := zkserver.Run(t)
@@ -138,7 +137,7 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 func TestAServerNameOfTheConfigurationCountsForAllServers(t *testing.T) {
 	server, client := certified()
 	client.ServerName = "zk.example.com"
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		conn, err := Connect(within(t), servers, asked, WithTLS(client),
 			WithDialer(secured(zkserver.Run(t), server, func(sni string) { require.Equal(t, client.ServerName, sni) })))
 		require.NoError(t, err)
@@ -150,7 +149,7 @@ func TestAServerNameOfTheConfigurationCountsForAllServers(t *testing.T) {
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 	server, client := certified()
 	client.ServerName = "zk.example.com"
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		began := time.Now()
 		conn, err := Connect(within(t), servers, asked, WithTLS(client),
@@ -163,7 +162,7 @@ func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 }
 
 func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		_, err := Connect(within(t), servers, asked, WithAuth("kerberos", "user"), WithDialer(zkserver.Run(t).Dial))
 		require.ErrorIs(t, err, zk.ErrAuthFailed)
 		require.ErrorContains(t, err, `the server has not accepted the credential of scheme "kerberos"`)

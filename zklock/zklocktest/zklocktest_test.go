@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/when"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zklocktest"
@@ -74,7 +75,7 @@ func TestWhatATestHasLeftOrMistakenIsSaid(t *testing.T) {
 			locks.Server.Hold(func(zkserver.Request) bool { return false })
 		}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			said := fails(c.test)
 			require.Contains(t, said, c.says)
 			require.Equal(t, c.says == "", said == "", said)
@@ -83,7 +84,7 @@ func TestWhatATestHasLeftOrMistakenIsSaid(t *testing.T) {
 }
 
 func TestAWaiterIsNextAndALostLeaseIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		locks := zklocktest.Run(t)
 		holder := locks.Holder("/l")
 		first := locks.Waiter("/l")
@@ -100,7 +101,7 @@ func TestAWaiterIsNextAndALostLeaseIsLost(t *testing.T) {
 
 // TestAMutexMayKeepItsNode: another process takes it away.
 func TestAMutexMayKeepItsNode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		locks := zklocktest.Run(t)
 		m := locks.Mutex("/l", zklock.WithCaching(time.Hour))
 		for range 10 {

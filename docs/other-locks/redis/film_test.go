@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -106,7 +105,7 @@ func evictedKey(t *testing.T, address string, evict func(client *goredis.Client)
 		ttl   = 30 * time.Second
 		first = 1 // token
 	)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		admin := connect(t, address)
 		require.NoError(t, redis.Load(t.Context(), admin)) // else the first call of a script would be two
 		who := new(exhibit.Names)

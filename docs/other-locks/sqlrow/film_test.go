@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +17,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 )
 
@@ -171,7 +171,7 @@ func TestTheFilmOfARowThatExpires(t *testing.T) {
 		name  = "order"
 		first = 1 // token
 	)
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		admin := databasetest.Open(t, database.Embedded)
 		require.NoError(t, sqlrow.PrepareFenced(t.Context(), admin))
 		require.NoError(t, admin.CreateTable(t.Context(), "store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))

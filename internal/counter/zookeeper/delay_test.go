@@ -5,10 +5,11 @@ import (
 	"net"
 	"os"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
 )
 
 const rtt = 20 * time.Millisecond
@@ -34,7 +35,7 @@ func read(t *testing.T, from io.Reader, n int) string {
 }
 
 func TestEachDirectionTakesHalfOfTheRoundTrip(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client, server := line(t)
 		began := time.Now()
 		go func() {
@@ -52,7 +53,7 @@ func TestEachDirectionTakesHalfOfTheRoundTrip(t *testing.T) {
 }
 
 func TestAFarLineHasDeadlines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		client, server := line(t)
 		go server.Write([]byte("late"))
 		client.SetReadDeadline(time.Now().Add(rtt/2 - time.Millisecond))
@@ -65,7 +66,7 @@ func TestAFarLineHasDeadlines(t *testing.T) {
 
 // Each side reads all data that was sent before the end, and then the end.
 func TestTheEndOfAFarLineComesLast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		began := time.Now()
 		client, server := line(t)
 		client.Write([]byte("bye"))

@@ -3,11 +3,11 @@ package zookeeper
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/zkserver"
 )
@@ -41,7 +41,7 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 }
 
 func TestAServerThatIsSilentEndsTheLineUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.New()
 		defer srv.Close()
 		s := &Server{zoo: ensemble.OverPipes(srv)}

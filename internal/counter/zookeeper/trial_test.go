@@ -3,12 +3,12 @@ package zookeeper
 import (
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/counter/zookeeper/testdata/everybody"
@@ -25,7 +25,7 @@ import (
 // inBubble runs a test in virtual time, on an embedded server.
 func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Server)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.New()
 		defer srv.Close()
 		s, err := Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(language.Text) {}})

@@ -9,11 +9,13 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
 )
 
 // TestAClientIsAsTheLibraryMakesIt holds the two against each other, field by field, while they dial.
 func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		servers := []string{"127.0.0.1:2181"}
 		timeout := 7 * time.Second

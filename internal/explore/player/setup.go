@@ -17,11 +17,19 @@ import (
 	"example.com/zklock/zkserver"
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/language"
 )
 
 // InBubble sets a world up in a bubble of its own, plays it and takes it down.
 func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
+	return inBubble(t, config, nil, playIt)
+}
+
+// longest is of virtual time: the server's tick is a day.
+const longest = 100 * 365 * day
+
+func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Player)) (r *Run) {
 	config.Name = config.Lock.Name
 	r = &Run{Facts: Facts{World: config}}
 	defer func() {
@@ -38,7 +46,7 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
 	}
-	synctest.Test(t, func(*testing.T) {
+	bubble.Limits{Virtual: longest, Doing: doing}.Test(t, func(*testing.T) {
 		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{},
 			sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int), born: make(map[string]int64)}
 		w.setUp()

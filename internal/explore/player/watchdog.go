@@ -3,17 +3,12 @@ package player
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"example.com/zklock/internal/bubble"
 )
 
-// Play plays one schedule, and panics with its choices if it does not end. Virtual time stops
-// while any goroutine is busy, or waits for a mutex, so a lock that does would go on until the
-// test's own timeout. At each point with more than one action choose returns one of them; a
+// Play plays one schedule. If it does not end, the process ends with its choices. At each point with more than one action choose returns one of them; a
 // negative number ends the run. After each action acted gets its number, from 0, and its footprint.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
@@ -21,11 +16,8 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 	var made atomic.Pointer[[]string]
 	var names []string
 	made.Store(new([]string))
-	defer bubble.Spins(func(why string) {
-		debug.SetTraceback("all") // to show where it is busy
-		panic(fmt.Sprintf("explore: %s %s. The schedule: %q", w.Lock.Name, why, *made.Load()))
-	})()
-	return InBubble(t, w, func(playing *Player) {
+	doing := func() string { return fmt.Sprintf("explore: %s plays the schedule %q", w.Lock.Name, *made.Load()) }
+	return inBubble(t, w, doing, func(playing *Player) {
 		playing.Run.hashing = hashing
 		playing.Play(func(p *Point) int {
 			i := choose(p)

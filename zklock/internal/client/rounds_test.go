@@ -69,7 +69,7 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 // TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
 // another one, for which an earlier proof is not valid.
 func TestAProofIsOfOneSessionTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := Of(open(t, zkserver.Run(t)), 0)
 		require.NoError(t, l.call(aQuorum, l.probe))
 		require.Positive(t, left(l))
@@ -86,7 +86,7 @@ func left(l *Client) time.Duration { return time.Until(l.SafeUntil(l.conn.Sessio
 // TestARefusalOfOneServerProvesNothing: with the eager ACL check a server refuses
 // without leader or quorum.
 func TestARefusalOfOneServerProvesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := Of(open(t, zkserver.Run(t)), 0)
 		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
 			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
@@ -142,7 +142,7 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 
 // TestAProofNeedsNoRightToReadTheRoot: it is the leader that refuses.
 func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		conn := open(t, zkserver.Run(t))
 		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
 		require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 // server is, it would let through the requests that are kept back, and the answers to
 // the proof would wait for them.
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		c := Of(open(t, zkserver.Run(t)), 0)
 		require.NoError(t, c.call(aQuorum, c.probe))
 		var user Tasks

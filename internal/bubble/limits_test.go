@@ -1,0 +1,117 @@
+package bubble_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/zkserver"
+)
+
+const child = "BUBBLE_TEST_HANGS"
+
+// hangs are tests that do not end, each with limits that another way to hang does not reach.
+var hangs = []struct {
+	name   string
+	limits bubble.Limits
+	play   func(t *testing.T)
+	want   []string // of the message
+}{
+	{"spins", bubble.Limits{Processor: 300 * time.Millisecond, Idle: 100 * time.Millisecond}, spins,
+		[]string{"has used 300ms of the processor", "bubble_test.spins(", "bubble_test.waits("}},
+	{"waits beside a clock", bubble.Limits{Virtual: time.Hour}, func(t *testing.T) {
+		zkserver.Run(t)
+		waits()
+	}, []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits(", "zkserver.(*Server).clock("}},
+	{"waits without a clock", bubble.Limits{}, func(*testing.T) { waits() },
+		[]string{"has not happened in 24h0m0s of virtual time", "bubble_test.waits("}},
+	{"waits for a mutex", bubble.Limits{Idle: 300 * time.Millisecond, Doing: func() string { return "with the seed 7" }}, func(t *testing.T) {
+		zkserver.Run(t)
+		var mu sync.Mutex
+		mu.Lock()
+		mu.Lock()
+	}, []string{"none of its goroutines could run", "with the seed 7", "sync.(*Mutex).Lock(", "zkserver.(*Server).clock("}},
+	{"waits for something outside", bubble.Limits{Idle: 300 * time.Millisecond}, func(*testing.T) { <-outside },
+		[]string{"none of its goroutines could run"}},
+	{"waits for the system", bubble.Limits{Idle: 100 * time.Millisecond}, func(*testing.T) {
+		r, w, _ := os.Pipe()
+		defer w.Close()
+		r.Read(make([]byte, 1))
+	}, []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}},
+	{"waits in its end", bubble.Limits{Virtual: time.Hour}, func(t *testing.T) {
+		zkserver.Run(t)
+		t.Cleanup(waits)
+	}, []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits("}},
+}
+
+var outside = make(chan struct{})
+
+func waits() { <-make(chan int) }
+
+func spins(*testing.T) {
+	go waits()
+	for {
+	}
+}
+
+// Each is a process of its own, which ends.
+func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
+	for _, h := range hangs {
+		t.Run(h.name, func(t *testing.T) {
+			if os.Getenv(child) != "" {
+				go func() { <-outside }() // does not belong to the bubble
+				h.limits.Test(t, h.play)
+				return
+			}
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "5m")
+			cmd.Env = append(os.Environ(), child+"=1")
+			out, err := cmd.CombinedOutput()
+			require.Error(t, err)
+			require.Regexp(t, "(?m)^panic: "+t.Name()+" ", string(out))
+			for _, want := range h.want {
+				require.Contains(t, string(out), want)
+			}
+			require.NotContains(t, string(out), "testing.(*M)", "goroutines of others")
+			require.NotContains(t, string(out), "test timed out")
+		})
+	}
+}
+
+// A machine may take longer for what is right: what computes is not idle, and what waits need not compute.
+func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
+	limits := bubble.Limits{Idle: 500 * time.Millisecond}
+	limits.Test(t, func(*testing.T) {
+		for begin := bubble.ProcessorTime(); bubble.ProcessorTime()-begin < 1500*time.Millisecond; {
+		}
+	})
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	time.AfterFunc(1500*time.Millisecond, func() { w.Close() })
+	limits.Test(t, func(*testing.T) { r.Read(make([]byte, 1)) })
+	bubble.Limits{Virtual: 100 * 24 * time.Hour}.Test(t, func(*testing.T) { time.Sleep(99 * 24 * time.Hour) })
+}
+
+// A process with a time limit plays one without, and the other is what a page shows to users.
+func TestEveryBubbleHasLimits(t *testing.T) {
+	var without []string
+	tree := os.DirFS("../..")
+	require.NoError(t, fs.WalkDir(tree, ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".go" {
+			return err
+		}
+		text, err := fs.ReadFile(tree, name)
+		if start := "synctest." + "Test("; strings.Contains(strings.ReplaceAll(string(text), "testing/"+start, ""), start) {
+			without = append(without, name)
+		}
+		return err
+	}))
+	require.Equal(t, []string{"internal/bubble/limits.go", "internal/counter/zookeeper/hold.go", "zklock/zklocktest/page_test.go"}, without)
+}
