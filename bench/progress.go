@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 	"sync"
-
-	"github.com/schollz/progressbar/v3"
+	"sync/atomic"
+	"time"
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
@@ -21,11 +21,13 @@ type progress struct {
 	rounds   int
 	jobs     []counter.Job
 	terminal bool
-	bar      *progressbar.ProgressBar // of the present run, on a terminal
-	runs     int                      // begun so far
-	again    func()                   // shows the present run again, after say
-	live     *report.Live             // nil: only the table is printed
-	mu       sync.Mutex               // held while a text is shown that is not counted
+	runs     int          // begun so far
+	live     *report.Live // nil: only the table is printed
+
+	mu    sync.Mutex   // held while something is shown
+	bar   *bar         // of the present run, on a terminal; nil: none is shown
+	done  atomic.Int64 // acquisitions of the present run
+	drawn atomic.Int64 // when the bar was drawn last, in ns
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
@@ -43,12 +45,15 @@ func (p *progress) Begin(j counter.Job) {
 	if next := p.next(); next != "" && p.terminal {
 		text += then.In(p.lang) + next
 	}
-	p.show(text, j.Count())
-	p.again = func() {
-		if p.terminal {
-			p.show(text, j.Count())
-		}
+	if !p.terminal {
+		p.doing(language.Same(text))
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done.Store(0)
+	p.bar = &bar{text: p.fitting(text, besideTheText), count: j.Count(), began: time.Now()}
+	p.draw()
 }
 
 var then = language.Say("; then ", "；然后是 ")
@@ -74,27 +79,33 @@ func (p *progress) doing(text language.Text) {
 		fmt.Fprintf(p.w, "%s …\n", text.In(p.lang))
 		return
 	}
-	p.finish()
 	p.bar = nil
-	fmt.Fprint(p.w, p.fitting(text.In(p.lang), 3)+" …")
+	fmt.Fprint(p.w, eraseLine, p.fitting(text.In(p.lang), 3)+" …")
 }
 
-// show shows the present run of n acquisitions.
-func (p *progress) show(text string, n int) {
-	if !p.terminal {
-		p.doing(language.Same(text))
+const eraseLine = "\r\x1b[K"
+
+// A bar shows how much of a run has been done.
+type bar struct {
+	text  string
+	count int
+	began time.Time
+}
+
+const (
+	barWidth = 10
+	barEvery = 100 * time.Millisecond
+)
+
+// draw shows the bar. p.mu is held.
+func (p *progress) draw() {
+	if p.bar == nil {
 		return
 	}
-	p.finish()
-	p.bar = progressbar.NewOptions(n,
-		progressbar.OptionSetWriter(p.w),
-		progressbar.OptionSetDescription(p.fitting(text, besideTheText)),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(false), // it would be far off for the naive lock
-		progressbar.OptionThrottle(100e6),       // ns
-		progressbar.OptionSetWidth(10),
-		progressbar.OptionClearOnFinish())
-	p.bar.RenderBlank()
+	done := int(p.done.Load())
+	full := barWidth * done / p.bar.count
+	fmt.Fprintf(p.w, "%s%s [%s%s] %d/%d %v", eraseLine, p.bar.text, strings.Repeat("█", full), strings.Repeat(" ", barWidth-full),
+		done, p.bar.count, time.Since(p.bar.began).Round(time.Second))
 }
 
 // besideTheText is what the bar, the count and the time need of a line.
@@ -123,9 +134,14 @@ func (p *progress) fitting(text string, beside int) string {
 
 // Step counts one acquisition.
 func (p *progress) Step() {
-	if p.bar != nil {
-		p.bar.Add(1)
+	p.done.Add(1)
+	now, last := time.Now().UnixNano(), p.drawn.Load()
+	if !p.terminal || now-last < int64(barEvery) || !p.drawn.CompareAndSwap(last, now) {
+		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.draw()
 }
 
 // Say shows a line that stays.
@@ -144,14 +160,14 @@ func (p *progress) End(r report.Run) {
 		p.finish()
 		p.live.Run(r)
 	}
-	if r.Status == report.StatusWarmUp {
-		p.again() // the run that it was before goes on
-	}
 }
 
 // finish erases the line on the terminal.
 func (p *progress) finish() {
 	if p.terminal {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.bar = nil
+		fmt.Fprint(p.w, eraseLine)
 	}
 }

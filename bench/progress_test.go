@@ -72,6 +72,20 @@ func TestABarFitsInALine(t *testing.T) {
 	}
 }
 
+func TestTheBarShowsHowFarARunIs(t *testing.T) {
+	var screen bytes.Buffer
+	p := newProgress(&screen, config{})
+	p.terminal, p.jobs = true, make([]counter.Job, 1)
+	p.Begin(counter.Job{Player: (&measurement{}).server.Play(counter.Lock{Name: "naive"}, zookeeper.Kind{}), Load: counter.Load{N: 10, Times: 1}})
+	for range 6 {
+		p.drawn.Store(0) // long ago
+		p.Step()
+	}
+	p.finish()
+	require.Contains(t, screen.String(), eraseLine+"1/1 naive, 10 goroutines [          ] 0/10 0s")
+	require.Contains(t, screen.String(), eraseLine+"1/1 naive, 10 goroutines [██████    ] 6/10 0s"+eraseLine)
+}
+
 // TestTheDocsNameOnlyFlagsThatExist keeps docs/benchmark.md from drifting away.
 func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	page := text(t, "../docs/benchmark.md") + text(t, "../docs/figures.md")
