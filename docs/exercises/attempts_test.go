@@ -80,7 +80,8 @@ func TestForeignAttempts(t *testing.T) {
 			default:
 				require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", says[3])
 			}
-			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file), strings.TrimSpace(says[1]+" "+says[2]),
+			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file),
+				strings.TrimSpace(says[1]+" "+says[2]),
 				cellText(says[3]), r.Points, r.Of, cellText(first))
 			if !*update {
 				points := fmt.Sprint(r.Points)

@@ -45,7 +45,8 @@ type share struct {
 
 // lockShares are those of a lock.
 func lockShares(safety, liveness, faults, cost int) []share {
-	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults}, {locktest.Cost, cost}}
+	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults},
+		{locktest.Cost, cost}}
 }
 
 // The groups of an exercise that asks for something else than a lock.
@@ -132,37 +133,44 @@ var exercises = []*exercise{
 	{
 		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: language.Say("the owner may lock again", "所有者可以再次加锁"),
 		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
-		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners, locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, explored("04-reentrant")},
+		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
+			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, explored("04-reentrant")},
 	},
 	{
 		number: 5, folder: "_05-give-up", pkg: "giveup", title: language.Say("give up in time", "按时放弃等待"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_05-give-up/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{}, locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
+		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{},
+			locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
 	},
 	{
 		number: 6, folder: "_06-find-again", pkg: "findagain", title: language.Say("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
 		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{}, locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
+		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{},
+			locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
 	},
 	{
 		number: 7, folder: "_07-fence", pkg: "fence", title: language.Say("the resource refuses an old token", "资源拒绝旧令牌"),
 		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
-		tests: []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}), explored("07-fence")},
+		tests: []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}),
+			explored("07-fence")},
 	},
 	{
 		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: language.Say("as many inside as there are permits", "有几个许可，就最多进几个"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_08-semaphore/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{}, suites.SemaphoreSubject{Level: locktest.Basic}), explored("08-semaphore")},
+		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{},
+			suites.SemaphoreSubject{Level: locktest.Basic}), explored("08-semaphore")},
 	},
 	{
 		number: 9, folder: "_09-read-write", pkg: "rwlock", title: language.Say("many readers or one writer", "多个读者，或者一个写者"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_09-read-write/.solution/lock.go",
-		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{}, suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
+		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{},
+			suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
 	},
 	{
 		number: 10, folder: "_10-election", pkg: "election", title: language.Say("a hand-over that nobody doubts", "不容置疑的交接"),
 		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
-		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}), explored("10-election")},
+		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
+			explored("10-election")},
 	},
 	{
 		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: language.Say("break this lock", "弄坏这个锁"),

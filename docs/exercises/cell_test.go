@@ -158,7 +158,8 @@ func TestAnInitThatSleepsIsRefused(t *testing.T) {
 	a := written(t, exercises[0], "package naive\n")
 	file := script(t, sleeps)
 	a.built = func() (string, error) { return file, nil }
-	r, err := grade(t.Context(), rootOf(t), a, limits{time: time.Hour, memory: 1 << 30, begin: 200 * time.Millisecond}, nil)
+	r, err := grade(t.Context(), rootOf(t), a, limits{time: time.Hour, memory: 1 << 30, begin: 200 * time.Millisecond},
+		nil)
 	require.NoError(t, err)
 	require.False(t, r.Ungraded)
 	require.True(t, strings.HasPrefix(r.Why.En, notBegun), r.Why.En)

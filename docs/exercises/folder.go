@@ -215,7 +215,8 @@ const client = "github.com/go-zookeeper/zk"
 // dials says of a name of the client that it opens a connection of its own, or asks
 // the network for addresses.
 func dials(name string) bool {
-	return strings.HasPrefix(name, "Connect") || strings.HasPrefix(name, "FLW") || strings.Contains(name, "DNSHostProvider")
+	return strings.HasPrefix(name, "Connect") || strings.HasPrefix(name, "FLW") ||
+		strings.Contains(name, "DNSHostProvider")
 }
 
 // allowed refuses a file that imports something else, hands the exercise to the
@@ -279,7 +280,8 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 		return nil, language.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
 	}
 	begun := func(e *exercise) bool { return e.begun(dir) }
-	if entries, _ := os.ReadDir(dir); begun(goFiles) || slices.ContainsFunc(asked, begun) || len(asked) == 0 && ofFiles(entries) != nil {
+	if entries, _ := os.ReadDir(dir); begun(goFiles) || slices.ContainsFunc(asked, begun) ||
+		len(asked) == 0 && ofFiles(entries) != nil {
 		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
 			return []string{dir}, nil
 		}

@@ -51,7 +51,8 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md", "internal/museum/listings/*.go"}
+	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md",
+		"internal/museum/listings/*.go"}
 	for _, e := range exercises {
 		names = append(names, "docs/exercises/"+e.folder+"/*.*")
 	}
@@ -78,7 +79,8 @@ func copied(to, from string) error {
 // built writes the grader, and the archives for an attempt.
 func (a *app) built(ctx context.Context, dir string) error {
 	grader := filepath.Join(dir, builtFolder)
-	if out, err := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"), "./docs/exercises").CombinedOutput(); err != nil {
+	if out, err := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"),
+		"./docs/exercises").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	list, err := archivesOf(ctx, a.root, true)
@@ -101,8 +103,10 @@ func (a *app) built(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire", 1)
-	for name, text := range map[string]string{builtList: cfg.String(), "go.mod": asks, "docs/exercises/main.go": fmt.Sprintf(builtMain, builtFolder)} {
+	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire",
+		1)
+	for name, text := range map[string]string{builtList: cfg.String(), "go.mod": asks,
+		"docs/exercises/main.go": fmt.Sprintf(builtMain, builtFolder)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}

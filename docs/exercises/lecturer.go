@@ -126,7 +126,8 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 			return err // a name that is wrong; what a pattern matches is there
 		}
 		if err != nil {
-			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: language.TextOf(err)}})
+			rows = append(rows, row{Student: student, exercise: &exercise{},
+				result: &result{Why: language.TextOf(err)}})
 		}
 		for _, attempt := range found {
 			todo = append(todo, job{attempt, student})
@@ -279,7 +280,8 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 // same says how many lines in a hundred of an attempt are lines of our solution.
 // Short ones do not count, nor those of the stub.
 func (a *app) same(at *attempt, stubs stubs) int {
-	ours, given := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))}), longLines(a.given(at, stubs))
+	ours := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))})
+	given := longLines(a.given(at, stubs))
 	same, all := 0, 0
 	for _, line := range longLines(slices.Sorted(maps.Values(at.files))) {
 		if slices.Contains(given, line) {
@@ -397,7 +399,8 @@ func writeCSV(f io.Writer, g grades) error {
 	for _, s := range g.Sums {
 		total[s.Student] = s
 	}
-	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety", "liveness", "faults", "cost", "full",
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety",
+		"liveness", "faults", "cost", "full",
 		"passed", "cases", "same_percent", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
 		first, s := r.First(), total[r.Student]
@@ -405,9 +408,11 @@ func writeCSV(f io.Writer, g grades) error {
 		if r.Ungraded {
 			full, passed = "", ""
 		}
-		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of), s.inPoints(), strconv.Itoa(s.Of),
+		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of),
+			s.inPoints(), strconv.Itoa(s.Of),
 			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), full, passed, strconv.Itoa(r.Cases),
-			strconv.Itoa(r.Same), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case, cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
+			strconv.Itoa(r.Same), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
+			cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
 	}
 	w.Flush()
 	return w.Error()

@@ -110,7 +110,8 @@ func TestOnlyWhatAStudentWroteIsCompared(t *testing.T) {
 		if !stubs.is(written(t, e, stub)) {
 			continue // solved in this clone; TestStubsAreRecorded says so
 		}
-		require.Zero(t, a.same(written(t, e, stub+"\nfunc (l *Lock) somethingElse(a, b int) int { return a + b }\n"), stubs), "%s", e.folder)
+		require.Zero(t, a.same(written(t, e, stub+"\nfunc (l *Lock) somethingElse(a, b int) int { return a + b }\n"),
+			stubs), "%s", e.folder)
 		require.Equal(t, 100, a.same(written(t, e, text(t, root, e.answer)), stubs), "%s", e.folder)
 	}
 }
@@ -184,7 +185,8 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("_%02d-", e.number), e.folder[:4])
 		for _, s := range e.tests {
 			for _, name := range s.all {
-				require.True(t, slices.ContainsFunc(e.shares, func(p share) bool { return p.group == s.groups[name] }), "%v: the case %q brings no points", e, name)
+				require.True(t, slices.ContainsFunc(e.shares, func(p share) bool { return p.group == s.groups[name] }),
+					"%v: the case %q brings no points", e, name)
 			}
 			for _, name := range s.basic {
 				require.Contains(t, s.all, name, "%v: a basic case of %s", e, s.test)
@@ -212,7 +214,8 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
-			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
+			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(",
+				"the solution is a step, and no test explores the step")
 		}
 	}
 }
@@ -221,7 +224,8 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 // the transcript, and says how many cases pass.
 func TestTheFiguresOfThePages(t *testing.T) {
 	root := rootOf(t)
-	flood := regexp.MustCompile(`const flood = (\d+) << 20`).FindStringSubmatch(text(t, root, "internal/locktest/judge/judge.go"))
+	flood := regexp.MustCompile(`const flood = (\d+) << 20`).
+		FindStringSubmatch(text(t, root, "internal/locktest/judge/judge.go"))
 	require.NotNil(t, flood)
 	var minutes []int
 	for _, stages := range staged().Exercises {
@@ -235,8 +239,10 @@ func TestTheFiguresOfThePages(t *testing.T) {
 	stage := len(third.stages()[1].Cases)
 	for page, facts := range map[string][]string{
 		"docs/exercises/README": {
-			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", stage), fmt.Sprintf("three stages of %d to %d minutes each", from, to),
-			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()), fmt.Sprintf("have %v seconds", hurry.Seconds()),
+			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", stage),
+			fmt.Sprintf("three stages of %d to %d minutes each", from, to),
+			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()),
+			fmt.Sprintf("have %v seconds", hurry.Seconds()),
 			fmt.Sprintf("after %d times its `-limit`", farAway),
 		},
 		"docs/exercises/README.zh-CN": {
@@ -256,12 +262,14 @@ func TestTheFiguresOfThePages(t *testing.T) {
 func TestNextBeginsWithTheGoal(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
-		require.Regexp(t, fmt.Sprintf(`^Exercise %d: [^\n]+\n\n\*\*Goal\.\*\* (?:[^\n]+\n)+\n$`, e.number), goalOf([]byte(text(t, e.dir(root), "README.md"))))
+		require.Regexp(t, fmt.Sprintf(`^Exercise %d: [^\n]+\n\n\*\*Goal\.\*\* (?:[^\n]+\n)+\n$`, e.number),
+			goalOf([]byte(text(t, e.dir(root), "README.md"))))
 	}
 	const page = "# Exercise 1: x\n\n**Goal.** Write\nit.\n\n**Read**\n"
 	for _, before := range []string{"", "English | [简体中文](README.zh-CN.md)\n\n"} {
 		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(before+page)))
-		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(strings.ReplaceAll(before+page, "\n", "\r\n"))))
+		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n",
+			goalOf([]byte(strings.ReplaceAll(before+page, "\n", "\r\n"))))
 	}
 }
 
@@ -316,11 +324,13 @@ func TestPagesGiveNothingAway(t *testing.T) {
 		require.Greater(t, len(secret), least, "%s: the stub has nearly all of the solution", e.folder)
 		pages := must(filepath.Glob(filepath.Join(e.dir(root), "*.md")))
 		for _, pattern := range []string{"%02d-*.md", "%02d_*.go"} {
-			pages = append(pages, must(filepath.Glob(filepath.Join(root, "docs", "exercises", "primers", fmt.Sprintf(pattern, e.number))))...)
+			pages = append(pages, must(filepath.Glob(filepath.Join(root, "docs", "exercises", "primers",
+				fmt.Sprintf(pattern, e.number))))...)
 		}
 		chinese := func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") }
 		others := slices.DeleteFunc(slices.Clone(pages), chinese)
-		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2, "%s: README and hints, a primer and its program", e.folder)
+		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2,
+			"%s: README and hints, a primer and its program", e.folder)
 		for _, page := range pages {
 			words := strings.Join(strings.Fields(text(t, page)), "")
 			for _, line := range secret {
@@ -352,14 +362,16 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	for _, file := range files {
 		m := mutantFile.FindStringSubmatch(text(t, file))
 		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
-		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "), m[2], m[3], m[4]})
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "),
+			m[2], m[3], m[4]})
 	}
 	return list
 }
 
 func (m mutant) of(t *testing.T, solution string) string {
 	t.Helper()
-	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s", m.name, m.old)
+	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s",
+		m.name, m.old)
 	return strings.Replace(solution, m.old, m.new, 1)
 }
 
@@ -379,7 +391,8 @@ func TestMutantsFitTheSolution(t *testing.T) {
 		}
 		for _, s := range e.tests {
 			if slices.Contains([]string{"TestOwners", "TestContexts", "TestLostReplies"}, s.test) {
-				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one", e.folder, s.test)
+				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one",
+					e.folder, s.test)
 			}
 		}
 	}
@@ -437,9 +450,11 @@ func TestASumPerStudent(t *testing.T) {
 		{Student: "eve", exercise: &exercise{}, result: &result{Why: language.Same("no such folder")}},
 	}
 	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
-	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums, "what bob and eve have not handed in counts")
+	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums,
+		"what bob and eve have not handed in counts")
 	three := (&app{root: rootOf(t)}).gradesOf(rows[:3], exercises[:3])
-	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums, "three exercises were asked for")
+	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums,
+		"three exercises were asked for")
 
 	var out bytes.Buffer
 	(&app{out: &out}).table(g)
@@ -467,7 +482,8 @@ func TestASumPerStudent(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(out.Bytes(), &all))
 	require.Len(t, all.Students, 3)
-	require.Equal(t, "ann 17 25 2", fmt.Sprint(all.Students[0].Student, " ", all.Students[0].Points, all.Students[0].Of, all.Students[0].Attempts))
+	require.Equal(t, "ann 17 25 2", fmt.Sprint(all.Students[0].Student, " ", all.Students[0].Points,
+		all.Students[0].Of, all.Students[0].Attempts))
 }
 
 // TestStudentsOfOneName: each folder is a student, whatever its name.
@@ -479,7 +495,8 @@ func TestStudentsOfOneName(t *testing.T) {
 	t.Chdir(filepath.Join(dir, "b"))
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
-	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs,
+		"a pattern stands for what it matches, and no folder comes twice")
 	names, err := studentsOf(dirs)
 	require.NoError(t, err)
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")

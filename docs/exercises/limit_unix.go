@@ -25,7 +25,8 @@ func confine(cmd *exec.Cmd, l limits) {
 	}
 	// More than a process can use before the cell's watch, which may be late, ends it.
 	seconds := 1 + 2*int(l.time.Seconds())
-	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path}, cmd.Args[1:]...)
+	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path},
+		cmd.Args[1:]...)
 	cmd.Path = self
 }
 

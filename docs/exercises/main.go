@@ -190,7 +190,8 @@ func findRoot() (string, error) {
 	}
 	for from := dir; ; dir = filepath.Dir(dir) {
 		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && strings.HasPrefix(string(text), "module example.com/zklock\n") || strings.HasPrefix(string(text), "module example.com/zklock\r\n") {
+		if err == nil && strings.HasPrefix(string(text), "module example.com/zklock\n") ||
+			strings.HasPrefix(string(text), "module example.com/zklock\r\n") {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {

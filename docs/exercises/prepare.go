@@ -26,7 +26,8 @@ func preparations() []compilation {
 	}
 	return []compilation{
 		{language.Say("the commands, and the modules that they need", "各个命令，以及它们用到的模块"), nil,
-			[]string{"build", "./docs/exercises", "./docs/exercises/primers", "./docs/lab", "./docs/book", "./docs/teaching/shell", "./cmd/zklock", "./bench"}},
+			[]string{"build", "./docs/exercises", "./docs/exercises/primers", "./docs/lab", "./docs/book",
+				"./docs/teaching/shell", "./cmd/zklock", "./bench"}},
 		{language.Say("the graders of the exercises", "各个练习的评分程序"), nil, graders},
 		{language.Say("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
 		{language.Say("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./docs/lab/engine"}}, // of one program go would write the result

@@ -25,14 +25,17 @@ func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	play("exit 0")
 	said, err := called(t, "prepare")
 	require.NoError(t, err)
-	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`, said)
+	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`,
+		said)
 	lines := strings.Split(strings.TrimSpace(text(t, asked)), "\n")
 	require.Len(t, lines, len(preparations()))
-	require.Contains(t, lines[3], root+" js build -o "+os.DevNull+" ./docs/lab/engine", "nothing is written into the clone")
+	require.Contains(t, lines[3], root+" js build -o "+os.DevNull+" ./docs/lab/engine",
+		"nothing is written into the clone")
 	for _, c := range preparations() {
 		for _, arg := range c.args {
 			if strings.HasPrefix(arg, "./") {
-				require.NotEmpty(t, must(filepath.Glob(filepath.Join(root, arg, "*.go"))), "%s has nothing to compile", arg)
+				require.NotEmpty(t, must(filepath.Glob(filepath.Join(root, arg, "*.go"))), "%s has nothing to compile",
+					arg)
 			}
 		}
 	}

@@ -86,9 +86,11 @@ func inTheLab(t *testing.T, a *attempt, r *result) {
 	t.Helper()
 	for _, f := range r.Failed {
 		if strings.Contains(f.Words.En, ", in this schedule:\n") {
-			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&", "%s: the lab does not come to it: %s", f.Case, f.Words.En)
+			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&",
+				"%s: the lab does not come to it: %s", f.Case, f.Words.En)
 		}
-		if strings.Contains(f.Words.En, " has left ") && strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
+		if strings.Contains(f.Words.En, " has left ") &&
+			strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
 			require.Contains(t, f.Words.En, ": a getChildren2 is lost; before its error is returned the node must be deleted", "which request is to be tried again")
 		}
 	}
@@ -119,7 +121,8 @@ func inChinese(t *testing.T, a *attempt, r *result) {
 	said := []string{why}
 	for _, f := range r.Failed {
 		said = append(said, a.caseOf(f.Case).Zh, f.Words.Zh)
-		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"), "the sentence does not take these values: %s", f.Words.Zh)
+		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"),
+			"the sentence does not take these values: %s", f.Words.Zh)
 	}
 	for _, words := range said {
 		require.Empty(t, leftEnglish(words, literal...), "%s", words)
@@ -210,7 +213,8 @@ func TestGrade(t *testing.T) {
 
 	r = graded(t, written(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
 	require.Contains(t, r.Why.En, "does not compile: lock.go:3:14: undefined: undefined")
-	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"), "the compiler sorts by path")
+	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"),
+		"the compiler sorts by path")
 	require.Zero(t, r.Points)
 	require.NotContains(t, text(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
 }
@@ -276,7 +280,8 @@ func TestSolutionsPass(t *testing.T) {
 			if !raceWorks(t) {
 				return
 			}
-			overlay, err := writeOverlay(t.TempDir(), map[string]string{filepath.Join(e.dir(root), e.writes()): filepath.Join(root, e.answer)})
+			overlay, err := writeOverlay(t.TempDir(),
+				map[string]string{filepath.Join(e.dir(root), e.writes()): filepath.Join(root, e.answer)})
 			require.NoError(t, err)
 			args := []string{"test", "-count=1", "-overlay=" + overlay, "-race", "-run=^Test(" + testsOf(e) + ")$"}
 			if len(e.tests) > 1 { // with the detector a schedule takes ten times as long, and the fixed cases have each line run
@@ -365,7 +370,8 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 			f := first(t, a)
 			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.En, 1))
 			require.Contains(t, f.Words.En, says, "%s, line 1, and the case %q", file, f.Case)
-			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En, "places in the grader mean nothing to a student")
+			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En,
+				"places in the grader mean nothing to a student")
 		})
 	}
 }
@@ -381,7 +387,8 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	// The attempt is not in the exercise's folder.
 	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
 	for _, l := range []language.Language{language.English, language.Chinese} {
-		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")), "$ go run ./docs/exercises watch 3\n")
+		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")),
+			"$ go run ./docs/exercises watch 3\n")
 		require.True(t, ok)
 		page, _, ok = strings.Cut(page, "```")
 		require.True(t, ok)

@@ -58,13 +58,15 @@ func gradeLinks(ctx context.Context, g *grading) error {
 		if words.En == "" {
 			return g.passes(name)
 		}
-		return g.fails(failure{Case: name, Group: s.groups[name], Words: words, Trace: breaking.Open(answers[c.Number])})
+		return g.fails(failure{Case: name, Group: s.groups[name], Words: words,
+			Trace: breaking.Open(answers[c.Number])})
 	})
 	return nil
 }
 
 // playLinks plays answers in a cell, in processes of this very program that begin with arg.
-func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (played map[int]breaking.Result, why language.Text, err error) {
+func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (
+	played map[int]breaking.Result, why language.Text, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, language.Text{}, err

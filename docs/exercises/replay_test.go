@@ -53,7 +53,8 @@ func dying(args []string) {
 // TestAnEngineThatDiesCostsOneAnswer: those after it are played all the same.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), generous, dyingArg, map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})
+	played, why, err := playLinks(t.Context(), generous, dyingArg,
+		map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})
 	require.NoError(t, err)
 	require.Empty(t, why)
 	require.Len(t, played, 5)
@@ -68,7 +69,8 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 // TestAnEngineThatSpinsIsStopped: at the attempt's limit.
 func TestAnEngineThatSpinsIsStopped(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30}, dyingArg, map[int]string{5: "spins"})
+	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30}, dyingArg,
+		map[int]string{5: "spins"})
 	require.NoError(t, err)
 	require.Empty(t, played)
 	require.Contains(t, why.En, "it has not come to an end in 200ms of processor time")

@@ -207,7 +207,8 @@ func askTests(ctx context.Context, g *grading) error {
 		case !v.Failed() && v.Skipped == "":
 			return g.passes(name)
 		}
-		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, language.Same(v.Skipped)), Printed: v.Printed, Trace: v.Trace})
+		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, language.Same(v.Skipped)),
+			Printed: v.Printed, Trace: v.Trace})
 		return goOn && why.En == ""
 	})
 	g.result.Why = run.over()

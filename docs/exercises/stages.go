@@ -82,7 +82,8 @@ func (r *result) at(e *exercise) (n int, s stage, passed int) {
 		return slices.ContainsFunc(r.Failed, func(f failure) bool { return f.Case == name })
 	}
 	for i, s := range e.stages() {
-		if bad := len(slices.DeleteFunc(slices.Clone(s.Cases), func(name string) bool { return !failed(name) })); bad > 0 {
+		if bad := len(slices.DeleteFunc(slices.Clone(s.Cases),
+			func(name string) bool { return !failed(name) })); bad > 0 {
 			return i + 1, s, len(s.Cases) - bad
 		}
 	}

@@ -57,7 +57,8 @@ func TestTheStageOfAnAttempt(t *testing.T) {
 	n, _, passed := r.at(e)
 	require.Equal(t, 2, n)
 	require.Equal(t, len(second)-1, passed)
-	require.Regexp(t, `^Stage 2 of 3, Lock waits for its turn \(20 minutes\): \d+ of its \d+ cases pass\.$`, r.stageLine(e))
+	require.Regexp(t, `^Stage 2 of 3, Lock waits for its turn \(20 minutes\): \d+ of its \d+ cases pass\.$`,
+		r.stageLine(e))
 	require.Empty(t, (&result{}).stageLine(e), "all stages are done")
 	require.Empty(t, r.stageLine(exercises[10]), "an exercise without stages")
 }
@@ -77,7 +78,8 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 			t.Fatal(name)
 			return failure{}
 		}
-		r := &result{Failed: []failure{fails(2, 0, "two holders"), fails(1, 0, "polls"), fails(1, 1, "two holders"), fails(1, 2, "hangs")}}
+		r := &result{Failed: []failure{fails(2, 0, "two holders"), fails(1, 0, "polls"), fails(1, 1, "two holders"),
+			fails(1, 2, "hangs")}}
 		r.judge(&attempt{exercise: e})
 		require.True(t, r.Unsafe, "two holders cost all points, whatever comes first")
 		n, s, _ := r.at(e)
@@ -96,7 +98,8 @@ func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 		require.Equal(t, "safety", failure{Group: group, Words: language.Same("A and B: two holders")}.Heading().En)
 		require.Equal(t, string(group), failure{Group: group, Words: language.Same("A hangs")}.Heading().En)
 	}
-	require.Equal(t, "basic", failure{Group: basicGroup, Words: language.Same("two holders, says a student's schedule")}.Heading().En)
+	require.Equal(t, "basic", failure{Group: basicGroup,
+		Words: language.Same("two holders, says a student's schedule")}.Heading().En)
 }
 
 // TestEachStageCanBeDone grades a lock of each stage as a student has it when the
@@ -114,8 +117,10 @@ func TestEachStageCanBeDone(t *testing.T) {
 		// What comes after the next stage fails, too, at length, and so does each further schedule there.
 		some := sample(e, false).names()
 		a.exercise = only(e, func(s suite, name string) bool {
-			return slices.ContainsFunc(e.stages()[:done], func(s stage) bool { return slices.Contains(s.Cases, name) }) ||
-				slices.Contains(e.stages()[done].Cases, name) && (s.test != "TestSchedules" || slices.Contains(some, name))
+			return slices.ContainsFunc(e.stages()[:done],
+				func(s stage) bool { return slices.Contains(s.Cases, name) }) ||
+				slices.Contains(e.stages()[done].Cases, name) &&
+					(s.test != "TestSchedules" || slices.Contains(some, name))
 		})
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

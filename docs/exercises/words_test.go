@@ -50,7 +50,8 @@ func TestEveryCaseHasAGloss(t *testing.T) {
 func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	root := rootOf(t)
 	var pages []string
-	for _, pattern := range []string{"docs/other-locks/*.zh-CN.md", "docs/exercises/*.zh-CN.md", "docs/exercises/_*/*.zh-CN.md"} {
+	for _, pattern := range []string{"docs/other-locks/*.zh-CN.md", "docs/exercises/*.zh-CN.md",
+		"docs/exercises/_*/*.zh-CN.md"} {
 		pages = append(pages, must(filepath.Glob(filepath.Join(root, pattern)))...)
 	}
 	found := 0
@@ -59,7 +60,8 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 		for _, e := range exercises {
 			for _, name := range e.names() {
 				found += strings.Count(said, e.caseOf(name).Zh) // as the grader prints it
-				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（([^）]*)）`).FindAllStringSubmatch(said, -1) {
+				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（([^）]*)）`).
+					FindAllStringSubmatch(said, -1) {
 					if m[1] != "同上" {
 						require.Equal(t, e.caseOf(name).Zh, m[1]+"（"+name+"）", page)
 						found++
@@ -96,7 +98,8 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "练习 1：一个临时节点\n\n**目标。**")
 	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "docs/exercises/_01-naive/README.zh-CN.md")
 	require.Contains(t, said("", "zh_CN.UTF-8", "watch", "-x"), "没有选项 -x")
-	for _, args := range [][]string{{"help"}, {"nothing"}, {"hint"}, {"hint", "99"}, {"hint", "1", "2"}, {"watch", "-x"}, {"grade"},
+	for _, args := range [][]string{{"help"}, {"nothing"}, {"hint"}, {"hint", "99"}, {"hint", "1", "2"},
+		{"watch", "-x"}, {"grade"},
 		{"grade", "-j", "0", "x"}, {"show", "7"}, {"next"}} {
 		require.Empty(t, leftEnglish(said("", "zh_CN.UTF-8", args...)), "%v", args)
 	}
@@ -109,9 +112,10 @@ func TestAResultSpeaksChinese(t *testing.T) {
 	a := &app{root: rootOf(t), out: &out, language: "zh"}
 	e := exercises[2]
 	at := &attempt{exercise: e, dir: e.dir(a.root)}
-	r := &result{Exercise: 3, Of: 15, Cases: e.cases(), Unsafe: true, Parts: []part{{Group: "safety", Of: 5}, {Group: "cost", Of: 2}}, Failed: []failure{{
-		Case: "the holder has a node and it is ephemeral", Group: "liveness", Words: language.Say("Lock of the holder fails\n    %s", "持有者的 Lock 失败\n    %s", "predecessor: not written yet"), Printed: "the waiter waits on a watch",
-	}}}
+	r := &result{Exercise: 3, Of: 15, Cases: e.cases(), Unsafe: true,
+		Parts: []part{{Group: "safety", Of: 5}, {Group: "cost", Of: 2}}, Failed: []failure{{
+			Case: "the holder has a node and it is ephemeral", Group: "liveness", Words: language.Say("Lock of the holder fails\n    %s", "持有者的 Lock 失败\n    %s", "predecessor: not written yet"), Printed: "the waiter waits on a watch",
+		}}}
 	a.failed(e, at, r)
 	require.Equal(t, "\n没有通过（活性）：持有者有节点，而且是临时节点（the holder has a node and it is ephemeral）\n    持有者的 Lock 失败\n        predecessor: not written yet\n\n程序的输出：\n    the waiter waits on a watch\n", out.String(), "what a lock prints is its own")
 }

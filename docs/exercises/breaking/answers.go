@@ -60,7 +60,8 @@ func short(text string) string {
 }
 
 // keys are those that the lab writes into a link.
-var keys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets", "choices", "t", "lang", "speed",
+var keys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
+	"choices", "t", "lang", "speed",
 	"play", "panel"}
 
 // parse reads the link that is the answer to a task. Its errors say what to do.

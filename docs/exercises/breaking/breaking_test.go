@@ -71,7 +71,8 @@ func TestFindAloneIsNotEnough(t *testing.T) {
 		}
 		require.NotNil(t, found, "listing %d: nothing is found", task.Number)
 		t.Logf("listing %d: %v", task.Number, found.Violation)
-		require.NotEqual(t, task.Harm, found.Violation.Kind, "listing %d: the search has found the answer: %v", task.Number, found)
+		require.NotEqual(t, task.Harm, found.Violation.Kind, "listing %d: the search has found the answer: %v",
+			task.Number, found)
 	}
 }
 
@@ -86,7 +87,8 @@ func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 			a := task.Lock.Open()
 			a.Choices = l.Scene.Choices
 			if strings.EqualFold(s.ID[:1], task.Source[:1]) && len(a.Choices) > 0 { // a listing of the same article
-				require.NotEmpty(t, Play(t, task.Number, a.String()).Words.En, "listing %d is solved by the choices of %s", task.Number, s.ID)
+				require.NotEmpty(t, Play(t, task.Number, a.String()).Words.En,
+					"listing %d is solved by the choices of %s", task.Number, s.ID)
 			}
 		}
 	}
@@ -143,7 +145,8 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 		})
 	}
 	// Additions of the page to a link do no harm, and neither does its address.
-	for _, link := range []string{"http://127.0.0.1:36791/" + good + "&t=2400ms&lang=zh", "file:///tmp/lab.html" + good} {
+	for _, link := range []string{"http://127.0.0.1:36791/" + good + "&t=2400ms&lang=zh",
+		"file:///tmp/lab.html" + good} {
 		require.Empty(t, Play(t, 4, link).Words.En)
 		require.Equal(t, good, Open(link))
 	}

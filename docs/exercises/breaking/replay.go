@@ -30,7 +30,8 @@ type Process struct {
 
 // Replay plays answers in processes that run starts: its argument is their input. A listing may end
 // its process; then the answers after it are played in another. Why says why not all were played.
-func Replay(answers map[int]string, run func(question []byte) (Process, error)) (played map[int]Result, why language.Text, err error) {
+func Replay(answers map[int]string, run func(question []byte) (Process, error)) (
+	played map[int]Result, why language.Text, err error) {
 	played = make(map[int]Result)
 	for rest := maps.Clone(answers); len(rest) > 0; {
 		question, err := json.Marshal(rest)
@@ -93,5 +94,6 @@ func Serve(args []string) {
 			fmt.Printf("%s\n", line)
 		}
 	}
-	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: ReplayArg, F: play}}, nil, nil)
+	testing.Main(func(_, _ string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: ReplayArg, F: play}}, nil, nil)
 }

@@ -43,7 +43,8 @@ const electionTimeout = 10 * time.Second
 // Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{New: s.contender(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
-	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender, func(w *locktest.World) *election { return &election{w, s} }).
+	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender,
+		func(w *locktest.World) *election { return &election{w, s} }).
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
@@ -350,7 +351,8 @@ func (w *election) record() {
 // leaderCutOff holds back all that the leader's client sends, until its session
 // has expired. The last packet that the server received came at different times.
 func leaderCutOff(w *election) {
-	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
+	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second,
+		30 * time.Second} {
 		a, b := w.leaderAndNext()
 		time.Sleep(quiet)
 		back := w.CutOff(w.Server.Hold, a.s)

@@ -22,7 +22,8 @@ func (w *election) recorded(want string, message language.Text) {
 // write calls Write, which must return.
 func (w *election) write(c Candidate, number int64, data string) error {
 	w.Helper()
-	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }), language.Same("Write"))
+	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }),
+		language.Same("Write"))
 }
 
 func (w *election) refused(err error, what language.Text) {

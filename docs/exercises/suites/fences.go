@@ -39,10 +39,11 @@ type FenceSubject struct {
 
 // Plan has the cases of a resource that checks tokens.
 func (s FenceSubject) Plan() locktest.Plan {
-	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), false, false, func(w *stage.Stage) *fences {
-		at := strings.TrimSuffix(w.Path, "/a/lock") + "/b/register"
-		return &fences{w, s, at, at, 0}
-	}).
+	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), false, false,
+		func(w *stage.Stage) *fences {
+			at := strings.TrimSuffix(w.Path, "/a/lock") + "/b/register"
+			return &fences{w, s, at, at, 0}
+		}).
 		Needs(s.New != nil && s.ErrStale != nil, "FenceSubject needs New and ErrStale")
 }
 
@@ -160,7 +161,8 @@ func equalPasses(w *fences) {
 
 func asNumbers(w *fences) {
 	r, _ := w.store()
-	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
+	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1,
+		math.MaxInt64}
 	for i, token := range tokens {
 		w.passes(r, token, "a", language.Say(
 			"it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "这个令牌比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))

@@ -47,7 +47,8 @@ func (s ReadWriteSubject) Plan() locktest.Plan {
 		Queue:        true,
 		WakeUps:      func(int) int { return 1 },
 	}
-	return locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender, func(w *locktest.World) *readWrite { return &readWrite{w, s} }).
+	return locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender,
+		func(w *locktest.World) *readWrite { return &readWrite{w, s} }).
 		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }
 
@@ -402,7 +403,8 @@ func readWriteRequests(w *readWrite) {
 func recipesNodes(w *readWrite) {
 	admin := w.Session()
 	create := func(prefix string) string {
-		node, err := admin.Create(w.Path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		node, err := admin.Create(w.Path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential,
+			zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 		return node
 	}

@@ -49,7 +49,8 @@ var faultNames = map[explore.Fault]language.Text{
 // that has no end of them.
 func plans(s explore.Subject, register bool) []schedulePlan {
 	p := &planner{Subject: s, contenders: 2, every: language.Say("every schedule of two contenders", "两个竞争者的每一种调度"),
-		all: explore.Search{Limit: 3000, Merge: true}, kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire}}
+		all: explore.Search{Limit: 3000, Merge: true}, kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply,
+			explore.Cut, explore.Expire}}
 	if s.Permits > 1 {
 		p.contenders = s.Permits + 1
 		p.all = explore.Search{Seed: 2, Limit: 500}
@@ -363,7 +364,8 @@ func unchecked(tr *explore.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
 		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
-		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds, Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
+		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds,
+			Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
 	}
 }
 

@@ -42,7 +42,8 @@ type SemaphoreSubject struct {
 
 // Plan has the cases of a semaphore with several permits.
 func (s SemaphoreSubject) Plan() locktest.Plan {
-	return locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level), locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
+	return locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level),
+		locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
 		func(w *locktest.World) *semaphoreWorld { return &semaphoreWorld{World: w, subject: s} }).
 		Needs(s.New != nil, "SemaphoreSubject.New is nil: it must make a contender")
 }
