@@ -11,6 +11,7 @@ package house
 //go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheFates -update
 //go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheOrder -update
 //go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
+//go:generate go test -C ../../docs/other-locks -count=1 ./sqlrow ./redis -run Bug -update
 //go:generate go test -C ../.. -count=1 ./internal/museum -run "TheCatalogue|EachStepLinks" -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/locks -update
 //go:generate go test -C ../.. -count=1 ./docs/lab/picture -update

@@ -28,6 +28,7 @@ const (
 	root         = "../.."
 	architecture = root + "/docs/architecture.md"
 	contributing = root + "/CONTRIBUTING.md"
+	otherLocks   = root + "/docs/other-locks" // a module of its own
 	begin        = "<!-- written by go generate ./... -->\n"
 	end          = "<!-- end of what is written -->\n"
 )
@@ -49,18 +50,17 @@ func (r room) name() string { return strings.TrimPrefix(r.ImportPath, module+"/"
 func tree(t *testing.T) []room {
 	t.Helper()
 	if packages == nil {
-		packages = listFor(t, nil, "./...")
+		packages = listFor(t, root, "./...")
 	}
 	return packages
 }
 
 var packages []room
 
-func listFor(t *testing.T, env []string, args ...string) (rooms []room) {
+func listFor(t *testing.T, dir string, args ...string) (rooms []room) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err, "go list %v", args)
@@ -116,8 +116,9 @@ func imports(t *testing.T, dir string, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// table is the one of docs/architecture.md.
-func table(t *testing.T, rooms []room) string {
+// table is the one of docs/architecture.md. Among the users of a package are the guests, packages of
+// the other module.
+func table(t *testing.T, rooms, guests []room) string {
 	for i, r := range rooms {
 		files := r.GoFiles
 		if r.name() == "docs/lab/engine" {
@@ -133,6 +134,14 @@ func table(t *testing.T, rooms []room) string {
 		for _, of := range r.TestImports {
 			if of != r.ImportPath {
 				testers[of]++
+			}
+		}
+	}
+	guest := "`" + strings.TrimPrefix(otherLocks, root+"/") + "`"
+	for _, r := range guests {
+		for _, of := range imports(t, r.Dir, slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles)) {
+			if !slices.Contains(users[of], guest) {
+				users[of] = append(users[of], guest)
 			}
 		}
 	}
@@ -179,7 +188,7 @@ func inChinese(table, page string) string {
 // sentence of its comment.
 func TestTheTableOfPackagesIsTheTree(t *testing.T) {
 	// Of all builds; -find, so that the modules of the tags need not be there.
-	want := "\n" + table(t, listFor(t, nil, "-find", "-tags=others,etcd,docker", "./...")) + "\n"
+	want := "\n" + table(t, listFor(t, root, "-find", "-tags=docker", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
 	for _, file := range []string{architecture, chinese(architecture)} {
 		text, err := os.ReadFile(file)
@@ -290,7 +299,7 @@ func TestWhatAUserBuilds(t *testing.T) {
 		"./zkserver": {module + "/internal/jute", module + "/zkserver"},
 	} {
 		var found []string
-		for _, r := range listFor(t, nil, "-deps", pkg) {
+		for _, r := range listFor(t, root, "-deps", pkg) {
 			if !r.Standard || r.ImportPath == "testing" || r.ImportPath == "flag" {
 				found = append(found, r.ImportPath)
 			}
@@ -300,23 +309,25 @@ func TestWhatAUserBuilds(t *testing.T) {
 }
 
 // TestEachRequirementHasAReason: CONTRIBUTING.md says what each module is for that
-// go.mod requires directly, and names no other.
+// go.mod requires directly, and names no other; and so does the page of the other locks.
 func TestEachRequirementHasAReason(t *testing.T) {
-	mod, err := os.ReadFile(root + "/go.mod")
-	require.NoError(t, err)
-	page, err := os.ReadFile(contributing)
-	require.NoError(t, err)
-	var required, explained []string
-	for line := range strings.Lines(string(mod)) {
-		if m := regexp.MustCompile(`^\t(\S+) v\S+\n$`).FindStringSubmatch(line); m != nil {
-			required = append(required, m[1])
+	for dir, says := range map[string]string{root: contributing, otherLocks: otherLocks + "/README.md"} {
+		mod, err := os.ReadFile(dir + "/go.mod")
+		require.NoError(t, err)
+		page, err := os.ReadFile(says)
+		require.NoError(t, err)
+		var required, explained []string
+		for line := range strings.Lines(string(mod)) {
+			if m := regexp.MustCompile(`^\t(\S+) v\S+\n$`).FindStringSubmatch(line); m != nil {
+				required = append(required, m[1])
+			}
 		}
+		require.NotEmpty(t, required)
+		for _, m := range regexp.MustCompile("(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$").FindAllStringSubmatch(string(page), -1) {
+			explained = append(explained, m[1])
+		}
+		require.ElementsMatch(t, required, explained, "the table of requirements in %s", says)
 	}
-	require.NotEmpty(t, required)
-	for _, m := range regexp.MustCompile("(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$").FindAllStringSubmatch(string(page), -1) {
-		explained = append(explained, m[1])
-	}
-	require.ElementsMatch(t, required, explained, "the table of requirements in CONTRIBUTING.md")
 }
 
 // TestGoGenerateHasEveryFlag: each flag -update of a test is in the list of

@@ -222,18 +222,18 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               94994,
+	"all":               86378,
 	"the steps":         1610,
 	"zklock":            18325,
 	"zkserver":          7655,
 	"bench":             7794,
 	"explorer":          8540,
-	"suites, stage":     9634,
+	"suites, stage":     9284,
 	"museum":            3410,
-	"lab":               8400,
+	"lab":               8287,
 	"book":              2560,
 	"exercises, grader": 11625,
-	"other locks":       6070,
+	"other locks":       6471,
 	"command":           2465,
 	"the rest":          6180,
 }
@@ -269,7 +269,9 @@ func weigh(tree fs.FS) (map[string]int, error) {
 			}
 		}
 		weights[wing] += bytes.Count(text, []byte("\n"))
-		weights["all"] += bytes.Count(text, []byte("\n"))
+		if wing != "other locks" { // a module of its own
+			weights["all"] += bytes.Count(text, []byte("\n"))
+		}
 		return err
 	})
 	return weights, err
@@ -296,7 +298,8 @@ func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 		"bench/internal/extra/least.go":        {Data: []byte("package extra\n")},
 		"bench/internal/extra/least_test.go":   {Data: []byte("package extra\n")},
 		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
+		"docs/other-locks/redis/lock.go":       {Data: []byte("package redis\n")},
 	})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{"zklock": 3, "museum": 4, "bench": 1, "the rest": 1, "all": 9}, weights)
+	require.Equal(t, map[string]int{"zklock": 3, "museum": 4, "bench": 1, "the rest": 1, "other locks": 1, "all": 9}, weights)
 }

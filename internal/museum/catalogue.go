@@ -23,6 +23,10 @@ const (
 	bugs   = "internal/museum/bugs"
 )
 
+// elsewhere are the folders in docs/other-locks, a module of its own, of the bugs' locks
+// that are on another server.
+var elsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis", "E2": "redis"}
+
 // testFile is the name of the bug's test in the folder bugs.
 func (b Bug) testFile() string { return "bug_" + strings.ToLower(b.ID) + "_test.go" }
 
@@ -31,7 +35,7 @@ func (b Bug) testFile() string { return "bug_" + strings.ToLower(b.ID) + "_test.
 func (b Bug) ByHand() bool {
 	_, here := os.Stat("bugs/" + b.testFile())
 	_, there := os.Stat(b.testFile())
-	return here == nil || there == nil
+	return here == nil || there == nil || elsewhere[b.ID] != ""
 }
 
 // shown says what shows the bug, and which schedule is drawn below that.
@@ -59,6 +63,10 @@ func (b Bug) shown() scenes.Text {
 	}
 	run := fmt.Sprintf("`go test -v -run %s ./%s`", test, bugs)
 	link := fmt.Sprintf("[%s](../%s/%[1]s)", file, folder)
+	if lock := elsewhere[b.ID]; lock != "" {
+		run = fmt.Sprintf("`go test -C docs/other-locks -v -run %s ./%s`", test, lock)
+		link = fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", lock)
+	}
 	return scenes.Text{En: run + " shows it: " + link + ";\n" + where.En, Zh: "重现：" + run + "，代码在 " + link + "。" + where.Zh}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,7 +49,7 @@ type pageCase struct {
 
 // pages are all cases, in a file for each area.
 var pages = [][]pageCase{
-	opening, fates, levels, mended, notices, faces, listings, inspections, releases, chinese, chart, systems, stories,
+	opening, fates, levels, mended, notices, faces, listings, inspections, releases, chinese, chart, stories,
 }
 
 // TestPages plays the cases side by side.
@@ -129,12 +128,8 @@ var acts map[string]func(p *tab, about string) error
 
 func init() { // they use each other
 	acts = map[string]func(p *tab, about string) error{
-		"open": func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
-		"tab":  another,
-		"film": func(p *tab, name string) error { // one of docs/other-locks
-			text, err := os.ReadFile("../../other-locks/films/" + name + ".json")
-			return errors.Join(err, p.upload(name+".json", string(text)))
-		},
+		"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
+		"tab":   another,
 		"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
 		"run":   (*tab).run,
 		"go":    func(p *tab, ns string) error { return p.evaluate("lab.goto(" + ns + ")") },

@@ -82,11 +82,6 @@ func (b *Builder) texts() ([]byte, error) {
 		return nil, err
 	}
 	fmt.Fprintf(&out, "export const OPENINGS = %s;\n", opening)
-	films, err := b.films()
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(&out, "export const FILMS = %s;\n", films)
 	below, _ := json.Marshal(notes) // texts
 	text, err := json.Marshal(bugs) // JSON is JavaScript
 	if err != nil {
@@ -144,21 +139,6 @@ func oneLine(p string) string {
 func inlineHTML(md string) string {
 	md = linkMark.ReplaceAllString(html.EscapeString(md), "$1")
 	return boldMark.ReplaceAllString(codeMark.ReplaceAllString(md, "<code>$1</code>"), "<b>$1</b>")
-}
-
-// films are the recorded runs of other locks as JSON, by their names.
-func (b *Builder) films() ([]byte, error) {
-	files, err := filepath.Glob(filepath.Join(b.Root, "docs", "other-locks", "films", "*.json"))
-	films := make(map[string]json.RawMessage)
-	for _, file := range files {
-		if films[strings.TrimSuffix(filepath.Base(file), ".json")], err = os.ReadFile(file); err != nil {
-			break
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(films)
 }
 
 // MeasuredTimes are those that docs/figures of a checkout has for locks with 1000 contenders on a real

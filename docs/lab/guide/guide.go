@@ -83,9 +83,6 @@ func (m *moment) address() (string, time.Duration, error) {
 	if m.scene == "" {
 		return "", 0, nil
 	}
-	if name, ok := strings.CutPrefix(m.scene, "film "); ok {
-		return "#film=" + name + "&t=" + locks.FormatTime(m.at), m.at, nil
-	}
 	a, quoted, err := open(m.scene, m.phrase)
 	if err != nil {
 		return "", 0, err

@@ -1,9 +1,7 @@
 package guide
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -75,13 +73,6 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 // filmsOf are the films of a row's scene.
 func filmsOf(t *testing.T, r Row) []*film.Film {
 	t.Helper()
-	if name, ok := strings.CutPrefix(r.moment.scene, "film "); ok {
-		text, err := os.ReadFile("../../other-locks/films/" + name + ".json")
-		require.NoError(t, err)
-		f := new(film.Film)
-		require.NoError(t, json.Unmarshal(text, f))
-		return []*film.Film{f}
-	}
 	a, err := locks.ParseAddress(r.Scene)
 	require.NoError(t, err, r.Scene)
 	films, err := lab.Films(t, a)

@@ -15,7 +15,7 @@ import (
 type moment struct {
 	phrase string
 	// scene is the name of a lock or of a bug, whose story is played, or of one of
-	// ownScenes; "film NAME" is a recorded run of another lock; "" is an empty stage.
+	// ownScenes; "" is an empty stage.
 	scene string
 	at    time.Duration // 0: at the stop of that story which quotes the phrase
 	event string        // what happens just then, as the test reads it: "A delete", "B holds"

@@ -198,7 +198,7 @@ export class Diagram {
     if (this.lane >= 9) for (let u = 0; u < n; u++) g.fillText(F.units[u], 4, this.y(u));
     g.font = "11px " + this.font;
     g.fillStyle = k.soft;
-    g.fillText(F.film.system ? "S" : "ZK", 4, server);
+    g.fillText("ZK", 4, server);
     const every = niceStep(90 / this.scale());
     g.textAlign = "center";
     for (let s = Math.ceil(from / every) * every; s <= to; s += every) {

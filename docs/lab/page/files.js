@@ -1,5 +1,5 @@
 // Traces and recorded runs from files.
-import { failure, reason, say, translated } from "./strings.js";
+import { failure, reason, say } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { $, el } from "./app.js";
 import { app, open } from "./store.js";
@@ -13,10 +13,7 @@ function readJSON(text) {
 }
 
 // A caption is a function: the reader may change the language while the file is shown.
-function captionOf(film, name) {
-  const server = translated(film.server) || "?";
-  return lockTitle(film.lock || say("recorded")) + " " + say("fromFile", name) + (film.recorded ? " · " + say("recordedAt", server) : "");
-}
+const captionOf = (film, name) => lockTitle(film.lock || say("recorded")) + " " + say("fromFile", name);
 
 export async function openFiles(files, start) {
   const list = [];

@@ -98,7 +98,6 @@ export function parseLink(hash) {
       case "speed": extra.speed = number(0.01, 1000); break;
       case "play": extra.play = value; break;
       case "projector": extra.projector = value !== "0"; break;
-      case "film": extra.film = value; break; // a run of another lock, which the page has
     }
   }
   if (s.locks.length === 0) s.locks = DEFAULT.locks;

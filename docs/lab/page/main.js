@@ -1,7 +1,7 @@
 // The page begins here, with its listeners and its address.
 import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
-import { FILMS, OPENINGS } from "./texts.js";
+import { OPENINGS } from "./texts.js";
 import { firstLanguage } from "./language.js";
 import { branchName, parseLink } from "./link.js";
 import { $, el, KINDS, SPEEDS, whole } from "./app.js";
@@ -88,7 +88,6 @@ async function openLink(hash = location.hash) {
   if (extra.speed && SPEEDS.includes(extra.speed)) setSpeed(extra.speed);
   setProjector(!!extra.projector);
   if (scene.mode === "find" && scene.kinds.length === 0) scene.kinds = KINDS.slice(0, 5);
-  if (Object.hasOwn(FILMS, extra.film || "")) { await openFiles([{ name: extra.film + ".json", text: async () => JSON.stringify(FILMS[extra.film]) }], extra.t); return; }
   await open(scene, extra.t !== undefined ? { start: extra.t } : {});
   if (extra.t !== undefined && extra.play === "1" && !app.calm) setPlaying(true);
   // In a low frame, such as the reader's in a small window, the story and the stage come first.

@@ -67,7 +67,6 @@ export class Panel {
       const text = l && l[k] ? l[k] : "", number = f[k];
       c.limit = number ?? null;
       c.small.textContent = say(k);
-      c.box.hidden = !!this.F.film.system && k !== "requests" && k !== "took"; // watches are ZooKeeper's
       c.formula.textContent = text ? say("atMost") + text + (number !== null && number !== undefined ? " = " + number : "") : "";
     }
     for (const [cls, key] of [["zoom-out", "zoomOut"], ["zoom-in", "zoomIn"]]) {
@@ -132,7 +131,7 @@ export class Panel {
     const i = s.units.findIndex(u => u.lost === "unaware" && (u.state === "holds" || u.state === "unlocks"));
     if (i < 0) return "";
     const who = this.F.units[i], token = s.units[i].token;
-    return say(this.F.film.system ? "sentence.unaware" : s.stopped[this.F.clientIndex.get(this.F.clientOf.get(who))] ? "stale.stopped" : "stale", who) + say("sentenceGap") + say(token ? "stale.token" : "stale.noToken", who, token);
+    return say(s.stopped[this.F.clientIndex.get(this.F.clientOf.get(who))] ? "stale.stopped" : "stale", who) + say("sentenceGap") + say(token ? "stale.token" : "stale.noToken", who, token);
   }
 
   // The last event, in a sentence.

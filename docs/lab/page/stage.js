@@ -95,7 +95,7 @@ export class Stage {
     const nodes = svgEl("g", {}, svg);
     this.rootY = 20;
     this.leafY = 70;
-    const rootText = F.film.system ? F.root.slice(1) : F.root || "/";
+    const rootText = F.root || "/";
     const rootW = rootText.length * 7.4 + 22;
     this.leafW = Math.max(2.4, Math.min(62, slot - (slot > 12 ? 6 : 1)));
     this.leafH = slot > 26 ? 38 : 26;
@@ -174,7 +174,7 @@ export class Stage {
 
   draw(t, s, selected, options) {
     const { F, crowd } = this;
-    write(this.serverLabel, F.film.system || say("server"));
+    write(this.serverLabel, say("server"));
     const words = this.pitch >= 48;
     F.leaves.forEach((p, i) => {
       const node = s.nodes.get(p), g = this.leaves[i];

@@ -37,7 +37,6 @@ export const WORDS = {
     "reply.node exists": "{0} gets the reply: the node exists, so another contender holds the lock.", "reply.no node": "{0} gets the reply: there is no such node any more.", "reply.error": "{0} gets the reply: {1}.", "reply.exists": "{0} gets the reply: the node exists.",
     "event.deleted": "{0} gets the event: {1} was deleted. The watch is used up.", "event.created": "{0} gets the event: {1} was created. The watch is used up.", "event.childrenChanged": "{0} gets the event: the children of {1} have changed. The watch is used up.", "event.dataChanged": "{0} gets the event: the data of {1} has changed. The watch is used up.", "event.other": "{0} gets the event: {2} {1}. The watch is used up.",
     "lost.request": "This request is lost with the connection: the server never sees it.", "lost.reply": "This reply is lost with the connection: the server has done it, but {0} gets no answer.", "lost.event": "This event is lost with the connection.",
-    "text.request": "{0} sends: {1}", "text.reply": "{0} gets: {1}",
     "on.way": "Left at {0}, arrives at {1}.", "on.way.lost": "Left at {0}, lost at {1}.",
     interfere: "Interfere with {0} at {1}", "do.lose request": "Lose its request", "do.lose reply": "Lose the reply", "do.cut": "Cut its connection", "do.expire": "Let its session expire", "do.stop": "Stop it", "do.runs on": "Let it run on", "do.end ctx": "End its ctx",
     "tip.lose request": "The packet and its connection are lost. The server never sees the request.", "tip.lose reply": "The server carries the request out; the reply and the connection are lost.", "tip.cut": "The connection breaks; the session lives on, and the client connects again.", "tip.expire": "It is cut off for longer than its session timeout. Its znodes are deleted.", "tip.stop": "As by a long garbage collection. Its session ends meanwhile.", "tip.runs on": "It goes on as if no time had passed.", "tip.stall": "Its requests stay inside it until its session has expired.", "tip.time passes": "18 seconds pass for all. Requests meanwhile are carried out at once.", "tip.a day passes": "A day passes for all. Requests meanwhile are carried out at once.", "tip.refuse": "The clients are not connected at the start, and the first connection of one is refused. The client library tries again.", "tip.parent goes": "The server removes the queue's parent while it is empty, as it does with containers.", "tip.end ctx": "The caller stops waiting.",
@@ -54,7 +53,7 @@ export const WORDS = {
     "kind.lose request": "a lost request", "kind.lose reply": "a lost reply", "kind.cut": "a broken connection", "kind.expire": "an expired session", "kind.stop": "a stopped client", "kind.stall": "a stalled client", "kind.end ctx": "an ended ctx", "kind.time passes": "time that passes", "kind.a day passes": "a day that passes", "kind.refuse": "a refused connection", "kind.parent goes": "a parent that goes", "kind.node goes": "a node that goes", "kind.ctx ends after its next look": "a ctx that ends after a look", "kind.ctx ends after its next look but one": "a ctx that ends after two looks",
     "violation.two holders": "Two holders", "violation.hang": "It hangs", "violation.endless": "It never ends", "violation.node left": "A znode is left", "violation.watch left": "A watch is left", "violation.goroutine left": "A goroutine is left", "violation.error not allowed": "An error", "violation.loss not reported": "A loss not reported", "violation.loss reported too late": "A loss reported too late", "violation.deletes another's node": "Deletes another's znode", "violation.panic": "Panic", "violation.holder without a node": "A holder without a znode", "violation.token does not grow": "The token does not grow", "violation.order overturned": "Overtaken", "violation.more requests or wake-ups than predicted": "More than the formula says", "violation.waits too long": "Waits too long", "violation.starves": "Starves", "violation.session left": "A session is left", "violation.own check fails": "Its own check fails", "violation.holder outlives its session": "A holder outlives its session",
     loading: "The engine starts …", running: "{0} runs …", takesLong: "This run takes long.", stopRun: "Stop it", runStopped: "Stopped. Choose fewer contenders, or another lock.", engineError: "The engine says:", compileError: "Does not compile. The page still runs the last version that compiled.", building: "Building …", badFile: "{0} cannot be opened: {1}", badLink: "The address cannot be read: {0}", retry: "Try again", unknownLock: "There is no lock called {0}.",
-    fromFile: "from {0}", recorded: "A recorded run", recordedAt: "recorded on {0}", backToLocks: "Back to the locks",
+    fromFile: "from {0}", recorded: "A recorded run", backToLocks: "Back to the locks",
     instant: "{0} of {1}", soFar: "{0} of {1} …", later: "{0} pass", legend: "What you see",
     "legend.request": "request", "legend.queued": "in line at the server", "legend.later": "right of the line: still to come", "legend.reply": "reply", "legend.event": "event: wakes", "legend.watch": "watch", "legend.lost": "lost", "legend.holds": "holds", "legend.unlocks": "releases", "legend.waits": "waits", "legend.unaware": "lost the lock, unaware",
     diagram: "Time, with the packets as lines between clients and server. Drag to move through time.", stage: "The stage: server above, clients below", zoomIn: "Closer", zoomOut: "Further away",
@@ -117,7 +116,6 @@ export const WORDS = {
     "reply.node exists": "{0} 得知节点已存在：锁被别的竞争者持有。", "reply.no node": "{0} 得知这个节点已不存在。", "reply.error": "{0} 得到错误：{1}。", "reply.exists": "{0} 得知节点存在。",
     "event.deleted": "{0} 得知 {1} 已删除。监听已触发，随即失效。", "event.created": "{0} 得知 {1} 已创建。监听已触发，随即失效。", "event.childrenChanged": "{0} 得知 {1} 的子节点有变化。监听已触发，随即失效。", "event.dataChanged": "{0} 得知 {1} 的数据有变化。监听已触发，随即失效。", "event.other": "{0} 收到事件 {2} {1}。监听已触发，随即失效。",
     "lost.request": "这个请求随连接丢失，服务器没有收到。", "lost.reply": "这个响应随连接丢失：服务器已经执行，{0} 却不知道。", "lost.event": "这个事件随连接丢失。",
-    "text.request": "{0} 发出：{1}", "text.reply": "{0} 得到：{1}",
     "on.way": "{0} 发出，{1} 到达。", "on.way.lost": "{0} 发出，{1} 丢失。",
     interfere: "在 {1} 干预 {0}", "do.lose request": "丢弃它的请求", "do.lose reply": "丢弃响应", "do.cut": "切断它的连接", "do.expire": "让它的会话过期", "do.stop": "让它停顿", "do.runs on": "让它继续运行", "do.end ctx": "结束它的 ctx",
     "tip.lose request": "数据包和连接一起丢失，服务器收不到这个请求。", "tip.lose reply": "服务器执行请求，但响应和连接一起丢失。", "tip.cut": "连接断开，会话还在，客户端会重连。", "tip.expire": "断线时间超过会话超时时间，节点被删除。", "tip.stop": "就像遇到一次很长的垃圾回收。会话在此期间结束。", "tip.runs on": "继续运行，好像时间没有过去。", "tip.stall": "请求都滞留在本地，直到会话过期。", "tip.time passes": "全局时间前进 18 秒，期间发出的请求立即执行。", "tip.a day passes": "全局时间前进一天，期间发出的请求立即执行。", "tip.refuse": "开始时客户端都未连接，其中一个的第一次连接遭到拒绝，客户端库会重试。", "tip.parent goes": "队列的父节点没有子节点时，服务器会删除它，与容器节点一样。", "tip.end ctx": "调用者不再等待。",
@@ -134,7 +132,7 @@ export const WORDS = {
     "kind.lose request": "请求丢失", "kind.lose reply": "响应丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.a day passes": "一天过去", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点被删除", "kind.node goes": "节点被删除", "kind.ctx ends after its next look": "ctx 在检查之后结束", "kind.ctx ends after its next look but one": "ctx 在两次检查之后结束",
     "violation.two holders": "两个持有者", "violation.hang": "永远等待", "violation.endless": "永不结束", "violation.node left": "残留节点", "violation.watch left": "残留监听", "violation.goroutine left": "残留 goroutine", "violation.error not allowed": "不应出现的错误", "violation.loss not reported": "失去锁却未报告", "violation.loss reported too late": "失去锁，报告太迟", "violation.deletes another's node": "删除了别人的节点", "violation.panic": "panic", "violation.holder without a node": "持有者没有节点", "violation.token does not grow": "令牌没有增大", "violation.order overturned": "插队", "violation.more requests or wake-ups than predicted": "超出公式的预测", "violation.waits too long": "等待太久", "violation.starves": "饥饿", "violation.session left": "残留会话", "violation.own check fails": "自检失败", "violation.holder outlives its session": "会话已结束，仍以为持有锁",
     loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
-    fromFile: "来自 {0}", recorded: "录制的运行", recordedAt: "录制于 {0}", backToLocks: "返回实验室的锁",
+    fromFile: "来自 {0}", recorded: "录制的运行", backToLocks: "返回实验室的锁",
     instant: "{0} / {1}", soFar: "{0} / {1} …", later: "经过 {0}", legend: "图例",
     "legend.request": "请求", "legend.queued": "在服务器门口排队", "legend.later": "竖线右边：还没发生", "legend.reply": "响应", "legend.event": "事件：唤醒", "legend.watch": "监听", "legend.lost": "丢失", "legend.holds": "持锁", "legend.unlocks": "正在释放", "legend.waits": "等待", "legend.unaware": "已失去锁，尚不知情",
     diagram: "时间图：客户端与服务器之间的线是数据包。左右拖动，可以前后移动时间。", stage: "舞台：上面是服务器，下面是客户端", zoomIn: "放大", zoomOut: "缩小",
@@ -236,7 +234,6 @@ const errorOf = p => ERRORS[p.error] || p.error;
 
 // A word for a packet that fits beside it.
 export function packetWord(p) {
-  if (p.text !== undefined) return p.kind === "reply" ? translated(p.text) : p.op;
   if (p.kind === "event") return p.event === "childrenChanged" ? "children!" : (p.event || "event") + "!";
   const op = { getChildren: "children", getData: "get", closeSession: "close" }[plainOp(p.op)] || plainOp(p.op);
   if (p.kind === "reply") return p.error ? errorOf(p) : p.names ? say("names", p.names.length) : say("packet.ok", op);
@@ -248,7 +245,6 @@ const tailOf = path => { const m = /(\d{6,})$/.exec(path); return m ? "#" + Numb
 
 // explain says in a sentence or two what a packet is.
 export function explain(p) {
-  if (p.text !== undefined) return say("text." + p.kind, p.client, translated(p.text)); // a system that is not ZooKeeper
   const who = p.client, path = p.path || "";
   let text;
   if (p.kind === "request") {

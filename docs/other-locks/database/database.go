@@ -1,8 +1,6 @@
 // Package database opens the database that the SQL locks run on, and hides the
 // differences between three of them: SQLite, which runs inside the process,
-// PostgreSQL and MariaDB. MySQL is handled as MariaDB, with the differences that
-// are known: the names of its variables, and the error of NOWAIT. It is not tried
-// on a real one.
+// PostgreSQL and MariaDB.
 //
 // The settings that decide how a lock performs are explicit here:
 //
@@ -49,7 +47,7 @@ type Kind string
 const (
 	SQLite     Kind = "sqlite"
 	PostgreSQL Kind = "postgres"
-	MariaDB    Kind = "mariadb" // and MySQL
+	MariaDB    Kind = "mariadb"
 )
 
 // Embedded is the name of a new SQLite database in memory.
@@ -68,8 +66,7 @@ const SQLiteBusyTimeout = time.Minute
 // A DB is a pool of connections to a database. It may be used concurrently.
 type DB struct {
 	*sql.DB
-	Kind  Kind
-	MySQL bool // of a DB whose Kind is MariaDB: the server is MySQL
+	Kind Kind
 
 	memdb   string // the name of a database in memory that this DB has made
 	spec    string
@@ -83,7 +80,7 @@ type DB struct {
 //   - "embedded": a new SQLite database in memory, gone with Close;
 //   - "sqlite:FILE": a SQLite database in a file;
 //   - "postgres://user:password@host:port/database";
-//   - "mysql://user:password@host:port/database", also for MariaDB.
+//   - "mysql://user:password@host:port/database".
 //
 // An error is one line, and comes within seconds.
 func Open(ctx context.Context, spec string) (*DB, error) { return open(ctx, spec, 0) }
@@ -103,13 +100,7 @@ func open(ctx context.Context, spec string, conns int) (*DB, error) {
 	if err := db.connect(conns); err != nil {
 		return nil, fmt.Errorf("%s: %w", Redacted(spec), oneLine(err))
 	}
-	err := db.PingContext(ctx)
-	if err == nil && db.Kind == MariaDB {
-		var version string
-		err = db.QueryRowContext(ctx, "SELECT version()").Scan(&version)
-		db.MySQL = !strings.Contains(version, "MariaDB")
-	}
-	if err != nil {
+	if err := db.PingContext(ctx); err != nil {
 		db.Close()
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("no answer within %v: %w", connectTimeout, err)

@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/other-locks/suite"
 )
 
 func TestAPasswordIsNotShown(t *testing.T) {
@@ -65,7 +65,7 @@ func TestNamesThatDifferAreRowsOfTheirOwn(t *testing.T) {
 
 // A server that accepts and says nothing: MariaDB's client waits for its first word.
 func TestAServerThatSaysNothing(t *testing.T) {
-	locktest.Set(t, database.ConnectTimeout, 50*time.Millisecond)
+	suite.Set(t, database.ConnectTimeout, 50*time.Millisecond)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()

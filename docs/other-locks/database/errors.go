@@ -35,11 +35,9 @@ func IsDuplicate(err error) bool {
 // deletion of the same row both get that lock, and then wait for each other.
 func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
 
-// IsHeld reports whether another transaction has not released a row in time: error
-// 1205 on MariaDB, and 3572 for NOWAIT on MySQL, 55P03 on PostgreSQL, SQLITE_BUSY
-// on SQLite.
+// IsHeld reports whether another transaction has not released a row in time.
 func IsHeld(err error) bool {
-	return code(err) == "1205" || code(err) == "3572" || code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
+	return code(err) == "1205" || code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
 }
 
 // code is a server's code of an error, "" for others.

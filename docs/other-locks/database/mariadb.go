@@ -30,7 +30,7 @@ type mysqlConn interface {
 	driver.NamedValueChecker
 }
 
-// A session is a connection to MariaDB or MySQL.
+// A session is a connection to MariaDB.
 type session struct {
 	mysqlConn
 	id string // the server's number for it
@@ -50,8 +50,6 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	s := &session{mysqlConn: conn.(mysqlConn)}
-	// Not a variable: it is tx_isolation on MariaDB, and transaction_isolation on
-	// MySQL 8.
 	_, err = s.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
 	if err == nil {
 		s.id, err = s.text(ctx, "SELECT CONCAT(CONNECTION_ID())")

@@ -43,7 +43,7 @@ func TestTheLineBreaks(t *testing.T) {
 			return client.Get(ctx, prefix+"/", clientv3.WithPrefix())
 		}
 		return &faults.Lock{
-			Proxy: line, Holder: newLock(t, cutOff, prefix), Next: newLock(t, client, prefix), Waits: true,
+			Proxy: line, Holder: newLock(t, cutOff, prefix), Waiter: newLock(t, cutOff, prefix), Next: newLock(t, client, prefix), Waits: true,
 			ErrNotLocked: etcd.ErrNotLocked, ErrNoReply: etcd.ErrNoReply, Request: prefix, Release: prefix,
 			Left: func(ctx context.Context) (int, error) {
 				response, err := list(ctx)

@@ -16,7 +16,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/docs/other-locks/faults"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/other-locks/suite"
 )
 
 // ttl is how many seconds a lease lives.
@@ -54,12 +54,12 @@ func keys(t testing.TB, client *clientv3.Client, prefix string) int {
 	return int(response.Count)
 }
 
-func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client) func(prefix string) locktest.Other) locktest.OtherSubject {
-	locktest.Set(t, etcd.CleanUp, 2*time.Minute)
-	return locktest.OtherSubject{
-		Client:       func(t testing.TB) func(string) locktest.Other { return contender(t, connect(t)) },
+func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
+	suite.Set(t, etcd.CleanUp, 2*time.Minute)
+	return suite.Subject{
+		Client:       func(t testing.TB) func(string) suite.Lock { return contender(t, connect(t)) },
 		ErrNotLocked: etcd.ErrNotLocked,
-		Expire: func(t testing.TB, _ string, holder locktest.Other) {
+		Expire: func(t testing.TB, _ string, holder suite.Lock) {
 			_, err := connect(t).Revoke(t.Context(), holder.(*etcd.Lock).Lease())
 			require.NoError(t, err)
 		},
@@ -74,17 +74,17 @@ func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client)
 
 func TestBasic(t *testing.T) {
 	connect(t)
-	locktest.RunOther(t, subject(t, func(t testing.TB, client *clientv3.Client) func(string) locktest.Other {
-		return func(prefix string) locktest.Other { return newLock(t, client, prefix) }
+	suite.Run(t, subject(t, func(t testing.TB, client *clientv3.Client) func(string) suite.Lock {
+		return func(prefix string) suite.Lock { return newLock(t, client, prefix) }
 	}))
 }
 
 // oneSession makes Mutexes of a session that they share.
-func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) locktest.Other {
+func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
 	session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
 	require.NoError(t, err)
 	t.Cleanup(func() { session.Close() })
-	return func(prefix string) locktest.Other {
+	return func(prefix string) suite.Lock {
 		m := concurrency.NewMutex(session, prefix)
 		return &faults.Contender{Wait: m.Lock, Try: func(ctx context.Context) (bool, error) {
 			if err := m.TryLock(ctx); err != concurrency.ErrLocked {
@@ -107,7 +107,7 @@ func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
 	require.Equal(t, 1, keys(t, client, prefix), "keys")
 
 	name := "one at a time holds it, contenders of one session"
-	require.Contains(t, locktest.OtherVerdict(t, subject(t, oneSession), name), "two holders")
+	require.Contains(t, suite.Verdict(t, subject(t, oneSession), name), "two holders")
 }
 
 // The holder crashes: its lease is not kept alive, and ends.
@@ -126,7 +126,7 @@ func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
 // A holder that was paused for longer than its lease is notified, its token is
 // lower than the next one's, and its Unlock deletes nothing.
 func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
-	locktest.Set(t, etcd.CleanUp, 2*time.Minute)
+	suite.Set(t, etcd.CleanUp, 2*time.Minute)
 	client := connect(t)
 	prefix := prefix(t)
 	paused, next := newLock(t, client, prefix), newLock(t, client, prefix)
@@ -180,7 +180,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 }
 
 func TestAWrongAddressIsOneLine(t *testing.T) {
-	locktest.Set(t, etcd.ConnectTimeout, 50*time.Millisecond)
+	suite.Set(t, etcd.ConnectTimeout, 50*time.Millisecond)
 	const nobody = "127.0.0.1:1" // a port that the system gives nobody
 	_, err := etcd.Connect(t.Context(), []string{nobody})
 	require.ErrorContains(t, err, "etcd at "+nobody)

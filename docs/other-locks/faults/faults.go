@@ -10,15 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/proxy"
 )
 
 // A Lock is a lock that no other test uses, and a line to its server that a case breaks.
 type Lock struct {
 	*proxy.Proxy
-	Holder, Waiter           locktest.Other // at the end of the line
-	Next                     locktest.Other // at the server
+	Holder, Waiter           suite.Lock // at the end of the line
+	Next                     suite.Lock // at the server
 	ErrNotLocked, ErrNoReply error
 	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.
 	Request, Release string
@@ -28,6 +28,8 @@ type Lock struct {
 	CleanUp          *time.Duration // how long a clean-up may take
 	// Waits: while no server can be reached, a call waits until its ctx ends.
 	Waits bool
+	// Calls are further ones of the lock, by their names; Holder holds it.
+	Calls map[string]func(ctx context.Context) error
 }
 
 // Run runs the cases, each on a lock of its own.
@@ -37,6 +39,18 @@ func Run(t *testing.T, open func(t *testing.T) *Lock) {
 		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
 		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
 		"the holder keeps the lock while the server is not there": (*Lock).away,
+		"on a silent line a call ends at its deadline": func(l *Lock, t *testing.T) {
+			l.silent(t, context.DeadlineExceeded, func(ctx context.Context) (context.Context, context.CancelFunc) {
+				return context.WithTimeout(ctx, 50*time.Millisecond)
+			})
+		},
+		"on a silent line a call ends when it is cancelled": func(l *Lock, t *testing.T) {
+			l.silent(t, context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithCancel(ctx)
+				time.AfterFunc(50*time.Millisecond, cancel)
+				return ctx, cancel
+			})
+		},
 	} {
 		t.Run(name, func(t *testing.T) { run(open(t), t) })
 	}
@@ -71,7 +85,7 @@ func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (once func
 
 // The contender gets an error, and its clean-up takes another connection.
 func (l *Lock) lostLock(t *testing.T) {
-	locktest.Set(t, l.CleanUp, patience)
+	suite.Set(t, l.CleanUp, patience)
 	once := l.lose(t, l.Request, 1, func() {})
 	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
 	once()
@@ -128,6 +142,23 @@ func (l *Lock) away(t *testing.T) {
 	l.left(t, 1, "the holder's")
 	require.NoError(t, WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(t.Context()) }))
 	l.left(t, 0, "after Unlock")
+}
+
+// Each call returns soon after its ctx has ended, though no answer comes, and its error says why.
+func (l *Lock) silent(t *testing.T, why error, end func(context.Context) (context.Context, context.CancelFunc)) {
+	require.NoError(t, l.Holder.Lock(t.Context()))
+	l.Silence(proxy.ToServer, proxy.ToClient)
+	defer l.Heal()
+	ends := func(name string, call func(context.Context) error) {
+		ctx, cancel := end(t.Context())
+		defer cancel()
+		Ends(t, ctx, why, name, call)
+	}
+	ends("Lock", l.Waiter.Lock)
+	ends("Unlock", l.Holder.Unlock)
+	for name, call := range l.Calls {
+		ends(name, call)
+	}
 }
 
 // WhileNoReply calls what uses a client some of whose connections have broken: each of them costs an error.

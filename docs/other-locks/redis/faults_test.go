@@ -29,7 +29,11 @@ func lossy(t *testing.T) (client *goredis.Client, line *proxy.Proxy, cutOff *gor
 	if options := client.Options(); options.Password != "" {
 		via = "redis://" + options.Username + ":" + options.Password + "@" + via
 	}
-	return client, line, connect(t, via)
+	options := *connect(t, via).Options()
+	options.MaxRetries, options.ReadTimeout = -1, time.Hour // only its ctx ends a command on a silent line
+	cutOff = goredis.NewClient(&options)
+	t.Cleanup(func() { cutOff.Close() })
+	return client, line, cutOff
 }
 
 func exists(t testing.TB, client *goredis.Client, key string) bool {
@@ -43,6 +47,7 @@ func TestTheLineBreaks(t *testing.T) {
 	faults.Run(t, func(t *testing.T) *faults.Lock {
 		client, line, cutOff := lossy(t)
 		k := key(t)
+		r := redis.NewReentrant(cutOff, k+"-reentrant", longer)
 		return &faults.Lock{
 			Proxy: line, Holder: newLock(cutOff, k), Waiter: newLock(cutOff, k), Next: newLock(client, k),
 			ErrNotLocked: redis.ErrNotLocked, ErrNoReply: redis.ErrNoReply, Request: set, Release: evalsha, Once: true,
@@ -52,6 +57,10 @@ func TestTheLineBreaks(t *testing.T) {
 			},
 			CleanUp: redis.CleanUp,
 			Expire:  func() { anHourPasses(t, client, k) },
+			Calls: map[string]func(context.Context) error{
+				"Lock of a Reentrant":   func(ctx context.Context) error { _, err := r.Lock(ctx, "A"); return err },
+				"Unlock of a Reentrant": func(ctx context.Context) error { _, err := r.Unlock(ctx, "A"); return err },
+			},
 		}
 	})
 }
@@ -134,21 +143,10 @@ func TestAReentrantWhoseCtxEndedHoldsNothing(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// silent makes a line on which nothing arrives from now on. Without its ctx a command
-// would wait there for as long as the test lasts.
-func silent(t *testing.T) (client *goredis.Client, line *proxy.Proxy, slow *goredis.Client) {
-	client, line, cutOff := lossy(t)
-	options := *cutOff.Options()
-	options.ReadTimeout = time.Hour
-	slow = goredis.NewClient(&options)
-	t.Cleanup(func() { slow.Close() })
-	return client, line, slow
-}
-
 // The line is silent: no error comes, and no answer. The holder's own clock closes
 // Lost when its key has lived for its time, before another contender gets in.
 func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
-	client, line, slow := silent(t)
+	client, line, slow := lossy(t)
 	k := key(t)
 	ttl := 2 * time.Second
 	if os.Getenv("REDIS") == "" { // miniredis has no clock
@@ -169,41 +167,6 @@ func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
 		t.Fatal("another contender holds the lock, and the holder's Lost is open")
 	}
 	require.NoError(t, next.Unlock(t.Context()))
-}
-
-// Each call returns soon after its ctx has ended, though no answer comes, and its
-// error says why.
-func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
-	for why, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
-		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 50*time.Millisecond)
-		},
-		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(50*time.Millisecond, cancel)
-			return ctx, cancel
-		},
-	} {
-		t.Run(why.Error(), func(t *testing.T) {
-			t.Parallel() // it waits
-			_, line, slow := silent(t)
-			k := key(t)
-			holder, waiter := redis.New(slow, k, longer), redis.New(slow, k+"-2", longer)
-			reentrant := redis.NewReentrant(slow, k+"-3", longer)
-			require.NoError(t, holder.Lock(t.Context()))
-			line.Silence(proxy.ToServer, proxy.ToClient)
-			for name, call := range map[string]func(context.Context) error{
-				"Lock":              waiter.Lock,
-				"Unlock":            holder.Unlock,
-				"Lock, reentrant":   func(ctx context.Context) error { _, err := reentrant.Lock(ctx, "A"); return err },
-				"Unlock, reentrant": func(ctx context.Context) error { _, err := reentrant.Unlock(ctx, "A"); return err },
-			} {
-				ctx, cancel := end(t.Context())
-				faults.Ends(t, ctx, why, name, call)
-				cancel()
-			}
-		})
-	}
 }
 
 // A connection has the deadline of the ctx, and may find out first that it has passed.

@@ -3,7 +3,6 @@ package redis_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -16,8 +15,8 @@ import (
 
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/locktest"
 )
 
 const longer = time.Hour / 2
@@ -59,15 +58,15 @@ func anHourPasses(t testing.TB, client *goredis.Client, key string) {
 	}
 }
 
-func subject(t testing.TB, contender func(client *goredis.Client, key string) locktest.Other) locktest.OtherSubject {
+func subject(t testing.TB, contender func(client *goredis.Client, key string) suite.Lock) suite.Subject {
 	address := address(t)
-	return locktest.OtherSubject{
-		Client: func(t testing.TB) func(string) locktest.Other {
+	return suite.Subject{
+		Client: func(t testing.TB) func(string) suite.Lock {
 			client := connect(t, address)
-			return func(name string) locktest.Other { return contender(client, name) }
+			return func(name string) suite.Lock { return contender(client, name) }
 		},
 		ErrNotLocked: redis.ErrNotLocked,
-		Expire: func(t testing.TB, name string, _ locktest.Other) {
+		Expire: func(t testing.TB, name string, _ suite.Lock) {
 			anHourPasses(t, connect(t, address), name)
 		},
 		Without: map[string]string{
@@ -80,20 +79,20 @@ func subject(t testing.TB, contender func(client *goredis.Client, key string) lo
 	}
 }
 
-func newLock(client *goredis.Client, key string) locktest.Other {
+func newLock(client *goredis.Client, key string) suite.Lock {
 	return redis.New(client, key, longer)
 }
 
-func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
+func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
 func TestBasicFenced(t *testing.T) {
-	locktest.RunOther(t, subject(t, func(client *goredis.Client, key string) locktest.Other {
+	suite.Run(t, subject(t, func(client *goredis.Client, key string) suite.Lock {
 		return redis.NewFenced(client, key, longer)
 	}))
 }
 
 // newOwned is a Reentrant as one owner sees it.
-func newOwned(client *goredis.Client, key string) locktest.Other {
+func newOwned(client *goredis.Client, key string) suite.Lock {
 	r, owner := redis.NewReentrant(client, key, longer), rand.Text()
 	return &faults.Contender{
 		Wait: func(ctx context.Context) error { _, err := r.Lock(ctx, owner); return err },
@@ -105,7 +104,7 @@ func newOwned(client *goredis.Client, key string) locktest.Other {
 	}
 }
 
-func TestBasicReentrant(t *testing.T) { locktest.RunOther(t, subject(t, newOwned)) }
+func TestBasicReentrant(t *testing.T) { suite.Run(t, subject(t, newOwned)) }
 
 func TestTheCountIsInTheKey(t *testing.T) {
 	client := connect(t, address(t))
@@ -139,48 +138,6 @@ func TestTheCountIsInTheKey(t *testing.T) {
 	require.Zero(t, times, "A, whose key has expired, locks again")
 	_, err = r.Unlock(t.Context(), "B")
 	require.NoError(t, err)
-}
-
-// articleLock is article B's: SETNX and DEL.
-func articleLock(client *goredis.Client, key string) locktest.Other { return article(client, key, 0) }
-
-// articleLockWithTTL has SET NX EX in place of SETNX.
-func articleLockWithTTL(client *goredis.Client, key string) locktest.Other {
-	return article(client, key, longer)
-}
-
-func article(client *goredis.Client, key string, ttl time.Duration) locktest.Other {
-	return &faults.Contender{Try: func(ctx context.Context) (bool, error) {
-		err := client.SetArgs(ctx, key, "", goredis.SetArgs{Mode: "NX", TTL: ttl}).Err()
-		if errors.Is(err, goredis.Nil) {
-			return false, nil
-		}
-		return err == nil, err
-	}, Free: func(ctx context.Context, held bool) error {
-		if !held {
-			return redis.ErrNotLocked
-		}
-		return client.Del(ctx, key).Err()
-	}}
-}
-
-func TestTheArticlesFaultsFailByName(t *testing.T) {
-	for name, c := range map[string]struct {
-		broken, mended func(*goredis.Client, string) locktest.Other
-		words          string
-	}{
-		"a holder whose session expires lets the next one in":                             {articleLock, articleLockWithTTL, "does not return"},
-		"Unlock after the session expired is ErrNotLocked and touches nobody else's node": {articleLockWithTTL, newLock, "though the lock is not held"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if c.words == "does not return" { // nothing else has to be done within that time
-				locktest.OtherPatience(t, 200*time.Millisecond)
-			}
-			require.Contains(t, locktest.OtherVerdict(t, subject(t, c.broken), name), c.words)
-			locktest.OtherPatience(t, 2*time.Minute)
-			require.Empty(t, locktest.OtherVerdict(t, subject(t, c.mended), name))
-		})
-	}
 }
 
 // The watchdog gives the key a new life before the old one ends.

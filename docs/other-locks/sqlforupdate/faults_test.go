@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/internal/proxy"
@@ -188,4 +189,48 @@ func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
 	cancel()
 	require.NoError(t, l.Unlock(ctx))
 	require.Equal(t, "new", written(t, db, name))
+}
+
+// The holder's machine vanishes: no packet comes from it any more, not even the one
+// that ends a connection. The server cannot see that, and keeps the row locked until
+// the connection is closed. With a limit on the idle time of a transaction it rolls back.
+func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
+	spec := server(t)
+	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL")
+	line, via := databasetest.Via(t, spec)
+	db, name := open(t, spec, 4), name(t)
+	const lock = "SELECT … FOR UPDATE"
+	b := sqlforupdate.New(db, name)
+	for _, idle := range []string{"", map[database.Kind]string{
+		database.PostgreSQL: "SET idle_in_transaction_session_timeout = '1s'",
+		database.MariaDB:    "SET SESSION idle_transaction_timeout = 1",
+	}[db.Kind]} {
+		a := sqlforupdate.New(open(t, via, 4), name)
+		require.NoError(t, a.Lock(t.Context()))
+		e.Does("A", lock, "ok")
+		e.Note("A", "holds the lock")
+		if idle != "" {
+			_, err := a.Tx().Exec(idle)
+			require.NoError(t, err)
+			e.Does("A", "a limit on idle transactions", "1 s")
+		}
+		line.Silence(proxy.ToServer, proxy.ToClient)
+		e.Note("A", "vanishes")
+		e.Waits("B", lock)
+		if idle == "" {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			require.ErrorIs(t, b.Lock(ctx), context.DeadlineExceeded)
+			cancel()
+			e.Note("B", "has waited for 3 s")
+			line.CutOff()
+			e.Note("S", "the server sees the connection closed, and the row is free")
+		} else {
+			require.NoError(t, b.Lock(t.Context()))
+			e.Note("S", "after 1 s the server rolls back")
+			e.Answer("B", "ok")
+			require.NoError(t, b.Unlock(t.Context()))
+		}
+		faults.Round(t, b)
+		line.Heal()
+	}
 }

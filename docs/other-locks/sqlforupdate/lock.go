@@ -12,7 +12,7 @@
 //
 // Row or table: the row must exist, or there is nothing to lock, so New's
 // contenders insert it first. And the condition must find it by an index. On
-// MariaDB and MySQL with their default isolation, REPEATABLE READ, a search
+// MariaDB with its default isolation, REPEATABLE READ, a search
 // without an index locks every row that it reads, which is the article's
 // table lock. With READ COMMITTED, which package database sets, and on
 // PostgreSQL, only the rows that match stay locked.
@@ -23,8 +23,7 @@
 // The limit here is the statement's own, WAIT n, and no longer than ctx lives.
 // PostgreSQL waits without end by default; SET LOCAL lock_timeout ends that, and
 // ends with the transaction: until Unlock a statement of the holder's own that
-// waits for another row for 20 s fails, too. MySQL has no WAIT n, so there its own
-// limit holds.
+// waits for another row for 20 s fails, too.
 //
 // A waiter that gives up: PostgreSQL ends its statement when the client asks for
 // that, and pgx does. MariaDB does not notice that a client has gone until it
@@ -222,7 +221,7 @@ func (l *Lock) begin(ctx context.Context, conn *sql.Conn, limit time.Duration) (
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", limit.Milliseconds())); err != nil {
 			return tx, err
 		}
-	case !l.db.MySQL: // which has its innodb_lock_wait_timeout and no WAIT
+	default:
 		wait = fmt.Sprintf(" WAIT %d", max(1, int(math.Ceil(limit.Seconds()))))
 	}
 	var name string

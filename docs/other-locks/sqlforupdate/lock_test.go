@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/other-locks/suite"
 )
 
 func open(t testing.TB, spec string, conns int) *database.DB {
@@ -48,15 +48,15 @@ func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 	require.NoError(t, err)
 }
 
-func subject(t testing.TB, contender func(db *database.DB, name string) locktest.Other) locktest.OtherSubject {
+func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
-	s := locktest.OtherSubject{
-		Client: func(t testing.TB) func(string) locktest.Other {
+	s := suite.Subject{
+		Client: func(t testing.TB) func(string) suite.Lock {
 			db := open(t, spec, 16)
-			return func(name string) locktest.Other { return contender(db, name) }
+			return func(name string) suite.Lock { return contender(db, name) }
 		},
 		ErrNotLocked: sqlforupdate.ErrNotLocked,
-		Expire: func(t testing.TB, _ string, holder locktest.Other) {
+		Expire: func(t testing.TB, _ string, holder suite.Lock) {
 			kill(t, spec, holder.(*sqlforupdate.Lock))
 		},
 		Without: map[string]string{
@@ -78,12 +78,12 @@ func subject(t testing.TB, contender func(db *database.DB, name string) locktest
 	return s
 }
 
-func newLock(db *database.DB, name string) locktest.Other { return sqlforupdate.New(db, name) }
+func newLock(db *database.DB, name string) suite.Lock { return sqlforupdate.New(db, name) }
 
-func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
+func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
 // autocommitLock is the article's without SET AUTOCOMMIT = 0.
-func autocommitLock(db *database.DB, name string) locktest.Other {
+func autocommitLock(db *database.DB, name string) suite.Lock {
 	return &faults.Contender{Try: func(ctx context.Context) (bool, error) {
 		if _, err := db.Exec(ctx, "INSERT INTO zklock_forupdate (name) VALUES (?)", name); err != nil && !database.IsDuplicate(err) {
 			return false, err
@@ -108,8 +108,8 @@ func TestWithAutocommitTheLockEndsWithItsStatement(t *testing.T) {
 		"TryLock on a held lock says false at once and leaves nothing behind",
 		"one at a time holds it, contenders of one session",
 	} {
-		require.Contains(t, locktest.OtherVerdict(t, s, name), "two holders")
-		require.Empty(t, locktest.OtherVerdict(t, subject(t, newLock), name))
+		require.Contains(t, suite.Verdict(t, s, name), "two holders")
+		require.Empty(t, suite.Verdict(t, subject(t, newLock), name))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/other-locks/suite"
 )
 
 const insert = "INSERT INTO zklock_row"
@@ -54,7 +54,7 @@ func TestAClientThatInsertsAgainWaitsForItself(t *testing.T) {
 
 // SQLite is part of the process. If that ends, the row stays in the file.
 func TestTheRowSurvivesTheEndOfTheProcessInAFile(t *testing.T) {
-	locktest.Set(t, sqlrow.SweepEvery, time.Millisecond)
+	suite.Set(t, sqlrow.SweepEvery, time.Millisecond)
 	spec := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
 	before, name := open(t, spec), databasetest.Name(t)
 	require.NoError(t, sqlrow.New(before, name, longer).Lock(t.Context()))

@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
-	"example.com/zklock/internal/locktest"
+	"example.com/zklock/docs/other-locks/suite"
 )
 
 // longer is a time to live that no test reaches.
@@ -33,16 +33,16 @@ func expire(t testing.TB, db *database.DB, name string) {
 }
 
 // subject makes contenders of any kind on one database.
-func subject(t testing.TB, contender func(db *database.DB, name string) locktest.Other) locktest.OtherSubject {
+func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
-	locktest.Set(t, sqlrow.SweepEvery, time.Millisecond)
-	return locktest.OtherSubject{
-		Client: func(t testing.TB) func(string) locktest.Other {
+	suite.Set(t, sqlrow.SweepEvery, time.Millisecond)
+	return suite.Subject{
+		Client: func(t testing.TB) func(string) suite.Lock {
 			db := open(t, spec)
-			return func(name string) locktest.Other { return contender(db, name) }
+			return func(name string) suite.Lock { return contender(db, name) }
 		},
 		ErrNotLocked: sqlrow.ErrNotLocked,
-		Expire:       func(t testing.TB, name string, _ locktest.Other) { expire(t, open(t, spec), name) },
+		Expire:       func(t testing.TB, name string, _ suite.Lock) { expire(t, open(t, spec), name) },
 		Without: map[string]string{
 			"the holder has a node and it is ephemeral":            "a database ends no row with the connection that made it; the row expires",
 			"a waiter sleeps on a watch and does not poll":         "a database sends no event for a deletion, so a waiter polls",
@@ -53,9 +53,9 @@ func subject(t testing.TB, contender func(db *database.DB, name string) locktest
 	}
 }
 
-func newLock(db *database.DB, name string) locktest.Other { return sqlrow.New(db, name, longer) }
+func newLock(db *database.DB, name string) suite.Lock { return sqlrow.New(db, name, longer) }
 
-func TestBasic(t *testing.T) { locktest.RunOther(t, subject(t, newLock)) }
+func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
 func newFenced(t testing.TB, db *database.DB, name string) *sqlrow.Lock {
 	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
@@ -63,7 +63,7 @@ func newFenced(t testing.TB, db *database.DB, name string) *sqlrow.Lock {
 }
 
 func TestBasicFenced(t *testing.T) {
-	locktest.RunOther(t, subject(t, func(db *database.DB, name string) locktest.Other { return newFenced(t, db, name) }))
+	suite.Run(t, subject(t, func(db *database.DB, name string) suite.Lock { return newFenced(t, db, name) }))
 }
 
 // Bug E2 on a database: the table that the lock protects refuses the late write of a
@@ -116,7 +116,7 @@ type article struct {
 	returns  bool // as without the second: Lock does not wait
 }
 
-func (a article) lock(db *database.DB, name string) locktest.Other {
+func (a article) lock(db *database.DB, name string) suite.Lock {
 	l := &faults.Contender{Try: func(ctx context.Context) (bool, error) {
 		expires := "{now} + 1000000000000"
 		if a.expires {
@@ -157,7 +157,7 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 	const expiry, notLocked = "a holder whose session expires lets the next one in", "returns no error, though the lock is not held"
 	for _, c := range []struct {
 		name           string
-		broken, mended func(db *database.DB, name string) locktest.Other
+		broken, mended func(db *database.DB, name string) suite.Lock
 		words          string
 	}{
 		{expiry, article{hasOwner: true, returns: true}.lock, article{hasOwner: true, expires: true}.lock, "another one holds it"},
@@ -174,12 +174,12 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.words == "does not return" { // nothing else has to be done within that time
-				locktest.OtherPatience(t, 200*time.Millisecond)
+				suite.Patience(t, 200*time.Millisecond)
 			}
-			words := locktest.OtherVerdict(t, subject(t, c.broken), c.name)
+			words := suite.Verdict(t, subject(t, c.broken), c.name)
 			require.Contains(t, words, c.words)
-			locktest.OtherPatience(t, 2*time.Minute)
-			require.Empty(t, locktest.OtherVerdict(t, subject(t, c.mended), c.name))
+			suite.Patience(t, 2*time.Minute)
+			require.Empty(t, suite.Verdict(t, subject(t, c.mended), c.name))
 		})
 	}
 }
@@ -197,7 +197,7 @@ func TestTryLockTakesARowThatHasExpired(t *testing.T) {
 }
 
 // The holder is paused while its row expires. The database reports that when it locks again, as
-// when it unlocks, which is a case of locktest.
+// when it unlocks, which is a case of the suite.
 func TestAPausedHolderIsNotifiedThatItsRowHasExpired(t *testing.T) {
 	db, name := open(t, databasetest.Spec(t)), databasetest.Name(t)
 	paused, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)

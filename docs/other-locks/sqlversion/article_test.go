@@ -175,17 +175,3 @@ func TestWhatIsCalledATableLockIsALockOnEveryRow(t *testing.T) {
 		})
 	}
 }
-
-// A row that does not exist, with the article's words 如果查不到数据那么也就无从"锁"起: half
-// true. No row is locked, and two clients get past FOR UPDATE; but the gap is.
-func TestARowThatDoesNotExistLocksTheGap(t *testing.T) {
-	both := sessions(t, 2)
-	s, other := both[0], both[1]
-	require.NoError(t, s.exec("CREATE TABLE database_lock (id int PRIMARY KEY) ENGINE=InnoDB"))
-	for _, each := range both {
-		require.NoError(t, each.exec("SET AUTOCOMMIT = 0"))
-		require.NoError(t, each.exec("SELECT * FROM database_lock WHERE id = 1 FOR UPDATE;"))
-	}
-	require.NoError(t, other.exec("SET SESSION innodb_lock_wait_timeout = 0"))
-	other.refused(1205, "INSERT INTO database_lock VALUES (1)")
-}

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
 
-// No case of locktest applies but the two about one at a time: nobody holds
+// No case of the suite applies but the two about one at a time: nobody holds
 // anything, so nothing is waited for, released or lost. Those two check for a lock
 // that no addition is lost; these tests check it for a stock.
 

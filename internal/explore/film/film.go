@@ -43,13 +43,6 @@ type Film struct {
 	Places []Place `json:"places,omitempty"`
 	// Choices are those of a schedule that a person or the explorer has chosen.
 	Choices []Choice `json:"choices,omitempty"`
-	// Recorded: it was not played, but written down on the clients' side of
-	// the Server that it names.
-	Recorded bool          `json:"recorded,omitempty"`
-	Server   language.Text `json:"server,omitzero"`
-	// System is what the server is, if it is not a ZooKeeper; then the packets
-	// have a Text.
-	System string `json:"system,omitempty"`
 }
 
 // A Choice is a choice with its instant. If it lets the server carry out a
@@ -89,7 +82,6 @@ type Packet struct {
 	Lost    bool          `json:"lost,omitempty"`      // it never arrives; Arrived is when that is decided
 	Pending bool          `json:"pending,omitempty"`   // it is still on its way at the end of the film
 	Of      int           `json:"of,omitempty"`        // of a reply: the request
-	Text    language.Text `json:"text,omitzero"`       // to or from another system: what it says
 }
 
 // A Mark is a change of state at an instant. Which fields it has depends on

@@ -1,4 +1,6 @@
-package locktest
+// Package suite asks of a lock that is not on ZooKeeper what package locktest asks of
+// steps 1 to 3: the cases of the level Basic, under the same names, in real time.
+package suite
 
 import (
 	"cmp"
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,30 +18,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/judge"
-	"example.com/zklock/internal/locktest/stage"
 )
 
-// An Other is a contender for a lock that is not on ZooKeeper, used by one
-// goroutine at a time.
-type Other interface {
+// A Lock is one contender, used by one goroutine at a time.
+type Lock interface {
 	Lock(ctx context.Context) error
 	TryLock(ctx context.Context) (bool, error)
 	Unlock(ctx context.Context) error
-	Attempts() int64 // how often it has asked for the lock so far
+	Attempts() int64 // the number of times that it has asked for the lock
 }
 
-// An OtherSubject is a kind of lock that is not on ZooKeeper.
-type OtherSubject struct {
+// A Subject is a kind of lock.
+type Subject struct {
 	// Client opens a client of the server, such as a pool of connections, that
 	// ends with the test, and returns what makes a contender for the lock of a
 	// name. Contenders of one client share it.
-	Client func(t testing.TB) func(name string) Other
+	Client func(t testing.TB) func(name string) Lock
 	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held.
 	ErrNotLocked error
 	// Expire does at once what happens to a holder that sends nothing for an
 	// hour. If it is nil, the cases that need it must be left out by name.
-	Expire func(t testing.TB, name string, holder Other)
+	Expire func(t testing.TB, name string, holder Lock)
 	// Waiting returns how many contenders wait in the server's queue for the
 	// lock of a name, for the cases about a queue.
 	Waiting func(t testing.TB, name string) int
@@ -46,12 +48,12 @@ type OtherSubject struct {
 	Without map[string]string
 }
 
-// otherPatience is real time, on a machine that may be busy.
-var otherPatience = 2 * time.Minute
+// patience is real time, on a machine that may be busy.
+var patience = 2 * time.Minute
 
-// OtherPatience sets how long something that must happen may take, until the test
+// Patience sets the time that something that must happen may take, until the test
 // ends: short for a broken lock, which must fail.
-func OtherPatience(t testing.TB, d time.Duration) { Set(t, &otherPatience, d) }
+func Patience(t testing.TB, d time.Duration) { Set(t, &patience, d) }
 
 // Set changes a variable until the test ends.
 func Set[T any](t testing.TB, variable *T, value T) {
@@ -60,12 +62,11 @@ func Set[T any](t testing.TB, variable *T, value T) {
 	t.Cleanup(func() { *variable = old })
 }
 
-// RunOther runs the cases of the level Basic, by the names that they have for
-// locks on ZooKeeper, in real time. A case that the subject leaves out is logged
-// with the reason; a case that is left out and does not exist is a failure.
-func RunOther(t *testing.T, s OtherSubject) {
+// Run runs the cases. A case that the subject leaves out is logged with the reason; a
+// case that is left out and does not exist is a failure.
+func Run(t *testing.T, s Subject) {
 	t.Helper()
-	for _, name := range basicNames() {
+	for _, name := range names() {
 		if why, left := s.Without[name]; left {
 			t.Logf("does not apply: %s: %s", name, why)
 			continue
@@ -77,37 +78,34 @@ func RunOther(t *testing.T, s OtherSubject) {
 		})
 	}
 	for name := range s.Without {
-		require.Contains(t, basicNames(), name, "left out, but there is no such case")
+		require.Contains(t, names(), name, "left out, but there is no such case")
 	}
 }
 
-// OtherVerdict runs one case and returns the fault of the lock, "" if it
-// passes: a broken lock must fail, and by the right name.
-func OtherVerdict(t *testing.T, s OtherSubject, name string) string {
+// Verdict runs one case and returns the fault of the lock, "" if it passes: a broken
+// lock must fail, and by the right name.
+func Verdict(t *testing.T, s Subject, name string) string {
 	t.Helper()
-	require.Contains(t, basicNames(), name)
+	require.Contains(t, names(), name)
 	return s.verdict(t, name)
 }
 
-func basicNames() (names []string) {
-	for _, c := range cases {
-		if c.Basic && !c.Calm { // a day of real time is too long
-			names = append(names, c.Name)
-		}
-	}
-	return names
+// names are those of locktest's cases. One is left out that takes a day: here time is real.
+func names() []string {
+	all := locktest.Names(locktest.Subject{Level: locktest.Basic, Queue: true})
+	return slices.DeleteFunc(all, func(name string) bool { return strings.HasSuffix(name, "a day if need be") })
 }
 
-// otherCases are those that can be asked of any lock.
-var otherCases = map[string]func(w *otherWorld){
-	"can be used again after Unlock": func(w *otherWorld) {
+// cases are those that can be asked of any lock.
+var cases = map[string]func(w *world){
+	"can be used again after Unlock": func(w *world) {
 		a := w.contender()
 		for range 3 {
 			w.lock(a, "the contender")
 			w.unlock(a, "the contender")
 		}
 	},
-	"a waiter sleeps on a watch and does not poll": func(w *otherWorld) {
+	"a waiter sleeps on a watch and does not poll": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.lock(a, "the holder")
 		waiter := w.waits(b, "the waiter")
@@ -116,13 +114,13 @@ var otherCases = map[string]func(w *otherWorld){
 		require.EqualValues(w, 1, b.Attempts(), "attempts of a waiter")
 		w.unlock(b, "the waiter")
 	},
-	"TryLock takes a free lock": func(w *otherWorld) {
+	"TryLock takes a free lock": func(w *world) {
 		a := w.contender()
 		w.try(a, true, "TryLock on a free lock")
 		w.try(w.contender(), false, "TryLock on a lock that TryLock has taken")
 		w.unlock(a, "the holder")
 	},
-	"TryLock on a held lock says false at once and leaves nothing behind": func(w *otherWorld) {
+	"TryLock on a held lock says false at once and leaves nothing behind": func(w *world) {
 		a, b, c := w.contender(), w.contender(), w.contender()
 		w.lock(a, "the holder")
 		w.try(b, false, "TryLock on a held lock")
@@ -130,7 +128,7 @@ var otherCases = map[string]func(w *otherWorld){
 		w.try(c, true, "TryLock after the holder has unlocked, and a TryLock has failed before")
 		w.unlock(c, "the next holder")
 	},
-	"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing": func(w *otherWorld) {
+	"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.notLocked(b, "Unlock of a free lock")
 		w.lock(a, "the holder")
@@ -140,27 +138,27 @@ var otherCases = map[string]func(w *otherWorld){
 		w.try(w.contender(), false, "TryLock after a contender that was refused called Unlock: TryLock")
 		w.unlock(a, "the holder")
 	},
-	"contenders get in in the order in which they came": func(w *otherWorld) {
+	"contenders get in in the order in which they came": func(w *world) {
 		a := w.contender()
 		w.lock(a, "the holder")
 		var waiters []<-chan error
-		var locks []Other
+		var locks []Lock
 		for i := range 4 {
 			l := w.contender()
 			locks = append(locks, l)
-			waiters = append(waiters, w.waits(l, stage.Contender(i+1).En))
+			waiters = append(waiters, w.waits(l, contender(i+1)))
 			w.eventually("it is in the queue", func() bool { return w.subject.Waiting(w.t, w.name) == i+1 })
 		}
 		w.unlock(a, "the holder")
 		for i, l := range locks {
-			w.holds(waiters[i], stage.Contender(i+1).En)
+			w.holds(waiters[i], contender(i+1))
 			for _, later := range waiters[i+1:] {
 				w.notYet(later, "a waiter that came later")
 			}
 			w.unlock(l, "it")
 		}
 	},
-	"a waiter that goes lets nobody in before the holder has let go": func(w *otherWorld) {
+	"a waiter that goes lets nobody in before the holder has let go": func(w *world) {
 		a, b, c, d := w.contender(), w.contender(), w.contender(), w.contender()
 		w.lock(a, "the holder")
 		ctx, cancel := context.WithCancel(context.Background())
@@ -178,13 +176,13 @@ var otherCases = map[string]func(w *otherWorld){
 		w.try(d, true, "TryLock after all have gone")
 		w.unlock(d, "the last one")
 	},
-	"one at a time holds it, contenders of one session": func(w *otherWorld) {
+	"one at a time holds it, contenders of one session": func(w *world) {
 		w.exclusion(6, w.contender)
 	},
-	"one at a time holds it, each contender in a session of its own": func(w *otherWorld) {
-		w.exclusion(4, func() Other { return w.subject.Client(w.t)(w.name) })
+	"one at a time holds it, each contender in a session of its own": func(w *world) {
+		w.exclusion(4, func() Lock { return w.subject.Client(w.t)(w.name) })
 	},
-	"a holder whose session expires lets the next one in": func(w *otherWorld) {
+	"a holder whose session expires lets the next one in": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.lock(a, "the holder")
 		waiter := w.waits(b, "the waiter")
@@ -192,7 +190,7 @@ var otherCases = map[string]func(w *otherWorld){
 		w.holds(waiter, "the waiter, an hour after the last sign of the holder,")
 		w.unlock(b, "the waiter")
 	},
-	"Unlock after the session expired is ErrNotLocked and touches nobody else's node": func(w *otherWorld) {
+	"Unlock after the session expired is ErrNotLocked and touches nobody else's node": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.lock(a, "the holder")
 		w.subject.Expire(w.t, w.name, a)
@@ -203,24 +201,24 @@ var otherCases = map[string]func(w *otherWorld){
 	},
 }
 
-// An otherWorld is the setting of one case. It keeps the failures in words.
-type otherWorld struct {
+// A world is the setting of one case. It keeps the failures in words.
+type world struct {
 	t       testing.TB
-	subject OtherSubject
+	subject Subject
 	name    string // of the lock
-	client  func(name string) Other
+	client  func(name string) Lock
 	words   []string
 }
 
-var otherNames atomic.Int64
+var runs atomic.Int64
 
-func (s OtherSubject) verdict(t *testing.T, name string) string {
+func (s Subject) verdict(t *testing.T, name string) string {
 	t.Helper()
-	run := otherCases[name]
+	run := cases[name]
 	if run == nil {
 		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
 	}
-	w := &otherWorld{t: t, subject: s, name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), otherNames.Add(1))}
+	w := &world{t: t, subject: s, name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))}
 	w.client = s.Client(t)
 	var ended sync.WaitGroup
 	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
@@ -229,39 +227,42 @@ func (s OtherSubject) verdict(t *testing.T, name string) string {
 }
 
 // Errorf and FailNow are what testify needs.
-func (w *otherWorld) Errorf(format string, args ...any) {
+func (w *world) Errorf(format string, args ...any) {
 	w.words = append(w.words, judge.Plain(fmt.Sprintf(format, args...)).String())
 }
-func (w *otherWorld) FailNow() { runtime.Goexit() }
-func (w *otherWorld) Helper()  {}
+func (w *world) FailNow() { runtime.Goexit() }
+func (w *world) Helper()  {}
 
-func (w *otherWorld) fatalf(format string, args ...any) {
+func (w *world) fatalf(format string, args ...any) {
 	w.Errorf(format, args...)
 	w.FailNow()
 }
 
-func (w *otherWorld) contender() Other { return w.client(w.name) }
+// contender is the name of the one with that number.
+func contender(i int) string { return fmt.Sprintf("contender %c", 'A'+i) }
 
-func (w *otherWorld) result(ch <-chan error, what string) error {
+func (w *world) contender() Lock { return w.client(w.name) }
+
+func (w *world) result(ch <-chan error, what string) error {
 	select {
 	case err := <-ch:
 		return err
-	case <-time.After(otherPatience):
+	case <-time.After(patience):
 		w.fatalf("%s does not return", what)
 		return nil
 	}
 }
 
-func (w *otherWorld) holds(ch <-chan error, name string) {
+func (w *world) holds(ch <-chan error, name string) {
 	require.NoError(w, w.result(ch, "Lock of "+name), "Lock of %s fails", name)
 }
 
-func (w *otherWorld) lock(l Other, name string) {
+func (w *world) lock(l Lock, name string) {
 	w.holds(bubble.Aside(func() error { return l.Lock(context.Background()) }), name)
 }
 
 // waits calls Lock of a contender that has to wait.
-func (w *otherWorld) waits(l Other, name string) <-chan error {
+func (w *world) waits(l Lock, name string) <-chan error {
 	before := l.Attempts()
 	ch := bubble.Aside(func() error { return l.Lock(context.Background()) })
 	w.eventually(name+" asks for the lock", func() bool { return l.Attempts() > before })
@@ -269,14 +270,14 @@ func (w *otherWorld) waits(l Other, name string) <-chan error {
 	return ch
 }
 
-func (w *otherWorld) notYet(ch <-chan error, name string) {
+func (w *world) notYet(ch <-chan error, name string) {
 	if len(ch) > 0 {
 		require.NoError(w, <-ch, "%s must wait, and Lock fails", name)
 		w.fatalf("%s has got the lock while another contender holds it: two holders", name)
 	}
 }
 
-func (w *otherWorld) try(l Other, want bool, what string) {
+func (w *world) try(l Lock, want bool, what string) {
 	var held bool
 	err := w.result(bubble.Aside(func() (err error) {
 		held, err = l.TryLock(context.Background())
@@ -289,20 +290,20 @@ func (w *otherWorld) try(l Other, want bool, what string) {
 	require.Equal(w, want, held, "%s", what)
 }
 
-func (w *otherWorld) unlock(l Other, name string) {
+func (w *world) unlock(l Lock, name string) {
 	err := w.result(bubble.Aside(func() error { return l.Unlock(context.Background()) }), "Unlock of "+name)
 	require.NoError(w, err, "Unlock of %s fails", name)
 }
 
-func (w *otherWorld) notLocked(l Other, what string) {
+func (w *world) notLocked(l Lock, what string) {
 	err := w.result(bubble.Aside(func() error { return l.Unlock(context.Background()) }), what)
 	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
 }
 
-func (w *otherWorld) eventually(what string, ok func() bool) {
+func (w *world) eventually(what string, ok func() bool) {
 	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > otherPatience {
+		if time.Since(begin) > patience {
 			w.fatalf("never happens: %s", what)
 		}
 	}
@@ -312,10 +313,10 @@ func (w *otherWorld) eventually(what string, ok func() bool) {
 // then written, is wrong if two do so at once. It is atomic, so that a lock that is
 // meant to be wrong is not a data race. Each holder has another contender try: that finds a lock
 // that lets two in, whatever the schedule.
-func (w *otherWorld) exclusion(contenders int, contender func() Other) {
+func (w *world) exclusion(contenders int, open func() Lock) {
 	const times = 3
 	var num, holders atomic.Int32
-	round := func(l, probe Other) error {
+	round := func(l, probe Lock) error {
 		ctx := context.Background()
 		if err := l.Lock(ctx); err != nil {
 			return fmt.Errorf("Lock fails: %w", err)
@@ -338,7 +339,7 @@ func (w *otherWorld) exclusion(contenders int, contender func() Other) {
 	}
 	var results []<-chan error
 	for range contenders {
-		l, probe := contender(), contender()
+		l, probe := open(), open()
 		results = append(results, bubble.Aside(func() (err error) {
 			for n := 0; n < times && err == nil; n++ {
 				err = round(l, probe)
@@ -347,7 +348,7 @@ func (w *otherWorld) exclusion(contenders int, contender func() Other) {
 		}))
 	}
 	for i, result := range results {
-		require.NoError(w, w.result(result, stage.Contender(i).En))
+		require.NoError(w, w.result(result, contender(i)))
 	}
 	require.EqualValues(w, times*contenders, num.Load(), "the count is wrong: two contenders held the lock at once")
 }

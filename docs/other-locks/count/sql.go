@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+
+	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/sqlforupdate"
+	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/docs/other-locks/sqlversion"
+	"example.com/zklock/internal/language"
+)
+
+// A sqlArena is a lock in a table, which is removed at the end unless it was there before.
+type sqlArena struct {
+	db         *database.DB
+	text       string
+	table, key string
+	made       bool
+	run        string // the name of the present run's lock
+	contender  func(db *database.DB, name string) contender
+}
+
+func openSQL(ctx context.Context, spec string, a sqlArena, open func(context.Context, string) (*database.DB, error),
+	prepare func(context.Context, *database.DB) error,
+) (*sqlArena, error) {
+	var err error
+	if a.db, err = open(ctx, spec); err != nil {
+		return nil, err
+	}
+	a.text = fmt.Sprintf("%s, %s, %s", a.db.Version(ctx), database.Redacted(spec), a.db.Durable(ctx))
+	_, err = a.db.Exec(ctx, "SELECT 1 FROM "+a.table+" WHERE 1 = 0")
+	a.made = err != nil
+	if err := prepare(ctx, a.db); err != nil {
+		a.db.Close()
+		return nil, language.Errorf("%s: %w", "%s：%v", database.Redacted(spec), err)
+	}
+	a.db.Rest()
+	return &a, nil
+}
+
+func openRow(ctx context.Context, spec string) (arena, error) {
+	return openSQL(ctx, spec, sqlArena{table: "zklock_row", key: "method_name", contender: func(db *database.DB, name string) contender {
+		return sqlrow.New(db, name, ttl)
+	}}, database.Open, sqlrow.Prepare)
+}
+
+func openForUpdate(ctx context.Context, spec string) (arena, error) {
+	return openSQL(ctx, spec, sqlArena{table: "zklock_forupdate", key: "name", contender: func(db *database.DB, name string) contender {
+		return sqlforupdate.New(db, name)
+	}}, openTx, sqlforupdate.Prepare)
+}
+
+// Every waiter keeps a connection. Each one of SQLite's is an interpreter with
+// a memory of its own, and polls; PostgreSQL admits 100 by default.
+const (
+	sqliteConns = 8
+	serverConns = 50
+)
+
+func openTx(ctx context.Context, spec string) (*database.DB, error) {
+	if database.IsSQLite(spec) {
+		return database.OpenTx(ctx, spec, sqliteConns)
+	}
+	return database.OpenTx(ctx, spec, serverConns)
+}
+
+// A sqlStock is the arena of sqlversion, whose contenders take a piece each.
+type sqlStock struct {
+	*sqlArena
+	pieces int
+}
+
+type buyer struct{ *sqlversion.Stock }
+
+func (b buyer) Lock(ctx context.Context) error { return b.Buy(ctx) }
+func (b buyer) Unlock(context.Context) error   { return nil }
+
+func openStock(ctx context.Context, spec string) (arena, error) {
+	a, err := openSQL(ctx, spec, sqlArena{table: "zklock_version", key: "id", contender: func(db *database.DB, name string) contender {
+		return buyer{sqlversion.New(db, name)}
+	}}, database.Open, sqlversion.Prepare)
+	return &sqlStock{sqlArena: a}, err
+}
+
+func (s *sqlStock) begin(ctx context.Context, n int) ([]contender, error) {
+	all, err := s.sqlArena.begin(ctx, n)
+	if err == nil {
+		s.pieces, err = n, sqlversion.New(s.db, s.run).Put(ctx, n)
+	}
+	return all, err
+}
+
+// count is how many pieces are sold.
+func (s *sqlStock) count(ctx context.Context) (int, error) {
+	left, err := sqlversion.New(s.db, s.run).Read(ctx)
+	return s.pieces - left.Resource, err
+}
+
+func (a *sqlArena) String() string { return a.text }
+func (a *sqlArena) sent() int64    { return a.db.Statements() }
+
+func (a *sqlArena) begin(ctx context.Context, n int) (all []contender, err error) {
+	a.run = "count-" + rand.Text()
+	for range n {
+		all = append(all, a.contender(a.db, a.run))
+	}
+	return all, a.db.Warm(ctx, n)
+}
+
+func (a *sqlArena) end(ctx context.Context) error {
+	_, err := a.db.Exec(ctx, "DELETE FROM "+a.table+" WHERE "+a.key+" = ?", a.run)
+	a.db.Rest() // a server has room for one pool, not for that of each lock
+	if err != nil {
+		err = language.Errorf("in table %s the row whose %s is %s: %w", "表 %s 里 %s 为 %s 的那一行：%v", a.table, a.key, a.run, err)
+	}
+	return err
+}
+
+func (a *sqlArena) close(ctx context.Context) (err error) {
+	defer a.db.Close()
+	if a.made {
+		if _, err = a.db.Exec(ctx, "DROP TABLE "+a.table); err != nil {
+			err = language.Errorf("table %s: %w", "表 %s：%v", a.table, err)
+		}
+	}
+	return err
+}
