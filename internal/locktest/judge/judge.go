@@ -236,8 +236,7 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report),
-		printed: &outputEnds{over: make(chan struct{})}}
+	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &outputEnds{over: make(chan struct{})}}
 	w.cmd.Stderr = w.printed
 	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
@@ -416,8 +415,7 @@ func stackOf(stacks string, wanted func(block string) bool) string {
 			if function == "" || strings.HasPrefix(function, "created by ") || ofOthers(function) {
 				continue
 			}
-			return fmt.Sprintf("%s (%s)", function[strings.LastIndex(function, "/")+1:],
-				file[strings.LastIndexAny(file, `/\`)+1:])
+			return fmt.Sprintf("%s (%s)", function[strings.LastIndex(function, "/")+1:], file[strings.LastIndexAny(file, `/\`)+1:])
 		}
 	}
 	return ""
@@ -431,8 +429,7 @@ func ofOthers(function string) bool {
 		first, _, _ = strings.Cut(function, ".")
 		return first != "main" && first != "command-line-arguments"
 	}
-	if !strings.Contains(first, ".") || strings.HasPrefix(function, "github.com/go-zookeeper/") ||
-		strings.HasPrefix(function, "github.com/stretchr/") {
+	if !strings.Contains(first, ".") || strings.HasPrefix(function, "github.com/go-zookeeper/") || strings.HasPrefix(function, "github.com/stretchr/") {
 		return true
 	}
 	function, ours := strings.CutPrefix(function, "example.com/zklock/")
