@@ -35,86 +35,89 @@ func (c *conn) handle(frame []byte) bool {
 	}
 	s.touchLocked(c.session)
 
+	do, implemented := operations[h.Op]
+	if !implemented {
+		do = unknown
+	}
 	reply := jute.ReplyHeader{Xid: h.Xid}
 	s.body.Reset()
 	if code, answer := f.answer(); answer {
 		reply.Err = code
 	} else {
-		reply.Err = s.execute(c, h.Op, d, &s.body)
+		reply.Err = do.execute(c, h.Op, d, &s.body)
 	}
-	reply.Zxid = s.zxid
-	last := false // reply, then close
-	switch {
-	case h.Op == jute.OpPing:
+	if h.Op == jute.OpAuth && reply.Err == jute.ErrMarshalling {
+		return false // without a reply
+	}
+
+	if h.Op == jute.OpPing {
 		reply.Xid = jute.XidPing
-	case h.Op == jute.OpAuth:
-		reply.Zxid = 0
-		if reply.Err == jute.ErrMarshalling {
-			return false
-		}
-		last = reply.Err == jute.ErrAuthFailed
-	case h.Op == jute.OpCloseSession:
-		last = reply.Err == jute.OK
-	case reply.Err == jute.ErrUnimplemented && !implemented(h.Op):
-		reply.Zxid = -1
-		last = true
+	}
+	if reply.Zxid = s.zxid; do.zxid != nil {
+		reply.Zxid = do.zxid(s.zxid)
 	}
 	mark := c.out.Len()
 	c.sendReplyLocked(reply, s.body.Bytes())
 	c.applyReplyFaultLocked(f, mark)
-	if last {
+	if do.ends != nil && do.ends(reply.Err) {
 		c.endLocked()
 	}
 	return !c.ending
 }
 
-func implemented(op jute.Op) bool {
-	switch op {
-	case jute.OpCloseSession, jute.OpPing, jute.OpMulti, jute.OpAuth, jute.OpSetWatches, jute.OpSetWatches2, jute.OpGetEphemerals, jute.OpWhoAmI:
-		return true
-	case jute.OpCheck:
-		return false
-	}
-	return op.PathFirst()
+// An operation is what the server does with one kind of request.
+type operation struct {
+	// execute does what a request asks and writes the body of the reply. Watch events that
+	// it causes are queued before it returns, so that each client sees an event before it can
+	// read the change.
+	execute func(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code
+	ends    func(code jute.Code) bool // whether the connection ends after the reply; nil: no
+	zxid    func(last int64) int64    // of the reply; nil: that of the last change
 }
 
-// execute does what a request asks and writes the body of the reply. Watch
-// events that it causes are queued before it returns, so that each client
-// sees an event before it can read the change.
-func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
-	switch op {
-	case jute.OpPing:
-		return jute.OK
-	case jute.OpAuth:
-		return c.executeAuth(d)
-	case jute.OpCloseSession:
-		s.endSessionLocked(c.session)
-		return jute.OK
-	case jute.OpSync:
-		return executeSync(d, body)
-	case jute.OpSetWatches, jute.OpSetWatches2:
-		return s.executeSetWatches(c, op, d)
-	case jute.OpAddWatch:
-		return s.executeAddWatch(c, d, body)
-	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
-		return s.executeRead(c, op, d, body)
-	case jute.OpGetACL, jute.OpGetAllChildrenNumber:
-		return s.executeAbout(c, op, d, body)
-	case jute.OpGetEphemerals:
-		return c.executeGetEphemerals(d, body)
-	case jute.OpWhoAmI:
-		c.whoAmI(body)
-		return jute.OK
-	case jute.OpCheckWatches, jute.OpRemoveWatches:
-		return s.executeWatches(c, op, d)
-	case jute.OpMulti:
-		return s.executeMulti(c, d, body)
-	}
-	if !implemented(op) {
-		return jute.ErrUnimplemented
-	}
-	// What is left are the writes, which are also the parts of a multi.
-	t := s.begin()
+// operations are all that the server implements.
+var operations = map[jute.Op]operation{
+	jute.OpPing:         {execute: func(*conn, jute.Op, *jute.Decoder, *jute.Encoder) jute.Code { return jute.OK }},
+	jute.OpAuth:         {(*conn).executeAuth, on(jute.ErrAuthFailed), func(int64) int64 { return 0 }},
+	jute.OpCloseSession: {execute: (*conn).executeCloseSession, ends: on(jute.OK)},
+	jute.OpSync:         {execute: (*conn).executeSync},
+
+	jute.OpExists:               {execute: (*conn).executeRead},
+	jute.OpGetData:              {execute: (*conn).executeRead},
+	jute.OpGetChildren:          {execute: (*conn).executeRead},
+	jute.OpGetChildren2:         {execute: (*conn).executeRead},
+	jute.OpGetACL:               {execute: (*conn).executeAbout},
+	jute.OpGetAllChildrenNumber: {execute: (*conn).executeAbout},
+	jute.OpGetEphemerals:        {execute: (*conn).executeGetEphemerals},
+	jute.OpWhoAmI:               {execute: (*conn).executeWhoAmI},
+
+	jute.OpSetWatches:    {execute: (*conn).executeSetWatches},
+	jute.OpSetWatches2:   {execute: (*conn).executeSetWatches},
+	jute.OpAddWatch:      {execute: (*conn).executeAddWatch},
+	jute.OpCheckWatches:  {execute: (*conn).executeWatches},
+	jute.OpRemoveWatches: {execute: (*conn).executeWatches},
+
+	jute.OpCreate:          {execute: (*conn).executeWrite},
+	jute.OpCreate2:         {execute: (*conn).executeWrite},
+	jute.OpCreateContainer: {execute: (*conn).executeWrite},
+	jute.OpCreateTTL:       {execute: (*conn).executeWrite},
+	jute.OpDelete:          {execute: (*conn).executeWrite},
+	jute.OpSetData:         {execute: (*conn).executeWrite},
+	jute.OpSetACL:          {execute: (*conn).executeWrite},
+	jute.OpMulti:           {execute: (*conn).executeMulti},
+}
+
+// unknown is every other operation; a check is one, outside of a multi.
+var unknown = operation{
+	func(*conn, jute.Op, *jute.Decoder, *jute.Encoder) jute.Code { return jute.ErrUnimplemented },
+	on(jute.ErrUnimplemented), func(int64) int64 { return -1 },
+}
+
+func on(end jute.Code) func(jute.Code) bool { return func(code jute.Code) bool { return code == end } }
+
+// executeWrite carries out a write that is not in a multi.
+func (c *conn) executeWrite(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+	t := c.s.begin()
 	w := decodeWrite(op, d)
 	if d.Err() != nil {
 		return jute.ErrMarshalling
@@ -126,7 +129,12 @@ func (s *Server) execute(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encode
 	return code
 }
 
-func (c *conn) executeAuth(d *jute.Decoder) jute.Code {
+func (c *conn) executeCloseSession(jute.Op, *jute.Decoder, *jute.Encoder) jute.Code {
+	c.s.endSessionLocked(c.session)
+	return jute.OK
+}
+
+func (c *conn) executeAuth(_ jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
 	var r jute.AuthPacket
 	if r.Decode(d); d.Err() != nil {
 		return jute.ErrMarshalling
@@ -137,7 +145,7 @@ func (c *conn) executeAuth(d *jute.Decoder) jute.Code {
 	return jute.OK
 }
 
-func executeSync(d *jute.Decoder, body *jute.Encoder) jute.Code {
+func (c *conn) executeSync(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	path, ok := d.NullString()
 	if d.Err() != nil {
 		return jute.ErrMarshalling
@@ -150,7 +158,7 @@ func executeSync(d *jute.Decoder, body *jute.Encoder) jute.Code {
 	return jute.OK
 }
 
-func (s *Server) executeSetWatches(c *conn, op jute.Op, d *jute.Decoder) jute.Code {
+func (c *conn) executeSetWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
 	var r jute.SetWatches2
 	if op == jute.OpSetWatches {
 		r.SetWatches.Decode(d)
@@ -160,24 +168,24 @@ func (s *Server) executeSetWatches(c *conn, op jute.Op, d *jute.Decoder) jute.Co
 	if d.Err() != nil {
 		return jute.ErrMarshalling
 	}
-	s.setWatchesLocked(c, &r)
+	c.s.setWatchesLocked(c, &r)
 	return jute.OK
 }
 
-func (s *Server) executeAddWatch(c *conn, d *jute.Decoder, body *jute.Encoder) jute.Code {
+func (c *conn) executeAddWatch(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	var r jute.AddWatch
 	r.Decode(d)
 	mode, known := map[int32]watchMode{jute.ModePersistent: persistent, jute.ModePersistentRecursive: recursive}[r.Mode]
 	if d.Err() != nil || !known {
 		return jute.ErrMarshalling
 	}
-	s.addWatchLocked(c, r.Path, mode)
+	c.s.addWatchLocked(c, r.Path, mode)
 	body.Int32(0) // an error code, besides the one in the header
 	return jute.OK
 }
 
 // executeAbout answers the reads that leave no watch.
-func (s *Server) executeAbout(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+func (c *conn) executeAbout(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	path := d.String()
 	if d.Err() != nil {
 		return jute.ErrMarshalling
@@ -186,14 +194,14 @@ func (s *Server) executeAbout(c *conn, op jute.Op, d *jute.Decoder, body *jute.E
 	if op == jute.OpGetACL {
 		perm |= jute.PermAdmin
 	}
-	n := s.lookup(path)
+	n := c.s.lookup(path)
 	switch {
 	case n == nil:
 		return jute.ErrNoNode
 	case !c.may(perm, n.acl):
 		return jute.ErrNoAuth
 	case op == jute.OpGetAllChildrenNumber:
-		body.Int32(s.countBelow(path))
+		body.Int32(c.s.countBelow(path))
 		return jute.OK
 	case c.may(jute.PermAdmin, n.acl):
 		body.ACLs(n.acl)
@@ -205,7 +213,7 @@ func (s *Server) executeAbout(c *conn, op jute.Op, d *jute.Decoder, body *jute.E
 	return jute.OK
 }
 
-func (c *conn) executeGetEphemerals(d *jute.Decoder, body *jute.Encoder) jute.Code {
+func (c *conn) executeGetEphemerals(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	prefix, _ := d.NullString()
 	if d.Err() != nil {
 		return jute.ErrMarshalling
@@ -224,7 +232,7 @@ func (c *conn) executeGetEphemerals(d *jute.Decoder, body *jute.Encoder) jute.Co
 	return jute.OK
 }
 
-func (c *conn) whoAmI(body *jute.Encoder) {
+func (c *conn) executeWhoAmI(_ jute.Op, _ *jute.Decoder, body *jute.Encoder) jute.Code {
 	body.Int32(int32(len(c.identities)))
 	for _, who := range c.identities {
 		user := who.id
@@ -234,10 +242,11 @@ func (c *conn) whoAmI(body *jute.Encoder) {
 		body.String(who.scheme)
 		body.String(user)
 	}
+	return jute.OK
 }
 
 // executeWatches asks for watches, or removes them.
-func (s *Server) executeWatches(c *conn, op jute.Op, d *jute.Decoder) jute.Code {
+func (c *conn) executeWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
 	var r jute.PathType
 	if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
 		return jute.ErrMarshalling
@@ -251,7 +260,7 @@ func (s *Server) executeWatches(c *conn, op jute.Op, d *jute.Decoder) jute.Code 
 		}
 		return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
 	}
-	children, data := has(s.childWatches, jute.WatcherChildren), has(s.dataWatches, jute.WatcherData)
+	children, data := has(c.s.childWatches, jute.WatcherChildren), has(c.s.dataWatches, jute.WatcherData)
 	if !children && !data {
 		return jute.ErrNoWatcher
 	}
@@ -264,7 +273,8 @@ func javaTrim(s string) string {
 }
 
 // executeRead answers the reads that can leave a watch.
-func (s *Server) executeRead(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+	s := c.s
 	var r jute.PathWatch
 	if r.Decode(d); d.Err() != nil {
 		return jute.ErrMarshalling
@@ -314,13 +324,7 @@ type write func(t *txn, c *conn, body *jute.Encoder) jute.Code
 func decodeWrite(op jute.Op, d *jute.Decoder) write {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
-		var r jute.CreateTTLRequest
-		if op == jute.OpCreateTTL {
-			r.Decode(d)
-		} else {
-			r.CreateRequest.Decode(d)
-		}
-		return createAs(op, &r)
+		return createAs(op, decodeCreate(op, d))
 	case jute.OpDelete:
 		var r jute.PathVersion
 		r.Decode(d)
@@ -349,6 +353,16 @@ func decodeWrite(op jute.Op, d *jute.Decoder) write {
 	return nil
 }
 
+func decodeCreate(op jute.Op, d *jute.Decoder) *jute.CreateTTLRequest {
+	var r jute.CreateTTLRequest
+	if op == jute.OpCreateTTL {
+		r.Decode(d)
+	} else {
+		r.CreateRequest.Decode(d)
+	}
+	return &r
+}
+
 // createAs makes a node and answers as a request of kind op does.
 func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
 	return func(t *txn, c *conn, body *jute.Encoder) jute.Code {
@@ -367,14 +381,14 @@ func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
 
 // executeMulti carries out all operations of a multi or none. The reply's
 // header has OK either way; each operation has its own error.
-func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute.Code {
+func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	type step struct {
 		op  jute.Op
 		do  write
 		ttl bool // has flags that ask for a time to live, and none
 	}
 	var steps []step
-	t := s.begin()
+	t := c.s.begin()
 	for {
 		var h jute.MultiHeader
 		if h.Decode(d); d.Err() != nil {
@@ -387,21 +401,14 @@ func (s *Server) executeMulti(c *conn, d *jute.Decoder, body *jute.Encoder) jute
 		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
 			// In a multi the flags alone say what is made, and what the result
 			// looks like.
-			var r jute.CreateTTLRequest
-			if h.Op == jute.OpCreateTTL {
-				r.Decode(d)
-			} else {
-				r.CreateRequest.Decode(d)
-			}
-			op := jute.OpCreate
-			toLive := r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL
-			switch {
-			case toLive:
+			r := decodeCreate(h.Op, d)
+			op, toLive := jute.OpCreate, r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL
+			if toLive {
 				op = jute.OpCreateTTL
-			case r.Flags == jute.FlagContainer:
+			} else if r.Flags == jute.FlagContainer {
 				op = jute.OpCreateContainer
 			}
-			steps = append(steps, step{op, createAs(op, &r), toLive && h.Op != jute.OpCreateTTL})
+			steps = append(steps, step{op, createAs(op, r), toLive && h.Op != jute.OpCreateTTL})
 		case jute.OpDelete, jute.OpSetData, jute.OpCheck:
 			steps = append(steps, step{h.Op, decodeWrite(h.Op, d), false})
 		default:
