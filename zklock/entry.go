@@ -33,8 +33,8 @@ type entry struct {
 
 	// Guarded by Mutex.mu.
 	state   state
-	holder  *hold     // by which the lock is held, or was lost
-	failed  []*hold   // have got err, but their owners have not been notified yet
+	holder  *turn     // by which the lock is held, or was lost
+	failed  []*turn   // have got err, but their owners have not been notified yet
 	holds   int       // how many have begun
 	entered time.Time // when the first did
 	revoked bool
@@ -112,17 +112,17 @@ func (m *Mutex) leaveLocked(e *entry, err error) {
 		if errors.Is(err, client.ErrGone) {
 			m.stats.Retried++
 		} else if err != nil {
-			for _, h := range m.waiting {
-				m.failLocked(e, h, err)
+			for _, t := range m.waiting {
+				m.failLocked(e, t, err)
 			}
 			m.waiting = nil
 		}
 	case held:
-		h := e.holder
-		h.lose(ErrLost)
-		delete(m.owners, h.owner)
+		t := e.holder
+		t.lose(ErrLost)
+		delete(m.owners, t.owner)
 		m.stats.Lost++
-		m.stats.HoldDuration += time.Since(h.since)
+		m.stats.HoldDuration += time.Since(t.since)
 		m.client.AddHolders(-1)
 	case idle:
 	default:
@@ -261,8 +261,8 @@ func (m *Mutex) refused(e *entry) client.RefusalFunc {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
-		for _, h := range e.failed { // with another error
-			h.err = errors.Join(h.err, err)
+		for _, t := range e.failed { // with another error
+			t.err = errors.Join(t.err, err)
 		}
 		m.leaveLocked(e, err)
 		e.notifyLocked()

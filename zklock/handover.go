@@ -71,24 +71,24 @@ func (m *Mutex) passLocked(e *entry) {
 
 // releaseLocked ends a hold whose last lease has ended. The lock is then handed on if
 // it may be, or the node is kept, and else given up.
-func (m *Mutex) releaseLocked(h *hold) {
-	if m.owners[h.owner] == h {
-		delete(m.owners, h.owner)
+func (m *Mutex) releaseLocked(t *turn) {
+	if m.owners[t.owner] == t {
+		delete(m.owners, t.owner)
 	}
-	if i := slices.Index(m.waiting, h); i >= 0 {
+	if i := slices.Index(m.waiting, t); i >= 0 {
 		m.waiting = slices.Delete(m.waiting, i, i+1)
 		m.queueLocked()
 	}
-	e := h.entry
-	if e == nil || e.holder != h || e.state != held {
+	e := t.entry
+	if e == nil || e.holder != t || e.state != held {
 		return
 	}
 	e.state, e.holder = idle, nil
-	m.stats.HoldDuration += time.Since(h.since)
+	m.stats.HoldDuration += time.Since(t.since)
 	m.habit.released = time.Now()
 	m.passLocked(e)
 	m.client.AddHolders(-1)
-	h.last = e.state >= leaving
+	t.last = e.state >= leaving
 }
 
 // passBits is how far a node's czxid is shifted to make room in the token for
@@ -98,21 +98,21 @@ const passBits = 10
 
 // grantLocked gives the lock to the first owner that waits.
 func (m *Mutex) grantLocked(e *entry) {
-	h := m.waiting[0]
+	t := m.waiting[0]
 	m.waiting = slices.Delete(m.waiting, 0, 1)
-	h.entry, h.token = e, m.tokenLocked(e)
-	e.state, e.holder = held, h
+	t.entry, t.token = e, m.tokenLocked(e)
+	e.state, e.holder = held, t
 	m.client.AddHolders(1)
 	m.stats.Acquired++
 	if e.holds++; e.holds > 1 {
 		m.stats.HandedOn++
 	}
-	m.stats.WaitDuration += time.Since(h.since)
-	h.since = time.Now()
+	m.stats.WaitDuration += time.Since(t.since)
+	t.since = time.Now()
 	if e.revoked {
-		close(h.revoke)
+		close(t.revoke)
 	}
-	close(h.ready)
+	close(t.ready)
 }
 
 // tokenLocked is the token of the next hold by e.

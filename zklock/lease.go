@@ -22,7 +22,7 @@ import (
 //	Context          goes on         goes on         ErrLost        ErrUnlocked
 type Lease struct {
 	m      *Mutex
-	hold   *hold
+	turn   *turn
 	ctx    context.Context // ends when the lease is over
 	cancel context.CancelCauseFunc
 
@@ -51,13 +51,13 @@ func (l *Lease) check() *Lease {
 // may get the lock, and the Mutex may hand it on until it sees that the node has gone:
 // those tokens are lower than the other process's, and the resource refuses them. And
 // servers that have lost their data begin again at low numbers.
-func (l *Lease) Token() int64 { return l.check().hold.token }
+func (l *Lease) Token() int64 { return l.check().turn.token }
 
 // Node returns the path of the holder's node, by which Participants shows it. It does not
 // stand for the lease: goroutines of a Mutex hand the lock on without a new node, so a
 // write that checks in its transaction that the node exists may be one of an earlier
 // holder. Use a Guard for that.
-func (l *Lease) Node() string { return l.check().hold.entry.node.Path }
+func (l *Lease) Node() string { return l.check().turn.entry.node.Path }
 
 // Lost returns a channel that is closed when the lock can no longer be
 // trusted: the session has expired, somebody has deleted the lock's node, or
@@ -71,8 +71,8 @@ func (l *Lease) Lost() <-chan struct{} {
 	l.check()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	l.m.isLostLocked(l.hold)
-	return l.hold.lost.Done()
+	l.m.isLostLocked(l.turn)
+	return l.turn.lostCtx.Done()
 }
 
 // ValidUntil returns until when the lock is proved to be held, by this process's
@@ -90,10 +90,10 @@ func (l *Lease) ValidUntil() time.Time {
 	l.check()
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	if l.m.isLostLocked(l.hold); l.ctx.Err() != nil {
+	if l.m.isLostLocked(l.turn); l.ctx.Err() != nil {
 		return time.Time{}
 	}
-	return l.m.client.SafeUntil(l.hold.entry.node.Session)
+	return l.m.client.SafeUntil(l.turn.entry.node.Session)
 }
 
 // Done returns a channel that is closed when the lease is over: when Unlock is
@@ -119,7 +119,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 // RevokeRequested returns a channel that is closed when somebody has called
 // Revoke for this holder, or Curator's Revoker. It is a request: the lock is
 // held until Unlock. The channel stays open if nobody does; see Done.
-func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().hold.revoke }
+func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().turn.revoke }
 
 // Unlock ends the lease; an owner's last Unlock releases the lock, and
 // returns when its node has gone. If the connection is broken it tries again
@@ -136,7 +136,7 @@ func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().hold.revoke
 // refuses to delete the node; then the same holds.
 func (l *Lease) Unlock(ctx context.Context) error {
 	l.check()
-	m, e, began := l.m, l.hold.entry, time.Now()
+	m, e, began := l.m, l.turn.entry, time.Now()
 	over, refused, err := l.end()
 	if over {
 		return err
@@ -168,25 +168,25 @@ func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 	if l.reported {
 		return true, nil, fmt.Errorf("%w: %s", ErrUnlocked, l.m.path)
 	}
-	lost := l.m.isLostLocked(l.hold)
+	lost := l.m.isLostLocked(l.turn)
 	if !l.ended {
 		l.endLocked()
-		l.reported = lost || !l.hold.last
+		l.reported = lost || !l.turn.last
 	}
 	switch {
 	case lost:
-		return true, nil, fmt.Errorf("%w: %s", ErrLost, l.hold.entry.node.Path)
+		return true, nil, fmt.Errorf("%w: %s", ErrLost, l.turn.entry.node.Path)
 	case l.reported || l.refused:
 		return l.reported, nil, nil
 	}
-	return false, l.hold.entry.refused, nil
+	return false, l.turn.entry.refused, nil
 }
 
 // endLocked ends a lease. The last one of an owner releases the lock.
 func (l *Lease) endLocked() {
 	l.cancel(ErrUnlocked)
 	l.ended = true
-	if l.hold.leases--; l.hold.leases == 0 {
-		l.m.releaseLocked(l.hold)
+	if l.turn.leases--; l.turn.leases == 0 {
+		l.m.releaseLocked(l.turn)
 	}
 }

@@ -46,9 +46,9 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
 		}},
 		{"so does Holds", long, func(t *testing.T, l *Lease, suspend func()) {
-			require.Equal(t, 1, l.m.Holds(l.hold.owner))
+			require.Equal(t, 1, l.m.Holds(l.turn.owner))
 			suspend()
-			require.Zero(t, l.m.Holds(l.hold.owner))
+			require.Zero(t, l.m.Holds(l.turn.owner))
 		}},
 		{"a channel that the caller has already is closed soon", 2 * time.Second, func(_ *testing.T, l *Lease, suspend func()) {
 			lost := l.Lost()

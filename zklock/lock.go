@@ -57,8 +57,8 @@ type Mutex struct {
 	path   string
 
 	mu      sync.Mutex
-	owners  map[*Owner]*hold   // of those that hold the lock or wait for it
-	waiting []*hold            // in their order
+	owners  map[*Owner]*turn   // of those that hold the lock or wait for it
+	waiting []*turn            // in their order
 	shut    bool               // Shutdown has been called
 	current *entry             // which is queued, held or idle; nil if nobody needs one
 	entries map[string]*entry  // all that have a node, by name
@@ -171,7 +171,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 			holds: 16, during: 50 * time.Millisecond, least: leastStreak,
 		},
 		path:   path,
-		owners: make(map[*Owner]*hold), entries: make(map[string]*entry), watches: make(map[string]watched),
+		owners: make(map[*Owner]*turn), entries: make(map[string]*entry), watches: make(map[string]watched),
 	}
 	for _, option := range options {
 		if err := option(&m.settings); err != nil {
@@ -234,7 +234,7 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 			return nil, err
 		}
 		select {
-		case <-l.hold.ready:
+		case <-l.turn.ready:
 		case <-refused:
 		case <-ctx.Done():
 		}
@@ -251,9 +251,9 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, retry bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h, ended := l.hold, ctx.Err() != nil
-	granted := h.entry != nil
-	if granted && !ended && !m.isLostLocked(h) {
+	t, ended := l.turn, ctx.Err() != nil
+	granted := t.entry != nil
+	if granted && !ended && !m.isLostLocked(t) {
 		return l, false, nil
 	}
 
@@ -261,37 +261,37 @@ func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, r
 	switch {
 	case ended || granted:
 		return nil, true, nil
-	case refused || h.err == ErrHeld: // and nothing else is wrong
+	case refused || t.err == ErrHeld: // and nothing else is wrong
 		return nil, false, m.refusedLocked()
 	}
-	return nil, false, fmt.Errorf("zklock: lock %s: %w", m.path, h.err)
+	return nil, false, fmt.Errorf("zklock: lock %s: %w", m.path, t.err)
 }
 
-// join adds a lease to the owner's hold, for which it waits if there is none. With try,
-// refused is closed if another contender is before the owner, and the hold waits for it.
+// join adds a lease to the owner's turn, for which it waits if there is none. With try,
+// refused is closed if another contender is before the owner, and the turn waits for it.
 func (m *Mutex) join(owner *Owner, try bool) (l *Lease, refused <-chan struct{}, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.owners[owner]
+	t := m.owners[owner]
 	switch {
-	case h == nil && m.shut:
+	case t == nil && m.shut:
 		return nil, nil, fmt.Errorf("%w: %s", ErrShutdown, m.path)
-	case try && m.isBehindLocked(h):
+	case try && m.isBehindLocked(t):
 		return nil, nil, m.refusedLocked()
-	case h == nil:
-		h = m.enqueueLocked(owner)
+	case t == nil:
+		t = m.enqueueLocked(owner)
 	}
-	l = &Lease{m: m, hold: h}
-	l.ctx, l.cancel = context.WithCancelCause(h.lost)
-	h.leases++
+	l = &Lease{m: m, turn: t}
+	l.ctx, l.cancel = context.WithCancelCause(t.lostCtx)
+	t.leases++
 	if !try {
-		h.waits = true
+		t.waits = true
 		return l, nil, nil
 	}
-	if h.refused == nil {
-		h.refused = make(chan struct{})
+	if t.refused == nil {
+		t.refused = make(chan struct{})
 	}
-	return l, h.refused, nil
+	return l, t.refused, nil
 }
 
 // refusedLocked counts a TryLock that fails because of another contender.
@@ -306,11 +306,11 @@ func (m *Mutex) Holds(owner *Owner) int {
 	m.check()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.owners[owner]
-	if h == nil || h.entry == nil || m.isLostLocked(h) {
+	t := m.owners[owner]
+	if t == nil || t.entry == nil || m.isLostLocked(t) {
 		return 0
 	}
-	return h.leases
+	return t.leases
 }
 
 // Shutdown ends the use of the Mutex: from now on Lock and TryLock return ErrShutdown.

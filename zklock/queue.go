@@ -16,14 +16,14 @@ import (
 // that would wait for two turns.
 // (Lock cohorting: Dice, Marathe, Shavit, PPoPP 2012.)
 
-// A hold is one owner's turn: the owner waits for the lock, and then holds it.
-type hold struct {
+// A turn is an owner's: the owner waits for the lock, and then holds it.
+type turn struct {
 	owner  *Owner
 	ready  chan struct{} // closed when the owner holds the lock, or has got err
 	revoke chan struct{} // closed when another contender asks for the lock
 
-	lost context.Context // ends when the lock can no longer be trusted
-	lose context.CancelCauseFunc
+	lostCtx context.Context // ends when the lock can no longer be trusted
+	lose    context.CancelCauseFunc
 
 	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
 	leases  int
@@ -36,25 +36,25 @@ type hold struct {
 	err     error
 }
 
-// isBehindLocked reports whether the owner of h, nil if it has none, is known to wait for another contender.
-func (m *Mutex) isBehindLocked(h *hold) bool {
+// isBehindLocked reports whether the owner of t, nil if it has none, is known to wait for another contender.
+func (m *Mutex) isBehindLocked(t *turn) bool {
 	state := m.current.stateLocked()
-	holds := h != nil && h.entry != nil
+	holds := t != nil && t.entry != nil
 	behindHolder := state == held && !holds                           // another goroutine's
-	behindWaiter := len(m.waiting) > 0 && m.waiting[0] != h && !holds // another goroutine's, that came earlier
+	behindWaiter := len(m.waiting) > 0 && m.waiting[0] != t && !holds // another goroutine's, that came earlier
 	behindOther := state == queued && m.current.behind                // of another process
 	return behindHolder || behindWaiter || behindOther
 }
 
 // enqueueLocked adds an owner to those that wait.
-func (m *Mutex) enqueueLocked(owner *Owner) *hold {
-	h := &hold{owner: owner, ready: make(chan struct{}), revoke: make(chan struct{}), since: time.Now()}
-	h.lost, h.lose = context.WithCancelCause(context.Background())
-	m.owners[owner] = h
-	m.waiting = append(m.waiting, h)
+func (m *Mutex) enqueueLocked(owner *Owner) *turn {
+	t := &turn{owner: owner, ready: make(chan struct{}), revoke: make(chan struct{}), since: time.Now()}
+	t.lostCtx, t.lose = context.WithCancelCause(context.Background())
+	m.owners[owner] = t
+	m.waiting = append(m.waiting, t)
 	m.passLocked(m.current)
 	m.queueLocked()
-	return h
+	return t
 }
 
 // queueLocked makes a node at the end of the queue if owners wait and the Mutex has
@@ -92,25 +92,25 @@ func (m *Mutex) enter(e *entry) bool {
 }
 
 // failLocked gives err to an owner that waits for e. It will not hold the lock.
-func (m *Mutex) failLocked(e *entry, h *hold, err error) {
-	h.err = err
-	delete(m.owners, h.owner)
-	e.failed = append(e.failed, h)
+func (m *Mutex) failLocked(e *entry, t *turn, err error) {
+	t.err = err
+	delete(m.owners, t.owner)
+	e.failed = append(e.failed, t)
 }
 
 // notifyLocked notifies the owners that will not hold the lock by e.
 func (e *entry) notifyLocked() {
-	for _, h := range e.failed {
-		close(h.ready)
+	for _, t := range e.failed {
+		close(t.ready)
 	}
 	e.failed = nil
 }
 
 // isLostLocked reports whether a lock is lost. It is lost, at the latest, at the end
 // of the time for which its session is safe.
-func (m *Mutex) isLostLocked(h *hold) bool {
-	m.expireLocked(h.entry)
-	return h.lost.Err() != nil
+func (m *Mutex) isLostLocked(t *turn) bool {
+	m.expireLocked(t.entry)
+	return t.lostCtx.Err() != nil
 }
 
 func (m *Mutex) expireLocked(e *entry) {

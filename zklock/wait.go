@@ -249,14 +249,14 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	if e.behind = before.hasOthers(ours); !e.behind || e.state != queued {
 		return
 	}
-	m.waiting = slices.DeleteFunc(m.waiting, func(h *hold) bool {
-		if !h.waits {
-			m.failLocked(e, h, ErrHeld)
-		} else if h.refused != nil {
-			close(h.refused)
-			h.refused = nil
+	m.waiting = slices.DeleteFunc(m.waiting, func(t *turn) bool {
+		if !t.waits {
+			m.failLocked(e, t, ErrHeld)
+		} else if t.refused != nil {
+			close(t.refused)
+			t.refused = nil
 		}
-		return !h.waits
+		return !t.waits
 	})
 	if len(m.waiting) > 0 {
 		e.notifyLocked()
