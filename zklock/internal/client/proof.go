@@ -184,8 +184,8 @@ func (p *prover) need(needed bool) (begins bool) {
 }
 
 // lasts reports whether a session that is safe until then stays safe until the next proof, if
-// each of its requests takes one round trip, and for a quarter of T at least. If a thousand others are in front of them, the
-// lease may be lost early, but ends no later than the session.
+// each of its requests takes one round trip, and for a quarter of T at least. If a thousand
+// others are in front of them, the lease may be lost early, but ends no later than the session.
 func (p *prover) lasts(now, until time.Time) bool {
 	next, alone := p.next(now)
 	if alone && !p.isPresumed() && p.signs[0].isOpen() {
