@@ -86,9 +86,11 @@ func (m *Mutex) finish(e *entry, err error) {
 	m.leaveLocked(e, err)
 	m.queueLocked()
 	m.mu.Unlock()
+
 	if e.node != nil && !errors.Is(err, client.ErrGone) && !errors.Is(err, client.ErrClosed) {
 		e.deleted, err = e.node.Delete(m.refused(e))
 	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.node != nil {
@@ -128,6 +130,7 @@ func (m *Mutex) leaveLocked(e *entry, err error) {
 	default:
 		return // it has left
 	}
+
 	e.state, m.current = leaving, nil
 	close(e.left)
 	for _, t := range []*time.Timer{e.clock, e.expiry} {
@@ -146,6 +149,7 @@ func (m *Mutex) create(e *entry) (err error) {
 	if err != nil {
 		return err
 	}
+
 	e.token = e.node.Zxid
 	m.mu.Lock()
 	m.entries[e.node.Name()] = e
@@ -167,6 +171,7 @@ func (m *Mutex) keep(e *entry) error {
 		// for long, nothing is sent between the create and the delete.
 		look.Reset(m.client.Timeout() / 8)
 	}
+
 	others, err := m.guard(e)
 	for err == nil {
 		select {
@@ -232,6 +237,7 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	if err != nil {
 		return err
 	}
+
 	if e.token == 0 {
 		e.token = stat.Czxid
 	}

@@ -32,6 +32,7 @@ const (
 func (s situation) next() verdict {
 	inTurn := s.holds < s.mostHolds && s.age < s.mostAge
 	alone := s.rivals == absent && s.holds < 1<<passBits
+
 	switch {
 	case s.revoked:
 		return leave
@@ -59,6 +60,7 @@ func (m *Mutex) passLocked(e *entry) {
 		rivals: e.rivals, revoked: e.revoked, wanted: len(m.waiting) > 0,
 		lasts: m.client.Lasts(e.node.Session), shut: m.shut,
 	}
+
 	switch now.next() {
 	case leave:
 		m.leaveLocked(e, nil)
@@ -79,6 +81,7 @@ func (m *Mutex) releaseLocked(t *turn) {
 		m.waiting = slices.Delete(m.waiting, i, i+1)
 		m.queueLocked()
 	}
+
 	e := t.entry
 	if e == nil || e.holder != t || e.state != held {
 		return
@@ -109,6 +112,7 @@ func (m *Mutex) grantLocked(e *entry) {
 	}
 	m.stats.WaitDuration += time.Since(t.since)
 	t.since = time.Now()
+
 	if e.revoked {
 		close(t.revoke)
 	}

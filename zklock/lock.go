@@ -227,6 +227,7 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 	if len(owner.name) > maxData {
 		return nil, fmt.Errorf("zklock: lock %s: the owner's name has %d bytes, more than %d", m.path, len(owner.name), maxData)
 	}
+
 	began := time.Now()
 	for ctx.Err() == nil {
 		l, refused, err := m.join(owner, try)

@@ -148,26 +148,6 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 	})
 }
 
-func TestAHolderThatIsAskedForTheLockDoesNotHandItOn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours, other := tb.withHandOver(16, time.Hour), tb.mutex(tb.connect())
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := lockAside(context.Background(), ours, zklock.NewOwner("next"))
-		stranger := lockAside(context.Background(), other, zklock.NewOwner("stranger"))
-		time.Sleep(2 * time.Second) // until the holder's node is watched
-		require.NoError(tb, other.Revoke(context.Background(), tb.participants(other)[0]))
-		<-holder.RevokeRequested()
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := gets(tb, stranger)
-		synctest.Wait()
-		require.Empty(tb, next, "it was handed on")
-		require.NoError(tb, got.Unlock(context.Background()))
-		got = gets(tb, next)
-		require.False(tb, isClosed(got.RevokeRequested()), "the other node was asked")
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
-}
-
 func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connect()

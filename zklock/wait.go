@@ -54,6 +54,7 @@ func (m *Mutex) wait(e *entry) (err error) {
 	if err != nil {
 		return err
 	}
+
 	again := time.NewTicker(m.client.Timeout())
 	defer again.Stop()
 	for m.refuseTry(e, before); before.length > 0; m.refuseTry(e, before) {
@@ -75,6 +76,7 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	if err != nil {
 		return before, err
 	}
+
 	contenders, found := 0, false
 	var nearer, farther int32
 	for _, name := range names { // there may be thousands: no sort
@@ -94,6 +96,7 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 			before.farther, farther = name, n
 		}
 	}
+
 	if !found {
 		return before, client.ErrGone
 	}
@@ -164,6 +167,7 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missi
 	}
 	nearer, err = m.watch(e, before.nearer)
 	reads.Wait()
+
 	if errors.Is(fartherErr, zk.ErrNoNode) {
 		missing, fartherErr = append(missing, before.farther), nil
 	}
@@ -212,6 +216,7 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	if ok {
 		return w, nil
 	}
+
 	// Get and not Exists, which would leave a watch on a node that has gone.
 	_, stat, changed, err := m.client.GetW(e.left, m.path+"/"+name)
 	if err != nil {
@@ -249,6 +254,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	if e.behind = before.hasOthers(ours); !e.behind || e.state != queued {
 		return
 	}
+
 	m.waiting = slices.DeleteFunc(m.waiting, func(t *turn) bool {
 		if !t.waits {
 			m.failLocked(e, t, ErrHeld)
@@ -290,6 +296,7 @@ func (m *Mutex) take(e *entry) (err error) {
 		case m.client.SessionID() != e.node.Session:
 			return client.ErrGone
 		}
+
 		proof, wrong := m.client.NextProof()
 		if wrong == nil {
 			unproved = 0

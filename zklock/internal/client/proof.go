@@ -152,6 +152,7 @@ func (p *prover) note(a answer) {
 			break
 		}
 	}
+
 	for n, s := range p.signs {
 		if p.isBarrier(a, s) {
 			p.signs[n].barrier = a.answered

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -58,6 +59,8 @@ func TestTheOrderOfAProof(t *testing.T) {
 		{"the safe time begins when the sign was sent", []answered{{aWrite, 0, .1}, {aSync, .4, .4}, {aWrite, .4, .4}}, 1},
 		{"the first barrier after the sign counts", []answered{{aWrite, 0, 0}, {aSync, .3, .3}, {aSync, .32, .4}, {aWrite, .35, .41}}, 1},
 		{"the latest sign with a barrier counts", []answered{{aWrite, 0, 0}, {aRead, .1, .1}, {aSync, .4, .4}, {aWrite, .4, .4}}, 1.1},
+		{"a hundred requests that follow the sign do not push it out",
+			slices.Concat([]answered{{aWrite, 0, 0}}, slices.Repeat([]answered{{aRead, .1, .1}}, 100), []answered{{aSync, .3, .3}, {aWrite, .3, .3}}), 1},
 		{"the commit is the next sign", []answered{{aWrite, 0, 0}, {aSync, .3, .3}, {aWrite, .3, .3}, {aSync, .6, .6}, {aWrite, .6, .6}}, 1.3},
 		{"later writes do not put off the next barrier", []answered{{aWrite, 0, 0}, {aSync, .3, .3}, {aWrite, .3, .3}, {aWrite, .5, .5}, {aSync, .6, .6}, {aWrite, .6, .6}}, 1.3},
 		{"an answer that is noted late takes nothing away", []answered{{aWrite, .05, .05}, {aWrite, 0, .06}}, .05 + 3./8},

@@ -140,6 +140,7 @@ func (c *Client) prove() {
 	}
 	c.rounds.proving, c.rounds.listening = true, true
 	c.listenLocked()
+
 	far, users := p.isFar(), slices.Collect(maps.Keys(c.rounds.users))
 	for _, t := range users {
 		t.Begin()
@@ -157,6 +158,7 @@ func (c *Client) prove() {
 func (c *Client) sendRound(alone, far bool) {
 	limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
 	defer limit.Stop()
+
 	measured, err := far && c.keepBack(), error(nil)
 	round := exchange{sent: time.Now()}
 	if !alone {
