@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/docs/lab/picture"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/stage"
+	"example.com/zklock/internal/museum/scenes"
 )
 
 // requests are those of the lab's page when it opens an address: docs/lab/page/films.js and
@@ -210,7 +210,7 @@ func shows(s *picture.Sequence, step picture.Step, p, reply film.Packet) bool {
 	from, to := s.Lanes[step.From], s.Lanes[step.To]
 	about := func(paths ...string) bool {
 		for _, path := range paths {
-			if path != "" && strings.HasPrefix(step.Text, strings.TrimSuffix(p.Op, "2")+" "+stage.Short(path)) {
+			if path != "" && strings.HasPrefix(step.Text, strings.TrimSuffix(p.Op, "2")+" "+scenes.Short(path)) {
 				return true
 			}
 		}
@@ -222,7 +222,7 @@ func shows(s *picture.Sequence, step picture.Step, p, reply film.Packet) bool {
 	case "reply":
 		return from == "S" && to == p.Client && step.Kind == "-->>" && about(p.Path, p.Made)
 	}
-	return from == "S" && to == p.Client && step.Kind == "-)" && strings.Contains(step.Text, stage.Short(p.Path))
+	return from == "S" && to == p.Client && step.Kind == "-)" && strings.Contains(step.Text, scenes.Short(p.Path))
 }
 
 // storyOf is the story of the lock of a scene, and the address of its scene, which may be

@@ -222,14 +222,14 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               86378,
+	"all":               85413,
 	"the steps":         1610,
 	"zklock":            18303,
 	"zkserver":          7662,
 	"bench":             7794,
-	"explorer":          8540,
-	"suites, stage":     9284,
-	"museum":            3410,
+	"explorer":          8529,
+	"suites":            8346,
+	"museum":            2575,
 	"lab":               8287,
 	"book":              2560,
 	"exercises, grader": 11625,
@@ -246,7 +246,7 @@ var wings = []struct{ folder, wing string }{
 	{"zkserver", "zkserver"}, {"internal/jute", "zkserver"},
 	{"bench", "bench"}, {"internal/counter", "bench"}, {"cmd", "command"}, {"internal/leash", "command"},
 	{"internal/explore", "explorer"},
-	{"internal/locktest", "suites, stage"}, {"internal/stage", "suites, stage"}, {"internal/bubble", "suites, stage"}, {"docs/exercises", "exercises, grader"},
+	{"internal/locktest", "suites"}, {"internal/bubble", "suites"}, {"docs/exercises", "exercises, grader"},
 	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/book", "book"}, {"internal/loopback", "book"}, {"docs/other-locks", "other locks"},
 }
 

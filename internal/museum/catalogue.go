@@ -11,63 +11,42 @@ import (
 
 	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/museum/scenes"
-	"example.com/zklock/internal/stage"
 )
 
 var update = flag.Bool("update", false, "write what is generated in docs/bugs.md, its Chinese edition and the steps' READMEs")
 
 const (
-	// Page is the catalogue, and bugs the folder of its tests, seen from there.
+	// Page is the catalogue, seen from the folder of the bugs' tests.
 	Page   = "../../../docs/bugs.md"
 	pageZh = "../../../docs/bugs.zh-CN.md"
-	bugs   = "internal/museum/bugs"
 )
 
-// elsewhere are the folders in docs/other-locks, a module of its own, of the bugs' locks
-// that are on another server.
-var elsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis", "E2": "redis"}
-
-// testFile is the name of the bug's test in the folder bugs.
-func (b Bug) testFile() string { return "bug_" + strings.ToLower(b.ID) + "_test.go" }
-
-// ByHand reports whether a person has written the bug's schedule: it has a test of its
-// own. It is asked from this folder, or from that of the tests.
-func (b Bug) ByHand() bool {
-	_, here := os.Stat("bugs/" + b.testFile())
-	_, there := os.Stat(b.testFile())
-	return here == nil || there == nil || elsewhere[b.ID] != ""
-}
+// elsewhere are the folders in docs/other-locks, a module of its own, of the bugs without a
+// scene: their locks are on another server.
+var elsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
 
 // shown says what shows the bug, and which schedule is drawn below that.
 func (b Bug) shown() scenes.Text {
 	id := strings.ToLower(b.ID)
-	test, file, folder := "BugByItsScene/"+b.ID+"$", "article_"+id[:1]+".go", "internal/museum/scenes"
-	drawn := scenes.Text{En: ", with the schedule that is drawn here", Zh: "，调度与下图相同。"}
-	if b.Play != nil {
-		drawn = scenes.Text{En: ", and its story there has the schedule that is drawn here", Zh: "，其中故事的调度与下图相同。"}
-	}
-	if b.ByHand() {
-		test, file, folder = "Bug"+b.ID+"_", b.testFile(), bugs
-		drawn = scenes.Text{En: " with another schedule: the one that is drawn here is the test's", Zh: "，调度与下图不同：下图画的是测试里的。"}
-	}
-	play := fmt.Sprintf("`go run ./docs/lab -open -scene %s`", b.ID)
-	where := scenes.Text{
-		En: fmt.Sprintf("%s plays it in [the lab](lab/scenes.md#%s)%s", play, id, drawn.En),
-		Zh: fmt.Sprintf("播放：%s，见[实验室](lab/scenes.zh-CN.md#%s)%s", play, id, drawn.Zh),
-	}
-	if _, ok := scenes.Find(b.ID); !ok {
-		where = scenes.Text{
-			En: fmt.Sprintf("it has [no scene in the lab](lab/scenes.md#%s)", id),
-			Zh: fmt.Sprintf("[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", id),
+	if b.NoScene != nil {
+		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, elsewhere[b.ID])
+		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", elsewhere[b.ID])
+		return scenes.Text{
+			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](lab/scenes.md#%s)", run, link, id),
+			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", run, link, id),
 		}
 	}
-	run := fmt.Sprintf("`go test -v -run %s ./%s`", test, bugs)
-	link := fmt.Sprintf("[%s](../%s/%[1]s)", file, folder)
-	if lock := elsewhere[b.ID]; lock != "" {
-		run = fmt.Sprintf("`go test -C docs/other-locks -v -run %s ./%s`", test, lock)
-		link = fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", lock)
+	drawn := scenes.Text{En: "with the schedule that is drawn here", Zh: "调度与下图相同"}
+	if b.Play != nil {
+		drawn = scenes.Text{En: "and its story there has the schedule that is drawn here", Zh: "其中故事的调度与下图相同"}
 	}
-	return scenes.Text{En: run + " shows it: " + link + ";\n" + where.En, Zh: "重现：" + run + "，代码在 " + link + "。" + where.Zh}
+	run := fmt.Sprintf("`go test -v -run BugByItsScene/%s$ ./internal/museum/bugs`", b.ID)
+	link := fmt.Sprintf("[article_%s.go](../internal/museum/scenes/article_%[1]s.go)", id[:1])
+	play := fmt.Sprintf("`go run ./docs/lab -open -scene %s`", b.ID)
+	return scenes.Text{
+		En: fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](lab/scenes.md#%s), %s", run, link, play, id, drawn.En),
+		Zh: fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](lab/scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.Zh),
+	}
 }
 
 // inDocs compares the diagrams of the bug's entry in both editions of the catalogue with
@@ -78,7 +57,7 @@ func (b Bug) inDocs(t *testing.T, diagram language.Text) {
 		return
 	}
 	for file, language := range map[string]language.Language{Page: language.English, pageZh: language.Chinese} {
-		stage.CheckMermaid(t, diagram.In(language))
+		checkMermaid(t, diagram.In(language))
 		page, err := os.ReadFile(file)
 		require.NoError(t, err)
 		before, drawn, after, ok := cutDiagram(string(page), b.ID)

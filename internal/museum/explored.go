@@ -13,7 +13,7 @@ import (
 // ByItsScene is the exhibit of a bug by the schedule that the explorer has found for it:
 // played with the article's lock it ends with the bug, and with the lock that cures the
 // bug it does not. If the bug's story has a schedule of its own, so must that, and it is the
-// one that is drawn. The schedule of a bug that a person has written is drawn there.
+// one that is drawn.
 func (b Bug) ByItsScene(t *testing.T) {
 	t.Helper()
 	NeedsEmbedded(t)
@@ -33,9 +33,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 			last, _ = explore.Play(t, told.world, told.choices)
 			require.True(t, b.Shows(last), "%v", last)
 		}
-		if !b.ByHand() {
-			b.inDocs(t, Draw(last))
-		}
+		b.inDocs(t, Draw(last))
 	})
 	t.Run("it does not happen to ours", func(t *testing.T) {
 		for _, told := range all {
@@ -44,9 +42,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 			require.False(t, b.Shows(tr), "%v", tr)
 		}
 	})
-	if !b.ByHand() {
-		b.Print(t)
-	}
+	b.Print(t)
 }
 
 // Played plays a schedule in another world, as far as that has the same choices;

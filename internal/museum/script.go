@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/stage"
 )
 
 // A Script is a Stage for a lock that is not on ZooKeeper: one thread plays all
@@ -19,7 +18,7 @@ type Script struct {
 // Say records a client's request to the server, with the answer, in both languages.
 func (s *Script) Say(actor, en, zh string, args ...any) {
 	s.meet(actor)
-	s.lines = append(s.lines, stage.Line(actor+"->>S: ", language.Say(en, zh, args...)))
+	s.lines = append(s.lines, join(actor+"->>S: ", language.Say(en, zh, args...)))
 }
 
 // Note writes a note beside a client's line, or beside the server's, which is
@@ -28,13 +27,13 @@ func (s *Script) Note(actor, en, zh string, args ...any) {
 	if actor != "S" {
 		s.meet(actor)
 	}
-	s.lines = append(s.lines, stage.Line("Note over "+actor+": ", language.Say(en, zh, args...)))
+	s.lines = append(s.lines, join("Note over "+actor+": ", language.Say(en, zh, args...)))
 }
 
 // TwoHolders writes a note that both clients hold the lock, which the play has
 // asserted.
 func (s *Script) TwoHolders(a, b string) {
-	s.lines = append(s.lines, stage.Line("Note over "+a+","+b+": ", language.Say("two holders", "两个持有者")))
+	s.lines = append(s.lines, join("Note over "+a+","+b+": ", language.Say("two holders", "两个持有者")))
 }
 
 func (s *Script) meet(actor string) {
@@ -46,4 +45,4 @@ func (s *Script) meet(actor string) {
 	s.actors = append(s.actors, actor)
 }
 
-func (s *Script) diagram() language.Text { return stage.Diagram(s.actors, s.server, s.lines) }
+func (s *Script) diagram() language.Text { return diagramOf(s.actors, s.server, s.lines) }

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/stage"
+	"example.com/zklock/internal/museum/scenes"
 )
 
 // Draw returns a trace of the explorer as a mermaid sequence diagram, in the words
@@ -38,7 +38,7 @@ func Draw(tr *explore.Trace) language.Text {
 		}
 	}
 	slices.Sort(actors)
-	return stage.Diagram(actors, language.Say("server", "服务器"), cutRepeats(lines))
+	return diagramOf(actors, language.Say("server", "服务器"), cutRepeats(lines))
 }
 
 const longest = 6 // lines of which a repetition may consist
@@ -54,7 +54,7 @@ func cutRepeats(lines []language.Text) (cut []language.Text) {
 			}
 			if more := end - i - 1; more > 1 && slices.Equal(lines[start:start+2*n], lines[start+n:i+1]) {
 				actor, _, _ := strings.Cut(lines[start].En, "-")
-				cut = append(cut, stage.Line("Note over "+actor+": ", language.Say("… %d more", "……还有 %d 条", more)))
+				cut = append(cut, join("Note over "+actor+": ", language.Say("… %d more", "……还有 %d 条", more)))
 				i = end - 1
 				break
 			}
@@ -79,27 +79,27 @@ func lineOf(log []explore.Entry, i int) language.Text {
 		if reply := slices.IndexFunc(log[i:], other("reply")); reply >= 0 {
 			e = log[i+reply]
 		}
-		return stage.Line(e.Who+"->>S: "+message(e), stage.Watch(e.Watch), answer(e))
+		return join(e.Who+"->>S: "+message(e), watch(e.Watch), answer(e))
 	case "reply":
 		if !slices.ContainsFunc(log[:i], other("carried out")) {
-			return stage.Line("S-->>"+e.Who+": "+message(e), stage.Watch(e.Watch), cmp.Or(answer(e), stage.Done))
+			return join("S-->>"+e.Who+": "+message(e), watch(e.Watch), cmp.Or(answer(e), done))
 		}
 	case "event":
-		return stage.Line("S-)"+e.Who+": ", stage.EventText(stage.Short(e.Path), events[e.Op]))
+		return join("S-)"+e.Who+": ", eventText(scenes.Short(e.Path), events[e.Op]))
 	case "lost":
 		op := strings.TrimSuffix(e.Op, "2")
 		how := language.Say("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who)
 		if e.Text.En == "the reply is lost" {
-			how = stage.LostReply(op, e.Who)
+			how = lostReply(op, e.Who)
 		}
-		return stage.Line("Note over S: ", how)
+		return join("Note over S: ", how)
 	}
 	return language.Text{}
 }
 
 // message is a request with the node that it is about.
 func message(e explore.Entry) string {
-	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + stage.Short(cmp.Or(e.Made, e.Path)))
+	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
 }
 
 func answer(e explore.Entry) language.Text {
@@ -107,13 +107,13 @@ func answer(e explore.Entry) language.Text {
 	case "":
 		return language.Text{}
 	case fmt.Sprintf("error %d", jute.ErrNoAuth):
-		return stage.NoPermission
+		return noPermission
 	case "no node":
-		return stage.NoNode
+		return noNode
 	case "node exists":
-		return stage.NodeExists
+		return nodeExists
 	}
-	return stage.OtherError
+	return otherError
 }
 
 var events = map[string]jute.EventType{
@@ -157,12 +157,12 @@ func noteOf(e explore.Entry, holders []string, lines []language.Text) language.T
 		}
 		if word, known := words[text.En]; known {
 			text = word
-		} else if !stage.NoMermaid.MatchString(full.En) {
+		} else if !noMermaid.MatchString(full.En) {
 			text = language.Text{En: moment.ReplaceAllString(full.En, "${1}s"), Zh: moment.ReplaceAllString(full.Zh, "${1}s")}
 		}
 	}
 	text.En = strings.ReplaceAll(text.En, ";", ",")
-	line := stage.Line("Note over "+over+": ", text)
+	line := join("Note over "+over+": ", text)
 	if text.En == "" || len(lines) > 0 && lines[len(lines)-1] == line {
 		return language.Text{}
 	}

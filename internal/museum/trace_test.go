@@ -7,7 +7,6 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/stage"
 )
 
 func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
@@ -39,5 +38,5 @@ func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
     Note over S: is stopped, it runs on
     Note over B: waits forever
 `, diagram.En)
-	stage.CheckMermaid(t, diagram.En)
+	checkMermaid(t, diagram.En)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Lock is one contender. It is the stage's Lock, which has no name.
+// A Lock is one contender.
 type Lock = interface {
 	Lock() error
 	Unlock() error

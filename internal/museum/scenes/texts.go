@@ -1,7 +1,9 @@
 package scenes
 
 import (
+	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"example.com/zklock/internal/explore"
@@ -30,4 +32,14 @@ var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 // in docs/bugs.md.
 func Anchor(heading string) string {
 	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+}
+
+var number = regexp.MustCompile(`\d{10}`)
+
+// Short returns a node's name on the page: /lock/lock-0000000003 is lock-3.
+func Short(p string) string {
+	return number.ReplaceAllStringFunc(path.Base(p), func(digits string) string {
+		n, _ := strconv.Atoi(digits)
+		return strconv.Itoa(n)
+	})
 }

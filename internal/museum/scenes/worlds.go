@@ -124,7 +124,7 @@ func Subject(name string, lock listings.New) explore.Subject {
 	return explore.Subject{
 		Name:  name,
 		Begin: java.Begin,
-		Path:  "/lock", // as on the museum's stage: some listings take the path for a name
+		Path:  "/lock", // some listings take the path for a name
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
 			return func(string) explore.Lock { return listing{lock(conn, path)} }
 		},
