@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               85413,
+	"all":               85420,
 	"the steps":         1610,
 	"zklock":            18303,
 	"zkserver":          7662,
