@@ -45,6 +45,9 @@ const (
 // patience is how long a server is looked for, and how long it has to answer. Tests have more.
 var patience = 10 * time.Second
 
+// notice is how long the command looks for a server before it says so.
+var notice = time.Second
+
 // A call is one run of zklock.
 type call struct {
 	verb           string
@@ -217,7 +220,16 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, how...); err != nil {
+	said := make(chan struct{})
+	silent := time.AfterFunc(notice, func() {
+		c.note("connecting to %s …", "正在连接 %s……", c.servers)
+		close(said)
+	})
+	conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, how...)
+	if !silent.Stop() {
+		<-said
+	}
+	if err != nil {
 		return nil, nil, c.fail(exitUnavailable, language.Errorf("%w; -zk names the servers, and zklock serve starts one to try", "%v；-zk 指定服务器，zklock serve 启动一个试用的", err))
 	}
 	if m, err = zklock.New(conn, c.path, options...); err != nil {

@@ -20,7 +20,7 @@ import (
 
 // TestMain makes the test's own program zklock, as which it starts itself.
 func TestMain(m *testing.M) {
-	patience = 5 * time.Minute
+	patience, notice = 5*time.Minute, time.Hour
 	if len(os.Args) == 3 && os.Args[1] == stampVerb {
 		stamp(os.Args[2])
 	}
@@ -62,6 +62,37 @@ func oneLine(t *testing.T, text, want string) {
 	t.Helper()
 	require.Contains(t, text, want)
 	require.Equal(t, len(text)-1, strings.Index(text, "\n"), "one line: %q", text)
+}
+
+// A lineWriter is the standard error of a command that is to be ended when it has written.
+type lineWriter struct {
+	bytes.Buffer
+	end func()
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	defer w.end()
+	return w.Buffer.Write(p)
+}
+
+// TestACommandThatFindsNoServerSaysThatItTries before it gives up.
+func TestACommandThatFindsNoServerSaysThatItTries(t *testing.T) {
+	defer func(before time.Duration) { notice = before }(notice)
+	notice = time.Millisecond
+	for _, verb := range []string{"who", "revoke", "run"} {
+		for lang, want := range map[string]string{"en": "zklock: connecting to 127.0.0.1:1 …\n", "zh": "zklock: 正在连接 127.0.0.1:1……\n"} {
+			ctx, end := context.WithCancel(t.Context())
+			said := &lineWriter{end: end}
+			args := []string{verb, "-lang", lang, "-zk", "127.0.0.1:1", "/a"}
+			if verb == "run" {
+				args = append(args, "--", "true")
+			}
+			require.Equal(t, exitUnavailable, execute(ctx, args, new(bytes.Buffer), said))
+			require.True(t, strings.HasPrefix(said.String(), want), said.String())
+			require.Equal(t, 2, strings.Count(said.String(), "\n"), "and that it has given up")
+			end()
+		}
+	}
 }
 
 // TestTheHelpHasEachFlagOfItsVerb, and its default, in both languages.

@@ -188,7 +188,7 @@ func inChinese(table, page string) string {
 // sentence of its comment.
 func TestTheTableOfPackagesIsTheTree(t *testing.T) {
 	// Of all builds; -find, so that the modules of the tags need not be there.
-	want := "\n" + table(t, listFor(t, root, "-find", "-tags=docker", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
+	want := "\n" + table(t, listFor(t, root, "-find", "-tags=docker,browser", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
 	for _, file := range []string{architecture, chinese(architecture)} {
 		text, err := os.ReadFile(file)

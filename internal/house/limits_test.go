@@ -222,7 +222,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 // What the Go of each wing may weigh, tests included, in lines. A change that needs more
 // raises the number here, and its message says why; one that needs less lowers it.
 var mostOfWing = map[string]int{
-	"all":               85420,
+	"all":               85507,
 	"the steps":         1610,
 	"zklock":            18303,
 	"zkserver":          7662,
@@ -230,11 +230,11 @@ var mostOfWing = map[string]int{
 	"explorer":          8529,
 	"suites":            8346,
 	"museum":            2575,
-	"lab":               8287,
+	"lab":               8331,
 	"book":              2560,
 	"exercises, grader": 11625,
 	"other locks":       6471,
-	"command":           2465,
+	"command":           2506,
 	"the rest":          6180,
 }
 

@@ -1,3 +1,5 @@
+//go:build browser
+
 // Package browser opens the lab in a browser, as its readers do.
 package browser
 

@@ -1,3 +1,5 @@
+//go:build browser
+
 package browser
 
 const search = "click #start-find | wait one('#find-result')"
