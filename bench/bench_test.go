@@ -149,7 +149,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-zk", ""}, exitUsage, "-zk: its value is empty"},
 		{[]string{"-json", ""}, exitUsage, "-json: its value is empty"},
 		{[]string{"-zk", "embeded"}, exitUsage, `-zk: "embeded" is neither embedded nor host:port`},
-		{[]string{"-zk", "docker:3"}, exitFailure, "with docker:3 -- sh -c 'go run ./bench -zk $ZK'`"},
+		{[]string{"-zk", "docker:3"}, exitFailure, "with docker:3 -- go run ./bench`"},
 		{[]string{"-zk", "127.0.0.1"}, exitUsage, `bench: -zk: "127.0.0.1" is neither embedded`},
 		{[]string{"-zk", "127.0.0.1:x"}, exitUsage, "neither embedded"},
 		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},

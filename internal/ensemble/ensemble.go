@@ -65,8 +65,8 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(spec+":", "docker:") {
-		return nil, language.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- sh -c 'go run ./bench -zk $ZK'`",
-			"%s：Docker 里的服务器随命令一起启动：`%s -- go test ./zklock`，或 `%[2]s -- sh -c 'go run ./bench -zk $ZK'`",
+		return nil, language.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- go run ./bench`",
+			"%s：Docker 里的服务器随命令一起启动：`%s -- go test ./zklock`，或 `%[2]s -- go run ./bench`",
 			spec, "go run -tags docker ./internal/servers/with "+spec)
 	}
 	servers := strings.Split(spec, ",")
