@@ -73,7 +73,9 @@ func defineFlags(cfg *config) *flags {
 	fs.SetOutput(io.Discard)
 	say := language.Both
 	f := &flags{set: fs, given: make(map[string]bool)}
-	fs.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), say("the `servers` to run against: embedded, docker, docker:3, or host:port,host:port,… of a running ZooKeeper", "在哪些`服务器`上运行：embedded（内嵌的）、docker、docker:3，或者正在运行的 ZooKeeper：host:port,host:port,…"))
+	fs.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), say(
+		"the `servers` to run against: embedded, or host:port,host:port,… of a running ZooKeeper; by default those of the environment variable ZK",
+		"在哪些`服务器`上运行：embedded（内嵌的），或者正在运行的 ZooKeeper：host:port,host:port,…；不写则取环境变量 ZK"))
 	all := language.List(namesOf(onZooKeeper()))
 	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say(
 		"the locks to compare, in this order: a comma-separated `list` of "+all.En+"; or all",
@@ -238,7 +240,7 @@ func (f *flags) joining(cfg *config) error {
 	switch {
 	case f.given["procs"] && !cfg.join:
 		return language.Errorf("-procs: is for processes that take part with -join", "-procs：只用于以 -join 参加的进程")
-	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded || kind == "docker"):
+	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded):
 		return language.Errorf("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port",
 			"-join：其他进程连不到本进程内的服务器：请指定一个正在运行的，-zk host:port")
 	case cfg.procs < 1 || cfg.procs > zookeeper.MostProcesses:

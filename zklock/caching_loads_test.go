@@ -84,6 +84,7 @@ func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time
 // TestCachingCostsNothingUnderContention: where several processes want the lock, there are at
 // most 1 % more requests than without it, and it takes at most 1 % longer.
 func TestCachingCostsNothingUnderContention(t *testing.T) {
+	when.Landing(t, "plays many contenders")
 	when.RacedAtLength(t, "it counts what thousands of locks send")
 	const ms = time.Millisecond
 	loads := []load{

@@ -115,6 +115,7 @@ func TestFaultsWithCaching(t *testing.T) {
 
 // TestSuitesWithCaching: what differs is what WithCaching says of Unlock, and no more.
 func TestSuitesWithCaching(t *testing.T) {
+	when.Landing(t, "plays on what others play without caching")
 	when.RacedAtLength(t, "the suites without caching, and the forced schedules with it, run the same lines")
 	t.Parallel()
 	differs := map[string]string{

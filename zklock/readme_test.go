@@ -78,6 +78,7 @@ func run(t *testing.T, dir string, args ...string) {
 // and runs it. Its output is that of the page, numbers aside. If it gives up or gets
 // SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
+	when.Landing(t, "compiles a module of its own")
 	when.NotRaced(t, "it runs another program")
 	t.Parallel()
 	zoo := locktest.Real(t)

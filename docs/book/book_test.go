@@ -421,7 +421,7 @@ var (
 	anyTag = regexp.MustCompile(`<[^>]*>`)
 	// names are those of exercises and rows, what the articles' code says, and a line of it.
 	names = []string{"break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",
-		"failed to acquire lock within wait time", "private static final string"}
+		"failed to acquire lock within wait time", "private static final string", "then return redis.call('del', KEYS"}
 )
 
 // englishIn returns what is left of English in a Chinese page.

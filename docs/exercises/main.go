@@ -110,13 +110,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		if _, err := parse(flags, args, 0, 0); err != nil {
 			return err
 		}
-		switch command {
-		case "list":
-			return app.list(ctx)
-		case "prepare":
-			return app.prepare(ctx)
-		}
-		return app.next(ctx)
+		return map[string]func(context.Context) error{"list": app.list, "next": app.next, "prepare": app.prepare}[command](ctx)
 	case "watch":
 		once := flags.Bool("once", false, language.Both("grade once and end", "只评一次就结束"))
 		names, err := parse(flags, args, 0, 1)

@@ -95,6 +95,7 @@ func TestTheReaderIsThatOfTheBook(t *testing.T) {
 // compile, and serves them. Then it saves a lock that does not compile and one that
 // does, and an exercise whose lock panics. It plays the engines in node.
 func TestASavedLockRunsInThePage(t *testing.T) {
+	when.Landing(t, "compiles the engine of the page again and again")
 	root := t.TempDir()
 	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
 	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")

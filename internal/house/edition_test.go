@@ -67,7 +67,7 @@ type section struct {
 
 // written is what tests write in both languages: what the benchmark has measured, which
 // packages import one, and what the bugs' entries say, with the runs that show them.
-var written = regexp.MustCompile("(?s)<!-- figures -->.*?<!-- end of figures -->" +
+var written = regexp.MustCompile("(?s)<!-- (?:figures|weights) -->.*?<!-- end of (?:figures|weights) -->" +
 	"|<!-- [A-Z]\\d+ -->\n`go test (?:-C docs/other-locks )?-v -run Bug.*?\n```(?:\n|$)" +
 	`|(?m:^\| \[[A-Z]\d+(?:: |\]\(\.\./docs/bugs\.md#)[^\n]*)` +
 	"|(?m:^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*)")

@@ -20,5 +20,5 @@ package house
 //go:generate go test -C ../.. -count=1 ./docs/book -run ThePlan -update
 //go:generate go test -C ../.. -count=1 ./bench -run TheDocsSay -update
 //go:generate go test -C ../.. -count=1 ./zklock -run Production -update
-//go:generate go test -C ../.. -count=1 ./internal/house -run TheTable -update
+//go:generate go test -C ../.. -count=1 ./internal/house -run "TheTable|NoWing|PriceList" -update
 //go:generate go test -C ../.. -count=1 ./internal/house -run Edition -edition.update

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -217,89 +216,4 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		"package/over: package", "variable/over.go: lines of the function 1 of the variables at 12",
 	}, slices.Sorted(maps.Keys(sizes)))
 	require.Equal(t, 26, sizes["complex/over.go: complexity of over"])
-}
-
-// What the Go of each wing may weigh, tests included, in lines. A change that needs more
-// raises the number here, and its message says why; one that needs less lowers it.
-var mostOfWing = map[string]int{
-	"all":               85507,
-	"the steps":         1610,
-	"zklock":            18303,
-	"zkserver":          7662,
-	"bench":             7794,
-	"explorer":          8529,
-	"suites":            8346,
-	"museum":            2575,
-	"lab":               8331,
-	"book":              2560,
-	"exercises, grader": 11625,
-	"other locks":       6471,
-	"command":           2506,
-	"the rest":          6180,
-}
-
-// wings are the folders of each wing. What lies in none of them is the rest.
-var wings = []struct{ folder, wing string }{
-	{"01-naive-ephemeral", "the steps"}, {"02-herd-effect", "the steps"}, {"03-sequential-predecessor", "the steps"},
-	{"04-reentrant", "the steps"}, {"05-timeout", "the steps"},
-	{"zklock", "zklock"}, {"internal/chaos", "zklock"},
-	{"zkserver", "zkserver"}, {"internal/jute", "zkserver"},
-	{"bench", "bench"}, {"internal/counter", "bench"}, {"cmd", "command"}, {"internal/leash", "command"},
-	{"internal/explore", "explorer"},
-	{"internal/locktest", "suites"}, {"internal/bubble", "suites"}, {"docs/exercises", "exercises, grader"},
-	{"internal/museum", "museum"}, {"docs/lab", "lab"}, {"docs/book", "book"}, {"internal/loopback", "book"}, {"docs/other-locks", "other locks"},
-}
-
-// exhibits are not weighed: what a bug of the museum adds, its listing in the shape of an article's code
-// and its entry with the captions of its story; and what a lock of the benchmark adds.
-var exhibits = regexp.MustCompile(`^(internal/museum/(listings/[a-z]_\w+|scenes/article_[a-z])|bench/(internal/extra/[a-z]+|peers))\.go$`)
-
-// weigh counts the lines of Go of each wing.
-func weigh(tree fs.FS) (map[string]int, error) {
-	weights := make(map[string]int)
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".go" || exhibits.MatchString(name) {
-			return err
-		}
-		text, err := fs.ReadFile(tree, name)
-		wing := "the rest"
-		for _, w := range wings {
-			if strings.HasPrefix(name, w.folder+"/") {
-				wing = w.wing
-			}
-		}
-		weights[wing] += bytes.Count(text, []byte("\n"))
-		if wing != "other locks" { // a module of its own
-			weights["all"] += bytes.Count(text, []byte("\n"))
-		}
-		return err
-	})
-	return weights, err
-}
-
-func TestNoWingIsTooHeavy(t *testing.T) {
-	weights, err := weigh(os.DirFS(root))
-	require.NoError(t, err)
-	for wing, lines := range weights {
-		require.LessOrEqual(t, lines, mostOfWing[wing], "lines of Go in the wing %q: take out what your change makes needless, "+
-			"or raise its number in mostOfWing of internal/house/limits_test.go, and say why in the commit's message", wing)
-	}
-	require.Len(t, weights, len(mostOfWing), "a wing without a folder, or the other way round")
-}
-
-func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
-	weights, err := weigh(fstest.MapFS{
-		"zklock/lock.go":                       {Data: []byte("package zklock\n")},
-		"zklock/internal/client/proof_test.go": {Data: []byte("package client\n\n")},
-		"zklock/README.md":                     {Data: []byte("\n\n\n")},
-		"internal/museum/listings/a_queue.go":  {Data: []byte("package listings\n")},
-		"internal/museum/listings/listings.go": {Data: []byte("package listings\n\n\n\n")},
-		"internal/museum/scenes/article_a.go":  {Data: []byte("package scenes\n")},
-		"bench/internal/extra/least.go":        {Data: []byte("package extra\n")},
-		"bench/internal/extra/least_test.go":   {Data: []byte("package extra\n")},
-		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
-		"docs/other-locks/redis/lock.go":       {Data: []byte("package redis\n")},
-	})
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{"zklock": 3, "museum": 4, "bench": 1, "the rest": 1, "other locks": 1, "all": 9}, weights)
 }

@@ -41,6 +41,7 @@ func aboutBrokenLocks(t *testing.T) {
 // first case that fails has the right name, and only of a lock that does harm a case says
 // so: two holders, or another contender's node.
 func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
+	when.Landing(t, "plays the suite on each broken lock")
 	aboutBrokenLocks(t)
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {

@@ -81,6 +81,7 @@ var questions = []struct {
 
 // TestClassQuestions does what each question asks for, and runs the step's test.
 func TestClassQuestions(t *testing.T) {
+	when.Landing(t, "builds the steps again, with an edit for each question")
 	when.NotRaced(t, "the lessons are wrong then, on purpose")
 	when.Embedded(t, "has its own server")
 	root, err := filepath.Abs("../..")

@@ -29,6 +29,7 @@ func (l leakingLock) Unlock() error {
 // TestGoroutinesCostCostPoints: a goroutine that ends late costs nothing, and one that
 // never ends fails the case that is about it, and no other.
 func TestGoroutinesCostCostPoints(t *testing.T) {
+	when.Landing(t, "plays whole suites again")
 	when.Embedded(t, "is about goroutines")
 	for name, c := range map[string]struct {
 		aside  func()

@@ -137,6 +137,7 @@ func TestThePageHasTheseTests(t *testing.T) {
 // TestAModuleOfSomebodyElseHasThemToo builds what the pages show, and the examples of
 // zklock, in a module that has nothing but require and replace, and runs its tests.
 func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
+	when.Landing(t, "compiles a module of its own; .ci/newcomer does so, too")
 	when.NotRaced(t, "it runs another program")
 	readme, err := os.ReadFile("../../zkserver/README.md")
 	require.NoError(t, err)

@@ -66,7 +66,7 @@ var defects = []struct {
 	},
 	{
 		"when the nearest one goes, it is taken for the only one",
-		[]change{{"wait.go", "case before.length == len(gone):", "case gone[0] == before.nearer:"}},
+		[]change{{"wait.go", "case before.length == len(deleted):", "case deleted[0] == before.nearer:"}},
 		func(s explore.Subject) explore.World {
 			return explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
 		},

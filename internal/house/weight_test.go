@@ -1,0 +1,210 @@
+package house
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A wing is what one kind of reader comes for: its folders, and what it is for.
+type wing struct {
+	name, zh         string
+	folders          string
+	reader, readerZh string
+}
+
+// The wings, in the order of the readers: those of the articles, students and teachers, all
+// who measure, and engineers. What lies in no folder of a wing is the rest.
+var wings = []wing{
+	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章"},
+	{"bugs of the articles", "文章的 bug", "internal/museum", "articles", "读文章"},
+	{"explorer", "探索器", "internal/explore", "articles, classes", "读文章、上课"},
+	{"lab", "实验室", "docs/lab", "articles, classes", "读文章、上课"},
+	{"book", "书", "docs/book internal/loopback", "articles, classes", "读文章、上课"},
+	{"suites, virtual time", "测试套件、虚拟时间", "internal/locktest internal/bubble", "classes", "上课"},
+	{"exercises, grader", "练习、评分", "docs/exercises docs/teaching", "classes", "上课"},
+	{"bench", "基准测试", "bench internal/counter", "benchmark", "基准测试"},
+	{"zkserver", "zkserver", "zkserver internal/jute", "all", "所有人"},
+	{"zklock", "zklock", "zklock internal/chaos docs/production", "engineers", "工程师"},
+	{"command", "命令", "cmd internal/leash", "engineers", "工程师"},
+	{"the rest", "其余", "", "contributors", "贡献者"},
+	{"other locks, a module of their own", "其他锁，单独的模块", "docs/other-locks", "articles", "读文章"},
+}
+
+// The lines of Go of each wing at the last release, tests and exhibits included. A wing may weigh
+// less, and no more.
+const weightsFile = "weights.txt"
+
+// weigh counts the lines of Go of each wing.
+func weigh(tree fs.FS) (map[string]int, error) {
+	weights := make(map[string]int)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".go" {
+			return err
+		}
+		text, err := fs.ReadFile(tree, name)
+		weights[wingOf(name)] += bytes.Count(text, []byte("\n"))
+		return err
+	})
+	return weights, err
+}
+
+func wingOf(file string) string {
+	for _, w := range wings {
+		for folder := range strings.FieldsSeq(w.folders) {
+			if strings.HasPrefix(file, folder+"/") {
+				return w.name
+			}
+		}
+	}
+	return "the rest"
+}
+
+// parseWeights reads a weights.txt: a line for each wing, with its lines of Go and its name.
+func parseWeights(text string) (map[string]int, error) {
+	weights := make(map[string]int)
+	for line := range strings.Lines(text) {
+		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		lines, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", weightsFile, line, err)
+		}
+		weights[strings.TrimSpace(name)] = lines
+	}
+	return weights, nil
+}
+
+func total(weights map[string]int) (sum int) {
+	for _, lines := range weights {
+		sum += lines
+	}
+	return sum
+}
+
+func lastWeights(t *testing.T) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(weightsFile)
+	require.NoError(t, err)
+	weights, err := parseWeights(string(text))
+	require.NoError(t, err)
+	return weights
+}
+
+// TestNoWingGetsHeavier: with -update the weights become those of the tree, where they are lower.
+func TestNoWingGetsHeavier(t *testing.T) {
+	last := lastWeights(t)
+	now, err := weigh(os.DirFS(root))
+	require.NoError(t, err)
+	if *update {
+		var b strings.Builder
+		for _, w := range wings {
+			last[w.name] = min(last[w.name], now[w.name])
+			fmt.Fprintf(&b, "%6d %s\n", last[w.name], w.name)
+		}
+		require.NoError(t, os.WriteFile(weightsFile, []byte(b.String()), 0o644))
+	}
+	for name, lines := range now {
+		require.LessOrEqual(t, lines, last[name], "lines of Go in the wing %q: it was lighter at the last release. Take out what your change replaces. "+
+			"If that lies in another wing, move the difference from its number to this one's in internal/house/%s", name, weightsFile)
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(now)), "a wing without a folder, or the other way round")
+}
+
+// raised says which commits have made the sum of all weights larger: those of a file's
+// versions, the newest first, that are above the version before.
+func raised(versions []string) (faults []string) {
+	for i := range len(versions) - 1 {
+		after, err := parseWeights(versions[i])
+		before, err2 := parseWeights(versions[i+1])
+		if err == nil && err2 == nil && total(after) > total(before) {
+			faults = append(faults, fmt.Sprintf("%d lines are allowed in place of %d", total(after), total(before)))
+		}
+	}
+	return faults
+}
+
+// TestNoLimitWasRaised looks at all versions of weights.txt. A source archive has the last one alone.
+func TestNoLimitWasRaised(t *testing.T) {
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", args...).Output()
+		return string(out), err
+	}
+	log, err := git("log", "--format=%H", "--", weightsFile)
+	if err != nil {
+		require.Empty(t, os.Getenv("GIT_DIR"), "git log: %v", err) // .ci/run names the history
+		t.Skip("no history here: git log says ", err)
+	}
+	text, err := os.ReadFile(weightsFile)
+	require.NoError(t, err)
+	versions := []string{string(text)}
+	for commit := range strings.FieldsSeq(log) {
+		version, err := git("show", commit+":./"+weightsFile)
+		require.NoError(t, err)
+		versions = append(versions, version)
+	}
+	require.Empty(t, raised(versions), "the limit of the whole never rises: a change names what it replaces, in the same commit")
+}
+
+func TestALimitThatWasRaisedIsFound(t *testing.T) {
+	require.Empty(t, raised([]string{"5 a\n6 b\n", "5 a\n6 b\n", "6 a\n6 b\n"}))
+	require.Empty(t, raised([]string{"9 a\n2 b\n", "5 a\n6 b\n"}), "a room that moved")
+	require.Empty(t, raised([]string{"5 a\n"}))
+	require.Equal(t, []string{"12 lines are allowed in place of 11"}, raised([]string{"4 a\n6 b\n", "6 a\n6 b\n", "5 a\n6 b\n"}))
+}
+
+func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
+	weights, err := weigh(fstest.MapFS{
+		"zklock/lock.go":                       {Data: []byte("package zklock\n")},
+		"zklock/internal/client/proof_test.go": {Data: []byte("package client\n\n")},
+		"zklock/README.md":                     {Data: []byte("\n\n\n")},
+		"internal/museum/listings/a_queue.go":  {Data: []byte("package listings\n")},
+		"docs/other-locks/redis/lock.go":       {Data: []byte("package redis\n")},
+		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"zklock": 3, "bugs of the articles": 1, "other locks, a module of their own": 1, "the rest": 1}, weights)
+}
+
+// TestThePriceListIsTheTree: docs/architecture.md has the weight of each wing, as of the last release.
+func TestThePriceListIsTheTree(t *testing.T) {
+	const begin, end = "<!-- weights -->\n", "<!-- end of weights -->"
+	last := lastWeights(t)
+	for _, file := range []string{architecture, chinese(architecture)} {
+		list := "\n| wing | folders | lines of Go | for whom |\n|---|---|---:|---|\n"
+		if file != architecture {
+			list = "\n| 部分 | 文件夹 | Go 的行数 | 给谁 |\n|---|---|---:|---|\n"
+		}
+		for _, w := range wings {
+			name, reader := w.name, w.reader
+			if file != architecture {
+				name, reader = w.zh, w.readerZh
+			}
+			folders := ""
+			if w.folders != "" {
+				folders = "`" + strings.ReplaceAll(w.folders, " ", "` `") + "`"
+			}
+			list += fmt.Sprintf("| %s | %s | %d | %s |\n", name, folders, last[w.name], reader)
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		before, rest, begins := strings.Cut(string(text), begin)
+		there, after, ends := strings.Cut(rest, end)
+		require.True(t, begins && ends, "%s has no line %s or %s", file, begin, end)
+		if *update {
+			require.NoError(t, os.WriteFile(file, []byte(before+begin+list+"\n"+end+after), 0o644))
+			continue
+		}
+		require.Equal(t, list+"\n", there, "the price list of %s is stale: run go generate ./...", file)
+	}
+}
