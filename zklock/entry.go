@@ -52,7 +52,7 @@ const (
 	held                 // the lock is held by it
 	idle                 // the node is the first, and nobody holds the lock
 	leaving              // the node is given up, and is being deleted
-	stuck                // the server refuses to delete the node
+	stuck                // the server refuses to delete the node, or to look for one whose create was not answered
 	gone                 // the node has gone
 )
 

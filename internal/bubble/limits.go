@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -92,13 +91,15 @@ func (w *watch) look() {
 		return
 	}
 	now := ProcessorTime()
-	w.used += (now - w.before) / time.Duration(bubbles.Load())
-	w.before = now
 	blocks := w.goroutines()
 	w.idle++
 	if slices.ContainsFunc(blocks, canRun) {
 		w.idle = 0
+		// A late look, of a machine that was suspended, counts as one in time.
+		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
+		w.used += min(now-w.before, most) / time.Duration(bubbles.Load())
 	}
+	w.before = now
 	switch patient := slices.ContainsFunc(blocks, waitsForSystem); {
 	case w.used > w.limits.Processor:
 		w.end("has used %v of the processor: a goroutine spins or polls", w.limits.Processor)
@@ -115,7 +116,6 @@ func (w *watch) end(format string, args ...any) {
 	if w.limits.Doing != nil {
 		doing = w.limits.Doing() + "\n"
 	}
-	debug.SetTraceback("none") // the message has what belongs to the test
 	panic(fmt.Sprintf("%s %s. Its goroutines:\n%s\n%s\n", w.name, fmt.Sprintf(format, args...), doing, strings.Join(w.goroutines(), "\n\n")))
 }
 
@@ -143,7 +143,7 @@ func (w *watch) goroutines() (blocks []string) {
 
 // canRun reports whether a goroutine runs, or waits for the processor or the runtime alone.
 func canRun(block string) bool {
-	return !waitsForSystem(block) && !slices.ContainsFunc([]string{"chan ", "select", "sync.", "synctest.", "sleep"},
+	return !waitsForSystem(block) && !slices.ContainsFunc([]string{"chan ", "select", "sync.", "synctest.", "sleep", "coroutine", "semacquire"},
 		func(wait string) bool { return strings.Contains(block, " ["+wait) })
 }
 

@@ -72,7 +72,7 @@ func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
 				return
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "5m")
-			cmd.Env = append(os.Environ(), child+"=1")
+			cmd.Env = append(os.Environ(), child+"=1", "GOTRACEBACK=single")
 			out, err := cmd.CombinedOutput()
 			require.Error(t, err)
 			require.Regexp(t, "(?m)^panic: "+t.Name()+" ", string(out))
