@@ -212,11 +212,11 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 // returned: the removal must not come before it. When ctx has ended the caller does not
 // wait for a server that is silent.
 func afterwards(ctx context.Context, returned <-chan struct{}, remove func(ctx context.Context)) {
-	removed := make(chan struct{})
+	removed, limit := make(chan struct{}), cleanUp
 	go func() {
 		defer close(removed)
 		<-returned
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		remove(ctx)
 	}()
