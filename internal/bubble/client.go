@@ -15,7 +15,7 @@ var (
 	Three = []string{"127.0.0.1:2181", "127.0.0.2:2181", "127.0.0.3:2181"}
 )
 
-// A T is a test, or a case of a suite. It is no library's: a browser loads this package, too.
+// A T is a test, or a case of a suite. It is not a type of a library, because a browser loads this package, too.
 type T interface {
 	Helper()
 	Cleanup(func())

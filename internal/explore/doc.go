@@ -18,7 +18,7 @@
 //
 // This package searches. Package player plays one schedule of a world; its doc says
 // how a schedule works and what is not a choice. Package film makes a film of one,
-// which the lab (docs/lab) shows.
+// which the lab (cmd/lab) shows.
 //
 // A schedule runs in a testing/synctest bubble, so all functions need a
 // *testing.T; outside of go test, testing.Main gives one. One search at a time

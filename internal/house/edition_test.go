@@ -504,7 +504,7 @@ func (e edition) led(page string) string {
 // TestTheCommandsErrorsAreInBothLanguages: those of the lab, the book, the benchmark and zklock.
 func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	english := regexp.MustCompile(`.*(?:fmt\.Errorf|errors\.New)\(.*`)
-	for _, folder := range []string{"docs/lab", "docs/book", "bench", "cmd/zklock"} {
+	for _, folder := range []string{"cmd/lab", "cmd/book", "bench", "cmd/zklock"} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)

@@ -13,11 +13,11 @@ package house
 //go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
 //go:generate go test -C ../../docs/other-locks -count=1 ./sqlrow ./redis -run Bug -update
 //go:generate go test -C ../.. -count=1 ./internal/museum -run "TheCatalogue|EachStepLinks" -update
-//go:generate go test -C ../.. -count=1 ./docs/lab/locks -update
-//go:generate go test -C ../.. -count=1 ./docs/lab/picture -update
-//go:generate go test -C ../.. -count=1 ./docs/exercises -run Stub -exercises.update
-//go:generate go test -C ../.. -count=1 ./docs/exercises/primers -run ThePages -update
-//go:generate go test -C ../.. -count=1 ./docs/book -run ThePlan -update
+//go:generate go test -C ../.. -count=1 ./internal/lab/locks -update
+//go:generate go test -C ../.. -count=1 ./internal/lab/picture -update
+//go:generate go test -C ../.. -count=1 ./cmd/exercises -run Stub -exercises.update
+//go:generate go test -C ../.. -count=1 ./cmd/primers -run ThePages -update
+//go:generate go test -C ../.. -count=1 ./cmd/book -run ThePlan -update
 //go:generate go test -C ../.. -count=1 ./bench -run TheDocsSay -update
 //go:generate go test -C ../.. -count=1 ./zklock -run Production -update
 //go:generate go test -C ../.. -count=1 ./internal/house -run "TheTable|NoWing|PriceList" -update

@@ -121,7 +121,7 @@ func imports(t *testing.T, dir string, files []string) (all []string) {
 func table(t *testing.T, rooms, guests []room) string {
 	for i, r := range rooms {
 		files := r.GoFiles
-		if r.name() == "docs/lab/engine" {
+		if r.name() == "internal/lab/engine" {
 			files = r.IgnoredGoFiles // it runs in a page alone
 		}
 		rooms[i].Imports, rooms[i].TestImports = imports(t, r.Dir, files), imports(t, r.Dir, slices.Concat(r.TestGoFiles, r.XTestGoFiles))

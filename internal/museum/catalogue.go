@@ -32,8 +32,8 @@ func (b Bug) shown() scenes.Text {
 		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, elsewhere[b.ID])
 		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", elsewhere[b.ID])
 		return scenes.Text{
-			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](lab/scenes.md#%s)", run, link, id),
-			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](lab/scenes.zh-CN.md#%s)。", run, link, id),
+			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
+			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id),
 		}
 	}
 	drawn := scenes.Text{En: "with the schedule that is drawn here", Zh: "调度与下图相同"}
@@ -42,10 +42,10 @@ func (b Bug) shown() scenes.Text {
 	}
 	run := fmt.Sprintf("`go test -v -run BugByItsScene/%s$ ./internal/museum/bugs`", b.ID)
 	link := fmt.Sprintf("[article_%s.go](../internal/museum/scenes/article_%[1]s.go)", id[:1])
-	play := fmt.Sprintf("`go run ./docs/lab -open -scene %s`", b.ID)
+	play := fmt.Sprintf("`go run ./cmd/lab -open -scene %s`", b.ID)
 	return scenes.Text{
-		En: fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](lab/scenes.md#%s), %s", run, link, play, id, drawn.En),
-		Zh: fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](lab/scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.Zh),
+		En: fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](scenes.md#%s), %s", run, link, play, id, drawn.En),
+		Zh: fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.Zh),
 	}
 }
 

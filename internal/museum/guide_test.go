@@ -95,7 +95,7 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
 			"| `x` | false | why | `TestNothing` in [lock_test.go](../05-timeout/lock_test.go) |\n":  "x: TestNothing is not in ../05-timeout/lock_test.go",
 			"| `x` | false | why | it is known |\n":                                                  "x: nothing shows it",
-			"| `x` | half true | why | [scene A1](lab/scenes.md#a1) |\n":                             "",
+			"| `x` | half true | why | [scene A1](scenes.md#a1) |\n":                                 "",
 			"| `x` | half true | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "",
 		} {
 			require.Equal(t, fault, unshown(t, row))
@@ -132,7 +132,7 @@ func unshown(t *testing.T, page string) string {
 			if !strings.Contains(read(t, "../../docs/"+test[2]), "func "+test[1]+"(") {
 				return claim + ": " + test[1] + " is not in " + test[2]
 			}
-		case !regexp.MustCompile(`^\[scene \w+\]\(lab/scenes\.md#\w+\)$`).MatchString(shown):
+		case !regexp.MustCompile(`^\[scene \w+\]\(scenes\.md#\w+\)$`).MatchString(shown):
 			return claim + ": nothing shows it"
 		}
 	}

@@ -30,7 +30,7 @@ func TestEachStepLinksItsBugsAndTheirScenes(t *testing.T) {
 		for _, step := range steps {
 			for _, e := range []edition{english, chinese} {
 				page := strings.TrimPrefix(filepath.Base(e.file), "bugs")
-				rows["../../"+step+"/README"+page] += fmt.Sprintf("| [%s](../docs/bugs%s#%s) | %s | [%s](../docs/lab/scenes%s#%s) |\n",
+				rows["../../"+step+"/README"+page] += fmt.Sprintf("| [%s](../docs/bugs%s#%s) | %s | [%s](../docs/scenes%s#%s) |\n",
 					b.ID, page, scenes.Anchor(b.Heading().In(e.lang)), b.Title.In(e.lang), scene.In(e.lang), page, strings.ToLower(b.ID))
 			}
 		}

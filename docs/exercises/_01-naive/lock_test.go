@@ -5,8 +5,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/docs/exercises/suites"
-	"example.com/zklock/docs/lab/locks"
+	"example.com/zklock/internal/grader/suites"
+	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 )
 

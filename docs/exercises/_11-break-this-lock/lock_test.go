@@ -3,7 +3,7 @@ package breakthis
 import (
 	"testing"
 
-	"example.com/zklock/docs/exercises/breaking"
+	"example.com/zklock/internal/grader/breaking"
 )
 
 func TestBreak(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package film makes films of the schedules of package player. [Play]
 // and [Of] make a [Film] of a schedule that a person or the explorer has chosen,
 // and [Paced] of a run in which nobody chooses, because each packet takes a while
-// that a seed draws. The lab (docs/lab) shows films.
+// that a seed draws. The lab (cmd/lab) shows films.
 package film
 
 import (

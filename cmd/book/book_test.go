@@ -1,0 +1,450 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/lab/picture"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/loopback"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+var made *book
+
+// theBook is made by the first test that needs it.
+func theBook(t *testing.T) *book {
+	t.Helper()
+	if made == nil {
+		var err error
+		made, err = newBook(t, "../..")
+		require.NoError(t, err)
+	}
+	return made
+}
+
+var (
+	attribute = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	identity  = regexp.MustCompile(` id="([^"]+)"`)
+)
+
+// TestNoLinkOfTheBookIsDead follows each link of each file, also those of the frame around
+// a page, which newBook does not check.
+func TestNoLinkOfTheBookIsDead(t *testing.T) {
+	b := theBook(t)
+	ids := make(map[string]map[string]bool)
+	for name, text := range b.files {
+		if path.Ext(name) == ".html" {
+			ids[name] = make(map[string]bool)
+			for _, m := range identity.FindAllStringSubmatch(string(text), -1) {
+				ids[name][html.UnescapeString(m[1])] = true
+			}
+		}
+	}
+	followed := 0
+	for name := range ids {
+		for _, m := range attribute.FindAllStringSubmatch(string(b.files[name]), -1) {
+			address := html.UnescapeString(m[1])
+			if strings.Contains(address, "://") {
+				continue
+			}
+			file, fragment, _ := strings.Cut(address, "#")
+			fragment, err := url.PathUnescape(fragment)
+			require.NoError(t, err)
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			followed++
+			require.Contains(t, b.files, target, "%s links %s", name, address)
+			require.True(t, fragment == "" || ids[target][fragment], "%s links %s: no such place", name, address)
+		}
+	}
+	require.Greater(t, followed, 20_000)
+}
+
+// TestADeadLinkIsFound makes a book of a page with links that lead nowhere.
+func TestADeadLinkIsFound(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
+	}
+	for _, step := range steps {
+		write(step+"/lock.go", "package a\n")
+	}
+	write("bench/main.go", "package main\n")
+	write("docs/bugs.md", "# Bugs\n\n## Here\n\n## Here\n")
+	write("README.md", "# A\n\n[a](docs/bugs.md#here-1) [b](#a) [c](bench/main.go#L1)\n")
+	b, err := newBook(t, root)
+	require.NoError(t, err)
+	require.Contains(t, string(b.files["index.html"]), `href="bench/main.go.html#L1"`)
+	write("README.md", "# A\n\n[a](nowhere.md) [b](docs/bugs.md#nowhere) [c](#nowhere) [d](bench/) [e](bench/main.go#L9) [f](bench/main.go#x) ![g](no.svg)\n\n"+
+		"```scene Z9\n```\n\n```go bench/main.go Nothing\n```\n")
+	_, err = newBook(t, root)
+	require.EqualError(t, err, "links that lead nowhere:\n"+strings.Join([]string{
+		"README.md: nowhere.md: no such file", "README.md: docs/bugs.md#nowhere: no such heading", "README.md: #nowhere: no such heading",
+		"README.md: bench/: a folder without a README", "README.md: bench/main.go#L9: no such line", "README.md: bench/main.go#x: no such line",
+		"README.md: no.svg: no such picture", "README.md: Z9: no such scene", "README.md: bench/main.go Nothing: no such function",
+	}, "\n"))
+	require.Empty(t, chinesetest.English(language.TextOf(err).Zh))
+	write("README.md", "# A\n")
+	write("docs/new.md", "# New\n")
+	_, err = newBook(t, root)
+	require.ErrorContains(t, err, "docs/new.md is in no chapter")
+}
+
+var (
+	// What a page has for its writer and its renderer, and not for its reader.
+	notText = regexp.MustCompile(`(?s)<!--.*?-->|\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\)|<br/?>|<div class="page"></div>|(?m:^ *\d+\. )|` + "(?m:^ *```[^\n]*$)")
+	grammar = regexp.MustCompile(`(?m)^ *(?:sequenceDiagram|flowchart \w+|participant \w+ as` +
+		`|participant|Note over [\w,]+:|subgraph \w+|end$|else\b|\w+?(?:-->>|->>|--x|-x|-\))\w+:)`)
+	node        = regexp.MustCompile(`^ +\w+ --> [\w& ]+$|\b\w+(?:\(\[|\["?)|^ +\w+ (?:--|-\.)|-?-> \w+(?: & \w+)*$|\.-> \w+$`)
+	fence       = regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$")
+	alternative = regexp.MustCompile(`^<img .*?alt="([^"]*)"`)
+	element     = regexp.MustCompile(`<[^>]*>`)
+	word        = regexp.MustCompile(`\p{Han}|[\p{L}\p{N}]+`)
+)
+
+// TestNothingIsLost: each page has in the book at least as many of each word, and of each
+// Chinese character, as in its source.
+func TestNothingIsLost(t *testing.T) {
+	b := theBook(t)
+	total := 0
+	for src, p := range b.pages {
+		text := fence.ReplaceAllStringFunc(string(p.source), func(diagram string) string {
+			var all []string
+			for line := range strings.Lines(grammar.ReplaceAllString(fence.FindStringSubmatch(diagram)[1], "")) {
+				all = append(all, node.ReplaceAllString(strings.TrimRight(line, "\n"), " "))
+			}
+			return strings.Join(all, "\n")
+		})
+		want, have := make(map[string]int), make(map[string]int)
+		for _, w := range word.FindAllString(html.UnescapeString(notText.ReplaceAllString(text, " ")), -1) {
+			want[w]++
+			total++
+		}
+		shown := element.ReplaceAllStringFunc(p.body, func(e string) string {
+			if strings.HasPrefix(e, "<i class=") || e == "</i>" { // in the midst of code
+				return ""
+			}
+			if m := alternative.FindStringSubmatch(e); m != nil {
+				return m[1]
+			}
+			return " "
+		})
+		for _, w := range word.FindAllString(html.UnescapeString(shown), -1) {
+			have[w]++
+		}
+		for w, n := range want {
+			require.GreaterOrEqual(t, have[w], n, "%s: %q is missing in the book", src, w)
+		}
+	}
+	require.Greater(t, total, 140_000)
+}
+
+// TestTheBookIsInTheOrderOfTheREADME: what its list of reading names comes in the same order.
+func TestTheBookIsInTheOrderOfTheREADME(t *testing.T) {
+	b := theBook(t)
+	_, learn, ok := strings.Cut(string(b.pages["README.md"].source), "\n## Learn it\n")
+	require.True(t, ok)
+	learn, _, _ = strings.Cut(learn, "\n## ")
+	place := make(map[string]int)
+	for i, p := range b.order {
+		place[p.src] = i
+	}
+	last, checked := 0, 0
+	for _, m := range regexp.MustCompile(`(?m)^(?:\| |- .*?)\[[^\]]*\]\(([^)#]+)\)`).FindAllStringSubmatch(learn, -1) {
+		src := m[1]
+		if strings.HasSuffix(src, "/") {
+			src += "README.md"
+		}
+		require.Contains(t, place, src)
+		require.Greater(t, place[src], last, "%s comes too early in the book: chapters in cmd/book/pages.go", src)
+		last = place[src]
+		checked++
+	}
+	require.GreaterOrEqual(t, checked, 10)
+}
+
+func TestTheSwitchStaysOnTheSection(t *testing.T) {
+	b := theBook(t)
+	for src, p := range b.pages {
+		if p.twin != nil {
+			require.Len(t, p.twin.heads, len(p.heads), "%s has as many headings as its other edition", src)
+		}
+	}
+	require.Contains(t, b.pages["docs/bugs.md"].body, `data-twin="a7latch-`)
+}
+
+// TestTheSearchFinds what its readers look for, in the scripts that a page loads.
+func TestTheSearchFinds(t *testing.T) {
+	b := theBook(t)
+	for _, c := range []struct {
+		lang        language.Language
+		query, term string
+		first       string // a hit among the first three
+		least       int
+	}{
+		{language.English, "羊群效应", "herd effect", "", 5},
+		{language.Chinese, "羊群效应", "herd effect", "A，三", 5},
+		{language.English, "fencing token", "fencing token", "", 10},
+		{language.English, "GetW", "", "", 10},
+		{language.English, "two holders", "two holders", "D3: ", 20},
+		{language.Chinese, "lease", "lease", "", 5},
+		{language.English, "会话过期", "", "", 1}, // in the other language
+		{language.English, "TryLock", "", "", 10},
+	} {
+		type answer struct {
+			Term  string
+			Names int
+			First []string
+			N     int
+			Other bool
+		}
+		more := make(map[string]string)
+		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
+			more[name] = string(b.files[name])
+		}
+		a := nodetest.Ask[answer](t, "page", more, [2]string{c.query, tag(c.lang)}, `
+			import "./glossary.js"; import "./names.js"; import "./search.js";
+			const [query, lang] = asked;
+			await import(lang === "en" ? "./texts.zh-CN.js" : "./texts.en.js");
+			globalThis.OTHER = BOOK;
+			await import("./texts." + lang + ".js");
+			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length, Other: r.other };`)
+		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)
+		require.GreaterOrEqual(t, a.N, c.least, what)
+		require.Equal(t, c.term, a.Term, what)
+		require.Contains(t, strings.Join(a.First, "\n"), c.first, what)
+		require.Equal(t, c.query == "会话过期", a.Other, what)
+		require.Equal(t, slices.Contains([]string{"TryLock", "GetW", "lease"}, c.query), a.Names > 0, what)
+	}
+}
+
+func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
+	b := theBook(t)
+	dir := filepath.Join(t.TempDir(), "book")
+	require.NoError(t, refuse(dir))
+	size, err := b.writeTo(dir)
+	require.NoError(t, err)
+	require.Less(t, size, 15_000_000)
+	require.NoError(t, refuse(dir), "an older book is replaced")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.html"), nil, 0o644))
+	_, err = b.writeTo(dir)
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, "old.html"))
+	require.FileExists(t, filepath.Join(dir, "docs", "bugs.zh-CN.html"))
+}
+
+// TestTheCommandsErrorsAreInBothLanguages: each is one line, and comes before the work.
+func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
+	dir := t.TempDir()
+	thesis, link := filepath.Join(dir, "thesis.txt"), filepath.Join(dir, "link")
+	require.NoError(t, os.WriteFile(thesis, nil, 0o644))
+	require.NoError(t, os.Symlink("nowhere", link))
+	taken, err := loopback.Listen("127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	help, zh := new(strings.Builder), language.Chinese
+	require.NoError(t, run(t.Context(), t, []string{"-help"}, help, help, &zh))
+	require.Empty(t, chinesetest.Flags(help.String()))
+	require.Contains(t, help.String(), "\n  -out 文件夹\n")
+	for args, says := range map[string]language.Text{
+		"x":                              {En: "not understood", Zh: "无法识别"},
+		"-x":                             {En: "not defined: -x", Zh: "没有选项 -x"},
+		"-lang fr":                       {En: "give en or zh", Zh: "请写 en 或 zh"},
+		"-out " + dir:                    {En: "is not a book", Zh: "不是以前写出的书"},
+		"-out " + link:                   {En: "cannot be written", Zh: "无法写入"},
+		"-out " + thesis + "/book":       {En: "cannot be written", Zh: "无法写入"},
+		"-addr 0.0.0.0:0":                {En: "not on loopback", Zh: "不是本机回环地址"},
+		"-addr :0":                       {En: "not on loopback", Zh: "不是本机回环地址"},
+		"-addr example.com:0":            {En: "not on loopback", Zh: "不是本机回环地址"},
+		"-addr nonsense":                 {En: "not an address", Zh: "不是地址"},
+		"-addr " + taken.Addr().String(): {En: "is taken", Zh: "已被占用"},
+	} {
+		lang, said := language.English, new(strings.Builder)
+		err := run(t.Context(), t, append([]string{"-lang", "zh"}, strings.Fields(args)...), said, said, &lang)
+		require.ErrorContains(t, err, says.En, args)
+		require.Equal(t, !strings.Contains(says.En, "written") && !strings.Contains(says.En, "taken"), language.Status(err) == 2, args)
+		text := language.TextOf(err)
+		require.Contains(t, text.Zh, says.Zh, args)
+		require.Empty(t, chinesetest.English(text.Zh, "not a directory", "missing port in address"), args)
+		require.NotContains(t, text.En+text.Zh, "\n")
+		require.Equal(t, language.Chinese, lang)
+		require.Empty(t, said.String(), "the error says it all")
+	}
+	require.FileExists(t, thesis)
+}
+
+func TestTheServedBookIsStrict(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.Handler = theBook(t).handler(server.Listener.Addr().String())
+	server.Start()
+	defer server.Close()
+	for file, want := range map[string]int{"/": 200, "/docs/bugs.zh-CN.html": 200, "/02-herd-effect/": 200, "/book.js": 200, "/none": 404, "/../go.mod": 404} {
+		resp, err := http.Get(server.URL + file)
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, want, resp.StatusCode, file)
+		rules := resp.Header.Get("Content-Security-Policy")
+		if want == 200 {
+			require.Contains(t, rules, "default-src 'none'; script-src 'self' file:;")
+			require.NotContains(t, rules, "unsafe")
+		}
+	}
+}
+
+// TestAFunctionIsWhereAPageSaysItIs: a link behind a function's name leads to its line, and
+// the line says who speaks of it.
+func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
+	b := theBook(t)
+	l := b.list("01-naive-ephemeral/lock.go")
+	line := l.functions["TryLock"]
+	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
+	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
+	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.list("03-sequential-predecessor/lock.go").functions["enqueue"])
+	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
+	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
+	by := `(?m)^<a id="L` + itoa(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
+		`<a class="by" lang="zh-CN" href="../docs/bugs\.zh-CN\.html#a1[^"]*" title="[^"]*">A1</a>`
+	require.Regexp(t, by, string(b.files["01-naive-ephemeral/lock.go.html"]))
+}
+
+func TestACommentHasItsChineseBelowIt(t *testing.T) {
+	for _, file := range []string{"01-naive-ephemeral/lock.go.html", "01-naive-ephemeral/index.zh-CN.html", "01-naive-ephemeral/next.html"} {
+		require.Contains(t, string(theBook(t).files[file]), "faster</i><span class=\"note\" lang=\"zh-CN\">\n\t\t\t<b>别的竞争者抢先创建了</b></span>")
+	}
+	require.Contains(t, string(theBook(t).files["rows.js"]), `"theirs":["checkLocked()"],"zh":{"1":"predecessor 返回`)
+}
+
+// TestADiagramIsThatOfItsFilm: each arrow of a diagram with a scene is a packet of the film that
+// plays below it. Of the others, which tests draw, docs/bugs.md says that the test has another schedule.
+func TestADiagramIsThatOfItsFilm(t *testing.T) {
+	b := theBook(t)
+	for _, a := range b.apart {
+		_, lock, ok := strings.Cut(a, " #lock=")
+		require.True(t, ok, a)
+		lock, _, _ = strings.Cut(lock, "&")
+		says := "-scene " + lock + "` plays it in [the lab](scenes.md#" + strings.ToLower(lock) + ") with another schedule"
+		require.Contains(t, string(b.pages["docs/bugs.md"].source), says, "%s: the film has other packets than the diagram", a)
+	}
+	require.Equal(t, len(scenes.All)-len(b.apart)/2, strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
+	for _, stop := range locks.Opening.Locks {
+		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+stop)
+	}
+	// Another lock's film has not these arrows.
+	s, err := picture.ParseSequence("sequenceDiagram\n A->>S: create lock_0\n S-)A: event: lock_0 is deleted\n")
+	require.NoError(t, err)
+	l, err := locks.Find("D3")
+	require.NoError(t, err)
+	f, err := b.filmOf(l.Open().String())
+	require.NoError(t, err)
+	require.Equal(t, 1, timed(s, f))
+}
+
+func TestAnExercisesLockHasTheTitleOfItsPage(t *testing.T) {
+	titles := string(theBook(t).answers[`{"do":"locks"}`])
+	require.Contains(t, titles, `"title":{"en":"Exercise 1: one ephemeral node","zh":"练习 1：一个临时节点"}`)
+	require.Equal(t, len(locks.Playable), len(regexp.MustCompile(`"zh":"练习 \d+：`).FindAllString(titles, -1)))
+}
+
+func TestTwoStepsSideBySide(t *testing.T) {
+	of := func(text string) *listing { return &listing{file: "a.txt", text: text} }
+	var all []string
+	for _, r := range differ(of("a\nb\nc\nd\n"), of("a\nc\nx\nd\n")).Rows {
+		all = append(all, fmt.Sprint(r.LeftLine, r.Left, " ", r.RightLine, r.Right, " ", r.Changed()))
+	}
+	require.Equal(t, []string{"1a 1a false", "2b 0 true", "3c 2c false", "0 3x true", "4d 4d false"}, all)
+}
+
+// TestArticleAAsksForFiveFiles: from its first line to the benchmark of its second lock, a reader
+// who has no reader opens five files of the guide's.
+func TestArticleAAsksForFiveFiles(t *testing.T) {
+	files, ended := make(map[string]bool), false
+	for _, r := range theBook(t).rows {
+		if ended = ended || r.Phrase == "这种方式改进之后,性能会得到大幅度提升"; ended || r.Name[0] != 'A' {
+			continue
+		}
+		for _, m := range addressOf.FindAllStringSubmatch(r.En, -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			files[file] = true
+		}
+	}
+	require.True(t, ended)
+	require.LessOrEqual(t, len(files), 5, "%v", files)
+	require.Greater(t, len(files), 2)
+}
+
+// TestTheMapSaysWhatIsAProgram: the first lines of docs/architecture.md name the folders of docs
+// that have Go in them, and no other.
+func TestTheMapSaysWhatIsAProgram(t *testing.T) {
+	b := theBook(t)
+	_, text, _ := strings.Cut(string(b.pages["docs/architecture.md"].source), "In `docs/`, ")
+	text, _, _ = strings.Cut(text, "programs")
+	folders, err := os.ReadDir(filepath.Join(b.root, "docs"))
+	require.NoError(t, err)
+	for _, d := range folders {
+		programs := false
+		for _, deep := range []string{"*.go", "*/*.go", "*/*/*.go"} {
+			found, err := filepath.Glob(filepath.Join(b.root, "docs", d.Name(), deep))
+			require.NoError(t, err)
+			programs = programs || found != nil
+		}
+		require.Equal(t, programs, strings.Contains(text, "`"+d.Name()+"`"), d.Name())
+	}
+}
+
+var (
+	// A block of a page is one piece of text for the reader.
+	blockEnd = regexp.MustCompile(`</?(?:p|li|td|th|tr|table|h\d|div|ul|ol|details|summary|br|figcaption|button|label|option)\b[^>]*>`)
+	// These stay as they are: code, pictures, an emphasised name of a case, a quotation,
+	// a name that its translation follows, and a link that says EN.
+	staysEnglish = regexp.MustCompile(`(?s)<(?:pre|code|svg|script|style|head|title)\b.*?</(?:pre|code|svg|script|style|head|title)>|<em>[^<\p{Han}]*</em>|` +
+		`“[^”\p{Han}]*”|[A-Za-z][\w ',.-]*（|<a[^>]*>[^<]*<small>EN</small>[ →]*</a>`)
+	anyTag = regexp.MustCompile(`<[^>]*>`)
+	// names are those of exercises and rows, what the articles' code says, and a line of it.
+	names = []string{"break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",
+		"failed to acquire lock within wait time", "private static final string", "then return redis.call('del', KEYS"}
+)
+
+// englishIn returns what is left of English in a Chinese page.
+func englishIn(page string) (left []string) {
+	for _, block := range blockEnd.Split(staysEnglish.ReplaceAllString(page, "…"), -1) {
+		text := html.UnescapeString(anyTag.ReplaceAllString(block, ""))
+		left = append(left, chinesetest.English(strings.Join(strings.Fields(text), " "), names...)...)
+	}
+	return left
+}
+
+// TestTheChineseBookHasNoSentenceInEnglish reads each Chinese page as a reader does. The
+// glossary and the handout have their terms in both languages.
+func TestTheChineseBookHasNoSentenceInEnglish(t *testing.T) {
+	read, left := 0, make(map[string][]string)
+	for name, text := range theBook(t).files {
+		if strings.HasSuffix(name, ".zh-CN.html") && !strings.Contains(name, "glossary") && !strings.Contains(name, "handout") {
+			read++
+			left[name] = englishIn(string(text))
+		}
+	}
+	maps.DeleteFunc(left, func(_ string, found []string) bool { return len(found) == 0 })
+	require.Empty(t, left)
+	require.Greater(t, read, 50)
+	require.Equal(t, []string{"it wakes a waiter"}, englishIn("<p>等待者：<em>a case of it</em>（用例），<code>it does not count</code>。</p><p>A 释放后 it wakes a waiter</p>"))
+}

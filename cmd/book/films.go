@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/lab/lab"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/lab/picture"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+// requests are those of the lab's page when it opens an address: internal/lab/page/films.js and
+// internal/lab/page/choices.js ask the same, with the same fields.
+func requests(address string) (all []map[string]any, err error) {
+	a, err := locks.ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	list := func(n int, empty, full any) any { // a page cannot go through null
+		if n == 0 {
+			return empty
+		}
+		return full
+	}
+	none := []any{}
+	if a.Mode == "schedule" {
+		faults := a.Faults
+		if len(a.Kinds) == 0 {
+			faults = 0
+		}
+		return []map[string]any{{"do": "play", "choices": list(len(a.Choices), none, a.Choices), "want": string(a.Want), "world": map[string]any{
+			"lock": a.Locks[0], "contenders": min(a.Contenders, 6), "shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence,
+			"one_owner": a.OneOwner, "stranger": a.Stranger, "behind": a.Behind, "ensemble": a.Ensemble,
+			"scripts": list(len(a.Scripts), none, a.Scripts), "kinds": list(len(a.Kinds), none, a.Kinds), "faults": faults}}}, nil
+	}
+	if a.Mode != "watch" {
+		return nil, nil // a search
+	}
+	run := func(lock string, changes []film.Change) {
+		made := []any{}
+		for _, c := range changes {
+			made = append(made, map[string]any{"at_ns": c.At, "who": c.Who, "do": c.Do})
+		}
+		latency := a.LatencyMs
+		if latency == 0 {
+			latency = 20
+		}
+		all = append(all, map[string]any{"do": "run", "parts": true, "scene": map[string]any{"lock": lock, "contenders": a.Contenders, "shared": a.Shared,
+			"latency_ms": latency, "measured": a.Measured, "seed": a.Seed, "changes": made, "scripts": list(len(a.Scripts), none, a.Scripts)}})
+	}
+	for _, lock := range a.Locks {
+		run(lock, a.Changes)
+	}
+	if n := len(a.Changes); a.Beside && n > 0 {
+		run(a.Locks[0], a.Changes[:n-1])
+	}
+	return all, nil
+}
+
+// key is a request as the page looks it up: JSON with the fields in order.
+func key(request map[string]any) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(request) // texts, numbers and lists of them
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// withExercises adds the exercises' locks to the catalogue, as the lab's page has them. What
+// they do is not in this program.
+var withExercises = sync.OnceFunc(func() {
+	for _, e := range locks.Playable {
+		locks.AddExercise(e.Folder, locks.Text{}, nil, nil)
+	}
+})
+
+// catalogue is the lab's. An exercise's lock has the title of its page.
+func (b *book) catalogue() []locks.Lock {
+	withExercises()
+	list := locks.All()
+	for i, l := range list {
+		if p := b.pages["docs/exercises/_"+strings.TrimPrefix(l.Name, "exercise-")+"/README.md"]; p != nil {
+			list[i].Title = locks.Text{En: p.title, Zh: p.in(language.Chinese).title}
+		}
+	}
+	return list
+}
+
+// film makes the films of all scenes that the pages play.
+func (b *book) film(t *testing.T) error {
+	catalogue, err := json.Marshal(b.catalogue())
+	if err != nil {
+		return err
+	}
+	b.answers = map[string]json.RawMessage{`{"do":"locks"}`: catalogue}
+	for address := range b.played {
+		if strings.HasPrefix(address, "#lock=exercise-") {
+			continue
+		}
+		all, err := requests(address)
+		if err != nil {
+			return err
+		}
+		for _, r := range append(all, fates(all)...) {
+			if err := b.answer(t, r); err != nil {
+				return language.Errorf("%s: %w", "%s：%v", address, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fates is what the page asks about a schedule other than the lock's own, of which the catalogue has them.
+func fates(play []map[string]any) []map[string]any {
+	if len(play) != 1 || play[0]["do"] != "play" {
+		return nil
+	}
+	choices, _ := play[0]["choices"].([]string)
+	l, err := locks.Find(play[0]["world"].(map[string]any)["lock"].(string))
+	if err != nil || l.Goal == nil || l.Goal.Kind == "" || slices.Equal(choices, l.Scene.Choices) {
+		return nil
+	}
+	return []map[string]any{{"do": "fates", "world": play[0]["world"], "choices": choices, "goal": string(l.Goal.Kind)}}
+}
+
+// answer asks what the page asks its engine.
+func (b *book) answer(t *testing.T, request map[string]any) (err error) {
+	k := key(request)
+	if b.answers[k] != nil {
+		return nil
+	}
+	t.Run("film", func(t *testing.T) {
+		whole := []byte(k)
+		isRun := request["do"] == "run"
+		if isRun {
+			whole = []byte(strings.Replace(k, `"parts":true`, `"parts":false`, 1))
+		}
+		var made any
+		if made, err = lab.Answer(t, whole, func(any) {}); err != nil {
+			return
+		}
+		if f, ok := made.(*film.Film); ok && isRun {
+			made = lab.Part{Film: f} // all of it
+		}
+		b.answers[k], err = json.Marshal(made)
+	})
+	return err
+}
+
+// played is the film of an address in which somebody has chosen the schedule.
+func (b *book) filmOf(address string) (*film.Film, error) {
+	all, err := requests(address)
+	if err != nil || len(all) != 1 {
+		return nil, err
+	}
+	var made struct{ Film *film.Film }
+	if answer := b.answers[key(all[0])]; answer != nil {
+		err = json.Unmarshal(answer, &made)
+	}
+	return made.Film, err
+}
+
+// timed gives the arrows of a diagram the instants of their packets in a film: when a request
+// is carried out, when a reply or an event arrives. The result is the number of arrows that
+// have none.
+func timed(s *picture.Sequence, f *film.Film) (without int) {
+	for i := range s.Steps {
+		s.Steps[i].Timed = false
+	}
+	packets := slices.Clone(f.Packets)
+	slices.SortStableFunc(packets, func(p, q film.Packet) int { return cmp.Compare(p.Arrived, q.Arrived) })
+	replies := make(map[int]film.Packet)
+	for _, p := range packets {
+		if p.Kind == "reply" {
+			replies[p.Of] = p
+		}
+	}
+	var now time.Duration
+	used := make(map[int]bool)
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		if !step.Arrow() {
+			continue
+		}
+		at := slices.IndexFunc(packets, func(p film.Packet) bool {
+			return p.Arrived >= now && !used[p.ID] && !p.Lost && shows(s, *step, p, replies[p.ID])
+		})
+		if at < 0 {
+			without++
+			continue
+		}
+		used[packets[at].ID] = true
+		now = packets[at].Arrived
+		step.At, step.Timed = now, true
+	}
+	return without
+}
+
+// shows reports whether an arrow is that of a packet.
+func shows(s *picture.Sequence, step picture.Step, p, reply film.Packet) bool {
+	from, to := s.Lanes[step.From], s.Lanes[step.To]
+	about := func(paths ...string) bool {
+		for _, path := range paths {
+			if path != "" && strings.HasPrefix(step.Text, strings.TrimSuffix(p.Op, "2")+" "+scenes.Short(path)) {
+				return true
+			}
+		}
+		return false
+	}
+	switch p.Kind {
+	case "request":
+		return from == p.Client && to == "S" && (about(p.Path, reply.Made) || step.Text == strings.TrimSuffix(p.Op, "2"))
+	case "reply":
+		return from == "S" && to == p.Client && step.Kind == "-->>" && about(p.Path, p.Made)
+	}
+	return from == "S" && to == p.Client && step.Kind == "-)" && strings.Contains(step.Text, scenes.Short(p.Path))
+}
+
+// storyOf is the story of the lock of a scene, and the address of its scene, which may be
+// another one; nil: it has none.
+func storyOf(address string) (*locks.Story, string) {
+	a, err := locks.ParseAddress(address)
+	if err != nil || address == "" {
+		return nil, ""
+	}
+	l, err := locks.Find(a.Locks[0])
+	if err != nil || l.Story == nil || l.Open().String() != address {
+		return nil, ""
+	}
+	open := l.Open()
+	open.Scene = l.Story.Scene
+	return l.Story, open.String()
+}
+
+// caption is the text of a stop, with the article's words.
+func caption(s locks.Stop, lang language.Language) string {
+	text := s.Text.In(lang)
+	if s.Quote != "" {
+		text += " " + s.Quote
+	}
+	return text
+}

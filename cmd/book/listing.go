@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/zklock/internal/lab/guide"
+)
+
+// A listing is a file that pages link to, with the pages that speak of it.
+type listing struct {
+	file      string
+	text      string
+	functions map[string]int    // lines of what it declares
+	code      map[string]string // of that
+	mentions  []mention
+}
+
+// A mention is a section that links to a listing.
+type mention struct {
+	page *page
+	at   string // the heading
+	line int    // of the function that the link names; 0: it names none
+}
+
+// docComment is the comment before a declaration.
+var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`)
+
+// list is the listing of a file.
+func (b *book) list(file string) *listing {
+	if l := b.listings[file]; l != nil {
+		return l
+	}
+	text, err := b.read(file)
+	if err != nil {
+		b.lost("%v", "%v", err)
+	}
+	l := &listing{file: file, text: string(text), functions: make(map[string]int), code: make(map[string]string)}
+	b.listings[file] = l
+	if path.Ext(file) != ".go" {
+		return l
+	}
+	parts, _ := guide.Declared(file, l.text) // a file that does not compile is shown, too
+	for _, p := range parts {
+		code := docComment.ReplaceAllString(p.Text, "")
+		l.functions[p.Name], l.code[p.Name] = p.Line+strings.Count(p.Text, "\n")-strings.Count(code, "\n"), code
+	}
+	return l
+}
+
+func (l *listing) has(line string) bool {
+	n, err := strconv.Atoi(line)
+	return err == nil && n >= 1 && n <= strings.Count(l.text, "\n")+1
+}
+
+// mention notes that a section of a page links to the listing. The names are those before
+// the link: if the file declares one, that is where the link leads.
+func (l *listing) mention(p *page, at string, names []string, fragment string) string {
+	m := mention{page: p, at: at}
+	for _, name := range names {
+		if line := l.functions[strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "()")]; line > 0 {
+			m.line = line
+		}
+	}
+	if fragment == "" && m.line > 0 {
+		fragment = fmt.Sprint("L", m.line)
+	}
+	if !slices.Contains(l.mentions, m) {
+		l.mentions = append(l.mentions, m)
+	}
+	return fragment
+}
+
+// goToken is a comment, a string or a keyword of Go.
+var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\n]|\\\\.)+')|\\b(break|case|chan|const|continue|" +
+	"default|defer|else|fallthrough|for|func|go|goto|if|import|interface|map|package|range|return|select|struct|switch|type|var)\\b")
+
+// highlight writes Go as HTML in which keywords, strings and comments are marked.
+func highlight(code string) string {
+	var out strings.Builder
+	at := 0
+	for _, m := range goToken.FindAllStringSubmatchIndex(code, -1) {
+		class := "c"
+		if m[2] >= 0 {
+			class = "s"
+		} else if m[4] >= 0 {
+			class = "k"
+		}
+		out.WriteString(html.EscapeString(code[at:m[0]]))
+		for i, line := range strings.Split(code[m[0]:m[1]], "\n") { // an element ends with its line
+			if i > 0 {
+				out.WriteByte('\n')
+			}
+			fmt.Fprintf(&out, "<i class=%s>%s</i>", class, html.EscapeString(line))
+		}
+		at = m[1]
+	}
+	return out.String() + html.EscapeString(code[at:])
+}
+
+// markedLines are the lines of a file as HTML, with the Chinese of a comment below it.
+func markedLines(file, text string) []string {
+	marked := html.EscapeString(text)
+	if path.Ext(file) == ".go" {
+		marked = highlight(text)
+	}
+	lines := strings.Split(strings.TrimSuffix(marked, "\n"), "\n")
+	for i, note := range guide.Comments(text) {
+		indent := lines[i][:len(lines[i])-len(strings.TrimLeft(lines[i], "\t"))]
+		lines[i] += `<span class="note" lang="zh-CN">` + "\n" + indent + "<b>" + html.EscapeString(note) + "</b></span>"
+	}
+	return lines
+}
+
+// html is a listing whose lines can be linked, seen from a file of the book. At a function
+// there are the sections that speak of it.
+func (l *listing) html(from string, of []mention) template.HTML {
+	var out strings.Builder
+	for i, line := range markedLines(l.file, l.text) {
+		fmt.Fprintf(&out, `<a id="L%d" href="#L%d"></a>%s`, i+1, i+1, line)
+		for _, m := range of {
+			if m.line == i+1 {
+				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, m.lang(), html.EscapeString(to(from, m.page.out)+"#"+m.at),
+					html.EscapeString(m.page.title), html.EscapeString(m.label()))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return template.HTML(`<pre class="code lines">` + out.String() + "</pre>")
+}
+
+var bugName = regexp.MustCompile(`^(\w{2,3})(?:: |：)`)
+
+// lang is the language in which a listing shows the mention; "": in both.
+func (m mention) lang() string {
+	if m.page.twin == nil {
+		return ""
+	}
+	return tag(m.page.lang)
+}
+
+// label is a short name of the section: that of a bug, or the page's title.
+func (m mention) label() string {
+	for _, h := range m.page.heads {
+		if name := bugName.FindStringSubmatch(h.Title); h.ID == m.at && name != nil {
+			return name[1]
+		}
+	}
+	return m.page.title
+}
+
+// A difference is two files side by side, row by row; a row that one of them lacks is
+// empty there.
+type difference struct{ Rows []row }
+
+type row struct {
+	Left, Right         template.HTML
+	LeftLine, RightLine int // from 1; 0: there is none
+}
+
+// Changed reports whether the two files differ in a row.
+func (r row) Changed() bool { return r.LeftLine == 0 || r.RightLine == 0 }
+
+// differ compares two files by their longest common subsequence of lines.
+func differ(left, right *listing) difference {
+	a, z := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n"), strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
+	htmlA, htmlZ := markedLines(left.file, left.text), markedLines(right.file, right.text)
+	common := make([][]int, len(a)+1) // of what begins at these lines
+	for i := range common {
+		common[i] = make([]int, len(z)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(z) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == z[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	var d difference
+	for i, j := 0, 0; i < len(a) || j < len(z); {
+		switch {
+		case i < len(a) && j < len(z) && a[i] == z[j]:
+			d.Rows = append(d.Rows, row{template.HTML(htmlA[i]), template.HTML(htmlZ[j]), i + 1, j + 1})
+			i, j = i+1, j+1
+		case j == len(z) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			d.Rows = append(d.Rows, row{Left: template.HTML(htmlA[i]), LeftLine: i + 1})
+			i++
+		default:
+			d.Rows = append(d.Rows, row{Right: template.HTML(htmlZ[j]), RightLine: j + 1})
+			j++
+		}
+	}
+	return d
+}

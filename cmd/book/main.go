@@ -1,0 +1,149 @@
+// Command book makes a site of all pages of the project, in both languages: with the
+// steps' code beside their pages, a search, the glossary's terms where they occur, and
+// the pages before and after in the order of the README.
+//
+//	go run ./cmd/book              # serves it on loopback
+//	go run ./cmd/book -open        # and opens the browser
+//	go run ./cmd/book -read        # and opens the reader: the articles' phrases beside code and lab
+//	go run ./cmd/book -out book/   # writes it into a folder, which needs no server and no network
+//
+// cmd/book/README.md says what is in it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/lab/build"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/loopback"
+)
+
+// The scenes are played in bubbles of testing/synctest, which need a test: the command is one.
+func main() {
+	args := os.Args[1:]
+	os.Args = os.Args[:1]
+	zk.DefaultLogger = log.New(io.Discard, "", 0) // what a lock logs would be written from inside a bubble
+	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "book", F: func(t *testing.T) {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		lang := language.Of("")
+		if err := run(ctx, t, args, os.Stdout, os.Stderr, &lang); err != nil {
+			fmt.Fprintln(os.Stderr, "book:", language.TextOf(err).In(lang))
+			os.Exit(language.Status(err))
+		}
+		os.Exit(0)
+	}}}, nil, nil)
+}
+
+// run sets lang to the language of the flag.
+func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Writer, lang *language.Language) error {
+	flags := flag.NewFlagSet("book", flag.ContinueOnError)
+	say := language.Both
+	out := flags.String("out", "", say("write the book into this `folder`: an empty one, one that is not there yet, or one with a book", "把书写入这个`文件夹`：空的、还不存在的，或者里面是以前写出的书"))
+	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
+	open := flags.Bool("open", false, say("open the book in the browser", "在浏览器里打开书"))
+	read := flags.Bool("read", false, say("open the reader: the reading guide row by row, with the code and the lab beside it", "打开阅读器：逐句读阅读指南，代码和实验室就在旁边"))
+	flags.Var(lang, "lang", language.Usage)
+	help, err := language.Parse(flags, args, stderr, lang)
+	if help || err != nil {
+		return err
+	}
+	var ln net.Listener
+	if *out != "" { // before the work
+		err = refuse(*out)
+	} else if ln, err = loopback.Listen(*addr); err == nil {
+		defer ln.Close()
+	}
+	if err != nil {
+		return err
+	}
+	builder, err := build.New(ctx, ".")
+	if err != nil {
+		return err
+	}
+	b, err := newBook(t, builder.Root)
+	if err != nil {
+		return err
+	}
+	made, err := builder.Build(ctx, false)
+	if err == nil {
+		b.files["lab.html"], b.files["wasm.js"], err = made.WithoutEngine()
+	}
+	if err != nil {
+		return err
+	}
+	if *out != "" {
+		size, err := b.writeTo(*out)
+		if err == nil {
+			fmt.Fprintln(stdout, language.Say("wrote %s, %d files, %.1f MB: open %s", "已写入 %s，%d 个文件，%.1f MB：请打开 %s",
+				*out, len(b.files), float64(size)/1e6, filepath.Join(*out, filepath.FromSlash(b.start(*lang)))).In(*lang))
+		}
+		return err
+	}
+	what, page := language.Say("book", "书"), b.start(*lang)
+	if *read {
+		what, page = language.Say("reader", "阅读器"), readerPage(*lang)
+	}
+	url := "http://" + ln.Addr().String() + "/" + page
+	fmt.Fprintln(stdout, language.Say("the %s is at %s", "%s的地址：%s", what, url).In(*lang))
+	if *open || *read {
+		if err := loopback.OpenBrowser(url); err != nil {
+			fmt.Fprintln(stderr, "book:", language.Say("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
+		}
+	}
+	return loopback.Serve(ctx, ln, b.handler(ln.Addr().String()))
+}
+
+// mark is a file by which a folder is known to be a book. It is the file that keeps GitHub
+// Pages from leaving out the folders that begin with _.
+const mark = ".nojekyll"
+
+// refuse makes sure that a folder exists. It returns an error if it has files that are not a
+// book's: those would mix.
+func refuse(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	entries, wrong := os.ReadDir(dir)
+	if err = cmp.Or(err, wrong); err != nil {
+		return language.Errorf("-out: the book cannot be written: %w", "-out：书无法写入：%v", err)
+	}
+	_, err = os.Stat(filepath.Join(dir, mark))
+	_, wrong = os.Stat(filepath.Join(dir, "book.js"))
+	if len(entries) > 0 && cmp.Or(err, wrong) != nil {
+		return language.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
+			"-out %s：文件夹里已有别的文件，又不是以前写出的书：请给一个空文件夹，或者一个没有用过的名字", dir)
+	}
+	return nil
+}
+
+// writeTo writes the book's files in the place of those of an older book.
+func (b *book) writeTo(dir string) (size int, err error) {
+	old, err := os.ReadDir(dir)
+	for _, entry := range old {
+		err = cmp.Or(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	for name, text := range b.files {
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		err = cmp.Or(err, os.MkdirAll(filepath.Dir(to), 0o755))
+		if err == nil {
+			err = os.WriteFile(to, text, 0o644)
+		}
+		size += len(text)
+	}
+	if err != nil {
+		err = language.Errorf("the book cannot be written: %w", "书无法写入：%v", err)
+	}
+	return size, err
+}

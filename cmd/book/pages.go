@@ -1,0 +1,218 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark/ast"
+
+	"example.com/zklock/internal/language"
+)
+
+// A book is the pages of a checkout, and what becomes of them.
+type book struct {
+	root      string
+	pages     map[string]*page    // by the path of their source
+	order     []*page             // the English ones, as they are read
+	listings  map[string]*listing // the files that the pages link to, by their paths
+	addresses map[string]string   // of the lab's scenes, by their headings in docs/scenes.md
+	terms     []term
+	linked    map[string]int             // the number of links to a section, by its address in the book
+	played    map[string]bool            // addresses of the scenes that pages play
+	answers   map[string]json.RawMessage // for the lab's page, by its requests
+	files     map[string][]byte          // of the site
+	rows      []readerRow                // of the reader
+	dead      []language.Text            // links that lead nowhere
+	apart     []string                   // pages and scenes whose diagram is of another run
+}
+
+// A page is a Markdown page of the project in one language.
+type page struct {
+	src, out string // in the checkout, and in the book
+	lang     language.Language
+	twin     *page // in the other language; nil: there is none
+	chapter  *chapter
+	deep     bool // it is below another page in the contents
+	source   []byte
+	doc      ast.Node
+	title    string
+	heads    []heading
+	sections []section
+	body     string
+}
+
+type heading struct {
+	Level     int
+	ID, Title string
+}
+
+// A section is the text from a heading to the next one, for the search.
+type section struct{ id, title, text string }
+
+// A chapter is a part of the book: pages, and folders with all that is below them.
+type chapter struct {
+	title language.Text
+	parts []string
+}
+
+// chapters are in the order of the README.
+var chapters = []chapter{
+	{language.Say("Start", "开始"), []string{"README.md"}},
+	{language.Say("The five steps", "五个步骤"), []string{"01-naive-ephemeral/", "02-herd-effect/", "03-sequential-predecessor/", "04-reentrant/", "05-timeout/"}},
+	{language.Say("The articles", "文章"), []string{"docs/reading-guide.md", "docs/claims.md", "docs/bugs.md", "docs/explorer.md", "docs/scenes.md"}},
+	{language.Say("Exercises", "练习"), []string{"docs/exercises/"}},
+	{language.Say("Testing your code", "测试你的代码"), []string{"docs/testing-your-code.md", "zkserver/"}},
+	{language.Say("The other locks", "其他锁"), []string{"docs/other-locks/"}},
+	{language.Say("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
+	{language.Say("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
+	{language.Say("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md"}},
+	{language.Say("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
+	{language.Say("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
+}
+
+// newBook makes the book without the lab. The test is the one that plays the scenes.
+func newBook(t *testing.T, root string) (*book, error) {
+	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing), addresses: make(map[string]string),
+		linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
+	if err := b.find(); err != nil {
+		return nil, err
+	}
+	if err := b.sort(); err != nil {
+		return nil, err
+	}
+	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+		b.parse(b.pages[src])
+	}
+	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+		b.link(b.pages[src])
+	}
+	if err := b.readGuide(); err != nil {
+		return nil, err
+	}
+	if err := b.film(t); err != nil {
+		return nil, err
+	}
+	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+		if err := b.render(b.pages[src]); err != nil {
+			return nil, language.Errorf("%s: %w", "%s：%v", src, err)
+		}
+	}
+	if err := b.assemble(); err != nil {
+		return nil, err
+	}
+	if len(b.dead) > 0 {
+		return nil, language.Errorf("links that lead nowhere:\n%s", "落空的链接：\n%s", language.Join(b.dead, "\n"))
+	}
+	return b, nil
+}
+
+// lost notes a link that leads nowhere.
+func (b *book) lost(en, zh string, args ...any) {
+	b.dead = append(b.dead, language.Say(en, zh, args...))
+}
+
+func (b *book) read(file string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(file)))
+	return []byte(strings.ReplaceAll(string(text), "\r\n", "\n")), err
+}
+
+// find finds the pages.
+func (b *book) find() error {
+	err := fs.WalkDir(os.DirFS(b.root), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && file != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || path.Ext(file) != ".md" {
+			return nil
+		}
+		p := &page{src: file, lang: language.English}
+		base, zh := strings.CutSuffix(strings.TrimSuffix(file, ".md"), ".zh-CN")
+		dir, name := path.Split(base)
+		if name == "README" {
+			name = "index"
+		}
+		p.out = dir + name + ".html"
+		if zh {
+			p.lang, p.out = language.Chinese, dir+name+".zh-CN.html"
+		}
+		b.pages[file] = p
+		p.source, err = b.read(file)
+		return err
+	})
+	for file, p := range b.pages {
+		if q := b.pages[language.Chinese.Page(file)]; p.lang == language.English && q != nil {
+			p.twin, q.twin = q, p
+		}
+	}
+	return err
+}
+
+// sort puts the pages into the order of the chapters. Of a folder the README comes first,
+// and a folder's pages come before those of the folders in it that are another part.
+func (b *book) sort() error {
+	var parts []string
+	for _, c := range chapters {
+		parts = append(parts, c.parts...)
+	}
+	// The longest part that a page is in is its own.
+	partOf := func(src string) (best string) {
+		for _, part := range parts {
+			if (src == part || strings.HasSuffix(part, "/") && strings.HasPrefix(src, part)) && len(part) > len(best) {
+				best = part
+			}
+		}
+		return best
+	}
+	in := make(map[string][]*page)
+	for src, p := range b.pages {
+		if p.lang != language.English {
+			continue
+		}
+		part := partOf(src)
+		if part == "" {
+			return language.Errorf("%s is in no chapter: put it into chapters in cmd/book/pages.go", "%s 不在任何一章里：请写进 cmd/book/pages.go 的 chapters", src)
+		}
+		in[part] = append(in[part], p)
+	}
+	readmeFirst := func(src string) string { return strings.Replace(src, "README.md", "\x00", 1) }
+	for i := range chapters {
+		for _, part := range chapters[i].parts {
+			slices.SortFunc(in[part], func(p, q *page) int { return strings.Compare(readmeFirst(p.src), readmeFirst(q.src)) })
+			for _, p := range in[part] {
+				p.chapter, p.deep = &chapters[i], p.src != part && p.src != part+"README.md"
+				b.order = append(b.order, p)
+			}
+		}
+	}
+	return nil
+}
+
+// in is the page in a language, or in the one that there is.
+func (p *page) in(lang language.Language) *page {
+	if p.lang != lang && p.twin != nil {
+		return p.twin
+	}
+	return p
+}
+
+// start is the first page in a language.
+func (b *book) start(lang language.Language) string { return b.pages["README.md"].in(lang).out }
+
+// to is the address of a file of the book, as seen from another one.
+func to(from, file string) string {
+	up := strings.Repeat("../", strings.Count(from, "/"))
+	if dir := path.Dir(from); dir != "." && strings.HasPrefix(file, dir+"/") {
+		return file[len(dir)+1:]
+	}
+	return up + file
+}

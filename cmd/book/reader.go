@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	tables "github.com/yuin/goldmark/extension/ast"
+
+	"example.com/zklock/internal/lab/guide"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/language"
+)
+
+// A readerRow is a row of the reading guide with the pages and pictures that it shows.
+type readerRow struct {
+	guide.Row
+	Figures []figure `json:"figures,omitempty"`
+}
+
+type figure struct {
+	Title   locks.Text `json:"title"`
+	Address locks.Text `json:"address"` // in the book
+}
+
+var (
+	articleHead = regexp.MustCompile(`[A-E]$`)
+	titleRow    = regexp.MustCompile(`(?m)^\| ([A-E]) \| ([^|]+) \|`)
+	addressOf   = regexp.MustCompile(`href="([^":]*)"`)
+)
+
+// readGuide makes the rows of the reader, and notes the scenes that they play.
+func (b *book) readGuide() error {
+	p := b.pages["docs/reading-guide.md"]
+	if p == nil {
+		return nil // a book without it
+	}
+	titles := make(map[string]string)
+	for _, m := range titleRow.FindAllStringSubmatch(string(b.pages["README.md"].source), -1) {
+		titles[m[1]] = strings.TrimSpace(m[2])
+	}
+	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(language.Chinese))
+	for i := range rows {
+		if len(chinese) != len(rows) || chinese[i].Phrase != rows[i].Phrase {
+			return language.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", "docs/reading-guide.md：中文版里没有 %s %s", rows[i].Name, rows[i].Phrase)
+		}
+		rows[i].Zh, rows[i].Title = chinese[i].En, titles[rows[i].Name[:1]]
+	}
+	if err := guide.Fill(b.root, rows); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if strings.HasPrefix(r.Scene, "#lock=") {
+			b.played[r.Scene] = true
+		}
+		row := readerRow{Row: r}
+		for _, name := range r.Figures {
+			row.Figures = append(row.Figures, b.figure(p, name))
+		}
+		b.rows = append(b.rows, row)
+	}
+	return nil
+}
+
+// rowsOf reads the rows of an edition, and of its headings those that rows follow. The texts are
+// in En.
+func (b *book) rowsOf(p *page) []guide.Row {
+	var all, used []guide.Row
+	article, count := "", 0
+	html := func(n ast.Node) string {
+		var out bytes.Buffer
+		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+			_ = b.markdown(p).Renderer().Render(&out, p.source, c) // to memory
+		}
+		return addressOf.ReplaceAllStringFunc(out.String(), func(attribute string) string {
+			to := addressOf.FindStringSubmatch(attribute)[1]
+			if strings.HasPrefix(to, "#") {
+				to = path.Base(p.out) + to
+			}
+			return `href="` + path.Join(path.Dir(p.out), to) + `"`
+		})
+	}
+	walk(p.doc, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.Heading:
+			if n.Level == 2 {
+				article, count = articleHead.FindString(plain(n, p.source)), 0
+			}
+			if article != "" {
+				all = append(all, guide.Row{Name: article, Heading: n.Level - 1, En: html(n)})
+			}
+		case *tables.TableRow:
+			if phrase, ok := n.FirstChild().FirstChild().(*ast.CodeSpan); ok && article != "" {
+				count++
+				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count), Phrase: plain(phrase, p.source), En: html(n.LastChild())})
+			}
+		}
+	})
+	for i, row := range all {
+		if row.Heading == 0 || i+1 < len(all) && (all[i+1].Heading == 0 || all[i+1].Heading > row.Heading) {
+			used = append(used, row)
+		}
+	}
+	return used
+}
+
+// figure is a picture, or a section of a page, in the book.
+func (b *book) figure(p *page, name string) figure {
+	file, anchor, _ := strings.Cut(name, "#")
+	if path.Ext(file) == ".svg" {
+		b.copy(p, strings.TrimPrefix(file, "docs/"))
+		return figure{locks.Text{En: file, Zh: file}, locks.Text{En: file, Zh: file}}
+	}
+	if q := b.pages[file]; q != nil {
+		for i, h := range q.heads {
+			if zh := q.in(language.Chinese); h.ID == anchor {
+				other := zh.heads[i]
+				return figure{locks.Text{En: h.Title, Zh: other.Title}, locks.Text{En: q.out + "#" + h.ID, Zh: zh.out + "#" + other.ID}}
+			}
+		}
+	}
+	b.lost("internal/lab/guide/moments.txt: %s: no such section", "internal/lab/guide/moments.txt：%s：没有这一节", name)
+	return figure{}
+}
+
+// readerPage is the file of the reader in a language.
+func readerPage(lang language.Language) string {
+	return strings.TrimSuffix(lang.Page("reader.md"), ".md") + ".html"
+}
+
+// writeReader writes the reader, which shows an article's phrases beside the code and the lab.
+func (b *book) writeReader() error {
+	b.files["rows.js"] = script("GUIDE", b.rows)
+	for _, lang := range []language.Language{language.English, language.Chinese} {
+		f := b.frame(readerPage(lang), "", lang)
+		other := language.Chinese
+		if lang == other {
+			other = language.English
+		}
+		f.Twin, f.TwinTag = readerPage(other), tag(other)
+		var text bytes.Buffer
+		if err := layout.ExecuteTemplate(&text, "reader.html", f); err != nil {
+			return err
+		}
+		b.files[readerPage(lang)] = text.Bytes()
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/when"
+)
+
+// The attempts of testdata/attempts were written from the exercises' texts alone,
+// by readers who had not seen our solutions. Their first line says whether they are
+// right, or in which group they are wrong.
+var attemptLine = regexp.MustCompile(`^(?://|#) (right|wrong)(?: \((\w+)\))?: (.*)\n`)
+
+// attemptsPage has what each of them gets. With -exercises.update the proof writes
+// it.
+const attemptsPage = "testdata/attempts/README.md"
+
+const attemptsHead = `# Foreign attempts
+
+Readers who had not seen our solutions wrote these attempts from the exercises' texts alone: right ones that are unusual, and wrong ones
+that are plausible. Those that are called changed are right ones that we made of ours. The script .ci/run grades a right and a wrong
+one of each exercise, and .ci/long grades all. A right one gets all points except perhaps those of the group cost, and a wrong one does
+not; one that is wrong in the group safety gets none. The last column has the first message of the grader.
+
+| attempt | what its author says | points | first message |
+|---|---|---:|---|
+`
+
+// TestForeignAttempts grades them, for a landing the first right and the first wrong one of each exercise.
+func TestForeignAttempts(t *testing.T) {
+	heavy(t)
+	files := must(filepath.Glob("testdata/attempts/*.txt"))
+	require.GreaterOrEqual(t, len(files), 40)
+	page := text(t, attemptsPage)
+	long := *update || when.AtLength()
+	if !long {
+		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong|)`).FindString(file) }
+		files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(kind(file), "-") })
+		files = slices.CompactFunc(files, func(a, b string) bool { return kind(a) == kind(b) })
+	}
+	require.GreaterOrEqual(t, len(files), 22, "a right and a wrong one of each exercise")
+	rows := make([]string, len(files))
+	attempts := attemptsIn(t, files)
+	var all sync.WaitGroup
+	for i, file := range files {
+		all.Add(1)
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer all.Done()
+			program := text(t, file)
+			says := attemptLine.FindStringSubmatch(program)
+			require.NotNil(t, says, "the first line says whether it is right")
+			// For a landing a wrong one is graded until that is known: what more it fails is in the page.
+			known := func(f failure) bool { return says[1] == "wrong" && (f.unsafe() || says[2] != string(locktest.Safety)) }
+			r := graded(t, attempts[file], generous, func(f failure) bool { return long || !known(f) })
+			require.Empty(t, r.Why)
+			first := ""
+			if len(r.Failed) > 0 {
+				first = r.Failed[0].Case + ": " + r.Failed[0].Words.En
+			}
+			switch {
+			case says[1] == "right":
+				for _, f := range r.Failed {
+					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.En)
+				}
+			case says[2] == string(locktest.Safety):
+				require.Zero(t, r.Points, "two can be inside: %s", first)
+				require.True(t, r.Unsafe)
+			default:
+				require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", says[3])
+			}
+			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file),
+				strings.TrimSpace(says[1]+" "+says[2]),
+				cellText(says[3]), r.Points, r.Of, cellText(first))
+			if !*update {
+				points := fmt.Sprint(r.Points)
+				if !long && says[1] == "wrong" && !r.Unsafe {
+					points = `\d+` // of them it has lost some
+				}
+				require.Regexp(t, regexp.MustCompile(`(?m)^\| \[`+regexp.QuoteMeta(name)+`\]\(.* \| `+fmt.Sprintf("%s of %d", points, r.Of)+` \| `), page,
+					"%s is stale: ZKLOCK_TESTS=long go test ./cmd/exercises -run TestForeignAttempts -exercises.update", attemptsPage)
+			}
+		})
+	}
+	if *update {
+		t.Cleanup(func() {
+			all.Wait()
+			require.NoError(t, os.WriteFile(attemptsPage, []byte(attemptsHead+strings.Join(rows, "")), 0o644))
+		})
+	}
+}
+
+// cellText is a text for a cell of a table, in one line that is not too long.
+func cellText(s string) string {
+	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "\\|")), " ")
+	if len(s) > 240 {
+		s = strings.ToValidUTF8(s[:240], "") + "…"
+	}
+	return s
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func exerciseOf(file string) *exercise {
+	number, _, _ := strings.Cut(filepath.Base(file), "-")
+	return must(find(number))
+}

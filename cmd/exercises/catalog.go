@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/grader/suites"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest"
+)
+
+// An exercise is one folder beside this file.
+type exercise struct {
+	number  int
+	folder  string
+	pkg     string // the package clause of its files, by which a student's folder is recognised
+	title   language.Text
+	shares  []share
+	answer  string // the solution, from the root of the repository: a file that takes the place of the student's
+	imports []string
+	tests   []suite // of lock_test.go, in the order in which they are graded
+
+	// An exercise of another kind than a lock has some of these besides.
+
+	// file is what the student writes if that is data; "" is lock.go. An attempt consists of
+	// the files whose names end like this, or of Go files.
+	file string
+	// grade is called in place of the tests of the suites, whose cases it has to
+	// judge: see grading. Nil: lock_test.go does it.
+	grade func(ctx context.Context, g *grading) error
+}
+
+// A share of the points is for the cases of one group: they are earned if all of
+// them pass. If a case of the group safety fails, or the words of any failure say
+// that two were inside at once, no points are left.
+type share struct {
+	group  locktest.Group
+	points int
+}
+
+// lockShares are those of a lock.
+func lockShares(safety, liveness, faults, cost int) []share {
+	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults},
+		{locktest.Cost, cost}}
+}
+
+// The groups of an exercise that asks for something else than a lock.
+const (
+	basicGroup locktest.Group = "basic"
+	fullGroup  locktest.Group = "full"
+)
+
+// nameOf is a group for a reader.
+func nameOf(g locktest.Group) language.Text {
+	return language.Text{En: string(g), Zh: map[locktest.Group]string{
+		locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
+	}[g]}
+}
+
+func otherShares(basic, full int) []share { return []share{{basicGroup, basic}, {fullGroup, full}} }
+
+// A suite is one test function of lock_test.go and the cases that it runs.
+type suite struct {
+	test   string // "" if an entry's grade needs no test
+	all    []string
+	basic  []string // which are graded first
+	groups map[string]locktest.Group
+	zh     map[string]string // the glosses of the cases, whose names stay
+}
+
+func levels(test string, full, basic locktest.Suite) suite {
+	return suite{test, locktest.Names(full), locktest.Names(basic), locktest.Groups(full), full.Plan().Glosses}
+}
+
+// explored is the suite that plays every schedule. Its cases come last: those of
+// the other suites have the better words.
+func explored(folder string) suite {
+	s := suites.ScheduleSubject{Folder: folder}
+	return suite{"TestSchedules", locktest.Names(s), nil, locktest.Groups(s), s.Plan().Glosses}
+}
+
+// other is a suite of an exercise that does not ask for a lock.
+func other(test string, all, basic []language.Text) suite {
+	s := suite{test: test, groups: make(map[string]locktest.Group), zh: make(map[string]string)}
+	for _, c := range all {
+		s.all, s.groups[c.En], s.zh[c.En] = append(s.all, c.En), fullGroup, c.Zh
+	}
+	for _, c := range basic {
+		s.basic, s.groups[c.En] = append(s.basic, c.En), basicGroup
+	}
+	return s
+}
+
+func plain(queue bool) suite {
+	return levels("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
+}
+
+// The basic cases about owners: the duties of a first attempt while all goes well.
+var basicOwners = []string{
+	"another owner of the same Mutex waits its turn in the queue",
+	"the node goes with the last Unlock and not before",
+	"TryLock by the holder counts up, by another owner it is false at once",
+	"Unlock by another owner is ErrNotOwner and frees nothing",
+	"one Unlock too many is ErrNotOwner",
+	"a second Lock by the same owner costs no request",
+	"owners with equal names are distinct",
+	"no owner at all is an error, or an owner like another",
+}
+
+const step3 = "example.com/zklock/03-sequential-predecessor"
+
+var exercises = []*exercise{
+	{
+		number: 1, folder: "_01-naive", pkg: "naive", title: language.Say("one ephemeral node", "一个临时节点"),
+		shares: lockShares(4, 3, 2, 1), answer: "01-naive-ephemeral/lock.go",
+		tests: []suite{plain(false), explored("01-naive")},
+	},
+	{
+		number: 2, folder: "_02-herd", pkg: "herd", title: language.Say("a fair queue", "公平队列"),
+		shares: lockShares(4, 3, 2, 1), answer: "02-herd-effect/lock.go",
+		tests: []suite{plain(true), explored("02-herd")},
+	},
+	{
+		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: language.Say("watch only the node before yours", "只监听自己的前一个节点"),
+		shares: lockShares(5, 4, 4, 2), answer: "03-sequential-predecessor/lock.go",
+		tests: []suite{plain(true), explored("03-predecessor")},
+	},
+	{
+		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: language.Say("the owner may lock again", "所有者可以再次加锁"),
+		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
+		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
+			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, explored("04-reentrant")},
+	},
+	{
+		number: 5, folder: "_05-give-up", pkg: "giveup", title: language.Say("give up in time", "按时放弃等待"),
+		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_05-give-up/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{},
+			locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
+	},
+	{
+		number: 6, folder: "_06-find-again", pkg: "findagain", title: language.Say("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
+		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{},
+			locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
+	},
+	{
+		number: 7, folder: "_07-fence", pkg: "fence", title: language.Say("the resource refuses an old token", "资源拒绝旧令牌"),
+		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
+		tests: []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}),
+			explored("07-fence")},
+	},
+	{
+		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: language.Say("as many inside as there are permits", "有几个许可，就最多进几个"),
+		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_08-semaphore/.solution/lock.go",
+		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{},
+			suites.SemaphoreSubject{Level: locktest.Basic}), explored("08-semaphore")},
+	},
+	{
+		number: 9, folder: "_09-read-write", pkg: "rwlock", title: language.Say("many readers or one writer", "多个读者，或者一个写者"),
+		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_09-read-write/.solution/lock.go",
+		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{},
+			suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
+	},
+	{
+		number: 10, folder: "_10-election", pkg: "election", title: language.Say("a hand-over that nobody doubts", "不容置疑的交接"),
+		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
+		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
+			explored("10-election")},
+	},
+	{
+		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: language.Say("break this lock", "弄坏这个锁"),
+		shares: otherShares(8, 10), answer: "docs/exercises/_11-break-this-lock/.solution/answers.txt",
+		file: breaking.File, grade: gradeLinks,
+		tests: []suite{breakingSuite()},
+	},
+}
+
+// points are all that an exercise is worth.
+func (e *exercise) points() (n int) {
+	for _, s := range e.shares {
+		n += s.points
+	}
+	return n
+}
+
+// writes is the file that the student writes.
+func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }
+
+// is reports whether a file of this name belongs to an attempt.
+func (e *exercise) is(name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
+		return false
+	}
+	if e.file != "" {
+		return strings.HasSuffix(name, e.file)
+	}
+	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+}
+
+// names are those of all cases.
+func (e *exercise) names() (all []string) {
+	for _, s := range e.tests {
+		all = append(all, s.all...)
+	}
+	return all
+}
+
+// caseOf is a case as a reader knows it: in Chinese the sentence, and then the name, which stays
+// English.
+func (e *exercise) caseOf(name string) language.Text {
+	for _, s := range e.tests {
+		if zh := s.zh[name]; zh != "" {
+			return language.Text{En: name, Zh: zh + "（" + name + "）"}
+		}
+	}
+	return language.Same(name)
+}
+
+func (e *exercise) String() string { return e.called().En }
+
+func (e *exercise) cases() int { return len(e.names()) }
+
+func (e *exercise) called() language.Text {
+	return language.Say("exercise %d, %s", "练习 %d：%s", e.number, e.title)
+}
+
+// dir is the exercise's folder in the checkout.
+func (e *exercise) dir(root string) string { return filepath.Join(root, "docs", "exercises", e.folder) }
+
+// find returns the exercise that an argument names: its number or its folder.
+func find(arg string) (*exercise, error) {
+	name := filepath.Base(filepath.Clean(arg))
+	n, err := strconv.Atoi(arg)
+	for _, e := range exercises {
+		if err == nil && e.number == n || strings.TrimLeft(e.folder, "_") == strings.TrimLeft(name, "_") {
+			return e, nil
+		}
+	}
+	return nil, language.Errorf("there is no exercise %q: give a number from 1 to %d", "没有 %q 这个练习：请给出 1 到 %d 的编号", arg, slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"example.com/zklock/internal/language"
+)
+
+// A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants
+// or attempts: what an attempt is compiled with are archives, and the grader is a program. Both
+// are for this system and for this version of Go, which go.mod asks for.
+const (
+	builtFolder = "cmd/exercises/grader" // of a hand-out, from its root on
+	builtList   = builtFolder + "/list"  // of the archives
+	builtMain   = `// Command exercises calls the grader, which is built.
+package main
+
+import (
+	"os"
+	"os/exec"
+)
+
+func main() {
+	c := exec.Command("%s/exercises", os.Args[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if c.Run() != nil {
+		os.Exit(1)
+	}
+}
+`
+)
+
+// handedOut reports whether a folder is a hand-out.
+func handedOut(root string) bool {
+	_, err := os.Stat(filepath.Join(root, builtList))
+	return err == nil
+}
+
+// handOut writes a hand-out into a folder, which must be empty or missing.
+func (a *app) handOut(ctx context.Context, dir string) error {
+	if list, err := os.ReadDir(dir); dir == "" || err == nil && len(list) > 0 {
+		return language.Errorf("%q is not a new folder: go run ./cmd/exercises hand-out DIR", "%q 不是新文件夹：go run ./cmd/exercises hand-out DIR", dir)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md",
+		"internal/museum/listings/*.go"}
+	for _, e := range exercises {
+		names = append(names, "docs/exercises/"+e.folder+"/*.*")
+	}
+	for _, pattern := range names {
+		files, _ := filepath.Glob(filepath.Join(a.root, filepath.FromSlash(pattern))) // no pattern of ours is wrong
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err == nil && !info.IsDir() {
+				err = copied(filepath.Join(dir, strings.TrimPrefix(file, a.root)), file)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return a.built(ctx, dir)
+}
+
+func copied(to, from string) error {
+	text, err := os.ReadFile(from)
+	return errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
+}
+
+// built writes the grader, and the archives for an attempt.
+func (a *app) built(ctx context.Context, dir string) error {
+	grader := filepath.Join(dir, builtFolder)
+	if out, err := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"),
+		"./cmd/exercises").CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	list, err := archivesOf(ctx, a.root, true)
+	if err != nil {
+		return err
+	}
+	var cfg strings.Builder
+	for _, p := range list {
+		if p.std {
+			fmt.Fprintf(&cfg, "%s %s\n", p.name, ofGo)
+			continue
+		}
+		name := strings.NewReplacer("/", "-", ".", "-").Replace(p.name) + ".a"
+		if err := copied(filepath.Join(grader, name), p.file); err != nil {
+			return err
+		}
+		fmt.Fprintf(&cfg, "%s %s/%s\n", p.name, builtFolder, name)
+	}
+	module, err := os.ReadFile(filepath.Join(a.root, "go.mod"))
+	if err != nil {
+		return err
+	}
+	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire",
+		1)
+	for name, text := range map[string]string{builtList: cfg.String(), "go.mod": asks,
+		"cmd/exercises/main.go": fmt.Sprintf(builtMain, builtFolder)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	a.print("%s is ready. In it: go run ./cmd/exercises next\n", "%s 已经写好。在里面执行：go run ./cmd/exercises next\n", dir)
+	return nil
+}

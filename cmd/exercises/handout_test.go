@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAHandOutGrades, without the sources of what it is graded with: solutions in the place of some
+// stubs, of exercise 4, too, which is built on that of exercise 3, and attempts that are wrong.
+func TestAHandOutGrades(t *testing.T) {
+	heavy(t)
+	from, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
+	said, err := called(t, "hand-out", dir)
+	require.NoError(t, err)
+	require.Contains(t, said, "go run ./cmd/exercises next")
+	_, err = called(t, "hand-out", dir)
+	require.ErrorContains(t, err, "is not a new folder")
+
+	var secret, stubs []string
+	for _, e := range exercises {
+		require.Equal(t, text(t, e.dir(from), e.writes()), text(t, e.dir(dir), e.writes()))
+		stubs = append(stubs, code(text(t, e.dir(from), e.writes()))...)
+	}
+	for _, e := range exercises {
+		for _, line := range code(text(t, from, e.answer)) {
+			if len(line) > 40 && !strings.HasPrefix(line, `"`) && !slices.Contains(stubs, line) {
+				secret = append(secret, line)
+			}
+		}
+	}
+	require.Greater(t, len(secret), 100)
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".go" && !strings.Contains(path, "listings") {
+			words := strings.Join(code(text(t, path)), "\n")
+			for _, line := range secret {
+				require.NotContains(t, words, line, path)
+			}
+		}
+		return err
+	}))
+
+	write := func(number, program string) {
+		e := must(find(number))
+		require.NoError(t, os.WriteFile(filepath.Join(e.dir(dir), e.writes()), []byte(program), 0o644))
+	}
+	write("1", "package naive\n\nfunc New() { undefined() }\n")
+	write("2", text(t, "testdata/wrong/2-list-then-watch.go.txt"))
+	for _, e := range []*exercise{exercises[2], exercises[3], exercises[10]} {
+		write(fmt.Sprint(e.number), text(t, from, e.answer))
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/exercises", "grade", "-limit", "10m", ".")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, row := range []string{
+		`01-naive +0/10 .* does not compile: lock\.go:3:14: undefined: undefined`, `02-herd +0/10 .* fails: `, `03-predecessor +15/15 `, `04-reentrant +15/15 `,
+		`05-give-up +0/20 .* the stub, as it was`, `11-break-this-lock +18/18 `} {
+		require.Regexp(t, row, string(out))
+	}
+}

@@ -1,0 +1,473 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest"
+)
+
+// A row is the result of one attempt of one student.
+type row struct {
+	Student string // the folder's name
+	*exercise
+	*result
+	Same int // lines in a hundred that are lines of our solution
+}
+
+func (r row) First() failure {
+	if len(r.Failed) > 0 {
+		return r.Failed[0]
+	}
+	return failure{}
+}
+
+// note is the remark on a row, in one line.
+func (g grades) note(r row) string {
+	switch {
+	case r.Why.En != "":
+		return firstLines(g.In(r.Why), 1)
+	case len(r.Failed) > 0:
+		return g.Say("fails: %s", "没有通过：%s", r.caseOf(r.Failed[0].Case))
+	}
+	return ""
+}
+
+// limit is a flag: 1m, 90s.
+type limit time.Duration
+
+func (l *limit) String() string { return time.Duration(*l).String() }
+
+func (l *limit) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return language.Errorf("give it as 90s or 5m", "请写成 90s 或 5m 这样")
+	}
+	*l = limit(d)
+	return nil
+}
+
+// memory is a flag: 1GiB, 512MiB, or bytes.
+type memory int64
+
+func (m *memory) String() string { return bytesOf(int64(*m)) }
+
+func (m *memory) Set(text string) error {
+	unit := int64(1)
+	for suffix, n := range map[string]int64{"GiB": 1 << 30, "MiB": 1 << 20, "G": 1 << 30, "M": 1 << 20} {
+		if s, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = s, n
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 40)
+	if err != nil || n <= 0 || n*unit < 64<<20 || n*unit > 1<<40 {
+		return language.Errorf("give it as 512MiB or 2GiB, at least 64MiB", "请写成 512MiB 或 2GiB 这样，至少 64MiB")
+	}
+	*m = memory(n * unit)
+	return nil
+}
+
+// gradeAll grades the folders of many students.
+func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	only := flags.String("exercise", "", language.Both("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3"))
+	space := memory(a.limits.memory)
+	flags.Var(&space, "memory", language.Both("`memory` that one attempt may use", "一份答卷最多使用的`内存`"))
+	jobs := flags.Int("j", runtime.NumCPU(), language.Both("`number` of attempts that are graded at the same time", "同时评的答卷`份数`"))
+	files := formats(flags)
+	dirs, err := parse(flags, args, 0, 1<<20)
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		return language.Errorf(
+			"grade needs the students' folders: go run ./cmd/exercises grade students/*", "grade 需要学生的文件夹：go run ./cmd/exercises grade students/*")
+	}
+	if *jobs <= 0 {
+		return language.Errorf("-j must be more than 0", "-j 必须大于 0")
+	}
+	l := a.limits
+	l.memory = int64(space)
+	asked, err := findAll(*only)
+	if err != nil {
+		return err
+	}
+	dirs = expand(dirs)
+	// Better now than after all has been graded.
+	if err := check(files); err != nil {
+		return err
+	}
+	students, err := studentsOf(dirs)
+	if err != nil {
+		return err
+	}
+	var todo []job
+	var rows []row
+	for i, dir := range dirs {
+		student := students[i]
+		found, err := attempts(dir, asked)
+		if _, gone := os.Stat(dir); gone != nil {
+			return err // a name that is wrong; what a pattern matches is there
+		}
+		if err != nil {
+			rows = append(rows, row{Student: student, exercise: &exercise{},
+				result: &result{Why: language.TextOf(err)}})
+		}
+		for _, attempt := range found {
+			todo = append(todo, job{attempt, student})
+		}
+	}
+	began := time.Now()
+	stubs, err := readStubs(a.root)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, a.gradeEach(ctx, todo, *jobs, &class{asked: asked, limits: l, stubs: stubs})...)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	slices.SortStableFunc(rows, func(x, y row) int {
+		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
+	})
+	g := a.gradesOf(rows, asked)
+	a.table(g)
+	a.print(
+		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), language.Say("1 folder", "1 个文件夹"), language.Say("folders", "个文件夹")),
+		count(len(todo), language.Say("1 attempt", "1 份答卷"), language.Say("attempts", "份答卷")), time.Since(began).Round(time.Second))
+	if !offline(exec.Command("")) && networked() {
+		a.print(
+			"The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
+	}
+	return writeAll(files, g)
+}
+
+// networked reports whether there is a network besides the loopback interface. A container may
+// have none.
+func networked() bool {
+	list, err := net.Interfaces()
+	return err != nil || slices.ContainsFunc(list, func(i net.Interface) bool {
+		return i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0
+	})
+}
+
+// A job is an attempt that is to be graded.
+type job struct{ dir, student string }
+
+// gradeEach grades the attempts, up to jobs of them at the same time, and returns a row of
+// each. If ctx ends, the rows of those that are left are empty.
+func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, class *class) []row {
+	rows := make([]row, len(todo))
+	var graded atomic.Int64
+	atOnce(jobs, len(todo), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, class)
+		if n := graded.Add(1); terminal(os.Stderr) {
+			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", "\r已评 %d 份，共 %d 份", n, len(todo)))
+		}
+	})
+	if terminal(os.Stderr) {
+		fmt.Fprint(os.Stderr, "\r\033[K")
+	}
+	return rows
+}
+
+// expand takes a pattern for what it matches where no shell has done so, as on
+// Windows, and leaves out a folder that was named before.
+func expand(args []string) (dirs []string) {
+	for _, arg := range args {
+		found := []string{arg}
+		if _, err := os.Stat(arg); err != nil {
+			if matches, _ := filepath.Glob(arg); len(matches) > 0 {
+				found = matches
+			}
+		}
+		for _, dir := range found {
+			if dir = filepath.Clean(dir); !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs
+}
+
+// studentsOf names the students: by the name of the folder, or by its path if two
+// folders have one name, for their points must not be added up.
+func studentsOf(dirs []string) ([]string, error) {
+	names := make([]string, len(dirs))
+	times := make(map[string]int)
+	for i, dir := range dirs {
+		full, err := filepath.Abs(dir) // it may be a dot
+		if err != nil {
+			return nil, err
+		}
+		names[i] = filepath.Base(full)
+		times[names[i]]++
+	}
+	for i, dir := range dirs {
+		if times[names[i]] > 1 {
+			names[i] = dir
+		}
+	}
+	return names, nil
+}
+
+// count is a number of things, for one of them and for several.
+func count(n int, one, several language.Text) language.Text {
+	if n == 1 {
+		return one
+	}
+	return language.Say("%d %s", "%d %s", n, several)
+}
+
+// gradeOne never fails: errors are in the row.
+func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
+	var e *exercise
+	if len(c.asked) == 1 {
+		e = c.asked[0]
+	} else {
+		e, _ = find(filepath.Base(dir))
+	}
+	at, err := read(dir, e)
+	if at != nil && at.exercise != nil {
+		e = at.exercise
+	}
+	if e == nil {
+		e = &exercise{}
+	}
+	r := row{Student: student, exercise: e, result: e.ungraded(language.Text{})}
+	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
+		return row{Student: student, exercise: &exercise{}, result: &result{Why: language.Say("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
+	}
+	if err != nil {
+		r.Why = language.TextOf(err)
+		return r
+	}
+	if c.stubs.is(at) {
+		r.Why = language.Say("the stub, as it was", "原样的骨架代码")
+		return r
+	}
+	r.Same = a.same(at, c.stubs)
+	graded, err := grade(ctx, a.root, at, c.of(student), nil)
+	if err != nil {
+		r.Why = language.TextOf(err)
+		return r
+	}
+	if graded.stuck {
+		c.stuck.Store(student, true)
+	}
+	r.result = graded
+	return r
+}
+
+// same says how many lines in a hundred of an attempt are lines of our solution.
+// Short ones do not count, nor those of the stub.
+func (a *app) same(at *attempt, stubs stubs) int {
+	ours := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))})
+	given := longLines(a.given(at, stubs))
+	same, all := 0, 0
+	for _, line := range longLines(slices.Sorted(maps.Values(at.files))) {
+		if slices.Contains(given, line) {
+			continue
+		}
+		all++
+		if slices.Contains(ours, line) {
+			same++
+		}
+	}
+	return 100 * same / max(1, all)
+}
+
+// longLines are the lines of some files that are long enough to recognise, without
+// comments and blanks. A file that cannot be read has none.
+func longLines(files []string) (lines []string) {
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "//")
+			if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// given are the files of the stub of an attempt's exercise; none if that is solved in
+// this clone.
+func (a *app) given(at *attempt, stubs stubs) []string {
+	stub, err := read(at.exercise.dir(a.root), at.exercise)
+	if err != nil || !stubs.is(stub) {
+		return nil
+	}
+	return slices.Sorted(maps.Values(stub.files))
+}
+
+// table prints the rows and the sums. A character of Chinese takes two
+// columns.
+func (a *app) table(g grades) {
+	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"),
+		g.Say("time", "用时"), ""}}
+	for _, r := range g.Rows {
+		points, cases := fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases)
+		if r.Ungraded {
+			points, cases = "", ""
+		}
+		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases,
+			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
+	}
+	fmt.Fprint(a.out, language.Table(cells, 2, 3, 4, 5))
+	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
+		sums := [][]string{{cells[0][0], g.Say("points", "得分"), ""}}
+		for _, s := range g.Sums {
+			points, why := g.Say("%d of %d", "%d/%d", s.Points, s.Of), ""
+			if s.Ungraded {
+				points, why = "", g.Say("an exercise was not graded", "有练习没有评分")
+			}
+			sums = append(sums, []string{s.Student, points, why})
+		}
+		fmt.Fprint(a.out, "\n", language.Table(sums))
+	}
+}
+
+// gradesOf adds up what was graded.
+func (a *app) gradesOf(rows []row, asked []*exercise) grades {
+	if len(asked) == 0 {
+		for _, e := range exercises {
+			if slices.ContainsFunc(rows, func(r row) bool { return r.number == e.number }) {
+				asked = append(asked, e)
+			}
+		}
+	}
+	return grades{language: a.language, Rows: rows, Asked: asked, Sums: sumsOf(rows, asked)}
+}
+
+// A sum is a student's result for all exercises together. Its maximum is the same
+// for all students: an exercise that a student has not handed in counts.
+type sum struct {
+	Student              string
+	Attempts, Points, Of int
+	Ungraded             bool // an attempt is, so the points are not known
+}
+
+func (s sum) inPoints() string { return (&result{Points: s.Points, Ungraded: s.Ungraded}).inPoints() }
+
+// sumsOf is in the order of the rows. Asked are the exercises that count.
+func sumsOf(rows []row, asked []*exercise) (sums []sum) {
+	of := 0
+	for _, e := range asked {
+		of += e.points()
+	}
+	for _, r := range rows {
+		i := slices.IndexFunc(sums, func(s sum) bool { return s.Student == r.Student })
+		if i < 0 {
+			i = len(sums)
+			sums = append(sums, sum{Student: r.Student, Of: of})
+		}
+		s := &sums[i]
+		s.Points += r.Points
+		s.Ungraded = s.Ungraded || r.Ungraded
+		if r.number > 0 {
+			s.Attempts++
+		}
+	}
+	return sums
+}
+
+// writeCSV writes a line for each attempt. The sum of a student is on each line of
+// the student.
+func writeCSV(f io.Writer, g grades) error {
+	w := csv.NewWriter(f)
+	total := make(map[string]sum)
+	for _, s := range g.Sums {
+		total[s.Student] = s
+	}
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety",
+		"liveness", "faults", "cost", "full",
+		"passed", "cases", "same_percent", "seconds", "first_failing_case", "words", "why"})
+	for _, r := range g.Rows {
+		first, s := r.First(), total[r.Student]
+		full, passed := strconv.FormatBool(r.Full), strconv.Itoa(r.Passed)
+		if r.Ungraded {
+			full, passed = "", ""
+		}
+		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of),
+			s.inPoints(), strconv.Itoa(s.Of),
+			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), full, passed, strconv.Itoa(r.Cases),
+			strconv.Itoa(r.Same), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
+			cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// of has the points of a group's cases, "" if the exercise has none.
+func (r *result) of(group locktest.Group) string {
+	for _, p := range r.Parts {
+		if p.Group == group {
+			return strconv.Itoa(p.Points)
+		}
+	}
+	return ""
+}
+
+// cell1 keeps a spreadsheet from taking a text that a student chooses for a
+// formula.
+func cell1(text string) string {
+	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
+		return "'" + text
+	}
+	return text
+}
+
+// Grades are the results of all students.
+type grades struct {
+	Rows  []row
+	Sums  []sum
+	Asked []*exercise // what was to be handed in: those that were asked for, or all that anybody has handed in
+	// language is that of the persons who read what is written for persons.
+	language language.Language
+}
+
+// Say says it in the reader's language.
+func (g grades) Say(en, zh string, args ...any) string {
+	return language.Say(en, zh, args...).In(g.language)
+}
+
+// In is a text in the reader's language.
+func (g grades) In(t language.Text) string { return t.In(g.language) }
+
+// writable says why a file cannot be written, and leaves it as it is. An empty
+// name means no file.
+func writable(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, before := os.Stat(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return language.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
+	}
+	err = f.Close()
+	if before != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}

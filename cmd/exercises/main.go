@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/language"
+)
+
+var usage = language.Say(`Exercises that grade themselves. In the repository's root:
+
+  go run ./cmd/exercises list             what is done, and the points
+  go run ./cmd/exercises next             what to do next
+  go run ./cmd/exercises start 3          its goal, and its stub with comments in your language
+  go run ./cmd/exercises watch [3]        grades an exercise each time you save it
+  go run ./cmd/exercises hint 3           the next hint of exercise 3
+  go run ./cmd/exercises show 3           the solution, once you have all points
+  go run ./cmd/exercises prepare          before a class: compiles what it will run
+  go run ./cmd/exercises grade DIR...     for a lecturer: grades students' folders
+  go run ./cmd/exercises hand-out DIR     for a lecturer: a folder for students, without solutions
+
+Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
+`, `自动评分的练习。请在仓库的根目录执行：
+
+  go run ./cmd/exercises list             哪些已经完成，得了几分
+  go run ./cmd/exercises next             下一个该做哪个
+  go run ./cmd/exercises start 3          练习 3 的目标，并把骨架代码的注释换成你的语言
+  go run ./cmd/exercises watch [3]        每次保存，都重新评分
+  go run ./cmd/exercises hint 3           练习 3 的下一条提示
+  go run ./cmd/exercises show 3           解答，要先拿到满分
+  go run ./cmd/exercises prepare          上课之前：把要用到的都编译好
+  go run ./cmd/exercises grade DIR...     供教师使用：给学生的文件夹评分
+  go run ./cmd/exercises hand-out DIR     供教师使用：分发给学生的文件夹，不含解答
+
+每个命令都可以加 -lang en 或 -lang zh。go test ./docs/exercises/_03-predecessor 也给练习 3 评分。
+`)
+
+func main() {
+	limited(os.Args[1:])
+	breaking.Serve(os.Args[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, errFailed):
+		os.Exit(1)
+	case errors.Is(err, context.Canceled):
+		os.Exit(130)
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "exercises:", err)
+		os.Exit(2)
+	}
+}
+
+// endings are the signals after which this command removes what it has made and
+// ends what it has started: an attempt is in a process group of its own, which a
+// terminal does not end. A command that nohup has started outlives the terminal.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
+}
+
+// errFailed: all was said, and something does not pass.
+var errFailed = errors.New("failed")
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: language.Of("")}
+	defer func() {
+		if err != nil {
+			err = errorIn{err, language.TextOf(err).In(app.language)}
+		}
+	}()
+	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
+		app.print("%s", "%s", usage)
+		return nil
+	}
+	if app.root, err = findRoot(); err != nil {
+		return err
+	}
+	command, args := args[0], args[1:]
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // what is wrong, and the usage in English
+	flags.Var(&app.language, "lang", language.Usage)
+	switch command {
+	case "list", "next", "watch", "show", "grade":
+		flags.Var((*limit)(&app.limits.time), "limit", language.Both(
+			"processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
+	}
+	flags.Usage = func() {
+		app.print("\n%s", "\n%s", usage)
+		app.print("\nFlags of %s:\n%s", "\n%s 的选项：\n%s", command, app.language.Help(flags))
+	}
+	switch command {
+	case "list", "next", "prepare":
+		if _, err := parse(flags, args, 0, 0); err != nil {
+			return err
+		}
+		return map[string]func(context.Context) error{"list": app.list, "next": app.next, "prepare": app.prepare}[command](ctx)
+	case "watch":
+		once := flags.Bool("once", false, language.Both("grade once and end", "只评一次就结束"))
+		names, err := parse(flags, args, 0, 1)
+		if err != nil {
+			return err
+		}
+		e, err := app.wanted(ctx, names)
+		if err != nil {
+			return err
+		}
+		return app.watch(ctx, e, *once)
+	case "hand-out":
+		names, err := parse(flags, args, 0, 1)
+		if err != nil {
+			return err
+		}
+		return app.handOut(ctx, strings.Join(names, ""))
+	case "start", "hint", "show":
+		giveUp := false
+		if command == "show" {
+			flags.BoolVar(&giveUp, "give-up", false, language.Both("show it though the exercise is not solved", "练习没有做完也显示"))
+		}
+		names, err := parse(flags, args, 1, 1)
+		if err != nil {
+			return err
+		}
+		e, err := find(names[0])
+		if err != nil {
+			return err
+		}
+		switch command {
+		case "start":
+			return app.start(e)
+		case "hint":
+			return app.hint(e)
+		}
+		return app.show(ctx, e, giveUp)
+	case "grade":
+		return app.gradeAll(ctx, flags, args)
+	}
+	return language.Errorf(
+		"there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
+}
+
+// parse takes flags before and after the arguments.
+func parse(flags *flag.FlagSet, args []string, least, most int) (names []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, language.WrongFlag(flags, err)
+		}
+		if args = flags.Args(); len(args) == 0 {
+			break
+		}
+		names, args = append(names, args[0]), args[1:]
+	}
+	switch {
+	case len(names) < least && least == 1:
+		return nil, language.Errorf(
+			"%s needs the number of an exercise: go run ./cmd/exercises %s 3", "%s 需要练习的编号：go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
+	case len(names) > most:
+		return nil, language.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), names[most])
+	}
+	return names, nil
+}
+
+// findRoot looks for the repository, upwards from the working directory.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for from := dir; ; dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module example.com/zklock\n") ||
+			strings.HasPrefix(string(text), "module example.com/zklock\r\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", language.Errorf(
+				"%s is not in a clone of this repository: change into one and try again", "%s 不在本仓库的克隆里：请进入克隆的目录再试", from)
+		}
+	}
+}

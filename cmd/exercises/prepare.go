@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/language"
+)
+
+// A compilation is a call of go that fills its caches.
+type compilation struct {
+	what language.Text
+	env  []string
+	args []string
+}
+
+// preparations are what a class runs.
+func preparations() []compilation {
+	graders := []string{"test", "-run=^$"}
+	for _, e := range exercises {
+		graders = append(graders, "./docs/exercises/"+e.folder)
+	}
+	return []compilation{
+		{language.Say("the commands, and the modules that they need", "各个命令，以及它们用到的模块"), nil,
+			[]string{"build", "./cmd/exercises", "./cmd/primers", "./cmd/lab", "./cmd/book",
+				"./cmd/shell", "./cmd/zklock", "./bench"}},
+		{language.Say("the graders of the exercises", "各个练习的评分程序"), nil, graders},
+		{language.Say("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
+		{language.Say("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // of one program go would write the result
+	}
+}
+
+// prepare fills the caches of Go, so that nothing is fetched or compiled at length in class.
+func (a *app) prepare(ctx context.Context) error {
+	began, list := time.Now(), preparations()
+	for i, c := range list {
+		a.print("%d of %d: compiling %s …\n", "第 %d 步，共 %d 步：编译%s……\n", i+1, len(list), c.what)
+		if err := a.compile(ctx, c); err != nil {
+			return err
+		}
+	}
+	a.print("Ready, in %v.\n", "准备完毕，用时 %v。\n", time.Since(began).Round(time.Second))
+	return nil
+}
+
+// compile calls go in the repository.
+func (a *app) compile(ctx context.Context, c compilation) error {
+	cmd := exec.CommandContext(ctx, "go", c.args...)
+	cmd.Dir = a.root
+	cmd.Env = append(append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local"), c.env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return language.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
+	}
+	return nil
+}
+
+// explainWait says once, if a grade is not there after three seconds, why the first one takes a
+// while. Stop ends that.
+func (a *app) explainWait() (stop func() bool) {
+	return time.AfterFunc(3*time.Second, func() {
+		if !terminal(os.Stderr) {
+			return
+		}
+		a.slow.Do(func() {
+			fmt.Fprint(os.Stderr, a.say(
+				"Compiling: on a new machine the first grade takes a minute or two, and Go may fetch modules. go run ./cmd/exercises prepare does that in advance.\n", "正在编译：在一台新机器上，第一次评分要一两分钟，Go 可能还要下载模块。go run ./cmd/exercises prepare 可以事先做好。\n"))
+		})
+	}).Stop
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPrepareCompilesWhatAClassRuns: a program in the place of go notes what it is asked for.
+func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	root, dir := rootOf(t), t.TempDir()
+	asked := filepath.Join(dir, "asked")
+	play := func(then string) {
+		program := "#!/bin/sh\necho \"$PWD $GOOS $*\" >>" + asked + "\n" + then + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(program), 0o755))
+	}
+	t.Setenv("PATH", dir)
+	play("exit 0")
+	said, err := called(t, "prepare")
+	require.NoError(t, err)
+	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`,
+		said)
+	lines := strings.Split(strings.TrimSpace(text(t, asked)), "\n")
+	require.Len(t, lines, len(preparations()))
+	require.Contains(t, lines[3], root+" js build -o "+os.DevNull+" ./internal/lab/engine",
+		"nothing is written into the clone")
+	for _, c := range preparations() {
+		for _, arg := range c.args {
+			if strings.HasPrefix(arg, "./") {
+				require.NotEmpty(t, must(filepath.Glob(filepath.Join(root, arg, "*.go"))), "%s has nothing to compile",
+					arg)
+			}
+		}
+	}
+
+	play("echo no network; exit 1")
+	_, err = called(t, "prepare", "-lang", "zh")
+	require.ErrorContains(t, err, "go build ./cmd/exercises ")
+	require.ErrorContains(t, err, "no network")
+}

@@ -1,0 +1,530 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/when"
+)
+
+const notBegun = "it does not begin: an init has not come to an end"
+
+// generous limits: the proof is about what is wrong, not about how fast it is
+// found on a busy machine.
+var generous = limits{time: 10 * time.Minute, memory: 1 << 30, begin: 10 * time.Minute}
+
+// written is an attempt of one file.
+func written(t *testing.T, e *exercise, program string) *attempt {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), e.writes())
+	require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
+	a, err := read(filepath.Dir(file), e)
+	require.NoError(t, err)
+	return a
+}
+
+// together has attempts built as one program, when the first of them is graded: to link a
+// program takes most of the time of a build.
+func together(t *testing.T, all map[string]*attempt) {
+	t.Helper()
+	var attempts []*attempt
+	built := sync.OnceValues(func() (string, error) {
+		c, err := newCell(t.Context(), generous)
+		if err != nil {
+			return "", err
+		}
+		t.Cleanup(c.close)
+		return c.build(t.Context(), rootOf(t), attempts...)
+	})
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if a := all[name]; a.file == "" {
+			a.id, a.built = fmt.Sprint(len(attempts)), built
+			attempts = append(attempts, a)
+		}
+	}
+}
+
+// attemptsIn are the attempts of some files, which are built together.
+func attemptsIn(t *testing.T, files []string) map[string]*attempt {
+	t.Helper()
+	all := make(map[string]*attempt)
+	for _, file := range files {
+		all[file] = written(t, exerciseOf(file), text(t, file))
+	}
+	together(t, all)
+	return all
+}
+
+func graded(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
+	t.Helper()
+	r, err := grade(t.Context(), rootOf(t), a, l, onFailure)
+	require.NoError(t, err)
+	inChinese(t, a, r)
+	inTheLab(t, a, r)
+	return r
+}
+
+// inTheLab asks for the address of each schedule that a message tells: the grader replays it as
+// the lab does, and leaves it out if another kind of violation comes, or none.
+func inTheLab(t *testing.T, a *attempt, r *result) {
+	t.Helper()
+	for _, f := range r.Failed {
+		if strings.Contains(f.Words.En, ", in this schedule:\n") {
+			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&",
+				"%s: the lab does not come to it: %s", f.Case, f.Words.En)
+		}
+		if strings.Contains(f.Words.En, " has left ") &&
+			strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
+			require.Contains(t, f.Words.En, ": a getChildren2 is lost; before its error is returned the node must be deleted", "which request is to be tried again")
+		}
+	}
+}
+
+// inChinese looks for English in the messages about an attempt for a student who
+// reads Chinese. The attempt's own words stay as they are.
+func inChinese(t *testing.T, a *attempt, r *result) {
+	t.Helper()
+	files := slices.Sorted(maps.Values(a.files))
+	if slices.Contains(a.imports, step3) {
+		files = append(files, filepath.Join(rootOf(t), exercises[2].answer))
+	}
+	var literal []string
+	for _, file := range files {
+		for _, m := range literals.FindAllStringSubmatch(text(t, file), -1) {
+			for _, part := range verb.Split(m[1], -1) {
+				if strings.Count(strings.TrimSpace(part), " ") > 1 {
+					literal = append(literal, part)
+				}
+			}
+		}
+	}
+	why := r.Why.Zh
+	if strings.HasPrefix(r.Why.En, "does not compile") {
+		why = firstLines(why, 1) // the others are the compiler's
+	}
+	said := []string{why}
+	for _, f := range r.Failed {
+		said = append(said, a.caseOf(f.Case).Zh, f.Words.Zh)
+		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"),
+			"the sentence does not take these values: %s", f.Words.Zh)
+	}
+	for _, words := range said {
+		require.Empty(t, leftEnglish(words, literal...), "%s", words)
+	}
+}
+
+// literals are the strings of a program, and verb is one in a format.
+var (
+	literals = regexp.MustCompile(`"([^"\n]+ [^"\n]+)"`)
+	verb     = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
+)
+
+// first grades an attempt up to its first failure.
+func first(t *testing.T, a *attempt) failure {
+	t.Helper()
+	r := graded(t, a, generous, func(failure) bool { return false })
+	require.Empty(t, r.Why)
+	require.NotEmpty(t, r.Failed, "all cases pass")
+	require.False(t, r.Full)
+	return r.Failed[0]
+}
+
+func heavy(t *testing.T) {
+	when.Landing(t, "takes minutes")
+	when.NotRaced(t, "each attempt is built and runs in a process of its own")
+	t.Parallel()
+}
+
+// only is an exercise with those cases alone that keep is true of.
+func only(e *exercise, keep func(s suite, name string) bool) *exercise {
+	some := *e
+	some.tests = nil
+	for _, s := range e.tests {
+		all := s.all
+		s.all = nil
+		for _, name := range all {
+			if keep(s, name) {
+				s.all = append(s.all, name)
+			}
+		}
+		if len(s.all) > 0 {
+			some.tests = append(some.tests, s)
+		}
+	}
+	return &some
+}
+
+// sample is an exercise with one case of each group of a suite, and all basic ones if
+// basic is set: for attempts that fail in each case alike, each time in a process of its own.
+func sample(e *exercise, basic bool) *exercise {
+	seen := make(map[string]bool)
+	return only(e, func(s suite, name string) bool {
+		group := s.test + string(s.groups[name])
+		first := !seen[group]
+		seen[group] = true
+		return first || basic && slices.Contains(s.basic, name)
+	})
+}
+
+// TestGrade grades two attempts at one exercise: the solution in two files, and
+// one that does not compile.
+func TestGrade(t *testing.T) {
+	t.Parallel()
+	root := rootOf(t)
+	e := must(find("3"))
+	dir := t.TempDir()
+	solution := text(t, root, e.answer)
+	at := strings.Index(solution, "// giveUp leaves")
+	require.Positive(t, at)
+	moved := "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[at:]
+	left := strings.Replace(solution[:at], "\t\"time\"\n", "", 1)
+	// A test of the student's own is not run.
+	for name, program := range map[string]string{"lock.go": left, "more.go": moved,
+		"my_test.go":   "package predecessor\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n",
+		"lock_test.go": "package predecessor\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(program), 0o644))
+	}
+	a, err := read(dir, nil)
+	require.NoError(t, err)
+	require.Equal(t, e, a.exercise, "the package clause says which exercise it is")
+	a.exercise = sample(e, true) // the proof has all cases
+	r := graded(t, a, generous, nil)
+	require.Empty(t, r.Failed)
+	require.Empty(t, r.Why)
+	require.True(t, r.Full)
+	require.Equal(t, e.points(), r.Points)
+	require.Equal(t, a.cases(), r.Passed)
+
+	r = graded(t, written(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
+	require.Contains(t, r.Why.En, "does not compile: lock.go:3:14: undefined: undefined")
+	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"),
+		"the compiler sorts by path")
+	require.Zero(t, r.Points)
+	require.NotContains(t, text(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
+}
+
+func TestStubsFail(t *testing.T) {
+	heavy(t)
+	all := make(map[string]*attempt)
+	for _, e := range exercises {
+		program, err := exec.Command("git", "show", "HEAD:docs/exercises/"+e.folder+"/"+e.writes()).Output()
+		if err != nil { // no git here: the file as it is
+			program = []byte(text(t, e.dir(rootOf(t)), e.writes()))
+		}
+		all[e.folder] = written(t, e, string(program))
+		all[e.folder].exercise = sample(e, true)
+	}
+	together(t, all)
+	for _, e := range exercises {
+		t.Run(e.folder, func(t *testing.T) {
+			t.Parallel()
+			r := graded(t, all[e.folder], generous, nil)
+			require.Empty(t, r.Why, "the stub must compile and run")
+			require.Zero(t, r.Points)
+			for _, s := range e.tests {
+				failed := 0
+				for _, f := range r.Failed {
+					if slices.Contains(s.basic, f.Case) {
+						failed++
+					}
+				}
+				require.GreaterOrEqual(t, failed, len(s.basic)-1, "the stub passes basic cases of %s", s.test)
+			}
+			begin := e.tests[0].all[:1]
+			if stages := e.stages(); stages != nil {
+				begin = stages[0].Cases
+			}
+			require.Contains(t, begin, r.Failed[0].Case)
+			require.Contains(t, r.Failed[0].Words.En, "not written yet")
+		})
+	}
+}
+
+func TestSolutionsPass(t *testing.T) {
+	heavy(t)
+	root, all := rootOf(t), make(map[string]*attempt)
+	for _, e := range exercises {
+		all[e.folder] = written(t, e, text(t, root, e.answer))
+	}
+	together(t, all)
+	for _, e := range exercises {
+		t.Run(e.folder, func(t *testing.T) {
+			t.Parallel()
+			r := graded(t, all[e.folder], generous, nil)
+			require.Empty(t, r.Why)
+			require.Empty(t, r.Failed)
+			require.True(t, r.Full)
+			require.Equal(t, e.points(), r.Points)
+			if !strings.Contains(e.answer, ".solution") || !when.AtLength() {
+				return // a step: go test -race ./... and its TestExplore have been through it
+			}
+			if e.file != "" {
+				return // nothing to compile
+			}
+			if !raceWorks(t) {
+				return
+			}
+			overlay, err := writeOverlay(t.TempDir(),
+				map[string]string{filepath.Join(e.dir(root), e.writes()): filepath.Join(root, e.answer)})
+			require.NoError(t, err)
+			args := []string{"test", "-count=1", "-overlay=" + overlay, "-race", "-run=^Test(" + testsOf(e) + ")$"}
+			if len(e.tests) > 1 { // with the detector a schedule takes ten times as long, and the fixed cases have each line run
+				args = append(args, "-skip=^TestSchedules$")
+			}
+			cmd := exec.CommandContext(t.Context(), "go", append(args, "./docs/exercises/"+e.folder)...)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%v: %s", args, out)
+			require.NotContains(t, string(out), "no tests to run")
+		})
+	}
+}
+
+func writeOverlay(dir string, replace map[string]string) (string, error) {
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o600)
+}
+
+func testsOf(e *exercise) string {
+	var names []string
+	for _, s := range e.tests {
+		names = append(names, strings.TrimPrefix(s.test, "Test"))
+	}
+	return strings.Join(names, "|")
+}
+
+// raceWorks reports whether there is what the race detector needs. In CI there is.
+func raceWorks(t *testing.T) bool {
+	out, err := exec.CommandContext(t.Context(), "go", "env", "CGO_ENABLED").Output()
+	require.NoError(t, err)
+	_, missing := exec.LookPath("gcc")
+	works := strings.TrimSpace(string(out)) == "1" && missing == nil
+	if !works {
+		t.Log("the race detector needs cgo and a C compiler: not run")
+	}
+	return works
+}
+
+func TestMutantsDie(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	for _, e := range exercises {
+		solution, all := text(t, root, e.answer), make(map[string]*attempt)
+		for _, m := range mutants(t, root, e) {
+			// Only the cases that are named are asked for: another one may fail as well.
+			all[m.name] = written(t, e, m.of(t, solution))
+			all[m.name].exercise = only(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
+		}
+		together(t, all)
+		for _, m := range mutants(t, root, e) {
+			t.Run(e.folder+" "+m.name, func(t *testing.T) {
+				t.Parallel()
+				r := graded(t, all[m.name], generous, nil)
+				require.Empty(t, r.Why)
+				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
+				said := ""
+				for _, f := range r.Failed {
+					t.Logf("%s: %s", f.Case, firstLines(f.Words.En, 1))
+					said += f.Words.En + "\n"
+				}
+				require.Contains(t, said, m.says)
+			})
+		}
+	}
+}
+
+// TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them. Each
+// begins with words that the first message must say.
+func TestWrongAttemptsGetTheirMessage(t *testing.T) {
+	heavy(t)
+	all := attemptsIn(t, must(filepath.Glob("testdata/wrong/*.txt")))
+	for file, a := range all {
+		program := text(t, file)
+		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			says, _, ok := strings.Cut(program, "\n")
+			require.True(t, ok)
+			_, says, ok = strings.Cut(says, " says: ")
+			require.True(t, ok)
+			f := first(t, a)
+			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.En, 1))
+			require.Contains(t, f.Words.En, says, "%s, line 1, and the case %q", file, f.Case)
+			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En,
+				"places in the grader mean nothing to a student")
+		})
+	}
+}
+
+// TestTheTranscriptOfThePage plays what README.md and its Chinese edition show, with how many
+// cases there are. How many of them pass is left out: after a failure some depend on the order in which packets
+// arrive.
+func TestTheTranscriptOfThePage(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	e := must(find("3"))
+	at := written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt"))
+	// The attempt is not in the exercise's folder.
+	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
+	for _, l := range []language.Language{language.English, language.Chinese} {
+		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")),
+			"$ go run ./cmd/exercises watch 3\n")
+		require.True(t, ok)
+		page, _, ok = strings.Cut(page, "```")
+		require.True(t, ok)
+		var out bytes.Buffer
+		a := &app{root: root, out: &out, limits: generous, language: l}
+		_, err := a.report(t.Context(), e, at, nil)
+		require.NoError(t, err)
+		require.Equal(t, passed.ReplaceAllString(strings.TrimSpace(page), ""), passed.ReplaceAllString(strings.TrimSpace(out.String()), ""))
+	}
+}
+
+// Attempts that would harm the lecturer's machine, or buy points. The list of
+// allowed imports keeps most of them from running; here they run.
+var hostile = map[string]struct {
+	imports string
+	program string // in place of init's body
+	lock    string // in place of Lock's body
+	says    string
+	linux   bool // needs what watches a group of processes
+}{
+	"loops in init":           {"", "for {}", "", notBegun, false},
+	"sleeps in init":          {`"time"`, "time.Sleep(time.Hour)", "", notBegun, false},
+	"ends in init":            {`"os"`, "os.Exit(0)", "", "os.Exit", false},
+	"says PASS":               {`"fmt"; "os"`, `fmt.Println("=== RUN TestLock\n--- PASS: TestLock (0.00s)\nPASS\nok"); os.Exit(0)`, "", "os.Exit", false},
+	"writes reports":          {`"fmt"; "os"`, `for range 1000 { fmt.Println("locktest-report X {\"Begun\":true,\"Ended\":true,\"OK\":true}") }; os.Exit(0)`, "", "os.Exit", false},
+	"prints a gigabyte":       {`"fmt"; "strings"`, `line := strings.Repeat("x", 1<<20); for range 1024 { fmt.Println(line) }`, "", "prints more than", false},
+	"prints a gigabyte later": {`"fmt"; "strings"`, ``, `line := strings.Repeat("x", 1<<20); for range 1024 { fmt.Println(line) }; return nil`, "prints more than", false},
+	"eats memory in init":     {"", "var all [][]byte; for { b := make([]byte, 16<<20); for i := range b { b[i] = 1 }; all = append(all, b); if len(all) < 0 { return } }", "", "of memory", true},
+	"forks":                   {`"os/exec"; "time"`, `for range 100 { exec.Command("/bin/sleep", "1000").Start() }; time.Sleep(time.Hour)`, "", "starts processes", true},
+	"leaves a process behind": {`"os/exec"; "syscall"`, `c := exec.Command("/bin/sleep", "1000"); c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}; c.Start()`, "", "", true},
+	"spins in Lock":           {"", "", "for {}", "the lock spins", false},
+	"ends in Lock":            {`"os"`, "", "os.Exit(0); return nil", "os.Exit", false},
+	"panics beside Lock":      {"", "", `go panic("aside"); return nil`, "panics: aside", false},
+	"writes where it is":      {`"os"`, `os.WriteFile("lock.go", nil, 0o644); os.WriteFile(os.Getenv("HOME")+"/x", nil, 0o644)`, "", "", false},
+	"changes the client":      {"", `zk.ErrNodeExists, zk.ErrNoNode = nil, nil`, "", "", false},
+}
+
+func TestHostileAttempts(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	e := must(find("1"))
+	for name, h := range hostile {
+		t.Run(name, func(t *testing.T) {
+			if h.linux && runtime.GOOS != "linux" {
+				t.Skip("needs what watches a group of processes: Linux")
+			}
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "lock.go")
+			lock := h.lock
+			if lock == "" {
+				lock = "return nil"
+			}
+			program := fmt.Sprintf(`package naive
+
+import (
+	"errors"
+	"github.com/go-zookeeper/zk"
+	%s
+)
+
+func init() {
+	%s
+}
+
+var ErrNotLocked = errors.New("x")
+
+type Lock struct{}
+
+func New(conn *zk.Conn, path string) *Lock { return &Lock{} }
+func (l *Lock) Lock() error                { %s }
+func (l *Lock) TryLock() (bool, error)     { return true, nil }
+func (l *Lock) Unlock() error              { return nil }
+`,
+				strings.ReplaceAll(h.imports, "; ", "\n"), h.program, lock)
+			require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
+			// read would refuse most of them.
+			a := &attempt{exercise: sample(e, false), dir: filepath.Dir(file), files: map[string]string{"lock.go": file}}
+			l := generous
+			l.memory = 512 << 20
+			if h.says == notBegun {
+				l.begin = 0 // it never begins, on any machine
+			}
+			r, err := grade(t.Context(), root, a, l, nil)
+			require.NoError(t, err)
+			require.Zero(t, r.Points)
+			words := r.Why.En
+			for _, f := range r.Failed {
+				words += "\n" + f.Words.En
+				require.Less(t, len(f.Printed), 1<<20)
+			}
+			require.Contains(t, words, h.says)
+		})
+	}
+}
+
+// TestNothingIsLeftBehind: of a cell that is closed no process and no folder is
+// left, not even of a process that has left its group.
+func TestNothingIsLeftBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs what finds processes by their environment: Linux")
+	}
+	t.Parallel()
+	c, err := newCell(t.Context(), generous)
+	require.NoError(t, err)
+	cmd := c.ofStudent("setsid", []string{"sleep", "1000"})
+	require.NoError(t, cmd.Err)
+	require.NoError(t, cmd.Start())
+	c.started(cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	c.close()
+	<-ended // it was killed: a sleep of 1000 s
+	require.NoDirExists(t, c.dir)
+}
+
+// commandArg has the test binary be the command, with the arguments after it.
+const commandArg = "be the command"
+
+func commanding(args []string) {
+	if len(args) > 0 && args[0] == commandArg {
+		os.Args = append(os.Args[:1], args[1:]...)
+		main()
+		os.Exit(0)
+	}
+}
+
+// dialArg has the test binary dial the address after it.
+const dialArg = "dial"
+
+func dialing(args []string) {
+	if len(args) != 2 || args[0] != dialArg {
+		return
+	}
+	if _, err := net.Dial("tcp", args[1]); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/grader/breaking"
+)
+
+const dyingArg = "replay-dying"
+
+// dying stands for an engine that does not survive some schedules.
+func dying(args []string) {
+	if len(args) != 1 || args[0] != dyingArg {
+		return
+	}
+	answers := make(map[int]string)
+	if err := json.NewDecoder(os.Stdin).Decode(&answers); err != nil {
+		panic(err)
+	}
+	for _, n := range slices.Sorted(maps.Keys(answers)) {
+		switch answers[n] {
+		case "panics":
+			panic("zk: connection closed")
+		case "exits":
+			os.Exit(3)
+		case "sleeps":
+			time.Sleep(24 * time.Hour)
+		case "spins":
+			for {
+			}
+		case "prints":
+			for range 1 << 13 {
+				fmt.Println("no line of ours")
+			}
+		}
+		line, err := json.Marshal(breaking.Line{Number: n, Played: breaking.Result{Choices: n}})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s\n", line)
+	}
+	os.Exit(0)
+}
+
+// TestAnEngineThatDiesCostsOneAnswer: those after it are played all the same.
+func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
+	t.Parallel()
+	played, why, err := playLinks(t.Context(), generous, dyingArg,
+		map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})
+	require.NoError(t, err)
+	require.Empty(t, why)
+	require.Len(t, played, 5)
+	for _, n := range []int{1, 3} {
+		require.Equal(t, breaking.Result{Choices: n}, played[n])
+	}
+	require.Contains(t, played[2].Words.En, "ends the lab's engine (panic: zk: connection closed)")
+	require.Contains(t, played[4].Words.En, "ends the lab's engine (exit status 3)")
+	require.Contains(t, played[6].Words.En, "ends the lab's engine")
+}
+
+// TestAnEngineThatSpinsIsStopped: at the attempt's limit.
+func TestAnEngineThatSpinsIsStopped(t *testing.T) {
+	t.Parallel()
+	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30}, dyingArg,
+		map[int]string{5: "spins"})
+	require.NoError(t, err)
+	require.Empty(t, played)
+	require.Contains(t, why.En, "it has not come to an end in 200ms of processor time")
+}

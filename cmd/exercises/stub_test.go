@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	goformat "go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/language/chinesetest"
+)
+
+// bare is a stub without its comments: the syntax tree, or the lines.
+func bare(t *testing.T, e *exercise, stub string) string {
+	t.Helper()
+	if e.file == breaking.File {
+		return regexp.MustCompile(`(?m)^#.*(?:\n#.*)*`).ReplaceAllString(stub, "#")
+	}
+	f, err := parser.ParseFile(token.NewFileSet(), "", stub, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, goformat.Node(&out, token.NewFileSet(), f)) // without positions: blank lines do not count
+	return out.String()
+}
+
+// TestStubsHaveChineseComments: nothing but the comments differs.
+func TestStubsHaveChineseComments(t *testing.T) {
+	comment := regexp.MustCompile(`(?m)(?://|^#) (.*)$`)
+	for _, e := range exercises {
+		english := text(t, e.dir(rootOf(t)), e.writes())
+		chinese, _, err := e.chineseStub(rootOf(t))
+		require.NoError(t, err)
+		stub := string(unixLines(chinese))
+		require.Equal(t, bare(t, e, english), bare(t, e, stub))
+		said := comment.FindAllStringSubmatch(stub, -1)
+		require.NotEmpty(t, said)
+		for _, c := range said {
+			require.LessOrEqual(t, language.Wide(c[1]), 90)
+			require.Empty(t, chinesetest.English(c[1]))
+			require.NotRegexp(t, `^[，。；：、）”]|\p{Han}[,;:?!()]`, c[1], "punctuation is full-width, and begins no line")
+		}
+		if e.file != breaking.File {
+			formatted, err := goformat.Source([]byte(stub))
+			require.NoError(t, err)
+			require.Equal(t, stub, string(formatted))
+		}
+	}
+	last := exercises[10]
+	answers := text(t, last.dir(rootOf(t)), last.writes())
+	require.NotEqual(t, bare(t, last, answers), bare(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
+}
+
+// TestStartWritesTheStubInTheReadersLanguage: a stub of either language is a stub, and
+// what a student has written stays.
+func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
+	from, root := rootOf(t), t.TempDir()
+	e := exercises[0]
+	for _, name := range strings.Fields("../../go.mod stubs.json _01-naive/README.md _01-naive/README.zh-CN.md _01-naive/lock.go _01-naive/lock.zh-CN.go.txt") {
+		name = filepath.Join("docs/exercises", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text(t, from, name)), 0o644))
+	}
+	t.Chdir(root)
+	file := filepath.Join(e.dir(root), "lock.go")
+	english := text(t, file)
+	said := func(args ...string) string {
+		out, err := called(t, args...)
+		if err != nil {
+			out += err.Error()
+		}
+		return out
+	}
+	known, err := readStubs(root)
+	require.NoError(t, err)
+	is := func() language.Language {
+		at, err := read(e.dir(root), e)
+		require.NoError(t, err)
+		return known.language(at)
+	}
+	require.Contains(t, said("start", "1"), "Write docs/exercises/_01-naive/lock.go")
+	require.Equal(t, english, text(t, file), "it was in the reader's language")
+
+	const offer = "换成中文：go run ./cmd/exercises start 1"
+	require.Contains(t, said("next", "-lang", "zh"), offer)
+	require.NotContains(t, said("next"), "start 1")
+	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1：一个临时节点\n\n**目标。**")
+	require.Equal(t, language.Chinese, is())
+	require.Contains(t, text(t, file), "// Lock 一直等到拿到锁")
+	require.NotContains(t, said("next", "-lang", "zh"), offer)
+	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1", "once more")
+	require.Equal(t, language.Chinese, is())
+	require.Contains(t, said("start", "1", "-lang", "en"), "git checkout docs/exercises/_01-naive/lock.go")
+	require.Equal(t, language.Chinese, is())
+
+	mine := text(t, file) + "\nfunc mine() {}\n"
+	require.NoError(t, os.WriteFile(file, []byte(mine), 0o644))
+	for _, lang := range []string{"en", "zh"} {
+		require.Contains(t, said("start", "1", "-lang", lang), "git checkout docs/exercises/_01-naive/lock.go")
+		require.Equal(t, mine, text(t, file), "what is begun stays")
+	}
+	require.Equal(t, language.Language(""), is())
+}
+
+// TestAStubOfEitherLanguageIsNotGraded: a lecturer sees that it is the stub.
+func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
+	a := &app{root: rootOf(t)}
+	known, err := readStubs(a.root)
+	require.NoError(t, err)
+	for _, e := range exercises {
+		stub, _, err := e.chineseStub(a.root)
+		require.NoError(t, err)
+		at := written(t, e, string(stub))
+		r := a.gradeOne(t.Context(), "anna", at.dir, &class{asked: []*exercise{e}, stubs: known})
+		require.Equal(t, "the stub, as it was", r.Why.En)
+		require.Zero(t, a.same(written(t, e, string(stub)+strings.Repeat("\n", 3)), known), "its lines are nobody's")
+	}
+}

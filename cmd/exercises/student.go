@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/language"
+)
+
+// An app is one call of the command.
+type app struct {
+	root     string
+	out      io.Writer
+	limits   limits
+	language language.Language
+	slow     sync.Once // it was said why a first grade takes a while
+}
+
+// print writes in the reader's language.
+func (a *app) print(en, zh string, args ...any) { fmt.Fprint(a.out, a.say(en, zh, args...)) }
+
+// An exerciseState is how far a student is with an exercise.
+type exerciseState struct {
+	*exercise
+	stub   bool
+	result *result // nil: not graded
+	err    error
+}
+
+func (s exerciseState) word() language.Text {
+	switch {
+	case s.err != nil:
+		return language.Say("error: %s", "错误：%s", s.err)
+	case s.stub:
+		return language.Say("not begun", "还没有开始")
+	case s.result.Full:
+		return language.Say("done", "完成")
+	case s.result.Why.En != "":
+		return language.Text{En: firstLines(s.result.Why.En, 1), Zh: firstLines(s.result.Why.Zh, 1)}
+	}
+	if s.result.Unsafe && s.result.Points == 0 && s.result.Passed > 0 {
+		return language.Say("not safe, %s", "不安全，%s", s.result.score())
+	}
+	return language.Say("begun, %s", "进行中，%s", s.result.score())
+}
+
+// score says how far an attempt is.
+func (r *result) score() language.Text {
+	return language.Say("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases)
+}
+
+// states grades the files that were not graded before in this state.
+func (a *app) states(ctx context.Context) ([]exerciseState, error) {
+	list := make([]exerciseState, len(exercises))
+	stubs, err := readStubs(a.root)
+	if err != nil {
+		return nil, err
+	}
+	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i], stubs) })
+	return list, ctx.Err()
+}
+
+// atOnce calls f with each number below n. The calls run side by side, up to jobs of
+// them at the same time.
+func atOnce(jobs, n int, f func(i int)) {
+	free := make(chan bool, jobs)
+	var wait sync.WaitGroup
+	for i := range n {
+		free <- true
+		wait.Go(func() {
+			f(i)
+			<-free
+		})
+	}
+	wait.Wait()
+}
+
+func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseState {
+	at, err := read(e.dir(a.root), e)
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		return exerciseState{e, false, e.ungraded(language.TextOf(refused.error)), nil}
+	case err != nil:
+		return exerciseState{e, false, nil, err}
+	case stubs.is(at):
+		return exerciseState{e, true, e.ungraded(language.Text{}), nil}
+	}
+	r, err := a.graded(ctx, at)
+	return exerciseState{e, false, r, err}
+}
+
+// graded grades an attempt in the checkout, unless that was done before.
+func (a *app) graded(ctx context.Context, at *attempt) (*result, error) {
+	key, err := a.key(at)
+	if err != nil {
+		return nil, err
+	}
+	if r := recall(key); r != nil {
+		return r, nil
+	}
+	defer a.explainWait()()
+	r, err := grade(ctx, a.root, at, a.limits, nil)
+	if err == nil {
+		remember(key, r)
+	}
+	return r, err
+}
+
+func (a *app) list(ctx context.Context) error {
+	list, err := a.states(ctx)
+	if err != nil {
+		return err
+	}
+	var all result
+	for _, s := range list {
+		got := new(result)
+		if s.result != nil {
+			got = s.result
+		}
+		a.print("%3d  %-16s %2s of %2d points  %s\n", "%3d  %-16s %2s 分，满分 %2d 分  %s\n",
+			s.number, strings.TrimPrefix(s.folder, "_")[3:], got.inPoints(), s.points(), s.word())
+		all.Points, all.Of, all.Ungraded = all.Points+got.Points, all.Of+s.points(), all.Ungraded || got.Ungraded
+	}
+	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", language.Say("in all", "合计"), all.inPoints(), all.Of)
+	return nil
+}
+
+func (a *app) next(ctx context.Context) error {
+	e, err := a.wanted(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		a.print(
+			"All exercises are done. Try a lock of your own: README.md, Tests.\n", "所有练习都已完成。可以试着测试你自己的锁，见 README.zh-CN.md 的测试一节。\n")
+		return nil
+	}
+	return a.goal(e)
+}
+
+// goal says what an exercise asks for, what to read and which file to write.
+func (a *app) goal(e *exercise) error {
+	page := a.page(e, "README.md")
+	text, err := os.ReadFile(filepath.Join(e.dir(a.root), page))
+	if err != nil {
+		return err
+	}
+	a.print("%s", "%s", goalOf(text))
+	a.print(
+		"Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./cmd/exercises watch %d\n", "先读 docs/exercises/%s/%s\n再写 docs/exercises/%s/%s\n同时让这个命令一直运行：go run ./cmd/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
+	return a.offer(e)
+}
+
+// offer says how the stub gets comments in the reader's language, if its comments are
+// in another one.
+func (a *app) offer(e *exercise) error {
+	if a.language != language.Chinese {
+		return nil
+	}
+	known, err := readStubs(a.root)
+	if err != nil {
+		return err
+	}
+	if at, err := read(e.dir(a.root), e); err == nil && known.language(at) == language.English {
+		a.print(
+			"\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
+	}
+	return nil
+}
+
+// goalOf is the heading of a page and the paragraph below it. Before the heading
+// may be a line that leads to the page's other edition.
+func goalOf(page []byte) string {
+	_, text, _ := strings.Cut("\n"+string(stamps.ReplaceAll(unixLines(page), nil)), "\n# ")
+	paragraphs := strings.Split(text, "\n\n")
+	return strings.Join(paragraphs[:min(2, len(paragraphs))], "\n\n") + "\n\n"
+}
+
+// wanted is the exercise that is named, or the first that is not done; nil if
+// all are.
+func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
+	if len(names) > 0 {
+		return find(names[0])
+	}
+	stubs, err := readStubs(a.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range exercises {
+		s := a.stateOf(ctx, e, stubs)
+		if s.err != nil {
+			return nil, s.err
+		}
+		if !s.result.Full {
+			return e, nil
+		}
+	}
+	return nil, nil
+}
+
+// poll is the pause between two looks of watch at the files.
+const poll = 200 * time.Millisecond
+
+// watch grades an exercise each time its files change, until ctx ends.
+func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
+	if e == nil {
+		return a.next(ctx)
+	}
+	last, unread := "", 0
+	for ctx.Err() == nil {
+		at, err := read(e.dir(a.root), e)
+		state := ""
+		if err != nil && !errors.As(err, new(refusal)) && !once {
+			// Some editors, and Git, remove a file and then write it again. If it
+			// stays away watch says so, and waits for it all the same.
+			if unread++; unread == 10 {
+				a.print("\n%v\n", "\n%v\n", err)
+			}
+			pause(ctx)
+			continue
+		}
+		unread = 0
+		if err != nil {
+			state = err.Error()
+		}
+		if at != nil {
+			state += at.hash
+		}
+		if state != last {
+			last = state
+			if once || !terminal(a.out) {
+				a.print("\n", "\n")
+			} else {
+				fmt.Fprint(a.out, "\033[H\033[2J")
+			}
+			r, err := a.report(ctx, e, at, err)
+			if err != nil {
+				return err
+			}
+			if err := a.offer(e); err != nil {
+				return err
+			}
+			if once {
+				if !r.Full {
+					return errFailed
+				}
+				return nil
+			}
+			a.print(
+				"\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", "\n等待 docs/exercises/%s 的下一次改动；按 ctrl-c 结束。\n", e.folder)
+		}
+		pause(ctx)
+	}
+	return nil
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(poll):
+	case <-ctx.Done():
+	}
+}
+
+// report grades an attempt aloud. Err is that of read.
+func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
+	a.print("%s (%d points)\n", "%s（%d 分）\n", e.called(), e.points())
+	var r *result
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		r = e.ungraded(language.TextOf(refused.error))
+	case err != nil:
+		return nil, err
+	default:
+		if r, err = a.graded(ctx, at); err != nil {
+			return nil, err
+		}
+		if len(r.Failed) > 0 {
+			a.failed(e, at, r)
+		}
+	}
+	a.print("\n", "\n")
+	switch {
+	case r.Full:
+		a.print(
+			"All %d cases pass: %d of %d points. Compare with ours: go run ./cmd/exercises show %d\nThen: go run ./cmd/exercises next\n", "%d 个用例全部通过：得 %d 分，满分 %d 分。与我们的解答对照：go run ./cmd/exercises show %d\n然后：go run ./cmd/exercises next\n", r.Cases, r.Points, r.Of, e.number)
+	case r.Why.En != "" && len(r.Failed) == 0:
+		a.print("%s\n", "%s\n", r.Why)
+	default:
+		var parts []string
+		for _, p := range r.Parts {
+			parts = append(parts, a.say("%s %d of %d", "%s %d/%d 分", nameOf(p.Group), p.Points, p.Of))
+		}
+		all := strings.Join(parts, a.say(", ", "，"))
+		var given language.Text
+		switch {
+		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
+			given = language.Say(" A lock that is not safe gets no points.", "不安全的锁不得分。")
+		case r.Unsafe:
+			given = language.Say(" Points are given once the lock is safe.", "锁安全之后才给分。")
+		}
+		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n",
+			"%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。%[6]s先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all, given)
+		if line := r.stageLine(e); line.En != "" {
+			a.print("%s\n", "%s\n", line)
+		}
+	}
+	return r, nil
+}
+
+// failed shows the first failure, and how to see it in the lab.
+func (a *app) failed(e *exercise, at *attempt, r *result) {
+	f := r.Failed[0]
+	a.print("\nFAIL (%s): %s\n", "\n没有通过（%s）：%s\n", f.Heading(), e.caseOf(f.Case))
+	for line := range strings.Lines(strings.TrimSpace(f.Words.In(a.language))) {
+		a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
+	}
+	if f.Printed != "" {
+		a.print("\nIt has printed:\n", "\n程序的输出：\n")
+		for line := range strings.Lines(firstLines(f.Printed, 20)) {
+			a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	if trace := r.trace(); trace != "" {
+		a.print(
+			"\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.own(e, at), trace)
+	}
+}
+
+// trace is the shortest schedule that shows what the first failure shows, as an
+// address of the lab; "" if none does.
+func (r *result) trace() (shortest string) {
+	if r.Failed[0].Trace != "" {
+		return r.Failed[0].Trace
+	}
+	if r.Failed[0].weight() > 0 {
+		return ""
+	}
+	for _, f := range r.Failed {
+		if f.Trace != "" && f.weight() == 0 && (shortest == "" || len(f.Trace) < len(shortest)) {
+			shortest = f.Trace
+		}
+	}
+	return shortest
+}
+
+// own is the flag with which the lab plays an attempt that is not in its exercise's
+// folder.
+func (a *app) own(e *exercise, at *attempt) string {
+	if at.dir == e.dir(a.root) {
+		return ""
+	}
+	return " -lock " + at.dir
+}
+
+// hint shows one more hint each time, and all that were shown before.
+func (a *app) hint(e *exercise) error {
+	hints, err := hintsIn(filepath.Join(e.dir(a.root), a.page(e, "hints.md")))
+	if err != nil {
+		return err
+	}
+	n := min(max(a.opened()[e.folder], 0)+1, len(hints))
+	for i, h := range hints[:n] {
+		a.print("Hint %d of %d\n\n%s\n\n", "提示 %d（共 %d 条）\n\n%s\n\n", i+1, len(hints), h)
+	}
+	if n == len(hints) {
+		a.print(
+			"There are no more. The cases say the rest: go run ./cmd/exercises watch %d\n", "没有更多提示了。剩下的，看用例的消息：go run ./cmd/exercises watch %d\n", e.number)
+	}
+	return a.open(e, n)
+}
+
+// aHint is the heading of a hint, in either edition.
+var aHint = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
+
+// hintsIn reads the hints in a file: the text below each heading "## Hint".
+func hintsIn(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var hints []string
+	for i, part := range aHint.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
+		if i > 0 {
+			hints = append(hints, strings.TrimSpace(part))
+		}
+	}
+	if len(hints) == 0 {
+		return nil, language.Errorf("%s has no hints", "%s 里没有提示", file)
+	}
+	return hints, nil
+}
+
+func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
+	if !giveUp {
+		stubs, err := readStubs(a.root)
+		if err != nil {
+			return err
+		}
+		s := a.stateOf(ctx, e, stubs)
+		if s.err != nil {
+			return s.err
+		}
+		if !s.result.Full {
+			return language.Errorf(
+				"exercise %d is not solved yet (%s): go run ./cmd/exercises hint %d helps, and show -give-up %d shows the solution", "练习 %d 还没有做完（%s）：go run ./cmd/exercises hint %d 给你提示，show -give-up %d 直接显示解答", e.number, s.word(), e.number, e.number)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))
+	if err != nil {
+		return err
+	}
+	comment := "//"
+	if e.file == breaking.File {
+		comment = "#"
+	}
+	a.print("%s %s\n%s", "%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))
+	return nil
+}
+
+// terminal reports whether a person is likely to read this.
+func terminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,194 @@
+// Command lab is a page in which the real locks run: the steps, the client
+// library and the embedded server, compiled to WebAssembly, in virtual time.
+//
+//	go run ./cmd/lab                  # builds, serves on loopback, rebuilds when a lock is saved
+//	go run ./cmd/lab -open            # and opens the browser
+//	go run ./cmd/lab -open -scene A7  # and that lock's scene in it: docs/scenes.md
+//	go run ./cmd/lab -open -lock DIR  # plays the exercise's lock that is in this folder
+//	go run ./cmd/lab -open -film FILE # shows a trace or a recorded run
+//	go run ./cmd/lab -out lab.html    # writes one file, which needs no server
+//	go run ./cmd/lab -read            # opens the reader, which is a page of the book
+//	go run ./cmd/lab -open -lang zh   # in Chinese, which LANG can say, too
+//
+// go run ./cmd/book makes a site of all pages with the lab in it.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/zklock/internal/lab/build"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/loopback"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	lang := environment()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, &lang); err != nil {
+		fmt.Fprintln(os.Stderr, "lab:", language.TextOf(err).In(lang))
+		os.Exit(language.Status(err))
+	}
+}
+
+// run sets lang to the language of the flag.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *language.Language) error {
+	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
+	say := language.Both
+	out := flags.String("out", "", say("write the page to this `file`, which needs no server", "把页面写入这个`文件`，打开它不需要服务器"))
+	open := flags.Bool("open", false, say("open the page in the browser", "在浏览器里打开页面"))
+	read := flags.Bool("read", false, say("open the reader, as go run ./cmd/book -read does", "打开阅读器，与 go run ./cmd/book -read 相同"))
+	scene := flags.String("scene", "", say("print and open the address of this lock's `scene`, or this address, which begins with #; see docs/scenes.md", "打印并打开某个锁的`场景`的地址，也可以直接写以 # 开头的地址；见 docs/scenes.zh-CN.md"))
+	lock := flags.String("lock", "", say("play the lock in this `folder` in the place of the exercise's that its package clause names", "播放这个`文件夹`里的锁，代替 package 子句所指的那个练习的锁"))
+	film := flags.String("film", "", say("show the trace or the recorded run in this `file`, as Open a file does", "显示这个`文件`里的 trace 或录制的运行，与页面上的“打开文件”相同"))
+	flags.Var(lang, "lang", say("open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name "+
+		"none; one in the page's address goes first", "页面的`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG，两者都没有就由浏览器决定；页面地址里写了语言的，以地址为准"))
+	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
+	if help, err := language.Parse(flags, args, stderr, lang); help || err != nil {
+		return err
+	}
+	if *read {
+		if *out+*scene+*lock+*film != "" {
+			return language.Misusef("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
+		}
+		return reader(ctx, *addr, *lang, stdout, stderr)
+	}
+	at := "" // of the scene, in the page
+	if *scene != "" {
+		var err error
+		if at, err = find(*scene); err != nil {
+			return err
+		}
+	}
+	b, err := build.New(ctx, ".")
+	if err != nil {
+		return err
+	}
+	b.Lang = *lang
+	if *lock != "" {
+		if b.Own, err = b.OwnLock(*lock); err != nil {
+			return err
+		}
+		if at == "" {
+			at = "#lock=exercise-" + b.Own.Folder
+		}
+	}
+	var shown []byte
+	if *film != "" {
+		if *out != "" {
+			return language.Misusef("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
+		}
+		if shown, err = os.ReadFile(*film); err != nil {
+			return language.Errorf("-film: %w", "-film：%v", err)
+		}
+	}
+	if *out != "" {
+		return writeTo(ctx, b, *out, stdout)
+	}
+	ln, err := loopback.Listen(*addr)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	s := newSite(ln.Addr().String())
+	s.film, s.filmName = shown, filepath.Base(*film)
+	url := "http://" + s.host + "/" + at
+	fmt.Fprintln(stdout, language.Say("the lab is at %s", "实验室的地址：%s", url).In(*lang))
+	if *open {
+		if err := loopback.OpenBrowser(url); err != nil {
+			fmt.Fprintln(stderr, "lab:", language.Say("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
+		}
+	}
+	go s.watch(ctx, b, time.Tick(300*time.Millisecond))
+	return loopback.Serve(ctx, ln, s)
+}
+
+// reader runs the book's reader until ctx ends. It is built and not started with go run,
+// which would leave it running.
+func reader(ctx context.Context, addr string, lang language.Language, stdout, stderr io.Writer) error {
+	dir, err := os.MkdirTemp("", "reader")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "book.exe")
+	book := exec.CommandContext(ctx, program, "-read", "-addr", addr)
+	if lang != "" {
+		book.Args = append(book.Args, "-lang", string(lang))
+	}
+	book.Cancel = func() error { return book.Process.Signal(syscall.SIGTERM) }
+	for _, c := range []*exec.Cmd{exec.CommandContext(ctx, "go", "build", "-o", program, "example.com/zklock/cmd/book"), book} {
+		c.Stdout, c.Stderr = stdout, stderr
+		if err := c.Run(); err != nil && ctx.Err() == nil {
+			return language.Errorf("the reader ends: %w", "阅读器退出：%v", err)
+		}
+	}
+	return nil
+}
+
+// writeTo builds the page and writes it to a file.
+func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer) error {
+	if info, err := os.Stat(out); err == nil && info.IsDir() {
+		return language.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s",
+			"-out %s 是文件夹：请写出其中的文件名，或者用 go run ./cmd/book -out %s 写入全部页面", out, out)
+	}
+	made, err := b.Build(ctx, false)
+	if err != nil {
+		return err
+	}
+	page, err := made.OneFile()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, page, 0o644); err != nil {
+		return language.Errorf("the page cannot be written: %w", "页面无法写入：%v", err)
+	}
+	fmt.Fprintln(stdout, language.Say("wrote %s, %.1f MB", "已写入 %s，%.1f MB", out, float64(len(page))/1e6).In(b.Lang))
+	return nil
+}
+
+// environment is the language that LC_ALL or LANG names. If they name none, as on
+// Windows, the result is empty: then the browser's language counts.
+func environment() language.Language {
+	switch name, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LANG")), "."); name {
+	case "", "C", "POSIX":
+		return ""
+	}
+	return language.Of("")
+}
+
+// find returns the address of a scene: that of the lock of this name, in capitals or
+// not (a7 is A7), or an address itself, which begins with #.
+//
+// The exercises' locks are in the page and not in this program: an address that
+// names one is left to the page.
+func find(scene string) (string, error) {
+	if strings.HasPrefix(scene, "#lock=exercise-") {
+		return scene, nil
+	}
+	if strings.HasPrefix(scene, "#") {
+		a, err := locks.ParseAddress(scene)
+		if err != nil {
+			return "", language.Misusef("-scene %s: %w", "-scene %s：%v", scene, err)
+		}
+		return a.String(), nil
+	}
+	for _, l := range locks.All() {
+		if strings.EqualFold(l.Name, scene) {
+			return l.Open().String(), nil
+		}
+	}
+	return "", language.Misusef("there is no scene %q: docs/scenes.md lists them", "没有场景 %q：docs/scenes.zh-CN.md 列出了全部场景", scene)
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/lab/build"
+	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/when"
+)
+
+func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+
+// TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
+// project, and each scene that it names, exists, and
+// docs/scenes.md has its address.
+func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
+	list, err := os.ReadFile("../../docs/scenes.md")
+	require.NoError(t, err)
+	named := regexp.MustCompile("(?:-scene |[Ss]cenes? `)([\\w-]+)")
+	seen := make(map[string]bool)
+	root := filepath.Join("..", "..")
+	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".md") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			a, err := find(m[1])
+			require.NoError(t, err, "%s says %s", file, m[0])
+			require.Contains(t, string(list), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go test ./internal/lab/locks -update writes it", file, m[0])
+			seen[m[1]] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	require.True(t, seen["naive"] && seen["A7"] && seen["E1"], "this test finds no commands: %v", seen)
+	capital, err := find("A7")
+	require.NoError(t, err)
+	small, err := find("a7")
+	require.NoError(t, err)
+	require.Equal(t, capital, small)
+}
+
+func TestErrorsAreOneClearLine(t *testing.T) {
+	t.Run("no go command", func(t *testing.T) {
+		t.Setenv("PATH", t.TempDir())
+		err := run(t.Context(), nil, io.Discard, io.Discard, new(language.Language))
+		require.ErrorContains(t, err, "no go command")
+		require.NotContains(t, err.Error(), "\n")
+	})
+	t.Run("outside the project", func(t *testing.T) {
+		t.Setenv("GOFLAGS", "-mod=mod")
+		_, err := build.New(t.Context(), t.TempDir())
+		require.ErrorContains(t, err, "inside them")
+		require.NotContains(t, err.Error(), "\n")
+	})
+	dir := t.TempDir()
+	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(language.Language)), "go run ./cmd/book -out "+dir)
+	for args, says := range map[string]string{"-scene Z9": "docs/scenes.md", "-scene #lock=none&do=x": "-scene #lock=none",
+		"x": "not understood", "-read -out x": "-read goes with"} {
+		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(language.Language))
+		require.ErrorContains(t, err, says)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+// TestTheReaderIsThatOfTheBook lets a go command "build" a program that says how it was started.
+func TestTheReaderIsThatOfTheBook(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\nprintf '#!/bin/sh\\necho %s \"$@\"\\n' \"$4\" >\"$3\"\nchmod +x \"$3\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755))
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	var said strings.Builder
+	lang := language.Chinese
+	require.NoError(t, run(t.Context(), []string{"-read", "-addr", "127.0.0.1:1"}, &said, io.Discard, &lang))
+	require.Equal(t, "example.com/zklock/cmd/book -read -addr 127.0.0.1:1 -lang zh\n", said.String())
+}
+
+// TestASavedLockRunsInThePage copies the sources, with an exercise that does not
+// compile, and serves them. Then it saves a lock that does not compile and one that
+// does, and an exercise whose lock panics. It plays the engines in node.
+func TestASavedLockRunsInThePage(t *testing.T) {
+	when.Landing(t, "compiles the engine of the page again and again")
+	root := t.TempDir()
+	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
+	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")
+	lockText, err := os.ReadFile(lock)
+	require.NoError(t, err)
+	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
+	exerciseText, err := os.ReadFile(exercise)
+	require.NoError(t, err)
+	tick := make(chan time.Time, 1)
+	save := func(name string, text []byte, more string) {
+		require.NoError(t, os.WriteFile(name, append(text, more...), 0o644))
+		tick <- time.Time{} // time passes
+	}
+	const wrong = "\nvar mark = 1 + \"\"\n"
+	save(exercise, exerciseText, wrong)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b, err := build.New(ctx, root)
+	require.NoError(t, err)
+	s, server := served(t)
+	ended := make(chan struct{})
+	go func() {
+		s.watch(ctx, b, tick)
+		close(ended)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	engine := func() string {
+		_, body := get(t, server.URL+"/engine.wasm", "")
+		return body
+	}
+	first := engine()
+	require.True(t, strings.HasPrefix(first, "\x00asm"), "a page without the exercises is better than none")
+	n := listenTo(t, server.URL+"/events?seen=1")
+	n.until("error", "_01-naive")
+
+	save(lock, lockText, "\nfunc {\n")
+	n.until("error", "01-naive-ephemeral/lock.go")
+	save(lock, bytes.Replace(lockText, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), "")
+	n.until("error", "_01-naive")
+	require.True(t, first == engine(), "the last page that compiled is still there")
+	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"), []byte("\tgo badUnlock()\n\treturn errNotWritten"), 1), `
+func badUnlock() {
+	println("what a lock prints is not a reason")
+	panic("the node is gone")
+}
+`)
+	n.until("reload", "true")
+	second := engine()
+	require.Contains(t, second, "a-mark-of-the-test")
+	t.Run("the page is told why the engine has ended", func(t *testing.T) { toldWhy(t, b, second) })
+	save(exercise, exerciseText, wrong)
+	n.until("error", "_01-naive")
+	require.True(t, second == engine(), "a page that lacks the exercises is worse than one that has them")
+}
+
+// sources are the files that the page is built from.
+type sources struct{ fs.FS }
+
+func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(s.FS, name)
+	return slices.DeleteFunc(list, func(d fs.DirEntry) bool {
+		return strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(d.Name(), "_test.go") || d.Name() == "testdata"
+	}), err
+}
+
+// toldWhy plays an exercise that panics in a goroutine of its own, in node.
+func toldWhy(t *testing.T, b *build.Builder, engine string) {
+	files, err := b.ReadFiles()
+	require.NoError(t, err)
+	more := map[string]string{"engine.wasm": engine, "wasm_exec.js": string(files["wasm_exec.js"])}
+	answer := nodetest.Ask[string](t, filepath.Join(b.Root, "internal", "lab", "page"), more, nil, `
+		import { readFileSync } from "fs";
+		import { setFlagsFromString } from "v8";
+		import { runInThisContext } from "vm";
+		setFlagsFromString("--liftoff-only");
+		globalThis.self = globalThis;
+		console.log = () => {};
+		self.importScripts = name => runInThisContext(readFileSync(name, "utf8"));
+		self.fetch = async name => new Response(readFileSync(name), { headers: { "Content-Type": "application/wasm" } });
+		const answer = await new Promise(told => {
+			self.postMessage = m => { if (m.broken || m.ok !== undefined) told(m.broken || ""); };
+			importScripts("worker.js");
+			self.onmessage({ data: { wasm: null } });
+			self.onmessage({ data: { id: 0, do: "run", scene: { lock: "exercise-01-naive", contenders: 2, seed: 1 } } });
+		});`)
+	require.True(t, strings.HasPrefix(answer, "the engine has ended\npanic: the node is gone\n"), "%s", answer)
+	require.Contains(t, answer, "naive.badUnlock")
+	require.NotContains(t, answer, "no reason")
+}
+
+func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		args        []string
+		lcAll, lang string
+		want        language.Language
+	}{
+		{nil, "", "zh_CN.UTF-8", language.Chinese},
+		{nil, "en_US.UTF-8", "zh_CN.UTF-8", language.English},
+		{[]string{"-lang", "zh-CN"}, "", "en_US.UTF-8", language.Chinese},
+		{[]string{"-lang=en"}, "zh_CN.UTF-8", "", language.English},
+		{nil, "", "", ""},
+		{nil, "C.UTF-8", "zh_CN.UTF-8", ""},
+		{nil, "", "POSIX", ""},
+	} {
+		t.Setenv("LC_ALL", c.lcAll)
+		t.Setenv("LANG", c.lang)
+		lang := environment()
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Var(&lang, "lang", "")
+		require.NoError(t, flags.Parse(c.args))
+		require.Equal(t, c.want, lang, "%v", c)
+
+	}
+	require.ErrorContains(t, run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard, new(language.Language)), "see -help")
+	var help strings.Builder
+	require.NoError(t, run(t.Context(), []string{"-lang", "zh", "-help"}, io.Discard, &help, new(language.Language)))
+	require.Empty(t, chinesetest.Flags(help.String()))
+	require.Contains(t, help.String(), "\n  -out 文件\n")
+}

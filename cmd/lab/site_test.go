@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/lab/build"
+	"example.com/zklock/internal/language"
+)
+
+// ready is a page that is small.
+func ready() *build.Page {
+	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
+}
+
+func served(t *testing.T) (*site, *httptest.Server) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(nil)
+	s := newSite(server.Listener.Addr().String())
+	server.Config.Handler = s
+	server.Start()
+	t.Cleanup(server.Close)
+	return s, server
+}
+
+func get(t *testing.T, url, host string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	if host != "" {
+		req.Host = host
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp, string(b)
+}
+
+func TestNoOtherHostIsAnswered(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	_, port, err := net.SplitHostPort(s.host)
+	require.NoError(t, err)
+	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
+		resp, _ := get(t, server.URL+"/engine.wasm", host)
+		require.Equal(t, http.StatusOK, resp.StatusCode, host)
+	}
+	for _, host := range []string{"evil.example", "evil.example:" + port, "localhost", "127.0.0.1:1", "localhost:" + port + ".evil.example"} {
+		for _, path := range []string{"/", "/engine.wasm", "/events?seen=0"} {
+			resp, body := get(t, server.URL+path, host)
+			require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode, host)
+			require.NotContains(t, body, "wasm")
+		}
+	}
+	resp, err := http.Post(server.URL+"/", "text/plain", nil)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+}
+
+func TestEveryAnswerHasThePolicy(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
+		resp, _ := get(t, server.URL+path, "")
+		csp := resp.Header.Get("Content-Security-Policy")
+		require.Contains(t, csp, "default-src 'none'", path)
+		require.Contains(t, csp, "frame-ancestors 'none'", path)
+		require.NotContains(t, csp, "unsafe-inline", path)
+		require.NotRegexp(t, `'unsafe-eval'|https?:|\*`, csp, path)
+		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
+		require.Equal(t, "same-origin", resp.Header.Get("Cross-Origin-Resource-Policy"))
+	}
+	resp, body := get(t, server.URL+"/engine.wasm", "")
+	require.Equal(t, "application/wasm", resp.Header.Get("Content-Type"))
+	require.Equal(t, "wasm", body)
+	resp, _ = get(t, server.URL+"/../main.go", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
+// news reads the news that a page gets.
+type eventReader struct {
+	t     *testing.T
+	lines *bufio.Scanner
+}
+
+func listenTo(t *testing.T, url string) *eventReader {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { resp.Body.Close() })
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	return &eventReader{t, bufio.NewScanner(resp.Body)}
+}
+
+// until reads on to a message of that kind with these words.
+func (n *eventReader) until(kind, words string) {
+	n.t.Helper()
+	for n.lines.Scan() {
+		data, ok := strings.CutPrefix(n.lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var m map[string]any
+		require.NoError(n.t, json.Unmarshal([]byte(data), &m))
+		if v, ok := m[kind]; ok && strings.Contains(fmt.Sprint(v), words) {
+			return
+		}
+	}
+	n.t.Fatalf("no %s comes: %v", kind, n.lines.Err())
+}
+
+func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	_, body := get(t, server.URL, "")
+	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
+	require.NotNil(t, m, body)
+	n := listenTo(t, server.URL+"/"+m[1])
+	n.until("current", "")
+	s.begin()
+	n.until("building", "")
+	s.put(nil, &build.CompileError{Text: "lock.go:1: no"})
+	n.until("error", "lock.go:1: no")
+	_, body = get(t, server.URL, "")
+	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
+	s.begin()
+	s.put(ready(), nil)
+	n.until("reload", "")
+	// A page that was loaded before and connects only now.
+	listenTo(t, server.URL+"/events?seen=1").until("reload", "")
+	listenTo(t, server.URL+"/events?seen=2").until("current", "")
+}
+
+// The browser that -open starts has a page at once, which says what is being done.
+func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
+	s, server := served(t)
+	s.begin()
+	_, body := get(t, server.URL, "")
+	require.Contains(t, body, "The Go compiler makes")
+	require.Contains(t, body, `src="building.js"`)
+	_, body = get(t, server.URL+"/building.js", "")
+	require.Contains(t, body, "m.reload || m.error")
+	s.put(nil, &build.CompileError{Text: "a<b"})
+	_, body = get(t, server.URL, "")
+	require.Contains(t, body, "a&lt;b")
+	require.Contains(t, body, `src="failed.js"`)
+	_, body = get(t, server.URL+"/failed.js", "")
+	require.Contains(t, body, "EventSource")
+	listenTo(t, server.URL+"/events?seen=0").until("error", "")
+	s.put(ready(), nil)
+	listenTo(t, server.URL+"/events?seen=0").until("reload", "")
+}
+
+func TestAFilmIsServedUnderItsName(t *testing.T) {
+	s, server := served(t)
+	s.put(ready(), nil)
+	resp, _ := get(t, server.URL+"/film.json", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+	_, page := get(t, server.URL+"/", "")
+	require.NotContains(t, page, "lab-film")
+
+	s.film, s.filmName = []byte("{}"), `a"b.json`
+	resp, body := get(t, server.URL+"/film.json", "")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, "{}", body)
+	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+	_, page = get(t, server.URL+"/", "")
+	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
+
+	film := filepath.Join(t.TempDir(), "film.json")
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard, new(language.Language)), "-film: ")
+	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film, "-out=x.html"}, io.Discard, io.Discard, new(language.Language)), "-film goes with -open")
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/zkserver"
+)
+
+var update = flag.Bool("update", false, "write the output of each program into its pages")
+
+const folder = "../../docs/exercises/primers/" // of the pages
+
+// pages returns the page of a primer and its Chinese edition, in this order.
+func pages(t *testing.T, number int) []string {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf(folder+"%02d-*.md", number))
+	require.NoError(t, err)
+	require.Len(t, files, 2, "a page for each program, and its Chinese edition")
+	require.Equal(t, strings.TrimSuffix(files[0], ".md")+".zh-CN.md", files[1])
+	return files
+}
+
+// TestThePagesShowWhatTheProgramsPrint runs each program twice against one server:
+// what it prints is what its pages show, and it leaves nothing behind.
+func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
+	require.Len(t, programs, 10)
+	server := zkserver.Run(t, zkserver.WithTick(5*time.Minute)) // a busy machine does not end a session
+	address := server.Addr()
+	before := server.Children("/")
+	defer func(before time.Duration) { patience = before }(patience)
+	patience = 10 * time.Minute
+	// The server twice: a client waits for a second before it goes to its only one again.
+	servers := []string{address, address}
+	for number := 1; number <= len(programs); number++ {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
+			var out bytes.Buffer
+			require.NoError(t, run(number, servers, &out))
+			for _, file := range pages(t, number) {
+				page, err := os.ReadFile(file)
+				require.NoError(t, err)
+				shown := regexp.MustCompile(fmt.Sprintf("(?s)```\n\\$ go run ./cmd/primers %d\n(.*?)```", number)).FindSubmatchIndex(page)
+				require.NotNil(t, shown, "%s calls the program", file)
+				if *update {
+					text := string(page[:shown[2]]) + out.String() + string(page[shown[3]:])
+					require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+				} else {
+					require.Equal(t, string(page[shown[2]:shown[3]]), out.String(), "%s is stale: go generate ./...", file)
+				}
+			}
+			out.Reset()
+			require.NoError(t, run(number, servers, &out), "a second time")
+			require.Equal(t, before, server.Children("/"), "the program has left something at the server")
+			// A client waits for a second for the answer to its last request.
+			require.Eventually(t, func() bool { return len(server.Watches()) == 0 }, 10*time.Minute, time.Millisecond)
+		})
+	}
+}
+
+// TestEachPrimerLeadsOn: to the exercise, and for the first four to the step.
+func TestEachPrimerLeadsOn(t *testing.T) {
+	for number := range programs {
+		files, err := filepath.Glob(fmt.Sprintf(folder+"../_%02d-*/README.md", number))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		primer := pages(t, number)[0]
+		page, err := os.ReadFile(primer)
+		require.NoError(t, err)
+		require.Contains(t, string(page), "](../"+filepath.Base(filepath.Dir(files[0]))+"/)", "%s names its exercise", primer)
+		exercise, err := os.ReadFile(files[0])
+		require.NoError(t, err)
+		require.Contains(t, string(exercise), "../primers/"+filepath.Base(primer), "%s names its primer", files[0])
+		index, err := os.ReadFile(folder + "README.md")
+		require.NoError(t, err)
+		require.Contains(t, string(index), "]("+filepath.Base(primer)+")")
+		if number <= 4 {
+			require.Equal(t, 1, strings.Count(string(page), "\n## Questions"), primer)
+		}
+	}
+}
+
+// TestAReaderOfChineseIsHelpedInChinese, also if no server is there.
+func TestAReaderOfChineseIsHelpedInChinese(t *testing.T) {
+	defer func(before time.Duration) { patience = before }(patience)
+	patience = 0
+	for args, says := range map[string]string{"-h": "  -zk 地址", "": "预备知识的程序", "11": "预备知识的程序", "1 2": "预备知识的程序",
+		"-x": "没有选项 -x", "-zk": "选项 -zk 缺少值", "-zk 127.0.0.1:1 1": "go run ./cmd/zklock serve 127.0.0.1:2181"} {
+		var help bytes.Buffer
+		reads := language.Chinese
+		if err := command(strings.Fields(args), io.Discard, &help, &reads); err != nil {
+			help.WriteString(language.TextOf(err).Zh)
+		}
+		require.Contains(t, help.String(), says, args)
+		require.Empty(t, append(chinesetest.English(help.String(), "context deadline exceeded"), chinesetest.Flags(help.String())...), args)
+	}
+}

@@ -1,0 +1,397 @@
+package suites
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/judge"
+)
+
+// A ScheduleSubject is a lock that is put through every schedule of a few worlds.
+type ScheduleSubject struct {
+	// Folder of the exercise, such as 03-predecessor.
+	Folder string
+	// Open makes contenders; package locks makes it of an exercise's New.
+	Open locks.Open
+	// NotLocked is what Unlock returns if the lock is not held.
+	NotLocked error
+}
+
+// A schedulePlan is one case: a world and how it is searched. A limit is a number
+// of schedules, so that a grade does not depend on how fast the machine is.
+type schedulePlan struct {
+	name  language.Text
+	group locktest.Group
+	world explore.World
+	explore.Search
+	safety bool // only what costs all points counts
+}
+
+var faultNames = map[explore.Fault]language.Text{
+	explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个响应"),
+	explore.Cut: language.Say("a connection breaks", "有一次连接断开"), explore.Expire: language.Say("a session ends", "有一个会话结束"),
+	explore.EndContext: language.Say("a ctx ends", "有一个 ctx 结束"),
+}
+
+// plans are the worlds for a kind of lock: what the fixed cases do with one
+// schedule each, with all schedules, and at random where they are too many. Two
+// contenders with one fault have fewer than two thousand; the limit is for a lock
+// that has no end of them.
+func plans(s explore.Subject, register bool) []schedulePlan {
+	p := &planner{Subject: s, contenders: 2, every: language.Say("every schedule of two contenders", "两个竞争者的每一种调度"),
+		all: explore.Search{Limit: 3000, Merge: true}, kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply,
+			explore.Cut, explore.Expire}}
+	if s.Permits > 1 {
+		p.contenders = s.Permits + 1
+		p.all = explore.Search{Seed: 2, Limit: 500}
+		p.every = random(p.all.Limit, p.contenders)
+	}
+	if s.Contexts {
+		p.kinds = append(p.kinds, explore.EndContext)
+	}
+	if register {
+		p.registers()
+		return p.list
+	}
+	p.completely()
+	p.inOneSession()
+	p.atRandom()
+	return p.list
+}
+
+// A planner makes the plans for a lock.
+type planner struct {
+	explore.Subject
+	contenders int
+	all        explore.Search
+	every      language.Text // what all is
+	kinds      []explore.Fault
+	list       []schedulePlan
+}
+
+var (
+	twice  = []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
+	thrice = append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
+)
+
+func random(limit, contenders int) language.Text {
+	return language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
+}
+
+func (p *planner) add(g locktest.Group, name language.Text, w explore.World, search explore.Search) {
+	p.list = append(p.list, schedulePlan{name: name, group: g, world: w, Search: search})
+}
+
+func worldOf(contenders int, faults ...explore.Fault) explore.World {
+	return explore.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
+}
+
+// registers are the worlds of stores that write and read.
+func (p *planner) registers() {
+	stores := language.Say("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
+	for _, f := range []explore.Fault{"", explore.LoseRequest, explore.LoseReply} {
+		group, w, name := locktest.Liveness, worldOf(2), stores
+		if f != "" {
+			// With one address the library throws away what is sent between two connections.
+			group, w, name = locktest.Faults, worldOf(2, f), language.Say("%s, and at some moment %s", "%s，其间%s", stores, faultNames[f])
+			w.Ensemble = true
+		}
+		w.Scripts = [][]explore.Op{twice, twice}
+		p.add(group, name, w, p.all)
+	}
+}
+
+// completely are the worlds that are played to the end, alone and with each fault.
+func (p *planner) completely() {
+	p.add(locktest.Liveness, p.every, worldOf(p.contenders), p.all)
+	if p.Queue {
+		w := worldOf(p.contenders)
+		w.Sequence, w.Stranger = 999_999_999, true
+		p.add(locktest.Liveness, language.Say("%s, beside a node of another kind, and a number has one digit more than the one before",
+			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
+		p.add(locktest.Faults, language.Say("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
+			worldOf(p.contenders, explore.NodeGoes), p.all)
+	}
+	if p.Contexts {
+		p.add(locktest.Faults, language.Say("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
+			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
+	}
+	if !p.Reentrant && !p.Timed {
+		w := worldOf(p.contenders, explore.Expire)
+		for range p.contenders {
+			w.Scripts = append(w.Scripts, []explore.Op{explore.LockOp, explore.RelockOp, explore.UnlockOp})
+		}
+		p.add(locktest.Faults, language.Say("%s, and a holder whose session has ended locks again without Unlock",
+			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
+	}
+	if !p.Timed { // it would send requests all day
+		p.add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, explore.Day), p.all)
+	}
+	for _, f := range p.kinds {
+		p.add(locktest.Faults, language.Say("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)
+	}
+	if p.Queue && len(p.Known) == 0 { // it finds its node again
+		behind := worldOf(1, explore.LoseRequest, explore.LoseReply)
+		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]explore.Op{twice}
+		p.add(locktest.Faults, language.Say("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
+			"一个竞争者连到落后的服务器，其间丢失三个请求或响应的每一种调度"), behind, explore.Search{Limit: 3000})
+	}
+}
+
+// inOneSession are the worlds of contenders that share a session.
+func (p *planner) inOneSession() {
+	some := explore.Search{Seed: 1, Limit: 200}
+	shared := worldOf(p.contenders)
+	shared.Shared = true
+	p.add(locktest.Liveness, language.Say("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
+	some.Limit = 600
+	lossy := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
+	lossy.Shared = true
+	for range p.contenders {
+		lossy.Scripts = append(lossy.Scripts, twice)
+	}
+	p.add(locktest.Faults, language.Say("%s in one session that lock twice, and at some moment a request or a reply is lost",
+		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", random(some.Limit, p.contenders)), lossy, some)
+	// When the session has ended, the client fails what is asked of it once more
+	// before it connects again: the third Lock is in the next session.
+	shared = worldOf(p.contenders+1, explore.Expire)
+	shared.Shared, shared.Scripts = true, [][]explore.Op{thrice, thrice, thrice}
+	p.add(locktest.Faults, language.Say("%s in one session that lock three times, and at some moment it ends",
+		"%s，同在一个会话，各加锁三次，其间会话结束", random(some.Limit, p.contenders+1)), shared, some)
+	if p.Reentrant {
+		owners := worldOf(3)
+		owners.Shared, owners.OneOwner = true, true
+		owners.Scripts = [][]explore.Op{twice, twice}
+		p.add(locktest.Liveness, language.Say(
+			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
+	}
+}
+
+// atRandom are the worlds that have too many schedules.
+func (p *planner) atRandom() {
+	pairs := explore.Search{Seed: 1, Limit: 1000}
+	two := worldOf(p.contenders, p.kinds...)
+	if p.Queue {
+		two.Kinds = append(slices.Clone(p.kinds), explore.NodeGoes)
+	}
+	two.Faults = 2
+	p.add(locktest.Faults, language.Say("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
+	p.list[len(p.list)-1].safety = true // a lock whose first try to clean up is lost, too, may leave a node
+	some := explore.Search{Seed: 1, Limit: 200}
+	n := p.contenders + 1
+	more := random(some.Limit, n)
+	p.add(locktest.Liveness, more, worldOf(n), some)
+	p.add(locktest.Faults, language.Say("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
+	if p.Together == nil && !p.Timed { // it has a TryLock
+		tries := worldOf(n)
+		if p.Queue {
+			tries.Sequence = 999_999_999
+		}
+		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
+		p.add(locktest.Liveness, language.Say("%s, one of which only tries", "%s，其中一个只用 TryLock", more), tries, some)
+	}
+}
+
+// Plan has a case for each world.
+func (s ScheduleSubject) Plan() locktest.Plan {
+	e, err := locks.FindExercise(s.Folder)
+	if err != nil {
+		return locktest.Plan{Missing: err.Error()}
+	}
+	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
+	if _, err := locks.Find(e.Name()); err != nil { // as the lab does with a student's lock
+		locks.AddExercise(s.Folder, language.Same(e.Name()), s.Open, s.NotLocked)
+	}
+	var p locktest.Plan
+	for _, c := range plans(subject, e.Register()) {
+		p.Add(c.name.En, c.name.Zh, c.group, func(in *judge.Case) { c.run(in, subject) })
+	}
+	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
+}
+
+// manyActions are those of 1000 schedules of a lock that waits for events, and of 40 of
+// one that polls.
+const manyActions = 15_000
+
+// enough is after how many schedules in which nobody has been inside a search for
+// two holders ends: the lock lets nobody in, as the stub does.
+const enough = 100
+
+func (p schedulePlan) run(c *judge.Case, s explore.Subject) {
+	open := s.Open
+	var entered atomic.Bool
+	s.Open = func(conn *zk.Conn, path string) func(name string) explore.Lock {
+		c.Step() // a schedule begins
+		made := open(conn, path)
+		return func(name string) explore.Lock { return watchEntry(made(name), &entered) }
+	}
+	if p.safety {
+		s.Ignore = slices.Clone(s.Ignore)
+		for _, k := range explore.Kinds {
+			if !slices.Contains(unsafe, k) {
+				s.Ignore = append(s.Ignore, k)
+			}
+		}
+	}
+	p.world.Lock = s
+	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer lets garbage lie
+	r := explore.Explore(c.T, p.world, p.Search)
+	if r.Found == nil {
+		c.Log(r)
+		return
+	}
+	found := r.Found
+	if !slices.Contains(unsafe, found.Violation.Kind) {
+		if worse := p.worse(c, &entered); worse != nil {
+			found = worse
+		}
+	}
+	c.Fail(words(found), address(c, found))
+}
+
+// worse looks for a violation for which a lock gets no points, because a schedule
+// ends with its first violation, and a worse one may come after it.
+func (p schedulePlan) worse(c *judge.Case, entered *atomic.Bool) *explore.Trace {
+	for _, k := range explore.Kinds {
+		if !slices.Contains(unsafe, k) {
+			p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
+		}
+	}
+	if !entered.Load() {
+		first := p.Search
+		first.Limit = enough
+		if found := explore.Explore(c.T, p.world, first).Found; found != nil || !entered.Load() {
+			return found
+		}
+	}
+	if p.Seed != 0 {
+		p.Limit *= 5
+	}
+	p.Actions = manyActions
+	return explore.Explore(c.T, p.world, p.Search).Found
+}
+
+// watchEntry makes the same lock, which notes that somebody has got it.
+func watchEntry(l explore.Lock, entered *atomic.Bool) explore.Lock {
+	n := entryRecorder{l, entered}
+	if leased, ok := l.(explore.Leased); ok {
+		return struct {
+			entryRecorder
+			explore.Leased
+		}{n, leased}
+	}
+	return n
+}
+
+type contender = explore.Lock
+
+type entryRecorder struct {
+	contender
+	entered *atomic.Bool
+}
+
+func (n entryRecorder) Lock(ctx context.Context) error {
+	err := n.contender.Lock(ctx)
+	if err == nil {
+		n.entered.Store(true)
+	}
+	return err
+}
+
+// Does is that of a lock that has words of its own for it.
+func (n entryRecorder) Does() language.Text {
+	if l, ok := n.contender.(interface{ Does() language.Text }); ok {
+		return l.Does()
+	}
+	return language.Say("holds the lock", "持有锁")
+}
+
+func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
+	ok, err := n.contender.TryLock(ctx)
+	if ok {
+		n.entered.Store(true)
+	}
+	return ok, err
+}
+
+// unsafe are the violations for which a lock gets no points.
+var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing, explore.OwnCheck}
+
+// address is where the lab plays a trace, from the # on, up to its violation. If another
+// violation would end the schedule there before, the address says which one is wanted.
+// It is empty if the lab does not come to it: a lock may draw lots.
+func address(c *judge.Case, tr *explore.Trace) string {
+	a := unchecked(tr)
+	for range tries {
+		for _, a.Want = range []explore.Kind{"", tr.Violation.Kind} {
+			if kind, err := replay(c, a.String()); err == nil && kind == tr.Violation.Kind {
+				return a.String()
+			}
+		}
+	}
+	return ""
+}
+
+// tries are for a lock whose schedules do not repeat each time.
+const tries = 4
+
+// replay plays an address as the lab does, and returns the violation that it ends with.
+func replay(c *judge.Case, address string) (explore.Kind, error) {
+	a, err := locks.ParseAddress(address)
+	if err != nil {
+		return "", err
+	}
+	c.Step()
+	_, tr, _, err := film.Play(c.T, a.World(), a.Choices)
+	if err != nil || tr.Violation == nil {
+		return "", err
+	}
+	return tr.Violation.Kind, nil
+}
+
+func unchecked(tr *explore.Trace) locks.Address {
+	w := tr.World
+	return locks.Address{
+		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
+		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds,
+			Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
+	}
+}
+
+// words say to a student what has happened.
+func words(tr *explore.Trace) language.Text {
+	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s", again(tr), tr.Steps())
+}
+
+// again is the violation, and if a node is left, which lost request is to be tried again.
+func again(tr *explore.Trace) language.Text {
+	if tr.Violation.Kind != explore.NodeLeft {
+		return tr.Violation.Text()
+	}
+	v := tr.Violation.What
+	for _, e := range slices.Backward(tr.Log) {
+		if e.Kind != "lost" || e.Who != tr.Violation.Who {
+			continue
+		}
+		switch e.Op {
+		case jute.OpDelete.String():
+			return language.Say("%s: its delete is lost, and must be sent again", "%s：删除它的请求丢失了，必须重发", v)
+		case jute.OpGetChildren2.String(), jute.OpGetData.String(), jute.OpExists.String():
+			return language.Say("%s: a %s is lost; before its error is returned the node must be deleted, and the delete sent again if it fails",
+				"%s：%s 丢失了；返回这个错误之前必须删除节点，删除失败就要重发", v, e.Op)
+		}
+		break
+	}
+	return v
+}

@@ -1,0 +1,36 @@
+//go:build browser
+
+package browser
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/lab/locks"
+)
+
+// Exercise 11: a student opens a listing, clicks on what happens next until the
+// page says that the goal is reached, and copies the link. The grader takes it.
+func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../../docs/exercises/_11-break-this-lock/.solution/" + breaking.File)
+	require.NoError(t, err)
+	answers, err := breaking.Read(text)
+	require.NoError(t, err)
+	on := open(t, "#lock=naive&n=2&t=0ns")
+	for _, task := range locks.Tasks {
+		t.Run(task.Lock.Name, func(t *testing.T) {
+			ours, err := locks.ParseAddress(answers[task.Number])
+			require.NoError(t, err)
+			p := &tab{T: t, ctx: on.ctx}
+			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.En}})
+			require.NotEmpty(t, breaking.Play(t, task.Number, js[string](p, "s.link")).Words, "an answer before the first choice")
+			p.play(chosen(ours)...)
+			p.play(row{"", "one('#reached').dataset.reached", "yes"})
+			require.Equal(t, breaking.Result{Choices: len(ours.Choices)}, breaking.Play(t, task.Number, js[string](p, "s.link")))
+		})
+	}
+}

@@ -1,0 +1,281 @@
+//go:build browser
+
+package browser
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/lab/locks"
+)
+
+// A row says what a reader does and what the page then shows. A row that only does has no
+// look.
+type row struct {
+	// do has acts, with " | " between them: a word of acts and what it is about.
+	do   string
+	look string // an expression of the page's, in the words of testdata/see.js
+	want any    // its value: nil is true; has, lacks and match are about a text
+}
+
+type (
+	list  = []any
+	has   []string // the text contains each
+	lacks []string // the text contains none
+	match string   // the text matches the regular expression
+)
+
+// A pageCase is a case: it is opened in a tab of its own, and its rows are played.
+type pageCase struct {
+	name   string // what the page must do
+	at     string // the address that is opened
+	window string // 1200x900 if there is none
+	rows   []row
+}
+
+// pages are all cases, in a file for each area.
+var pages = [][]pageCase{
+	opening, fates, levels, mended, notices, faces, listings, inspections, releases, chinese, chart, stories,
+}
+
+// TestPages plays the cases side by side.
+func TestPages(t *testing.T) {
+	for _, area := range pages {
+		for _, c := range area {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				width, height := size(c.window)
+				openAt(t, "file://"+file+c.at, width, height).play(c.rows...)
+			})
+		}
+	}
+}
+
+// size reads 1200x900.
+func size(window string) (width, height int64) {
+	width, height = 1200, 900
+	if w, h, ok := strings.Cut(window, "x"); ok {
+		width, _ = strconv.ParseInt(w, 10, 64)
+		height, _ = strconv.ParseInt(h, 10, 64)
+	}
+	return width, height
+}
+
+// see is the script with the words of the rows.
+//
+//go:embed testdata/see.js
+var see string
+
+// play plays rows.
+func (p *tab) play(rows ...row) {
+	p.Helper()
+	for i, r := range rows {
+		name := fmt.Sprintf("row %d of %d: %s → %s", i+1, len(rows), r.do, r.look)
+		for act := range strings.SplitSeq(r.do, " | ") {
+			if word, about, _ := strings.Cut(act, " "); act != "" {
+				do := acts[word]
+				require.NotNil(p, do, "no act %q: %s", word, name)
+				require.NoError(p, do(p, about), "%s, %s", act, name)
+			}
+		}
+		if r.look != "" {
+			p.look(r, name)
+		}
+	}
+}
+
+// look compares what the page shows with what a row wants.
+func (p *tab) look(r row, name string) {
+	p.Helper()
+	switch want := r.want.(type) {
+	case nil:
+		require.Equal(p, true, js[any](p, r.look), name)
+	case has:
+		for _, words := range want {
+			require.Contains(p, js[string](p, r.look), words, name)
+		}
+	case lacks:
+		for _, words := range want {
+			require.NotContains(p, js[string](p, r.look), words, name)
+		}
+	case match:
+		require.Regexp(p, string(want), js[string](p, r.look), name)
+	default:
+		b, err := json.Marshal(want)
+		require.NoError(p, err)
+		var plain any
+		require.NoError(p, json.Unmarshal(b, &plain))
+		require.Equal(p, plain, js[any](p, r.look), name)
+	}
+}
+
+// acts are the words with which a row does something.
+var acts map[string]func(p *tab, about string) error
+
+func init() { // they use each other
+	acts = map[string]func(p *tab, about string) error{
+		"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
+		"tab":   another,
+		"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
+		"run":   (*tab).run,
+		"go":    func(p *tab, ns string) error { return p.evaluate("lab.goto(" + ns + ")") },
+		"wait":  (*tab).waits,
+		"set": func(p *tab, field string) error { // as a person fills in a field
+			id, value, _ := strings.Cut(field, " ")
+			return p.run(fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); })(one('#%s'))", quoted(value), id))
+		},
+		"keep": func(p *tab, what string) error { // an expression's value, by a name, for later rows
+			name, expression, _ := strings.Cut(what, " ")
+			return p.evaluate(fmt.Sprintf("Promise.resolve((%s)).then(v => { see.kept[%s] = v; })", expression, quoted(name)))
+		},
+		"key": func(p *tab, key string) error {
+			keys := map[string]string{"Right": kb.ArrowRight, "Left": kb.ArrowLeft, "Enter": kb.Enter, "Backspace": kb.Backspace, "Space": " "}
+			if expression, ok := strings.CutPrefix(key, "="); ok {
+				v, err := p.value(expression)
+				if err != nil {
+					return err
+				}
+				key = fmt.Sprint(v)
+			}
+			key = cmp.Or(keys[key], key)
+			return p.do(chromedp.KeyEvent(key))
+		},
+		"file":   func(p *tab, text string) error { return p.upload("file.json", text) },
+		"window": func(p *tab, window string) error { return p.do(chromedp.EmulateViewport(size(window))) },
+		"theme":  theme,
+		"shot":   shot,
+		"tabs":   tabs,
+	}
+}
+
+// upload opens a file with this text in the page.
+func (p *tab) upload(name, text string) error {
+	file := filepath.Join(p.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return err
+	}
+	return p.do(chromedp.SetUploadFiles("#file", []string{file}))
+}
+
+// another goes on in another tab, at an address or at the value of an expression. It takes
+// what was kept with it.
+func another(p *tab, address string) error {
+	if !strings.HasPrefix(address, "#") {
+		v, err := p.value(address)
+		if err != nil {
+			return err
+		}
+		address = fmt.Sprint(v)
+	}
+	kept := js[json.RawMessage](p, "see.kept")
+	p.ctx = openAt(p.T, "file://"+file+address, p.width, p.height).ctx
+	return p.run("see.kept = " + string(kept))
+}
+
+// theme sets the reader's preference for a light or a dark page.
+func theme(p *tab, name string) error {
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
+	return p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return err
+	}))
+}
+
+// do carries out an action of the browser, and waits until the page has the engine's answers.
+func (p *tab) do(action chromedp.Action[chromedp.Void]) error {
+	if err := chromedp.Do(p.ctx, action); err != nil {
+		return err
+	}
+	return p.run("null")
+}
+
+// run evaluates an expression for what it does, and waits as do does.
+func (p *tab) run(expression string) error {
+	return p.evaluate("Promise.resolve((" + expression + ")).then(() => lab.settled())")
+}
+
+// evaluate evaluates an expression for what it does.
+func (p *tab) evaluate(expression string) error {
+	_, err := p.value("Promise.resolve((" + expression + ")).then(() => null)")
+	return err
+}
+
+func (p *tab) value(expression string) (any, error) {
+	return chromedp.Run(p.ctx, chromedp.Evaluate[any](seeing(expression), chromedp.EvalAwaitPromise))
+}
+
+// waits waits until an expression is true. A poll in a document that the tab has left never ends, and
+// no frame comes to a tab that shows nothing new: so it polls by the clock, and begins again from time to time.
+func (p *tab) waits(expression string) error {
+	for {
+		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](seeing("!!("+expression+")"),
+			chromedp.WithPollingTimeout(0), chromedp.WithPollingInterval(5*time.Millisecond)))
+		again := ctx.Err() != nil && p.ctx.Err() == nil
+		cancel()
+		if again {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("never true: %w", err)
+		}
+		return nil
+	}
+}
+
+func (p *tab) await(expression string) {
+	p.Helper()
+	require.NoError(p, p.waits(expression), expression)
+}
+
+// js evaluates an expression in the page, and waits for it if it is a promise.
+func js[T any](p *tab, expression string) T {
+	p.Helper()
+	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](seeing(expression), chromedp.EvalAwaitPromise))
+	require.NoError(p, err, expression)
+	return v
+}
+
+// seeing is an expression that has the words of see.js, and what was kept.
+func seeing(expression string) string {
+	return "(() => { with (see) with (see.kept) return (" + expression + "); })()"
+}
+
+func quoted(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.Encode(s)
+	return strings.TrimSpace(b.String())
+}
+
+func jsList[T any](all []T) string { b, _ := json.Marshal(all); return string(b) }
+
+// scene is the address of a lock's own scene, with more behind it.
+func scene(lock string, more ...string) string {
+	return address(lock).String() + strings.Join(more, "")
+}
+
+func address(lock string) locks.Address {
+	l, err := locks.Find(lock)
+	if err != nil {
+		panic(err)
+	}
+	return l.Open()
+}

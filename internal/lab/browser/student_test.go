@@ -1,0 +1,71 @@
+//go:build browser
+
+package browser
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/when"
+)
+
+// What the grader finds in a student's lock opens in a lab that has that lock: the
+// page shows at the end of the schedule what the grader says.
+func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
+	t.Parallel()
+	attempts := []struct{ name, harm string }{
+		{"03-wrong-removes-a-slow-predecessor", "deletes another's node"},
+		{"10-wrong-told-by-the-session-event-only", "loss reported too late"}, // leads in a goroutine of its own
+		{"08-wrong-uuid-names-compared-as-text", "two holders"},
+		{"04-wrong-failed-unlock-forgotten", "hang"},
+	}
+	if !when.AtLength() {
+		attempts = attempts[:2] // each takes half a minute of a processor, and these differ most
+	}
+	for _, attempt := range attempts {
+		name, harm := attempt.name, attempt.harm
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			program, err := os.ReadFile("../../../cmd/exercises/testdata/attempts/" + name + ".go.txt")
+			require.NoError(t, err)
+			lock := filepath.Join(dir, "ann")
+			require.NoError(t, os.Mkdir(lock, 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(lock, "lock.go"), program, 0o644))
+			file := filepath.Join(dir, "grades.json")
+			out, err := exec.CommandContext(t.Context(), "go", "run", "../../../cmd/exercises", "grade", lock, "-json", file).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var grades struct {
+				Students []struct {
+					Exercises []struct {
+						Failed []struct{ Words, Trace string }
+					}
+				}
+			}
+			require.NoError(t, json.Unmarshal(text, &grades))
+			address := ""
+			for _, failure := range grades.Students[0].Exercises[0].Failed {
+				if address == "" && strings.Contains(failure.Words, harm+": ") {
+					address = failure.Trace
+				}
+			}
+			require.NotEmpty(t, address, "the grader shows no schedule with %q:\n%s", harm, text)
+
+			lab := filepath.Join(dir, "lab.html")
+			out, err = exec.CommandContext(t.Context(), "go", "run", "../../../cmd/lab", "-lock", lock, "-out", lab).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			p := openAt(t, "file://"+lab+address, 1440, 900)
+			p.play(row{"", "[s.mode, s.panels.length, kind(p.filmViolation)]", list{"schedule", 1, harm}})
+			if name[:2] != "10" { // a candidate leads in a goroutine of its own, which no pointer follows
+				require.Contains(t, js[string](p, "document.querySelector('.code').textContent"), "package ", "the student's source")
+			}
+		})
+	}
+}

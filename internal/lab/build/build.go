@@ -1,0 +1,225 @@
+// Package build makes the lab's page from the sources of a checkout: its files, its engine, and
+// both as one file.
+package build
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/language"
+)
+
+// A Builder makes the page from the sources of a checkout.
+type Builder struct {
+	Root string            // of the checkout
+	Own  *OwnFolder        // nil: the exercises' own folders
+	Lang language.Language // in which the page opens; "": the browser's
+	exec []byte            // wasm_exec.js of the toolchain
+}
+
+// A Page is a page that is ready.
+type Page struct {
+	Wasm  []byte
+	Files map[string][]byte // those of internal/lab/page, and wasm_exec.js
+}
+
+// A CompileError is the compiler's message on the sources.
+type CompileError struct{ Text string }
+
+func (e *CompileError) Error() string { return "the engine does not compile:\n" + e.Text }
+
+func goTool(ctx context.Context, dir string, env []string, args ...string) (stdout, stderr string, err error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var out, text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &text
+	err = cmd.Run()
+	return strings.TrimSpace(out.String()), strings.TrimSpace(text.String()), err
+}
+
+// New looks for the go command and for the checkout around dir.
+func New(ctx context.Context, dir string) (*Builder, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, language.Errorf("there is no go command in PATH, and the lab is built with it", "PATH 里没有 go 命令，实验室要用它构建")
+	}
+	root, text, err := goTool(ctx, dir, nil, "list", "-m", "-f", "{{.Dir}}", "example.com/zklock")
+	if err == nil {
+		_, err = os.Stat(filepath.Join(root, "internal", "lab", "engine"))
+	}
+	if err != nil {
+		return nil, language.Errorf("the lab is built from the project's sources: start it inside them (%s)",
+			"实验室由本项目的源代码构建：请在源代码目录里启动（%s）", firstLine(text, err))
+	}
+	goroot, text, err := goTool(ctx, dir, nil, "env", "GOROOT")
+	if err != nil {
+		return nil, language.Errorf("go env: %s", "go env：%s", firstLine(text, err))
+	}
+	js, err := os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return nil, language.Errorf("the Go toolchain has no wasm_exec.js: %w", "Go 工具链里没有 wasm_exec.js：%v", err)
+	}
+	return &Builder{Root: root, exec: js}, nil
+}
+
+func firstLine(text string, err error) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return cmp.Or(line, err.Error())
+}
+
+// Build compiles the engine and reads the page. If it does not compile because
+// of an exercise, and without is set, there is a page without the exercises,
+// beside the error.
+func (b *Builder) Build(ctx context.Context, without bool) (*Page, error) {
+	page, err := b.ReadFiles()
+	if err != nil {
+		return nil, err
+	}
+	source, err := b.exercises()
+	if err != nil {
+		return nil, err
+	}
+	wasm, err := b.compile(ctx, source)
+	var wrong *CompileError
+	if without && source != "" && errors.As(err, &wrong) {
+		wasm, _ = b.compile(ctx, "")
+	}
+	if wasm == nil {
+		return nil, err
+	}
+	return &Page{wasm, page}, err
+}
+
+// compile makes the engine, with one more source file if it is not empty.
+func (b *Builder) compile(ctx context.Context, source string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "zklock-lab-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	out := filepath.Join(dir, "engine.Wasm")
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
+	if source != "" {
+		file, overlay := filepath.Join(dir, "exercises.go"), filepath.Join(dir, "overlay.json")
+		replace := make(map[string]string)
+		if b.Own != nil {
+			if replace, err = b.Own.replace(b.Root); err != nil {
+				return nil, err
+			}
+		}
+		replace[filepath.Join(b.Root, "internal", "lab", "engine", "exercises_generated.go")] = file
+		list, err := json.Marshal(map[string]any{"Replace": replace})
+		if err == nil {
+			err = os.WriteFile(file, []byte(source), 0o644)
+		}
+		if err == nil {
+			err = os.WriteFile(overlay, list, 0o644)
+		}
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	_, text, err := goTool(ctx, b.Root, []string{"GOOS=js", "GOARCH=wasm"}, append(args, "./internal/lab/engine")...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &CompileError{cmp.Or(text, err.Error())}
+	}
+	return os.ReadFile(out)
+}
+
+func compressed(b []byte) []byte {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	z.Write(b) // to memory
+	z.Close()
+	return out.Bytes()
+}
+
+// ReadFiles reads the files of the page.
+func (b *Builder) ReadFiles() (map[string][]byte, error) {
+	dir := filepath.Join(b.Root, "internal", "lab", "page")
+	page := map[string][]byte{"wasm_exec.js": b.exec}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		page[filepath.ToSlash(rel)], err = os.ReadFile(name)
+		return err
+	})
+	if err == nil {
+		page["texts.js"], err = b.texts()
+	}
+	if err == nil && page["index.html"] == nil {
+		err = language.Errorf("internal/lab/page has no index.html", "internal/lab/page 里没有 index.html")
+	}
+	if b.Lang != "" {
+		page["index.html"] = InHead(page["index.html"], fmt.Sprintf(`<meta name="lab-language" content="%s">`, b.Lang))
+	}
+	return page, err
+}
+
+// A Stamp is the state of the sources at an instant. Two that are equal
+// were built from the same sources.
+type Stamp map[string]fileStamp
+
+type fileStamp struct {
+	size int64
+	mod  time.Time
+}
+
+// Stamp looks at all sources that the page may depend on.
+func (b *Builder) Stamp() Stamp {
+	s := make(Stamp)
+	if b.Own != nil {
+		files, _ := goFiles(b.Own.Dir) // it may go and come back while it is saved
+		for _, name := range files {
+			if info, err := os.Stat(name); err == nil {
+				s[name] = fileStamp{info.Size(), info.ModTime()}
+			}
+		}
+	}
+	filepath.WalkDir(b.Root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it goes while it is looked at
+		}
+		if d.IsDir() {
+			if n := d.Name(); name != b.Root && strings.HasPrefix(n, ".") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		inPage := strings.HasPrefix(name, filepath.Join(b.Root, "internal", "lab", "page")+string(filepath.Separator))
+		if dir, file := filepath.Split(name); dir == filepath.Join(b.Root, "docs")+string(filepath.Separator) && strings.HasPrefix(file, "bugs.") {
+			inPage = true // the page quotes it
+		}
+		if !inPage && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) && d.Name() != "go.mod" {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			s[name] = fileStamp{info.Size(), info.ModTime()}
+		}
+		return nil
+	})
+	return s
+}

@@ -1,0 +1,274 @@
+package build
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+// ready is a page that is small.
+func ready() *Page {
+	return &Page{Wasm: []byte("wasm"), Files: map[string][]byte{
+		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
+		"lab.css":      []byte("body { color: black }\n"),
+		"icon.svg":     []byte("<svg/>"),
+		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
+		"a.js":         []byte("import { b } from \"./b.js\";\nexport const a = b;\n"),
+		"b.js":         []byte("import \"./a.js\";\nexport const b = 1;\n"),
+		"packed.js":    []byte("// packed\n"),
+		"worker.js":    []byte("const s = \"</script>\";\n"),
+		"wasm_exec.js": []byte("// exec\n"),
+	}}
+}
+
+// TestNoScriptOfThePageImportsItself: no script imports one that imports it, directly or not,
+// and each field of the store has one script that writes it. A script is read at one sitting.
+func TestNoScriptOfThePageImportsItself(t *testing.T) {
+	files, err := filepath.Glob("../page/*.js")
+	require.NoError(t, err)
+	texts := make(map[string]string)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		texts[filepath.Base(file)] = string(text)
+		require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 400, "%s: give a part of it a file of its own", file)
+	}
+	require.Empty(t, circle(texts))
+	require.Equal(t, []string{"a.js", "b.js", "c.js", "a.js"}, circle(map[string]string{
+		"a.js": "import { b } from \"./b.js\";\n", "b.js": "export {\n  c,\n} from \"./c.js\";\n", "c.js": "import \"./a.js\";\n",
+	}))
+
+	writes := regexp.MustCompile(`\bapp\.(\w+)(?: = | [-+]= |\+\+)|\+\+app\.(\w+)`)
+	writers := make(map[string]string)
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		for _, m := range writes.FindAllStringSubmatch(texts[file], -1) {
+			field := m[1] + m[2]
+			require.Contains(t, []string{"", file}, writers[field], "a second script, %s, writes app.%s", file, field)
+			writers[field] = file
+		}
+	}
+	require.Equal(t, "store.js", writers["scene"])
+	require.Equal(t, "time.js", writers["t"])
+}
+
+// circle returns scripts each of which imports the next one, and the last is the first; nil:
+// there are none.
+func circle(texts map[string]string) []string {
+	var path []string
+	done := make(map[string]bool)
+	var visit func(name string) []string
+	visit = func(name string) []string {
+		if i := slices.Index(path, name); i >= 0 {
+			return append(slices.Clone(path[i:]), name)
+		}
+		if done[name] {
+			return nil
+		}
+		path = append(path, name)
+		for _, m := range importLine.FindAllStringSubmatch(texts[name], -1) {
+			if found := visit(m[2]); found != nil {
+				return found
+			}
+		}
+		path = path[:len(path)-1]
+		done[name] = true
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if found := visit(name); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// The lab plays what the explorer can play, and leaves out what is not finished.
+func TestTheExercisesAreInTheLab(t *testing.T) {
+	b, err := New(t.Context(), ".")
+	require.NoError(t, err)
+	source, err := b.exercises()
+	require.NoError(t, err)
+	for _, e := range locks.Playable {
+		require.Regexp(t, fmt.Sprintf(`AddExercise\(%q, .*"Exercise \d+: \w.*"练习 \d+：\S`, e.Folder), source)
+	}
+	require.NotContains(t, source, "11-break")
+
+	dir := t.TempDir()
+	write := func(program string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "lock.go"), []byte(program), 0o644))
+	}
+	write("package predecessor\n\nfunc New() {}\n")
+	b.Own, err = b.OwnLock(dir)
+	require.NoError(t, err)
+	require.Equal(t, "03-predecessor", b.Own.Folder)
+	source, err = b.exercises()
+	require.NoError(t, err)
+	require.NotContains(t, source, "03-predecessor", "it has no Lock yet")
+	require.Contains(t, source, "02-herd")
+	write("package other\n")
+	_, err = b.OwnLock(dir)
+	require.ErrorContains(t, err, "keep the package clause of the stub")
+	_, err = b.OwnLock(t.TempDir())
+	require.ErrorContains(t, err, "no Go file")
+}
+
+func TestTheOneFileHoldsEverything(t *testing.T) {
+	b := ready()
+	page, err := b.OneFile()
+	require.NoError(t, err)
+	text := string(page)
+	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
+	require.Contains(t, text, "<style>\nbody { color: black }")
+	require.NotContains(t, text, `type="module"`, "no module is loaded before the import map")
+	require.Contains(t, text, `<script>
+// packed
+startModules(document.getElementById("lab-modules"));
+</script>`)
+	m := regexp.MustCompile(`(?s)id="lab-modules" data-first="lab/main.js">(.*?)</script>`).FindStringSubmatch(text)
+	require.NotNil(t, m, text)
+	z, err := gzip.NewReader(bytes.NewReader(unpack(t, m[1])))
+	require.NoError(t, err)
+	var modules map[string]string
+	require.NoError(t, json.NewDecoder(z).Decode(&modules))
+	require.Equal(t, map[string]string{
+		"lab/main.js": "import {\n  a,\n} from \"lab/a.js\";\nexport { b } from \"lab/b.js\";\nsay(a, \"./not-a-module.js\");\n",
+		"lab/a.js":    "import { b } from \"lab/b.js\";\nexport const a = b;\n",
+		"lab/b.js":    "import \"lab/a.js\";\nexport const b = 1;\n",
+	}, modules)
+	worker := regexp.MustCompile(`(?s)id="lab-worker">(.*?)</script>`).FindStringSubmatch(text)
+	require.Contains(t, worker[1], `"<\/script>"`)
+	require.Contains(t, worker[1], "// exec")
+	engine := regexp.MustCompile(`(?s)id="lab-wasm">(.*?)</script>`).FindStringSubmatch(text)
+	require.Equal(t, compressed(b.Wasm), unpack(t, engine[1]))
+
+	delete(b.Files, "b.js")
+	_, err = b.OneFile()
+	require.ErrorContains(t, err, "b.js")
+	b = ready()
+	delete(b.Files, "lab.css")
+	_, err = b.OneFile()
+	require.ErrorContains(t, err, "lab.css")
+}
+
+// unpack is what packed.js does.
+func unpack(t *testing.T, text string) (out []byte) {
+	t.Helper()
+	require.NotContains(t, text, "<")
+	bits, have := 0, 0
+	for _, c := range text {
+		sevens := []int{int(c & 127)}
+		if k := int(c >> 7); k > 0 && k <= len(apart) {
+			sevens = []int{int(apart[k-1]), int(c & 127)}
+		}
+		for _, seven := range sevens {
+			bits, have = bits<<7|seven, have+7
+			if have >= 8 {
+				have -= 8
+				out = append(out, byte(bits>>have))
+				bits &= 127
+			}
+		}
+	}
+	return out
+}
+
+func TestThePageUnpacksWhatIsPacked(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join("..", "page", "packed.js"))
+	require.NoError(t, err)
+	all := make([]byte, 9) // characters that stand apart, one after the other
+	for i := range 5000 {
+		all = append(all, byte(i*i>>3^i))
+	}
+	var packed []string
+	var want [][]byte
+	for _, n := range []int{0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 5000} {
+		require.Equal(t, string(all[:n]), string(unpack(t, pack(all[:n]))))
+		require.NotRegexp(t, `[\x00\n\r"<\\]`, pack(all[:n]))
+		packed, want = append(packed, pack(all[:n])), append(want, all[:n])
+	}
+	require.Equal(t, want, nodetest.Ask[[][]byte](t, "../page", nil, packed, string(script)+`
+		const answer = asked.map(text => Buffer.from(unpack(text)).toString("base64"));`))
+}
+
+// TestAContenderOfAStubHasNotSucceeded: the error of its Lock is what the page shows to the end,
+// whatever Unlock says after it.
+func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
+	const stub = "gets an error: naive: not written yet: docs/exercises/_01-naive/lock.go"
+	marks := []map[string]any{
+		{"kind": "state", "who": "A", "at_ns": 0, "state": "waits"}, {"kind": "state", "who": "A", "at_ns": 1, "state": "outside", "text": stub},
+		{"kind": "state", "who": "A", "at_ns": 2, "state": "outside"}, {"kind": "state", "who": "A", "at_ns": 3, "state": "done"},
+		{"kind": "state", "who": "A", "at_ns": 4, "state": "outside", "text": "has unlocked"}, {"kind": "state", "who": "A", "at_ns": 5, "state": "done"},
+	}
+	film := map[string]any{"end_ns": 5, "clients": []any{map[string]any{"name": "A"}}, "packets": []any{}, "marks": marks}
+	require.Equal(t, []string{stub, stub, stub, ""}, nodetest.Ask[[]string](t, "../page", nil, film, `
+		import { indexFilm, stateAt } from "./film.js";
+		const F = indexFilm(asked), answer = [1, 2, 3, 5].map(t => stateAt(F, t).units[0].error);`))
+}
+
+func TestThePageWithoutItsEngine(t *testing.T) {
+	page, engine, err := ready().WithoutEngine()
+	require.NoError(t, err)
+	m := regexp.MustCompile(`textContent: "(.*)" }`).FindSubmatch(engine)
+	require.NotNil(t, m)
+	require.Equal(t, compressed([]byte("wasm")), unpack(t, string(m[1])))
+	require.Contains(t, string(page), "script-src 'self' file: 'unsafe-inline'")
+	require.Contains(t, string(page), `<script src="films.js"></script>`)
+	require.NotContains(t, string(page), "lab-wasm\">")
+}
+
+func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
+	for _, lang := range []language.Language{language.English, language.Chinese, ""} {
+		b := &Builder{Root: "../../..", Lang: lang}
+		page, err := b.ReadFiles()
+		require.NoError(t, err)
+		one, err := (&Page{Files: page}).OneFile()
+		require.NoError(t, err)
+		for _, text := range [][]byte{page["index.html"], one} {
+			said := regexp.MustCompile(`<meta name="lab-language" content="(\w+)">`).FindSubmatch(text)
+			require.Equal(t, lang != "", said != nil, lang)
+			if said != nil {
+				require.Equal(t, string(lang), string(said[1]))
+			}
+		}
+	}
+}
+
+// TestThePageExplainsEachBugInBothLanguages: what the page says of a bug is the text
+// of both catalogues, paragraph by paragraph.
+func TestThePageExplainsEachBugInBothLanguages(t *testing.T) {
+	script, err := (&Builder{Root: "../../.."}).texts()
+	require.NoError(t, err)
+	_, text, ok := strings.Cut(string(script), "export const BUGS = ")
+	require.True(t, ok)
+	var bugs map[language.Language]map[string]bugText
+	require.NoError(t, json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimSpace(text), ";")), &bugs))
+	require.Greater(t, len(bugs["en"]), 30)
+	require.Equal(t, slices.Sorted(maps.Keys(bugs["en"])), slices.Sorted(maps.Keys(bugs["zh"])))
+	for id, en := range bugs["en"] {
+		zh := bugs["zh"][id]
+		require.Len(t, zh.Text, len(en.Text), id)
+		require.GreaterOrEqual(t, len(zh.Text), 2, id)
+		require.Equal(t, scenes.Get(id).Title, scenes.Text{En: en.Title, Zh: zh.Title})
+		for i, p := range zh.Text {
+			require.Regexp(t, `\p{Han}`, p, id)
+			require.NotRegexp(t, `&lt;!--|[\p{Han}，。](?:</b>)? \p{Han}`, p, id)
+			require.NotEqual(t, en.Text[i], p, id)
+		}
+	}
+	require.Equal(t, "一行，接着是 two words 和第三行。", oneLine("一行， 接着是 two\nwords 和\n第三行。"))
+}

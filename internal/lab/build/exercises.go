@@ -1,0 +1,191 @@
+package build
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/language"
+)
+
+// An exerciseAPI says how the lab opens the locks of an exercise, and what their package
+// must declare for that.
+type exerciseAPI struct {
+	open, notLocked string // %s is the package
+	needs           []string
+}
+
+var (
+	plainLock    = exerciseAPI{"locks.Alone(%s.New)", "ErrNotLocked", []string{"New 2", "Lock", "TryLock", "Unlock", "ErrNotLocked"}}
+	exerciseAPIs = map[string]exerciseAPI{
+		"01-naive": plainLock, "02-herd": plainLock, "03-predecessor": plainLock, "05-give-up": plainLock, "06-find-again": plainLock,
+		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", []string{"New 2", "NewOwner 1", "Lock", "TryLock", "Unlock", "ErrNotOwner"}},
+		"07-fence":      {"locks.Registers(%[1]s.New, %[1]s.ErrStale)", "ErrStale", []string{"New 2", "Write", "Read", "ErrStale"}},
+		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", []string{"New 3", "Acquire", "TryAcquire", "Release", "ErrNotAcquired"}},
+		"09-read-write": {"locks.ReadersAndWriters(%s.New)", "ErrNotLocked", []string{"New 2", "RLock", "RUnlock", "Lock", "Unlock", "ErrNotLocked"}},
+		"10-election":   {"locks.Candidates(%s.New)", "ErrLost", []string{"New 3", "Lead", "ErrLost"}},
+	}
+)
+
+// exercises writes the file of package engine that imports the exercises, ""
+// if no lock can be played.
+func (b *Builder) exercises() (string, error) {
+	var imports, list strings.Builder
+	for i, e := range locks.Playable {
+		dir := filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder)
+		from := dir
+		if b.Own != nil && b.Own.Folder == e.Folder {
+			from = b.Own.Dir
+		}
+		has, err := declared(from)
+		if err != nil {
+			return "", err
+		}
+		g := exerciseAPIs[e.Folder]
+		if slices.ContainsFunc(g.needs, func(name string) bool { return !has[name] }) {
+			continue // it is not finished, and its author need not wait for that to see the others
+		}
+		p := fmt.Sprintf("exercise%d", i+1)
+		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
+		fmt.Fprintf(&imports, "\t%s %q\n", p, "example.com/zklock/docs/exercises/_"+e.Folder)
+		fmt.Fprintf(&list, "\tlocks.AddExercise(%q, locks.Text{En: %q, Zh: %q}, %s, %s.%s)\n",
+			e.Folder, heading(dir, "README.md", "Exercise "+number), heading(dir, "README.zh-CN.md", "练习 "+number), fmt.Sprintf(g.open, p), p, g.notLocked)
+	}
+	if list.Len() == 0 {
+		return "", nil
+	}
+	return "//go:build js && wasm\n\npackage main\n\nimport (\n\t\"example.com/zklock/internal/lab/locks\"\n" + imports.String() +
+		")\n\nfunc init() {\n" + list.String() + "}\n", nil
+}
+
+// An OwnFolder is a folder whose lock the lab plays in the place of an exercise's.
+type OwnFolder struct {
+	Dir    string // absolute
+	Folder string // of the exercise, such as 03-predecessor
+}
+
+// OwnLock finds out which exercise a folder's lock is for: its package clause says
+// it.
+func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	name, err := packageIn(dir)
+	if err != nil {
+		return nil, language.Errorf("-lock %s: %w", "-lock %s：%v", dir, err)
+	}
+	for _, e := range locks.Playable {
+		stub, err := packageIn(filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder))
+		if err != nil {
+			return nil, err
+		}
+		if stub == name {
+			return &OwnFolder{dir, e.Folder}, nil
+		}
+	}
+	return nil, language.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub",
+		"-lock %s：没有哪个练习的包名是 %s，实验室无法播放：请保留骨架代码的 package 子句", dir, name)
+}
+
+// packageIn is the name in the package clause of a folder's Go files.
+func packageIn(dir string) (string, error) {
+	files, err := goFiles(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		if f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly); err == nil {
+			return f.Name.Name, nil
+		}
+	}
+	return "", language.Errorf("the folder has no Go file of a lock", "这个文件夹里没有锁的 Go 文件")
+}
+
+// goFiles are the Go files of a folder without its tests.
+func goFiles(dir string) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if name := entry.Name(); !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") &&
+			!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+			files = append(files, filepath.Join(dir, name))
+		}
+	}
+	return files, err
+}
+
+// replace is what the compiler is to read in place of the exercise's own files.
+func (o *OwnFolder) replace(root string) (map[string]string, error) {
+	to := filepath.Join(root, "docs", "exercises", "_"+o.Folder)
+	files, err := goFiles(to)
+	if err != nil {
+		return nil, err
+	}
+	replace := make(map[string]string)
+	for _, file := range files {
+		replace[file] = "" // as if it were not there
+	}
+	if files, err = goFiles(o.Dir); err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		replace[filepath.Join(to, filepath.Base(file))] = file
+	}
+	for file, with := range replace {
+		if file == with {
+			delete(replace, file)
+		}
+	}
+	return replace, nil
+}
+
+// declared lists what the package in a folder declares: names of variables and
+// methods, and of functions with the number of their parameters, "New 2". It is
+// empty if a file does not parse.
+func declared(dir string) (map[string]bool, error) {
+	has := make(map[string]bool)
+	files, err := goFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, nil
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					has[fmt.Sprint(d.Name.Name, " ", d.Type.Params.NumFields())] = true
+				} else {
+					has[d.Name.Name] = true
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if v, ok := s.(*ast.ValueSpec); ok {
+						for _, id := range v.Names {
+							has[id.Name] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return has, nil
+}
+
+// heading is the first heading of a page in a folder.
+func heading(dir, page, otherwise string) string {
+	b, _ := os.ReadFile(filepath.Join(dir, page)) // if the page is not there, otherwise will do
+	_, text, _ := strings.Cut("\n"+string(b), "\n# ")
+	text, _, _ = strings.Cut(text, "\n")
+	return cmp.Or(text, otherwise)
+}

@@ -1,0 +1,99 @@
+//go:build js && wasm
+
+// Command engine runs in the lab's page, in a worker: the locks, the
+// client library, the embedded server and the explorer, in virtual time.
+//
+// A bubble of testing/synctest needs a test, so the engine is one, which does
+// not end. The worker calls zklab(text, progress): text is a request as JSON,
+// progress is called with JSON meanwhile. The result is a promise of JSON. The
+// engine calls zklabReady() when it can be asked.
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log"
+	"os"
+	"runtime/debug"
+	"syscall/js"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"example.com/zklock/internal/lab/lab"
+	"example.com/zklock/internal/language"
+)
+
+// A job is a request that waits for its turn.
+type job struct {
+	text            string
+	progress        js.Value
+	resolve, reject js.Value
+}
+
+// do answers a request. A lock that panics in its own call is an error; one
+// that panics in a goroutine of its own ends the engine, and the page starts
+// another.
+func (j job) do(t *testing.T) {
+	var answer []byte
+	err := language.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行")
+	t.Run("", func(t *testing.T) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = language.Errorf("panic: %v", "panic：%v", p)
+			}
+		}()
+		var result any
+		result, err = lab.Answer(t, []byte(j.text), func(p any) {
+			if b, err := json.Marshal(p); err == nil && j.progress.Type() == js.TypeFunction {
+				j.progress.Invoke(string(b))
+			}
+		})
+		if err == nil {
+			answer, err = json.Marshal(result)
+		}
+	})
+	if err != nil {
+		failure := js.Global().Get("Error").New(err.Error())
+		failure.Set("zh", language.TextOf(err).Zh)
+		j.reject.Invoke(failure)
+		return
+	}
+	j.resolve.Invoke(string(answer))
+}
+
+func serve(t *testing.T) {
+	jobs := make(chan job, 64)
+	js.Global().Set("zklab", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		j := job{text: args[0].String()}
+		if len(args) > 1 {
+			j.progress = args[1]
+		}
+		var start js.Func
+		start = js.FuncOf(func(_ js.Value, p []js.Value) any {
+			start.Release()
+			j.resolve, j.reject = p[0], p[1]
+			jobs <- j
+			return nil
+		})
+		return js.Global().Get("Promise").New(start)
+	}))
+	js.Global().Call("zklabReady")
+	for j := range jobs {
+		j.do(t)
+	}
+}
+
+func main() {
+	// What a lock logs would be written from inside a bubble, through a channel that another
+	// goroutine of the engine serves: that ends the engine.
+	zk.DefaultLogger = log.New(io.Discard, "", 0)
+	// A film of a hundred clients makes garbage fast. The page has memory for it and one core.
+	debug.SetGCPercent(800)
+	if os.Getenv("ZKLOCK_LAB_ONCE") != "" {
+		// One film that must repeat: the collector would run beside it.
+		debug.SetGCPercent(-1)
+	}
+	debug.SetMemoryLimit(160 << 20)
+	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "lab", F: serve}}, nil, nil)
+}

@@ -1,0 +1,120 @@
+// Package guide says what the reader shows for each row of docs/reading-guide.md: the lines of
+// the code, and the instant of a run.
+package guide
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/lab/locks"
+)
+
+// A Row is a row of the reading guide, or one of its headings. Its texts are HTML.
+type Row struct {
+	Name    string     `json:"name"`             // in the page's address: the article's letter, a slash, and a number
+	Heading int        `json:"heading,omitzero"` // 1 for an article, 2 for a section; 0 for a row
+	Phrase  string     `json:"phrase,omitempty"` // what to search for in the article
+	En      string     `json:"en"`
+	Zh      string     `json:"zh"`
+	Title   string     `json:"title,omitempty"`   // of the article, to search the web for
+	Code    []Excerpt  `json:"code,omitempty"`    // of this project
+	Listing []Excerpt  `json:"listing,omitempty"` // of the article, in Go
+	Scene   string     `json:"scene,omitempty"`   // address in the lab, from the # on
+	Nothing locks.Text `json:"nothing,omitzero"`  // why there is nothing to see
+	Figures []string   `json:"-"`                 // pictures, and sections of pages: "docs/benchmark.md#requests"
+	at      time.Duration
+	moment  *moment
+}
+
+// Fill adds to the rows of the guide what they show. The root is that of a checkout.
+func Fill(root string, all []Row) error {
+	r := &reader{root: root, files: make(map[string]*source)}
+	rows := 0
+	var wrong error
+	for i := range all {
+		row := &all[i]
+		if row.Heading > 0 {
+			continue
+		}
+		if rows == len(moments) || moments[rows].phrase != row.Phrase {
+			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of internal/lab/guide/moments.txt", rows+1, row.Phrase)
+		}
+		if err := r.show(row, &moments[rows]); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("%s, %s: %w", row.Name, row.Phrase, err))
+		}
+		rows++
+	}
+	return wrong
+}
+
+// show adds what a row shows.
+func (r *reader) show(row *Row, m *moment) (err error) {
+	row.moment, row.Nothing = m, nothing[m.phrase]
+	if row.Scene, row.at, err = m.address(); err != nil {
+		return err
+	}
+	for _, p := range m.code {
+		if p.name == "" {
+			row.Figures = append(row.Figures, p.file)
+			continue
+		}
+		e, err := r.excerpt(p)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(p.file, listings) {
+			row.Listing = append(row.Listing, e)
+		} else {
+			e.Theirs, e.Zh = theirs(row.Name, e), Comments(e.Text)
+			row.Code = append(row.Code, e)
+		}
+	}
+	if len(row.Listing) == 0 { // the lines that comments mark
+		row.Listing, err = r.marked(m.scene)
+	}
+	return err
+}
+
+// address returns the address of a moment's scene, and its instant.
+func (m *moment) address() (string, time.Duration, error) {
+	if m.scene == "" {
+		return "", 0, nil
+	}
+	a, quoted, err := open(m.scene, m.phrase)
+	if err != nil {
+		return "", 0, err
+	}
+	at := cmp.Or(m.at, quoted)
+	if at == 0 {
+		return "", 0, fmt.Errorf("no stop of %s quotes it", m.scene)
+	}
+	a.Extra = append(a.Extra, "t="+locks.FormatTime(at))
+	return a.String(), at, nil
+}
+
+// open returns the address of a scene, and the instant at which its story quotes a phrase.
+func open(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
+	a, own := ownScenes[scene]
+	var stops []locks.Stop
+	if scene == "herd beside chain" {
+		stops = locks.Openings[0].Stops
+	}
+	if !own {
+		l, err := locks.Find(scene)
+		if err != nil {
+			return a, 0, err
+		}
+		if a = l.Open(); l.Story != nil {
+			a, stops = l.Tell(), l.Story.Stops
+		}
+	}
+	for _, stop := range stops {
+		if stop.Quote == phrase {
+			quoted = stop.At
+		}
+	}
+	return a, quoted, nil
+}

@@ -1,0 +1,108 @@
+package guide
+
+import (
+	_ "embed"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/lab/locks"
+)
+
+// A moment is what the reader shows for a phrase: lines of the code, and an instant of
+// a run. TestMoments holds it to the films.
+type moment struct {
+	phrase string
+	// scene is the name of a lock or of a bug, whose story is played, or of one of
+	// ownScenes; "" is an empty stage.
+	scene string
+	at    time.Duration // 0: at the stop of that story which quotes the phrase
+	event string        // what happens just then, as the test reads it: "A delete", "B holds"
+	code  []place
+}
+
+// A place is a function, a type, a constant or a variable of a Go file, the first block of
+// code below a heading of a page, or, without a name, a section of a page or a picture.
+type place struct {
+	file, name string
+	marks      []string // each a part of the line to mark, or "first … last" of several
+}
+
+func in(file, name string, marks ...string) place { return place{file, name, marks} }
+
+const (
+	step1 = "01-naive-ephemeral/lock.go"
+	step2 = "02-herd-effect/lock.go"
+	step3 = "03-sequential-predecessor/lock.go"
+	step4 = "04-reentrant/lock.go"
+	step5 = "05-timeout/lock.go"
+
+	listings = "internal/museum/listings/"
+
+	ms = time.Millisecond
+)
+
+// changed is the scene of three contenders with changes.
+func changed(lock string, changes ...film.Change) locks.Address {
+	return locks.Address{Locks: []string{lock}, Mode: "watch", Scene: locks.Scene{Lock: lock, Contenders: 3, LatencyMs: 20, Seed: 1, Changes: changes}}
+}
+
+// ownScenes are the scenes without a lock's story.
+var ownScenes = map[string]locks.Address{
+	"herd beside chain": locks.Opening,
+	// C's session ends while C waits.
+	"zklock queues again": changed("zklock", film.Change{At: 180 * ms, Who: "C", Do: explore.Expire}),
+	// The reply that B waits for is lost with its connection.
+	"step 5 is cut off": changed("timeout", film.Change{At: 120 * ms, Who: "B", Do: explore.Cut}),
+	// B's session ends while B waits.
+	"D's first lock, and a session ends": changed("D2", film.Change{At: 180 * ms, Who: "B", Do: explore.Expire}),
+}
+
+//go:embed moments.txt
+var table string
+
+// moments are in the order of the guide.
+var moments = readMoments(table)
+
+func readMoments(table string) (all []moment) {
+	named := make(map[string]place)
+	placed := func(cell string) place {
+		if p, ok := named[cell]; ok {
+			return p
+		}
+		parts := strings.Split(cell, " | ")
+		file, name, _ := strings.Cut(parts[0], " ")
+		return in(file, name, parts[1:]...)
+	}
+	for line := range strings.Lines(table) {
+		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "")
+		if name, ok := strings.CutPrefix(cells[0], "= "); ok {
+			named[name] = placed(cells[1])
+		}
+		if cells[0] == "" || strings.HasPrefix(line, "= ") || strings.HasPrefix(line, "# ") {
+			continue
+		}
+		m := moment{phrase: cells[0], scene: cells[1], event: cells[3]}
+		if cells[2] != "" {
+			var err error
+			if m.at, err = time.ParseDuration(cells[2]); err != nil {
+				panic(err)
+			}
+		}
+		for _, cell := range cells[4:] {
+			if cell != "" {
+				m.code = append(m.code, placed(cell))
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// nothing says why there is nothing to see.
+var nothing = map[string]locks.Text{
+	"悲观锁使用不当还可能产生死锁的情况":          {En: "Nothing is to be seen here: a scene of the lab has one lock, and a deadlock needs two.", Zh: "这里没有可看的：实验室的场景只有一个锁，而死锁需要两个。"},
+	"TreeCache 订阅的代码在源码工程中已经被注释": {En: "Nothing is to be seen here: no lock of this project keeps a copy of the tree, and the article's own lines are a comment.", Zh: "这里没有可看的：本项目的锁都不保存整棵子树的副本，文章里的这几行本身也只是注释。"},
+	"// 这里行使@Test会报错":            {En: "Nothing is to be seen here: the test ends the article's program, and the lock has no part in it.", Zh: "这里没有可看的：结束程序的是测试框架，与锁无关。"},
+}

@@ -1,0 +1,74 @@
+package lab_test
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/lab/lab"
+	"example.com/zklock/internal/lab/locks"
+)
+
+// value computes a formula such as N²+2N or n(n−1)/2.
+func value(t *testing.T, formula string, n int) int {
+	t.Helper()
+	formula = strings.NewReplacer(" ", "", "−", "-", "N", "n").Replace(formula)
+	if formula == "n(n-1)/2" {
+		return n * (n - 1) / 2
+	}
+	sum, read := 0, ""
+	for _, m := range regexp.MustCompile(`([+-]?)(\d+|n)(n?)(²?)`).FindAllStringSubmatch(formula, -1) {
+		part, err := strconv.Atoi(m[2])
+		if err != nil {
+			part = n
+		}
+		for range len(m[3]) + min(len(m[4]), 1) {
+			part *= n
+		}
+		if m[1] == "-" {
+			part = -part
+		}
+		sum, read = sum+part, read+m[0]
+	}
+	require.Equal(t, formula, read, "it is not a formula")
+	return sum
+}
+
+// The curves of the chart are what the steps' own pages state, and what runs send
+// does not exceed them.
+func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
+	docs := map[string]string{"naive": "01-naive-ephemeral", "herd": "02-herd-effect", "predecessor": "03-sequential-predecessor",
+		"reentrant": "04-reentrant", "timeout": "05-timeout"}
+	stated := regexp.MustCompile(`(?s)each lock once send ([^ ]+)\s+requests`)
+	for _, c := range lab.Curves() {
+		l, err := locks.Find(c.Lock)
+		require.NoError(t, err)
+		require.Len(t, c.Requests, 100)
+		for n := 1; n <= 100; n++ {
+			require.Equal(t, value(t, l.Requests, n), c.Requests[n-1], "%s: %s", c.Lock, l.Requests)
+			require.Equal(t, value(t, l.Events, n), c.Events[n-1], "%s: %s", c.Lock, l.Events)
+		}
+		if dir, ok := docs[c.Lock]; ok {
+			delete(docs, c.Lock)
+			text, err := os.ReadFile("../../../" + dir + "/lock.go")
+			require.NoError(t, err)
+			text = []byte(strings.ReplaceAll(string(text), "\n// ", " "))
+			m := stated.FindSubmatch(text)
+			require.NotNil(t, m, c.Lock)
+			require.Equal(t, c.Requests[99], value(t, string(m[1]), 100), "%s: its package's doc says %s", c.Lock, m[1])
+		}
+		for _, n := range []int{2, 7, 20} {
+			cost, err := lab.CostOf(t, locks.Scene{Lock: c.Lock, Contenders: n, LatencyMs: 20, Seed: 1})
+			require.NoError(t, err)
+			require.Empty(t, cost.Broken)
+			require.LessOrEqual(t, cost.Requests, c.Requests[n-1], "%s, %d contenders", c.Lock, n)
+			require.LessOrEqual(t, cost.Events, c.Events[n-1], "%s, %d contenders", c.Lock, n)
+			t.Log(c.Lock, n, *cost, c.Requests[n-1], c.Events[n-1])
+		}
+	}
+	require.Empty(t, docs, "locks without a curve")
+}

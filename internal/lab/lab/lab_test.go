@@ -1,0 +1,202 @@
+package lab_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/lab/lab"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/when"
+)
+
+func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+
+// ask asks as the page does, in JSON, and reads the answer as the page does.
+func ask[T any](t *testing.T, message string) (result T, err error) {
+	t.Helper()
+	answer, err := lab.Answer(t, []byte(message), func(any) {})
+	if err != nil {
+		return result, err
+	}
+	b, err := json.Marshal(answer)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &result))
+	return result, nil
+}
+
+// played is a schedule that the page has asked for.
+func played(t *testing.T, w explore.World, choices []string) lab.PlayedSchedule {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"do": "play", "world": w, "choices": choices})
+	require.NoError(t, err)
+	p, err := ask[lab.PlayedSchedule](t, string(b))
+	require.NoError(t, err, "%s: %q", w.Name, choices)
+	return p
+}
+
+func TestTheCatalogueNamesEachLock(t *testing.T) {
+	list, err := ask[[]locks.Lock](t, `{"do":"locks"}`)
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	for _, l := range list {
+		require.Regexp(t, `^[A-Za-z0-9-]+$`, l.Name)
+		if l.Group != locks.Own {
+			require.NotEmpty(t, l.Title.En, l.Name)
+			require.NotEmpty(t, l.Title.Zh, l.Name)
+		}
+	}
+}
+
+// notPossible are requests, and what their errors say.
+var notPossible = map[string]string{
+	`{"do":"fly"}`: "has no request",
+	`{"do"`:        "not a request",
+	`{"do":"run","scene":{"lock":"none","contenders":2}}`:                                     `no lock "none"`,
+	`{"do":"run","scene":{"lock":"naive","contenders":101}}`:                                  "101 contenders",
+	`{"do":"run","scene":{"lock":"naive","contenders":-1}}`:                                   "-1 contenders",
+	`{"do":"run","scene":{"lock":"naive","contenders":2,"latency_ms":-1}}`:                    "latency",
+	`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"Z","do":"cut"}]}}`: `"Z" is not a client`,
+	`{"do":"run","scene":{"lock":"naive","contenders":2,"changes":[{"who":"A","do":"fly"}]}}`: `"fly" is not a change`,
+	`{"do":"play","world":{"lock":"naive","contenders":2},"choices":["A: fly"]}`:              `choice 1 is "A: fly"`,
+	`{"do":"play","world":{"lock":"naive","contenders":99}}`:                                  "99 contenders",
+	`{"do":"replay"}`: "no trace",
+	`{"do":"fates","world":{"lock":"naive"},"choices":[]}`:                                     "no kind of violation",
+	`{"do":"replay","trace":{"world":{"lock":"naive"},"choices":["A: request"],"widths":[7]}}`: "possibilities",
+}
+
+func TestWhatCannotRunIsAnError(t *testing.T) {
+	for message, says := range notPossible {
+		_, err := ask[any](t, message)
+		require.ErrorContains(t, err, says, message)
+	}
+}
+
+func TestAPersonPlaysTheScheduler(t *testing.T) {
+	world := explore.World{Name: "broken-everybody-is-first", Contenders: 2, Packets: true, Kinds: []explore.Fault{explore.Cut}, Faults: 1}
+	var choices []string
+	for range 100 {
+		p := played(t, world, choices)
+		require.Equal(t, p.Over, len(p.Enabled) == 0)
+		if p.Over {
+			require.NotNil(t, p.Violation)
+			require.Equal(t, explore.TwoHolders, p.Violation.Kind)
+			require.Equal(t, p.Violation, p.Film.Violation)
+			again, err := lab.Replay(t, p.Trace)
+			require.NoError(t, err)
+			require.Equal(t, p.Film.Hash, again.Hash, "a trace that was played has the same film")
+			return
+		}
+		next := ""
+		for _, x := range p.Enabled {
+			require.Equal(t, x.Choice, x.Who+": "+x.What)
+			require.Equal(t, x.What == "cut", x.Fault)
+			if next == "" && x.What != "unlock" && !x.Fault {
+				next = x.Choice // nobody unlocks, so both get in
+			}
+		}
+		choices = append(choices, next)
+	}
+	t.Fatal("the schedule does not end")
+}
+
+func worldOf(lock string, kind explore.Fault) explore.World {
+	return explore.World{Name: lock, Contenders: 2, Packets: true, Kinds: []explore.Fault{kind}, Faults: 1}
+}
+
+// reach plays what is possible first until a fault is possible, and lets it
+// happen.
+func reach(t *testing.T, lock string, kind explore.Fault) (happened bool) {
+	t.Helper()
+	var choices []string
+	for len(choices) < 60 {
+		p := played(t, worldOf(lock, kind), choices)
+		if happened || p.Over {
+			return happened
+		}
+		next := p.Enabled[0].Choice
+		for _, x := range p.Enabled {
+			if x.Fault {
+				require.Equal(t, string(kind), x.What)
+				next, happened = x.Choice, true
+			}
+		}
+		choices = append(choices, next)
+	}
+	return false
+}
+
+// TestEveryKindOfFaultCanBeChosen: somebody who plays the scheduler can let
+// happen all that the explorer can, with every lock.
+func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
+	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
+		l := mustFind(t, name)
+		for _, kind := range append(slices.Clone(explore.AllFaults), explore.Pause, explore.Refuse, explore.Remake) {
+			can := (kind != explore.EndContext || l.Contexts) && (kind != explore.Remake || l.Parent)
+			require.Equal(t, can, reach(t, name, kind), "%s, %s", name, kind)
+		}
+	}
+}
+
+// TestAClientThatIsNotConnected is shown as such until it is.
+func TestAClientThatIsNotConnected(t *testing.T) {
+	states := func(choices ...string) (list []string) {
+		for _, m := range played(t, worldOf("predecessor", explore.Refuse), choices).Film.Marks {
+			if m.Kind == "client" {
+				list = append(list, m.Who+" "+m.State)
+			}
+		}
+		return list
+	}
+	require.Equal(t, []string{"A unconnected", "B unconnected"}, states("A: refuse"))
+	require.Equal(t, []string{"A unconnected", "B unconnected", "B connected"}, states("A: refuse", "B: reconnect")[:3])
+}
+
+func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
+	found, err := ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"broken-everybody-is-first","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
+	require.NoError(t, err)
+	require.NotNil(t, found.Trace)
+	require.Empty(t, found.Trace.World.Faults, "no fault is needed")
+	again, err := lab.Replay(t, found.Trace)
+	require.NoError(t, err)
+	require.Equal(t, explore.TwoHolders, again.Violation.Kind)
+
+	found, err = ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`)
+	require.NoError(t, err)
+	require.Nil(t, found.Trace)
+	require.True(t, found.Complete)
+	require.Positive(t, found.Schedules)
+}
+
+func TestAFilmOfATraceHasWhatTheLogHas(t *testing.T) {
+	w := explore.World{Lock: mustFind(t, "predecessor").Subject(explore.SessionTimeout), Contenders: 2,
+		Kinds: []explore.Fault{explore.LoseReply, explore.Expire, explore.Stop}, Faults: 1}
+	for seed := range uint64(20) {
+		tr := explore.Draw(t, w, seed)
+		f, err := film.Of(t, tr)
+		require.NoError(t, err)
+		logged := make(map[string]int)
+		for _, e := range tr.Log {
+			logged[e.Kind]++
+		}
+		filmed := make(map[string]int)
+		for _, p := range f.Packets {
+			filmed[p.Kind]++
+			require.True(t, p.Pending || p.Arrived > p.Sent || p.Lost && p.Arrived == p.Sent, "%+v", p)
+		}
+		require.Equal(t, logged["sends"], filmed["request"])
+		require.LessOrEqual(t, logged["reply"], filmed["reply"])
+		require.LessOrEqual(t, logged["event"], filmed["event"])
+	}
+}
+
+func mustFind(t *testing.T, name string) locks.Lock {
+	t.Helper()
+	l, err := locks.Find(name)
+	require.NoError(t, err)
+	return l
+}

@@ -1,0 +1,308 @@
+package locks
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/language"
+)
+
+// An Address is the part behind the # in the page's address: one scene, or
+// two locks in the same scene. internal/lab/page/link.js has the same, and a test
+// compares them.
+type Address struct {
+	Locks  []string
+	Scene         // its Lock is the first
+	Beside bool   // with the run before the last change
+	Mode   string // "watch", "schedule" or "find"
+	// Of somebody who plays the scheduler, as in explore.World.
+	Packets                              bool
+	Sequence                             int32
+	OneOwner, Stranger, Behind, Ensemble bool
+	Want                                 explore.Kind // the only violation that ends the schedule; "": any
+	Extra                                []string     // such as "t=1500ms" or "lang=zh"
+}
+
+// Open is the address of a lock's own scene.
+func (l Lock) Open() Address {
+	if l.Scene == nil {
+		return l.at(Scene{Lock: l.Name, Contenders: 6, Seed: 1})
+	}
+	return l.at(*l.Scene)
+}
+
+// Tell is the address of the scene of a lock's story.
+func (l Lock) Tell() Address { return l.at(l.Story.Scene) }
+
+func (l Lock) at(s Scene) Address {
+	a := Address{Locks: []string{l.Name}, Scene: s, Mode: "watch"}
+	if len(s.Choices) > 0 || l.Group == Museum || l.Goal != nil { // there may be nothing to choose
+		a.Mode = "schedule"
+	}
+	return a
+}
+
+// String is the address, from the # on.
+func (a Address) String() string {
+	list := []string{"lock=" + strings.Join(a.Locks, ","), fmt.Sprint("n=", a.Contenders)}
+	add := func(key string, value any) { list = append(list, fmt.Sprint(key, "=", value)) }
+	if a.Shared {
+		add("shared", 1)
+	}
+	if a.Measured {
+		add("measured", 1)
+	} else {
+		add("latency", strconv.FormatFloat(cmp.Or(a.LatencyMs, 20), 'f', -1, 64))
+	}
+	add("seed", a.Seed)
+	if len(a.Changes) > 0 {
+		add("do", joined(a.Changes, ",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + dashed(c.Do) }))
+	}
+	if a.Beside {
+		add("vs", "parent")
+	}
+	if a.Mode != "watch" {
+		add("mode", a.Mode)
+		add("kinds", joined(a.Kinds, ",", dashed))
+		add("faults", a.Faults)
+		if a.Packets {
+			add("packets", 1)
+		}
+		if a.Sequence != 0 {
+			add("sequence", a.Sequence)
+		}
+		for _, f := range []struct {
+			key string
+			set bool
+		}{{"oneowner", a.OneOwner}, {"stranger", a.Stranger}, {"behind", a.Behind}, {"ensemble", a.Ensemble}} {
+			if f.set {
+				add(f.key, 1)
+			}
+		}
+	}
+	if len(a.Scripts) > 0 {
+		add("scripts", joined(a.Scripts, ",", calls))
+	}
+	if a.Mode != "watch" {
+		if a.Want != "" {
+			add("want", wantName(a.Want))
+		}
+		if len(a.Choices) > 0 {
+			add("choices", joined(a.Choices, ",", escape))
+		}
+	}
+	return "#" + strings.Join(append(list, a.Extra...), "&")
+}
+
+func joined[T any](list []T, separator string, format func(T) string) string {
+	var all []string
+	for _, x := range list {
+		all = append(all, format(x))
+	}
+	return strings.Join(all, separator)
+}
+
+// calls are those of a contender. One without a script of its own locks and unlocks.
+func calls(script []explore.Op) string {
+	if len(script) == 0 {
+		script = []explore.Op{explore.LockOp, explore.UnlockOp}
+	}
+	return joined(script, ".", func(op explore.Op) string { return string(op) })
+}
+
+// wantName is a kind without what is special in an address or in a shell.
+func wantName(k explore.Kind) string {
+	return strings.NewReplacer(" ", "-", "'", "").Replace(string(k))
+}
+
+// Wanted is the kind of violation that an address names; "" is any.
+func Wanted(name string) (explore.Kind, error) {
+	if name == "" {
+		return "", nil
+	}
+	for _, k := range explore.Kinds {
+		if wantName(k) == name {
+			return k, nil
+		}
+	}
+	return "", language.Errorf("want is %q, not a kind of violation", "want 是 %q，不是一种违规", name)
+}
+
+// AllBut are the kinds that are ignored if one is wanted.
+func AllBut(want explore.Kind) (ignored []explore.Kind) {
+	if want != "" {
+		for _, k := range explore.Kinds {
+			if k != want {
+				ignored = append(ignored, k)
+			}
+		}
+	}
+	return ignored
+}
+
+func dashed(f explore.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
+
+// escape is encodeURIComponent, except that a blank is + and a colon stays.
+func escape(s string) string {
+	r := strings.NewReplacer("%3A", ":", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+	return r.Replace(url.QueryEscape(s))
+}
+
+// FormatTime writes 1500ms, 2s, 250us or 17ns.
+func FormatTime(d time.Duration) string {
+	for _, unit := range []struct {
+		d    time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
+		if d%unit.d == 0 {
+			return fmt.Sprint(int64(d/unit.d), unit.name)
+		}
+	}
+	return fmt.Sprint(int64(d), "ns")
+}
+
+// ParseAddress reads the part behind the #, with or without it. Missing values are
+// those of the page's start.
+func ParseAddress(text string) (a Address, err error) {
+	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
+	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {
+		key, raw, _ := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(raw)
+		if err != nil {
+			return a, language.Errorf("%s: %w", "%s：%v", key, err)
+		}
+		if set := fields[key]; set != nil {
+			err = set(&a, value)
+		} else if key == "choices" { // each is escaped for itself
+			a.Choices, err = parsed(raw, url.QueryUnescape)
+		} else if pair != "" {
+			a.Extra = append(a.Extra, pair)
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	for _, name := range a.Locks {
+		if _, err := Find(name); err != nil {
+			return a, err
+		}
+	}
+	if len(a.Locks) == 0 {
+		return a, language.Errorf("no lock is named", "没有指明锁")
+	}
+	a.Lock = a.Locks[0]
+	return a, nil
+}
+
+// fields read the values of an address, by their keys.
+var fields = map[string]func(a *Address, value string) error{
+	"lock": func(a *Address, value string) error {
+		list := parts(value)
+		a.Locks = list[:min(2, len(list))]
+		return nil
+	},
+	"n":        func(a *Address, value string) error { return number(&a.Contenders, "n", value, 1, 100) },
+	"shared":   func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
+	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
+	"latency": func(a *Address, value string) (err error) {
+		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
+			err = language.Errorf("latency is %q, not from 0 to 10000", "latency 是 %q，应为 0 到 10000", value)
+		}
+		return err
+	},
+	"seed": func(a *Address, value string) error { return number(&a.Seed, "seed", value, 0, 1<<53-1) },
+	"do":   func(a *Address, value string) (err error) { a.Changes, err = parsed(value, parseChange); return err },
+	"vs":   func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
+	"mode": func(a *Address, value string) error {
+		if value == "schedule" || value == "find" {
+			a.Mode = value
+		}
+		return nil
+	},
+	"kinds":    func(a *Address, value string) (err error) { a.Kinds, err = parsed(value, parseKind); return err },
+	"faults":   func(a *Address, value string) error { return number(&a.Faults, "faults", value, 0, 9) },
+	"packets":  func(a *Address, value string) error { a.Packets = value == "1"; return nil },
+	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
+	"oneowner": func(a *Address, value string) error { a.OneOwner = value == "1"; return nil },
+	"stranger": func(a *Address, value string) error { a.Stranger = value == "1"; return nil },
+	"behind":   func(a *Address, value string) error { a.Behind = value == "1"; return nil },
+	"ensemble": func(a *Address, value string) error { a.Ensemble = value == "1"; return nil },
+	"want":     func(a *Address, value string) (err error) { a.Want, err = Wanted(value); return err },
+	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
+}
+
+// parts are the parts of a list that are not empty.
+func parts(value string) []string {
+	return slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
+}
+
+// number reads a number that is neither too small nor too large.
+func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < lo || n > hi {
+		return language.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, lo, hi)
+	}
+	*to = T(n)
+	return nil
+}
+
+// parsed reads each part of a list.
+func parsed[T any](value string, parse func(string) (T, error)) (list []T, err error) {
+	for _, s := range parts(value) {
+		x, err := parse(s)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	return list, nil
+}
+
+func parseKind(text string) (explore.Fault, error) {
+	return explore.Fault(strings.ReplaceAll(text, "-", " ")), nil
+}
+
+// parseCalls reads lock.unlock.
+func parseCalls(text string) (script []explore.Op, err error) {
+	for call := range strings.SplitSeq(text, ".") {
+		op := explore.Op(call)
+		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp && op != explore.RelockOp {
+			return nil, language.Errorf("scripts: %q is not a call of a lock", "scripts：%q 不是锁的调用", op)
+		}
+		script = append(script, op)
+	}
+	return script, nil
+}
+
+var change = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
+
+// parseChange reads 1500ms.B.lose-reply.
+func parseChange(text string) (c film.Change, err error) {
+	m := change.FindStringSubmatch(text)
+	if m == nil {
+		return c, language.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
+	}
+	c.Who = m[2]
+	c.Do, _ = parseKind(m[3])
+	if c.At, err = time.ParseDuration(m[1]); err == nil && !slices.Contains(film.PaceFaults, c.Do) {
+		err = language.Errorf("nothing can do %q", "没有 %q 这种干预", c.Do)
+	}
+	return c, err
+}
+
+// World is the address's world for somebody who plays the scheduler.
+func (a Address) World() explore.World {
+	l, _ := Find(a.Lock) // ParseAddress has found it
+	w := l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
+		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Scripts: a.Scripts})
+	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), AllBut(a.Want)...)
+	return w
+}

@@ -1,0 +1,120 @@
+package locks_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/locktest/broken"
+	"example.com/zklock/internal/museum/scenes"
+)
+
+// TestEachAddressOnThePageShowsWhatItSays opens each address as the engine
+// does, and plays it.
+func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
+	rest := generated(t, english)
+	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(rest, -1)
+	require.Len(t, addresses, len(locks.Openings)+7+len(scenes.All)+len(locks.Tasks), "the openings, the steps and two zklocks, the bugs, exercise 11")
+	generated(t, chinese)
+	for _, address := range addresses {
+		a, err := locks.ParseAddress(address)
+		require.NoError(t, err, address)
+		require.Equal(t, address, a.String())
+		t.Run(strings.Join(a.Locks, " "), func(t *testing.T) { play(t, a, rest) })
+	}
+}
+
+// play plays an address, as it is behind its command on the page. A bug ends
+// with what the page says.
+func play(t *testing.T, a locks.Address, page string) {
+	if strings.HasPrefix(a.Lock, "break-") {
+		w := a.World()
+		tr, possible := explore.Play(t, w, a.Choices)
+		require.Nil(t, tr.Violation)
+		require.NotEmpty(t, possible)
+		require.Empty(t, a.Choices, "the page gives the answer away")
+		l, err := locks.Find(a.Lock)
+		require.NoError(t, err)
+		require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults},
+			"the address opens another world than that of the exercise")
+		return
+	}
+	s, ok := scenes.Find(a.Lock)
+	if !ok { // steps
+		for _, name := range a.Locks {
+			scene := a.Scene
+			scene.Lock = name
+			w, p, err := scene.World()
+			require.NoError(t, err)
+			f, err := film.Paced(t, w, p)
+			require.NoError(t, err)
+			require.NotEmpty(t, f.Packets)
+			require.True(t, len(a.Locks) == 2 || f.Violation == nil, "%v", f.Violation) // the opening's test knows the others
+		}
+		return
+	}
+	w := a.World()
+	tr, _ := explore.Play(t, w, a.Choices)
+	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo test ./internal/museum/scenes -update finds its schedule again", a.Lock, tr)
+	ending := string(explore.Outlived)
+	if !slices.Contains(s.Kinds, explore.Outlived) { // which is reported apart
+		ending = tr.Violation.String()
+	}
+	require.Contains(t, page, "### "+a.Lock+"\n\n")
+	_, entry, _ := strings.Cut(page, "### "+a.Lock+"\n\n")
+	entry, _, _ = strings.Cut(entry, "\n### ")
+	require.Contains(t, entry, english.say("end")+"*"+ending+"*.", "docs/scenes.md says of %s that it ends in another way", a.Lock)
+
+	// The lock that cures it is in the catalogue, too, and in the same world.
+	ours, err := locks.Find(s.Ours.Name)
+	require.NoError(t, err)
+	again := ours.In(w)
+	around := func(w explore.World) explore.World {
+		return explore.World{
+			Scripts: w.Scripts, Missing: w.Missing, Forbidden: w.Forbidden, Unconnected: w.Unconnected, Apart: w.Apart,
+			Contenders: w.Contenders, Kinds: w.Kinds, Faults: w.Faults, Lock: explore.Subject{Path: w.Lock.Path},
+		}
+	}
+	require.Equal(t, around(w), around(again), "the worlds of %s and of its cure", a.Lock)
+	r := explore.Explore(t, s.Only(again), explore.Search{Limit: 20})
+	require.Nil(t, r.Found, "%v", r.Found)
+	require.NotContains(t, r.Known, string(explore.Outlived))
+}
+
+// TestACureMayReturnWhatItsWorldForbids: where no client may make a node, the
+// cure of A1 returns the error, and the page shows no violation. No cure shows
+// one before there is something to choose.
+func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
+	for _, s := range scenes.All {
+		l, err := locks.Find(s.Ours.Name)
+		require.NoError(t, err)
+		a := locks.Address{Scene: *l.Scene}
+		tr, _ := explore.Play(t, a.World(), nil)
+		require.Nil(t, tr.Violation, "%s: %v", l.Name, tr.Violation)
+		if s.ID == "A1" {
+			require.Len(t, tr.Results, 1)
+			require.Contains(t, tr.Results[0].En, "gets an error: ")
+			require.Contains(t, tr.Results[0].En, "not authenticated")
+		}
+	}
+}
+
+// TestEachBrokenLockOpens: the explorer can play it.
+func TestEachBrokenLockOpens(t *testing.T) {
+	n := 0
+	for _, l := range locks.All() {
+		if l.Group == locks.Broken {
+			require.Regexp(t, `^[a-z-]+$`, l.Name)
+			require.NotEmpty(t, l.Title.Zh, "%q of broken.Bugs has no Chinese", l.Title.En)
+			explore.Play(t, l.In(explore.World{Contenders: 2}), nil)
+			n++
+		}
+	}
+	require.Equal(t, len(broken.Bugs)-1, n, "all but none")
+}

@@ -1,0 +1,262 @@
+package picture
+
+import (
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Sequence is a sequence diagram: lanes, and below them what passes between them. A
+// page that has the classes of cmd/book/page/book.css draws it.
+type Sequence struct {
+	Lanes []string // as the diagram names them in its lines
+	Heads []string // the names that are drawn above them
+	Steps []Step
+}
+
+// A Step is a line of a diagram.
+type Step struct {
+	Kind     string // "->>", "-->>", "-)" or "--x" for an arrow, "note", or "loop", "alt", "else" and "end" for a frame
+	From, To int    // lanes; of a note the first and the last
+	Text     string
+	At       time.Duration // the instant in the film that plays below the diagram
+	Timed    bool          // it has one
+}
+
+// Arrow reports whether a step is an arrow, and not a note or a frame.
+func (s Step) Arrow() bool { return strings.HasPrefix(s.Kind, "-") }
+
+var (
+	participant = regexp.MustCompile(`^participant (\S+)(?: as (.+))?$`)
+	arrow       = regexp.MustCompile(`^(\w+?)(-->>|->>|--x|-x|-\)|--\))(\w+): (.*)$`)
+	noteOver    = regexp.MustCompile(`^Note over (\w+)(?:,(\w+))?: (.*)$`)
+	frame       = regexp.MustCompile(`^(loop|alt|else|end)\b\s*(.*)$`)
+	breakable   = regexp.MustCompile(`[\x{2e80}-\x{ffff}]|[^\s\x{2e80}-\x{ffff}]+|\s+`)
+)
+
+// ParseSequence reads a sequence diagram in mermaid's notation, as far as the pages use it.
+func ParseSequence(mermaid string) (*Sequence, error) {
+	s := new(Sequence)
+	at := make(map[string]int)
+	lane := func(name string) int {
+		if _, ok := at[name]; !ok {
+			at[name] = len(s.Lanes)
+			s.Lanes, s.Heads = append(s.Lanes, name), append(s.Heads, name)
+		}
+		return at[name]
+	}
+	for line := range strings.Lines(mermaid) {
+		line = strings.TrimSpace(line)
+		if m := participant.FindStringSubmatch(line); m != nil {
+			if i := lane(m[1]); m[2] != "" {
+				s.Heads[i] = m[2]
+			}
+		} else if m := arrow.FindStringSubmatch(line); m != nil {
+			s.Steps = append(s.Steps, Step{Kind: m[2], From: lane(m[1]), To: lane(m[3]), Text: m[4]})
+		} else if m := noteOver.FindStringSubmatch(line); m != nil {
+			i, j := lane(m[1]), lane(m[1])
+			if m[2] != "" {
+				j = lane(m[2])
+			}
+			s.Steps = append(s.Steps, Step{Kind: "note", From: min(i, j), To: max(i, j), Text: m[3]})
+		} else if m := frame.FindStringSubmatch(line); m != nil {
+			s.Steps = append(s.Steps, Step{Kind: m[1], Text: m[2]})
+		} else if line != "" && line != "sequenceDiagram" {
+			return nil, fmt.Errorf("no sequence diagram has the line %q", line)
+		}
+	}
+	if len(s.Lanes) == 0 {
+		return nil, fmt.Errorf("a sequence diagram without lanes")
+	}
+	return s, nil
+}
+
+// wide is the width of a text in pixels, about.
+func wide(s string) (w float64) {
+	for _, r := range s {
+		if unicode.Is(unicode.Han, r) || r >= 0x2e80 {
+			w += 13
+		} else {
+			w += 6.9
+		}
+	}
+	return w
+}
+
+// wrapped breaks a text into lines that are about as wide as w at most.
+func wrapped(s string, w float64) (all []string) {
+	line := ""
+	for _, word := range breakable.FindAllString(s, -1) {
+		if line != "" && wide(line+word) > w && !strings.ContainsAny(word, "，。：；、） ") {
+			all, line = append(all, strings.TrimSpace(line)), ""
+		}
+		line += word
+	}
+	return append(all, strings.TrimSpace(line))
+}
+
+const textLine = 16 // pixels from a line of a text to the next
+
+type drawing struct {
+	*Sequence
+	b     strings.Builder
+	lines [][]string // of each step
+	x     []float64  // of each lane
+	width float64
+	y     float64
+	open  []float64 // the tops of the frames that are open
+}
+
+func (d *drawing) widest(step int) (w float64) {
+	for _, l := range d.lines[step] {
+		w = max(w, wide(l))
+	}
+	return w
+}
+
+func (d *drawing) texts(class string, x, y float64, lines []string) {
+	for i, l := range lines {
+		fmt.Fprintf(&d.b, `<text class="%s" x="%.0f" y="%.0f">%s</text>`, class, x, y+float64(i)*textLine, html.EscapeString(l))
+	}
+}
+
+// place puts the lanes as far apart as their names and texts need.
+func (d *drawing) place() {
+	n := len(d.Heads)
+	d.x = make([]float64, n)
+	d.x[0] = wide(d.Heads[0])/2 + 16
+	for i, s := range d.Steps {
+		if s.Kind == "note" && s.From == 0 && s.To == 0 {
+			d.x[0] = max(d.x[0], d.widest(i)/2+14)
+		}
+	}
+	for j := 1; j < n; j++ {
+		need := max(d.x[j-1]+90, d.x[j-1]+(wide(d.Heads[j-1])+wide(d.Heads[j]))/2+36)
+		for i, s := range d.Steps {
+			from, to, w := min(s.From, s.To), max(s.From, s.To), d.widest(i)
+			switch {
+			case s.Arrow() && to == j && from < to:
+				need = max(need, d.x[from]+w+34)
+			case s.Kind == "note" && from == to && to == j:
+				need = max(need, d.x[j-1]+w/2+24)
+			case (s.Kind == "note" || s.Arrow()) && from == to && to == j-1:
+				need = max(need, d.x[j-1]+w/2+26)
+			}
+		}
+		d.x[j] = need
+	}
+	d.width = d.x[n-1] + max(wide(d.Heads[n-1])/2+16, 20)
+	for i, s := range d.Steps {
+		switch {
+		case s.Kind == "note" && s.From == n-1:
+			d.width = max(d.width, d.x[n-1]+d.widest(i)/2+14)
+		case s.Kind == "note":
+			d.width = max(d.width, d.widest(i)+22)
+		case s.Arrow():
+			d.width = max(d.width, (d.x[s.From]+d.x[s.To])/2+d.widest(i)/2+8)
+		default:
+			d.width = max(d.width, wide(s.Kind+s.Text)+60)
+		}
+	}
+}
+
+func (d *drawing) arrow(s Step, lines []string) {
+	d.y += float64(len(lines))*textLine + 4
+	from, to, class, along := d.x[s.From], d.x[s.To], "ask", 7.0
+	switch {
+	case s.Kind == "-)":
+		class = "event"
+	case strings.HasPrefix(s.Kind, "--"):
+		class = "reply"
+	}
+	if to < from {
+		along = -7
+	}
+	if from == to { // a message to itself
+		fmt.Fprintf(&d.b, `<path class="l %s" d="M%.0f %.0fh24v9h-20"/>`, class, from, d.y-9)
+	} else {
+		fmt.Fprintf(&d.b, `<path class="l %s" d="M%.0f %.0fH%.0f"/>`, class, from, d.y, to-along/2)
+	}
+	d.texts("m", (from+to)/2, d.y-float64(len(lines))*textLine+7, lines)
+	if strings.HasSuffix(s.Kind, "x") {
+		fmt.Fprintf(&d.b, `<path class="l lost" d="M%.0f %.0fl8 8m0-8l-8 8"/>`, to-along-4, d.y-4)
+	} else {
+		fmt.Fprintf(&d.b, `<path class="a %s" d="M%.0f %.0fl%.0f-4v8z"/>`, class, to, d.y, -along*1.2)
+	}
+	d.y += 10
+}
+
+func (d *drawing) note(s Step, i int) {
+	h := float64(len(d.lines[i])) * textLine
+	from, to := d.x[s.From], d.x[s.To]
+	w := max(to-from+40, d.widest(i)+18)
+	left := max(2, min((from+to-w)/2, d.width-w-2))
+	d.y += 4
+	fmt.Fprintf(&d.b, `<rect class="n" x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`, left, d.y, w, h+9)
+	d.texts("m", left+w/2, d.y+textLine, d.lines[i])
+	d.y += h + 15
+}
+
+func (d *drawing) frame(s Step) {
+	switch s.Kind {
+	case "loop", "alt":
+		d.open = append(d.open, d.y+4)
+		d.texts("w", 14, d.y+21, []string{s.Kind + " [" + s.Text + "]"})
+		d.y += 28
+	case "else":
+		fmt.Fprintf(&d.b, `<path class="l reply" d="M4 %.0fH%.0f"/>`, d.y+4, d.width-4)
+		d.texts("w", 14, d.y+20, []string{"[" + s.Text + "]"})
+		d.y += 28
+	case "end":
+		top := 44.0
+		if n := len(d.open); n > 0 {
+			top, d.open = d.open[n-1], d.open[:n-1]
+		}
+		fmt.Fprintf(&d.b, `<rect class="g" x="4" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`, top, d.width-8, d.y+6-top)
+		d.y += 14
+	}
+}
+
+// SVG draws the diagram. A step with an instant is a group whose data-t is the instant
+// in nanoseconds.
+func (s *Sequence) SVG(alt string) string {
+	d := &drawing{Sequence: s, y: 52}
+	for _, step := range s.Steps {
+		most := 250.0
+		if step.Kind == "note" {
+			most = 190
+		}
+		d.lines = append(d.lines, wrapped(step.Text, most))
+	}
+	d.place()
+	for i, step := range s.Steps {
+		start, from := d.b.Len(), d.y
+		switch {
+		case step.Arrow():
+			d.arrow(step, d.lines[i])
+		case step.Kind == "note":
+			d.note(step, i)
+		default:
+			d.frame(step)
+		}
+		if step.Timed {
+			all := d.b.String()
+			d.b.Reset()
+			fmt.Fprintf(&d.b, `%s<g data-t="%d"><rect class="row" y="%.0f" width="%.0f" height="%.0f"/>%s</g>`,
+				all[:start], step.At.Nanoseconds(), from+1, d.width, d.y-from, all[start:])
+		}
+	}
+	body := d.b.String()
+	d.b.Reset()
+	fmt.Fprintf(&d.b, `<svg viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`,
+		d.width, d.y+12, d.width, d.y+12, html.EscapeString(alt))
+	for i, head := range s.Heads {
+		w := wide(head) + 22
+		fmt.Fprintf(&d.b, `<path class="lane" d="M%.0f 36V%.0f"/><rect class="h" x="%.0f" y="8" width="%.0f" height="28" rx="5"/>`, d.x[i], d.y+8, d.x[i]-w/2, w)
+		d.texts("m b", d.x[i], 27, []string{head})
+	}
+	return d.b.String() + body + "</svg>"
+}
