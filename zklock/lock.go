@@ -264,6 +264,8 @@ func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, r
 		return nil, true, nil
 	case refused || t.err == ErrHeld: // and nothing else is wrong
 		return nil, false, m.refusedLocked()
+	case errors.Is(t.err, ErrHeld):
+		m.stats.Refused++
 	}
 	return nil, false, fmt.Errorf("zklock: lock %s: %w", m.path, t.err)
 }

@@ -173,6 +173,22 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 	})
 }
 
+// TestOneOfTwoCallsOfUnlockReportsTheEnd: both wait for the same delete.
+func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		l := tb.mustLock(tb.mutex(conn), nil)
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		unlock := func() error { return l.Unlock(context.Background()) }
+		first, second := aside(unlock), aside(unlock)
+		synctest.Wait()
+		slow.Release()
+		one, other := <-first, <-second
+		require.ErrorIs(tb, errors.Join(one, other), zklock.ErrUnlocked)
+		require.True(tb, one == nil || other == nil, "%v, %v", one, other)
+	})
+}
+
 // TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may
 // be closed.
 func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {

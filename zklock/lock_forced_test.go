@@ -80,9 +80,11 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 		for range 3 {
 			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
 		}
-		_, err := tb.mutex(conn).TryLock(context.Background(), zklock.NewOwner("other"))
+		m := tb.mutex(conn)
+		_, err := m.TryLock(context.Background(), zklock.NewOwner("other"))
 		require.ErrorIs(tb, err, zklock.ErrHeld)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		require.EqualValues(tb, 1, m.Stats().Refused)
 		time.Sleep(time.Second) // until the next try to delete is due
 		require.NoError(tb, holder.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))

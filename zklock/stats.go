@@ -12,7 +12,7 @@ type Stats struct {
 	Acquired int64 // holds that have begun
 	HandedOn int64 // those of them for which the lock was handed on in memory, or its node was cached: without a request
 	Lost     int64 // holds that have ended because the lock was lost
-	Refused  int64 // calls of TryLock that have returned ErrHeld
+	Refused  int64 // calls of TryLock that have returned ErrHeld, and not the error of a ctx that has ended
 	Retried  int64 // times that waiting owners had to queue again, because their node had gone: as a rule, with its session
 
 	WaitDuration time.Duration // of all owners that have got the lock, until they had it

@@ -3,10 +3,12 @@ package zklock_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
 )
 
@@ -55,6 +57,15 @@ func TestStatsCountWhatHappens(t *testing.T) {
 			require.Nil(tb, tried)
 		}
 		want.Refused += 2
+		shows(want)
+		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		ctx, cancel := context.WithCancel(context.Background())
+		tried := aside(func() error { _, err := m.TryLock(ctx, nil); return err })
+		<-list.Hit()
+		cancel()
+		list.Release()
+		require.ErrorIs(tb, <-tried, context.Canceled)
+		synctest.Wait() // until its node has gone
 		shows(want)
 		waiter := queues(m)
 		tb.srv.Expire(conn.SessionID())

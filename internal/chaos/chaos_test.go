@@ -23,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
@@ -55,7 +54,7 @@ type chaos struct {
 
 	mu      sync.Mutex
 	records []record
-	faults  []porcupine.Annotation // their times are those of the records
+	faults  []lasted
 }
 
 type clientProcess struct {
@@ -142,6 +141,12 @@ type fault struct {
 	lasts      time.Duration
 }
 
+// A fault that is over. Its times are those of the records.
+type lasted struct {
+	Lane, Name string
+	Start, End int64
+}
+
 // A lane makes one fault after another.
 type lane struct {
 	name  string
@@ -208,9 +213,7 @@ func (c *chaos) fault(ctx context.Context, lane string, f fault) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults = append(c.faults, porcupine.Annotation{
-		Tag: lane, Description: f.name, Start: begin, End: now(),
-	})
+	c.faults = append(c.faults, lasted{lane, f.name, begin, now()})
 }
 
 // clientFault stops a process, or has it cut or end one of its sessions.
@@ -250,19 +253,18 @@ func (c *chaos) stop(n int, lasts time.Duration) fault {
 //   - after the last fault every contender got both locks, within what this
 //     machine needs for that, and some minutes; and nothing is left.
 func (c *chaos) check() {
-	problems, around := c.problems()
+	problems := c.problems()
 	if len(problems) == 0 && !c.Failed() {
 		return
 	}
 	for _, p := range problems[:min(len(problems), 20)] {
 		c.Errorf("%s", p)
 	}
-	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.draw(around))
+	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.write())
 }
 
-// problems returns what does not hold, and when two leases were valid at once
-// first, for the picture.
-func (c *chaos) problems() (problems []string, around int64) {
+// problems returns what does not hold.
+func (c *chaos) problems() (problems []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -273,14 +275,13 @@ func (c *chaos) problems() (problems []string, around int64) {
 		}
 	}
 	for _, path := range paths {
-		leases := c.leases(path)
-		around = cmp.Or(around, judgeLeases(leases, problem))
+		judgeLeases(c.leases(path), problem)
 		c.checkRegister(path, problem)
 		if left := c.left(path); left != nil {
 			problem("left under %s: %v", path, left)
 		}
 	}
-	return problems, around
+	return problems
 }
 
 // counts returns how many records there are of each kind.
@@ -303,29 +304,32 @@ func (c *chaos) leased() bool {
 	return slices.ContainsFunc(c.leases(paths[0]), faulty) && slices.ContainsFunc(c.leases(paths[1]), faulty)
 }
 
-// judgeLeases reports what is wrong with the leases of one path, and returns
-// when two were valid at once first, 0 if never.
-func judgeLeases(leases []record, problem func(string, ...any)) (around int64) {
+// judgeLeases reports what is wrong with the leases of one path, which are in the order of their
+// tokens, and whether two were valid at once.
+func judgeLeases(leases []record, problem func(string, ...any)) (two bool) {
 	if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
 		problem("there is no lease between the first fault and the last: this run shows nothing")
 	}
-	var a record // of those so far, which have lower tokens, the one that was valid last
+	var last, valid, called record // of those so far: the last; the one that was valid last; the one that was asked for last
 	for _, b := range leases {
 		switch {
-		case a.Token == b.Token:
-			problem("two leases with one token: %+v and %+v", a, b)
-		case b.Begin < a.Open:
-			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v", time.Duration(min(a.Open, b.Open)-b.Begin), a, b)
-			around = cmp.Or(around, b.Begin)
+		case last.Token == b.Token:
+			problem("two leases with one token: %+v and %+v", last, b)
+		case b.Begin <= valid.Open:
+			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v", time.Duration(min(valid.Open, b.Open)-b.Begin), valid, b)
+			two = true
+		case b.Begin < called.Call:
+			problem("a token does not grow: %+v, and later %+v", b, called)
 		}
-		if b.Open >= a.Open {
-			a = b
+		last = b
+		if b.Open >= valid.Open {
+			valid = b
+		}
+		if b.Call >= called.Call {
+			called = b
 		}
 	}
-	if result := porcupine.CheckOperationsTimeout(model, operations(leases), time.Minute); result == porcupine.Illegal {
-		problem("the history is not linearizable")
-	}
-	return around
+	return two
 }
 
 // left returns the nodes that are under a lock's path when all clients have
@@ -404,61 +408,12 @@ func judgeRegister(r register, names []string, writes []record, problem func(str
 	}
 }
 
-// The state of the model is the token of the lease that is valid, 0 for none,
-// and the highest so far.
-type state struct{ token, highest int64 }
-
-type step struct {
-	lease record
-	ends  bool
-}
-
-var model = porcupine.Model{
-	Init: func() any { return state{} },
-	Step: func(s, in, _ any) (bool, any) {
-		now, do := s.(state), in.(step)
-		if do.ends {
-			return now.token == do.lease.Token, state{0, now.highest}
-		}
-		return now.token == 0 && do.lease.Token > now.highest, state{do.lease.Token, do.lease.Token}
-	},
-	DescribeOperation: func(in, _ any) string {
-		do, ok := in.(step)
-		if !ok {
-			return "" // porcupine asks of an annotation
-		}
-		what := "locks"
-		if do.ends {
-			what = "ends: " + do.lease.How
-		}
-		return fmt.Sprintf("%s %s: %d", do.lease.Owner, what, do.lease.Token)
-	},
-	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
-}
-
-// operations makes two operations of each lease: it begins between the call of Lock and its
-// return, and ends between the moment when Lost was last seen open and its own end.
-func operations(leases []record) (ops []porcupine.Operation) {
-	lanes := make(map[string]int)
-	for _, l := range leases {
-		if _, ok := lanes[l.Owner]; !ok {
-			lanes[l.Owner] = len(lanes)
-		}
-		ops = append(ops,
-			porcupine.Operation{ClientId: lanes[l.Owner], Input: step{l, false}, Call: l.Call, Return: l.Begin},
-			porcupine.Operation{ClientId: lanes[l.Owner], Input: step{l, true}, Call: l.Open + 1, Return: max(l.Open+2, l.End)})
-	}
-	return ops
-}
-
-// draw writes the history, and a picture of the half minute around a moment,
-// and returns where they are.
-func (c *chaos) draw(around int64) string {
+// write writes the history, and returns where it is.
+func (c *chaos) write() string {
 	dir := c.ArtifactDir()
 	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
 		dir = os.TempDir() // the other one is removed with the test
 	}
-	base := filepath.Join(dir, fmt.Sprintf("chaos-%d-%s", c.seed, filepath.Base(c.Name())))
 	var history strings.Builder
 	enc := json.NewEncoder(&history)
 	for _, f := range c.faults {
@@ -467,29 +422,9 @@ func (c *chaos) draw(around int64) string {
 	for _, r := range c.records {
 		enc.Encode(r)
 	}
-	if err := os.WriteFile(base+".jsonl", []byte(history.String()), 0o644); err != nil {
+	file := filepath.Join(dir, fmt.Sprintf("chaos-%d-%s.jsonl", c.seed, filepath.Base(c.Name())))
+	if err := os.WriteFile(file, []byte(history.String()), 0o644); err != nil {
 		return err.Error()
 	}
-	text := "history: " + base + ".jsonl"
-	const half = int64(15 * time.Second)
-	for _, path := range paths {
-		leases := c.leases(path)
-		if around != 0 {
-			leases = slices.DeleteFunc(leases, func(r record) bool { return r.End < around-half || r.Begin > around+half })
-		}
-		leases = leases[:min(len(leases), 2000)]
-		_, info := porcupine.CheckOperationsVerbose(model, operations(leases), 10*time.Second)
-		if len(leases) == 0 {
-			continue
-		}
-		info.AddAnnotations(slices.DeleteFunc(slices.Clone(c.faults), func(a porcupine.Annotation) bool {
-			return around != 0 && (a.End < around-half || a.Start > around+half)
-		}))
-		picture := base + "-" + path + ".html"
-		if err := porcupine.VisualizePath(model, info, picture); err != nil {
-			picture = err.Error()
-		}
-		text += "\npicture: " + picture
-	}
-	return text
+	return "history: " + file
 }

@@ -35,6 +35,7 @@ func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 		{"the second is in while the first is valid", []record{good[0], lease(2, 5, 19, 40, 50)}, "at once"},
 		{"the third is in while the first is valid", []record{lease(1, 0, 10, 50, 50), lease(2, 51, 52, 53, 54), lease(3, 5, 49, 60, 70)}, "at once"},
 		{"the later one has the lower token", []record{lease(1, 50, 60, 70, 80), lease(2, 5, 10, 20, 30)}, "does not grow"},
+		{"the later one has the lower token, and its session was ended from outside", []record{lease(1, 50, 60, 20, 80), lease(2, 5, 30, 40, 45)}, "does not grow"},
 		{"one token for two", []record{good[0], lease(1, 30, 31, 32, 33)}, "one token"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
