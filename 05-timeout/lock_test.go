@@ -15,12 +15,12 @@ import (
 
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/bugs"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/museum"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -68,14 +68,14 @@ var leases = locktest.LeaseSubject{
 func TestLeases(t *testing.T) { locktest.Run(t, leases) }
 
 func TestFaults(t *testing.T) {
-	when.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
+	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	locktest.RunFaults(t, leases)
 }
 
 // TestAFailedWriteIsTriedAgain: where the client cannot write, it returns the
 // network's error, and not one of its own.
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
-	museum.NeedsEmbedded(t)
+	bugs.NeedsEmbedded(t)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		failed := false
 		line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return failsOnce{nc, &failed} }}
@@ -105,7 +105,7 @@ func (c failsOnce) Write(b []byte) (int, error) {
 // TestALeaseCountsFromItsFirstRead: the answer on which Lock returns can be
 // late, too.
 func TestALeaseCountsFromItsFirstRead(t *testing.T) {
-	museum.NeedsEmbedded(t)
+	bugs.NeedsEmbedded(t)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // run ends by itself after Close
 		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One)

@@ -11,7 +11,7 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -34,7 +34,7 @@ func (inJava) play(b *measurement, l counter.Lock) counter.Player {
 }
 
 func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
-func (p *curatorPlayer) Server() language.Text                          { return p.server.Zoo().Says() }
+func (p *curatorPlayer) Server() i18n.Text                              { return p.server.Zoo().Says() }
 func (p *curatorPlayer) Try(context.Context) error                      { return nil } // a trial is for Go's contenders
 func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
@@ -49,7 +49,7 @@ func (p *curatorPlayer) Close() error {
 // Run is one round.
 func (p *curatorPlayer) Run(ctx context.Context, r *report.Run, step func()) error {
 	if p.cfg.join {
-		return counter.CannotRun{Why: language.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
+		return counter.CannotRun{Why: i18n.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
 	}
 	r.RTT = p.cfg.rtt
 	servers := p.server.Zoo().Servers()
@@ -81,7 +81,7 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run, step func()) err
 }
 
 // whatColdIs is the row of docs/benchmark.md on what is reported apart.
-var whatColdIs = language.Say("the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. "+
+var whatColdIs = i18n.Textf("the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. "+
 	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
 	"新 JVM 的第一次运行，什么都还没有编译。文章的每次运行都是这样的。Curator 的其他行都先按 `-warmup` 预热，而且至少运行过两次")
 
@@ -90,7 +90,7 @@ var whatColdIs = language.Say("the first run of a new JVM, which has compiled no
 // which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
-	p.server.Say(language.Say("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
+	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
 	warm := time.Now().Add(p.cfg.warmup)
 	var err error
 	if p.jvm, err = startJVM(ctx, p.cfg.jars); err != nil {
@@ -157,17 +157,17 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 			_, err = fmt.Sscan(rest, (*int64)(&t.Arrived), (*int64)(&t.Got), &t.Place)
 			turns = append(turns, t)
 		case "failed":
-			return language.Errorf("%s", "%s", rest)
+			return i18n.Errorf("%s", "%s", rest)
 		case "end":
 			r.Fared(turns)
 			r.Total = r.Count
 			if want := r.Goroutines * r.Times; r.Count != want {
-				return language.Errorf("the count is %d, not %d: two threads held the lock at once", "计数是 %d，应为 %d：两个线程同时持有过锁", r.Count, want)
+				return i18n.Errorf("the count is %d, not %d: two threads held the lock at once", "计数是 %d，应为 %d：两个线程同时持有过锁", r.Count, want)
 			}
 			return nil
 		}
 		if err != nil {
-			return language.Errorf("the JVM said %q: %w", "JVM 输出了 %q：%v", line, err)
+			return i18n.Errorf("the JVM said %q: %w", "JVM 输出了 %q：%v", line, err)
 		}
 		for ; count < r.Count; count++ {
 			step()

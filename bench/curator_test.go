@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"github.com/stretchr/testify/require"
 )
 
@@ -143,8 +143,8 @@ func TestCtrlCEndsTheJVM(t *testing.T) {
 
 // TestCuratorCountsToN is about the real one.
 func TestCuratorCountsToN(t *testing.T) {
-	when.Landing(t, "runs Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
-	when.NotRaced(t, "Curator is another process")
+	testenv.Landing(t, "runs Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
+	testenv.NotRaced(t, "Curator is another process")
 	for _, sessions := range []string{"1", "20"} {
 		rs, stdout := results(t, "-locks", "predecessor,curator", "-n", "20", "-warmup", "100ms", "-sessions", sessions)
 		require.Regexp(t, `(?m)^curator +20 +20 `, stdout)

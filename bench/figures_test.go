@@ -19,7 +19,7 @@ import (
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/explore/film"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
@@ -48,7 +48,7 @@ func commandOf(runs []report.Run) string {
 }
 
 // transcript is what the command has printed, with its legend or without.
-func transcript(t *testing.T, legend bool, name string, lang language.Language) string {
+func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
 	cfg, err := parseFlags(strings.Fields(command)[3:], new(bytes.Buffer))
@@ -58,7 +58,7 @@ func transcript(t *testing.T, legend bool, name string, lang language.Language) 
 	fmt.Fprintf(&out, "$ %s\n", command)
 	var servers []string
 	for _, r := range runs {
-		server := language.Say("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
+		server := i18n.Textf("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
 		if !slices.Contains(servers, server) {
 			servers = append(servers, server)
 			fmt.Fprintln(&out, server)
@@ -132,11 +132,11 @@ func peersTable(t *testing.T, names ...string) string {
 }
 
 // figuresPage is docs/figures.md, or its Chinese edition. Its template has no digit outside of a call, stamps apart.
-func figuresPage(t *testing.T, lang language.Language) string {
+func figuresPage(t *testing.T, lang i18n.Language) string {
 	source := text(t, figures+lang.Page("page.md")+".tmpl")
 	calls := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
 	measured := func(text string) string { // what the program prints has none of these words
-		return "<!-- figures -->\n" + strings.NewReplacer(map[language.Language][]string{language.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- servers: ", "- 服务器：",
+		return "<!-- figures -->\n" + strings.NewReplacer(map[i18n.Language][]string{i18n.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- servers: ", "- 服务器：",
 			"- measured on ", "- 测量日期：", "| flags |", "| 选项 |", "least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次"}}[lang]...).Replace(text) + "\n<!-- end of figures -->"
 	}
 	require.NotRegexp(t, `\d`, calls.ReplaceAllString(source, ""), "a digit of a template that no run has written")
@@ -151,7 +151,7 @@ func figuresPage(t *testing.T, lang language.Language) string {
 		"pauses":     func() string { return strings.TrimSpace(text(t, figures+"pauses.txt")) },
 		"quadratic": func() string {
 			naive := find("naive")
-			return language.Say("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
+			return i18n.Textf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
 				"%d 个竞争者与 %d 个相比，请求是 %.0f 倍；文章的时间是 %.0f 倍。",
 				1000, 100, naive.Formula.Predict(1000)/naive.Formula.Predict(100), float64(naive.Article[1000])/float64(naive.Article[100])).In(lang)
 		},
@@ -166,7 +166,7 @@ func chartsOf(t *testing.T) map[string]string {
 	all := make(map[string]string)
 	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
 		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
-		for _, chart := range report.Charts(runsOf(t, names...), language.English) {
+		for _, chart := range report.Charts(runsOf(t, names...), i18n.English) {
 			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") {
 				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(true)
 			}
@@ -201,10 +201,10 @@ hand the lock on in memory. With a session each, as %d processes would have, zkl
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
 如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 要 %.0f ms，predecessor 要 %.0f ms。`, factor...)
 	return map[string][]string{
-		"../README.md":               {transcript(t, true, n, language.English), english},
-		"../README.zh-CN.md":         {strings.Replace(transcript(t, true, n, language.Chinese), "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", 1), chinese},
-		"../docs/benchmark.md":       {formulasPassage(t, language.English), peersPassage(t, language.English)},
-		"../docs/benchmark.zh-CN.md": {formulasPassage(t, language.Chinese), peersPassage(t, language.Chinese)},
+		"../README.md":               {transcript(t, true, n, i18n.English), english},
+		"../README.zh-CN.md":         {strings.Replace(transcript(t, true, n, i18n.Chinese), "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", 1), chinese},
+		"../docs/benchmark.md":       {formulasPassage(t, i18n.English), peersPassage(t, i18n.English)},
+		"../docs/benchmark.zh-CN.md": {formulasPassage(t, i18n.Chinese), peersPassage(t, i18n.Chinese)},
 	}
 }
 
@@ -212,7 +212,7 @@ var passage = regexp.MustCompile(`(?s)(<!-- figures -->\n)(.*?)(\n<!-- end of fi
 
 func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	files := chartsOf(t)
-	files["../docs/figures.md"], files["../docs/figures.zh-CN.md"] = figuresPage(t, language.English), figuresPage(t, language.Chinese)
+	files["../docs/figures.md"], files["../docs/figures.zh-CN.md"] = figuresPage(t, i18n.English), figuresPage(t, i18n.Chinese)
 	for page, texts := range passages(t) {
 		old := text(t, page)
 		require.Len(t, passage.FindAllString(old, -1), len(texts), page)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 type output struct{ flag, name string }
@@ -27,7 +27,7 @@ func (cfg config) checkFiles() error {
 	for i, o := range outputs {
 		for _, earlier := range outputs[:i] {
 			if sameFile(earlier.name, o.name) {
-				return language.Errorf("%s: %s is the file of %s, too: give each its own", "%s：%s 也是 %s 的文件：请各用一个", o.flag, o.name, earlier.flag)
+				return i18n.Errorf("%s: %s is the file of %s, too: give each its own", "%s：%s 也是 %s 的文件：请各用一个", o.flag, o.name, earlier.flag)
 			}
 		}
 	}
@@ -52,7 +52,7 @@ func sameFile(a, b string) bool {
 func (cfg config) checkWritable() error {
 	for _, o := range cfg.outputs() {
 		if err := report.CheckFile(o.name); err != nil {
-			return language.Errorf("%s: %w", "%s：%v", o.flag, err)
+			return i18n.Errorf("%s: %w", "%s：%v", o.flag, err)
 		}
 	}
 	return nil
@@ -66,7 +66,7 @@ func (cfg config) writeFiles(results []report.Run) (err error) {
 			write = func(w io.Writer) error { return report.WriteReport(w, cfg.settings(), results, cfg.lang) }
 		}
 		if e := report.WriteFile(o.name, write); e != nil && err == nil {
-			err = language.Errorf("%s: %w", "%s：%v", o.flag, e)
+			err = i18n.Errorf("%s: %w", "%s：%v", o.flag, e)
 		}
 	}
 	return err

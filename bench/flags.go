@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 type config struct {
@@ -34,7 +34,7 @@ type config struct {
 	path    string
 	join    bool
 	procs   int // that take part; 1 unless join
-	lang    language.Language
+	lang    i18n.Language
 }
 
 var errHelp = flag.ErrHelp
@@ -71,12 +71,12 @@ type flags struct {
 func defineFlags(cfg *config) *flags {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	say := language.Both
+	say := i18n.Both
 	f := &flags{set: fs, given: make(map[string]bool)}
 	fs.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), say(
 		"the `servers` to run against: embedded, or host:port,host:port,… of a running ZooKeeper; by default those of the environment variable ZK",
 		"在哪些`服务器`上运行：embedded（内嵌的），或者正在运行的 ZooKeeper：host:port,host:port,…；不写则取环境变量 ZK"))
-	all := language.List(namesOf(onZooKeeper()))
+	all := i18n.List(namesOf(onZooKeeper()))
 	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say(
 		"the locks to compare, in this order: a comma-separated `list` of "+all.En+"; or all",
 		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+all.Zh+"，或者 all"))
@@ -100,8 +100,8 @@ func defineFlags(cfg *config) *flags {
 	fs.StringVar(&cfg.path, "path", "/zklock-bench", say("the `znode` to work under; the benchmark removes the nodes that it makes there", "在哪个`节点`下面运行；基准测试在那里创建的节点，最后都会删掉"))
 	fs.BoolVar(&cfg.join, "join", false, say("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…", "与本机或别的机器上同样以 -join 启动的进程一起竞争；需要 -zk host:port,…"))
 	fs.IntVar(&cfg.procs, "procs", 2, say("with -join: how `many` processes take part, all started with the same flags", "与 -join 一起用：参加的进程`个数`；各进程的选项要相同"))
-	cfg.lang = language.Of("")
-	fs.Var(&cfg.lang, "lang", language.Usage)
+	cfg.lang = i18n.Of("")
+	fs.Var(&cfg.lang, "lang", i18n.Usage)
 	return f
 }
 
@@ -124,20 +124,20 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 func (f *flags) parse(cfg *config, args []string, help io.Writer) error {
 	if err := f.set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			usage := language.Say("Usage: go run ./bench [flags]", "用法：go run ./bench [选项]").In(cfg.lang)
+			usage := i18n.Textf("Usage: go run ./bench [flags]", "用法：go run ./bench [选项]").In(cfg.lang)
 			fmt.Fprintf(help, "%s\n\n%s", usage, cfg.lang.Help(f.set))
 			return errHelp
 		}
-		return language.Errorf("%w (-help lists the flags)", "%v（-help 列出全部选项）", language.WrongFlag(f.set, err))
+		return i18n.Errorf("%w (-help lists the flags)", "%v（-help 列出全部选项）", i18n.WrongFlag(f.set, err))
 	}
 	if f.set.NArg() > 0 {
-		return language.Errorf("unexpected argument %q (-help lists the flags)", "多余的参数 %q（-help 列出全部选项）", f.set.Arg(0))
+		return i18n.Errorf("unexpected argument %q (-help lists the flags)", "多余的参数 %q（-help 列出全部选项）", f.set.Arg(0))
 	}
 	var empty error
 	f.set.Visit(func(one *flag.Flag) {
 		f.given[one.Name] = true
 		if one.Value.String() == "" && one.Name != "locks" { // that says more
-			empty = language.Errorf("-%s: its value is empty (-help says what it takes)", "-%s：值为空（-help 说明它接受什么）", one.Name)
+			empty = i18n.Errorf("-%s: its value is empty (-help says what it takes)", "-%s：值为空（-help 说明它接受什么）", one.Name)
 		}
 	})
 	return empty
@@ -146,7 +146,7 @@ func (f *flags) parse(cfg *config, args []string, help io.Writer) error {
 func (f *flags) files(cfg *config) error {
 	for _, one := range []string{"json", "report"} {
 		if name := f.set.Lookup(one).Value.String(); strings.HasPrefix(name, "-") {
-			return language.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s",
+			return i18n.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s",
 				"-%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", one, name, name)
 		}
 	}
@@ -156,14 +156,14 @@ func (f *flags) files(cfg *config) error {
 // zooKeeper is about the server, and the node to work under.
 func (f *flags) zooKeeper(cfg *config) error {
 	if err := ensemble.Check(cfg.zk); err != nil {
-		return language.Errorf("-zk: %w", "-zk：%v", err)
+		return i18n.Errorf("-zk: %w", "-zk：%v", err)
 	}
 	for i, part := range strings.Split(cfg.path, "/") {
 		switch {
 		case (i == 0) != (part == "") || part == "." || part == "..":
-			return language.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", "-path：%q 不是节点的路径：应像 /a/b，也不能是 / 本身", cfg.path)
+			return i18n.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", "-path：%q 不是节点的路径：应像 /a/b，也不能是 / 本身", cfg.path)
 		case i == 1 && part == "zookeeper":
-			return language.Errorf("-path: %s is ZooKeeper's own: name another node", "-path：%s 是 ZooKeeper 自己的节点：请另选一个", cfg.path)
+			return i18n.Errorf("-path: %s is ZooKeeper's own: name another node", "-path：%s 是 ZooKeeper 自己的节点：请另选一个", cfg.path)
 		}
 	}
 	return nil
@@ -180,9 +180,9 @@ func (f *flags) lockNames(cfg *config) error {
 		for _, name := range wanted {
 			switch {
 			case !slices.Contains(names, name):
-				return language.Errorf("-locks: no lock is called %q; there are %s", "-locks：没有名为 %q 的锁；可选的有 %s", name, language.List(names))
+				return i18n.Errorf("-locks: no lock is called %q; there are %s", "-locks：没有名为 %q 的锁；可选的有 %s", name, i18n.List(names))
 			case slices.Contains(namesOf(cfg.locks), name):
-				return language.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", name)
+				return i18n.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", name)
 			}
 			cfg.locks = append(cfg.locks, find(name))
 		}
@@ -202,14 +202,14 @@ func (f *flags) loads(cfg *config) error {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		switch {
 		case err != nil || n < 1 || n > maxGoroutines:
-			return language.Errorf("-n: %q is not a number of goroutines between 1 and %d", "-n：%q 不是 1 到 %d 之间的 goroutine 个数", s, maxGoroutines)
+			return i18n.Errorf("-n: %q is not a number of goroutines between 1 and %d", "-n：%q 不是 1 到 %d 之间的 goroutine 个数", s, maxGoroutines)
 		case slices.ContainsFunc(cfg.loads, func(l counter.Load) bool { return l.N == n }):
-			return language.Errorf("-n: %d is named twice", "-n：%d 写了两次", n)
+			return i18n.Errorf("-n: %d is named twice", "-n：%d 写了两次", n)
 		case *f.sessions < 1 || *f.sessions > n:
-			return language.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d",
+			return i18n.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d",
 				"-sessions：%d 不在 1 和 goroutine 的个数 %d 之间", *f.sessions, n)
 		case *f.times < 1 || *f.times > maxAcquisitions/n:
-			return language.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines",
+			return i18n.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines",
 				"-closed：%d 不在 1 和 %d 之间；后者是 %d 个 goroutine 时的上限", *f.times, maxAcquisitions/n, n)
 		}
 		cfg.loads = append(cfg.loads, counter.Load{N: n, Sessions: *f.sessions, Times: *f.times})
@@ -223,13 +223,13 @@ func (f *flags) loads(cfg *config) error {
 func (f *flags) limits(cfg *config) error {
 	switch {
 	case cfg.rtt < 0:
-		return language.Errorf("-rtt: %v is negative", "-rtt：%v 是负数", cfg.rtt)
+		return i18n.Errorf("-rtt: %v is negative", "-rtt：%v 是负数", cfg.rtt)
 	case cfg.warmup < 0:
-		return language.Errorf("-warmup: %v is negative", "-warmup：%v 是负数", cfg.warmup)
+		return i18n.Errorf("-warmup: %v is negative", "-warmup：%v 是负数", cfg.warmup)
 	case cfg.limit < 0:
-		return language.Errorf("-limit: %v is negative (0: no limit)", "-limit：%v 是负数（0 表示不限）", cfg.limit)
+		return i18n.Errorf("-limit: %v is negative (0: no limit)", "-limit：%v 是负数（0 表示不限）", cfg.limit)
 	case cfg.rounds < 1:
-		return language.Errorf("-rounds: %d is not a number of rounds: at least 1", "-rounds：%d 不是轮数：至少为 1", cfg.rounds)
+		return i18n.Errorf("-rounds: %d is not a number of rounds: at least 1", "-rounds：%d 不是轮数：至少为 1", cfg.rounds)
 	}
 	return nil
 }
@@ -239,12 +239,12 @@ func (f *flags) joining(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
 	case f.given["procs"] && !cfg.join:
-		return language.Errorf("-procs: is for processes that take part with -join", "-procs：只用于以 -join 参加的进程")
+		return i18n.Errorf("-procs: is for processes that take part with -join", "-procs：只用于以 -join 参加的进程")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded):
-		return language.Errorf("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port",
+		return i18n.Errorf("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port",
 			"-join：其他进程连不到本进程内的服务器：请指定一个正在运行的，-zk host:port")
 	case cfg.procs < 1 || cfg.procs > zookeeper.MostProcesses:
-		return language.Errorf("-procs: %d is not between 1 and %d", "-procs：%d 不在 1 和 %d 之间", cfg.procs, zookeeper.MostProcesses)
+		return i18n.Errorf("-procs: %d is not between 1 and %d", "-procs：%d 不在 1 和 %d 之间", cfg.procs, zookeeper.MostProcesses)
 	case !cfg.join:
 		cfg.procs = 1
 	case !f.given["limit"]:
@@ -281,9 +281,9 @@ func (d duration) Set(text string) (err error) {
 	*d.Duration, err = time.ParseDuration(text)
 	if err != nil {
 		if _, e := time.ParseDuration(text + d.unit); e == nil {
-			return language.Errorf("it has no unit: write %s%s", "没有写单位：请写成 %s%s", text, d.unit)
+			return i18n.Errorf("it has no unit: write %s%s", "没有写单位：请写成 %s%s", text, d.unit)
 		}
-		return language.Errorf("it is not a time such as 5%s", "不是 5%s 这样的时间", d.unit)
+		return i18n.Errorf("it is not a time such as 5%s", "不是 5%s 这样的时间", d.unit)
 	}
 	return nil
 }

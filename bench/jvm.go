@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"example.com/zklock/internal/counter"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -46,12 +46,12 @@ type jvm struct {
 func startJVM(ctx context.Context, classPath string) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, counter.CannotRun{Why: language.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
+		return nil, counter.CannotRun{Why: i18n.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
 	}
 	if classPath == "" {
 		classPath = curatorPath
 		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
-			return nil, counter.CannotRun{Why: language.Errorf("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)",
+			return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)",
 				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 -curator-classpath）")}
 		}
 	}
@@ -126,7 +126,7 @@ func (j *jvm) died() error {
 	if said == "" {
 		said = j.cmd.ProcessState.String()
 	}
-	return language.Errorf("java: %s", "java：%s", said)
+	return i18n.Errorf("java: %s", "java：%s", said)
 }
 
 // end kills the JVM if it still runs: it holds nothing that matters now. The

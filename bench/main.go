@@ -42,7 +42,7 @@ import (
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 func main() {
@@ -77,7 +77,7 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 	}
 	n, err := w.Writer.Write(b)
 	if err != nil {
-		w.err = language.Errorf("standard output: %w", "标准输出：%v", err)
+		w.err = i18n.Errorf("standard output: %w", "标准输出：%v", err)
 		if w.failed != nil {
 			w.failed()
 		}
@@ -103,7 +103,7 @@ func checkOpen(stdout io.Writer) error {
 		return nil
 	}
 	if _, err := f.Read(make([]byte, 1)); err == io.EOF {
-		return language.Errorf("standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE",
+		return i18n.Errorf("standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE",
 			"标准输出已关闭，看不到结果；请写入文件，例如 >FILE 或 -json FILE")
 	}
 	return nil
@@ -121,12 +121,12 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	stdout := &stdoutWriter{Writer: out}
 	cfg, err := parseFlags(args, stdout)
 	if err != nil && !errors.Is(err, errHelp) {
-		fmt.Fprintln(stderr, "bench:", language.TextOf(err).In(cfg.lang))
+		fmt.Fprintln(stderr, "bench:", i18n.TextOf(err).In(cfg.lang))
 		return exitUsage
 	}
 	fail := func(err error) int {
 		// Joined errors have several lines.
-		fmt.Fprintln(stderr, "bench:", strings.ReplaceAll(language.TextOf(err).In(cfg.lang), "\n", "; "))
+		fmt.Fprintln(stderr, "bench:", strings.ReplaceAll(i18n.TextOf(err).In(cfg.lang), "\n", "; "))
 		if ctx.Err() != nil {
 			return exitInterrupted
 		}
@@ -146,7 +146,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
-		return fail(language.Errorf("-zk: %w", "-zk：%v", err))
+		return fail(i18n.Errorf("-zk: %w", "-zk：%v", err))
 	}
 	defer zoo.Close()
 	if err := cfg.checkWritable(); err != nil {
@@ -238,18 +238,18 @@ func (cfg config) printTables(stdout io.Writer, results []report.Run, width int)
 
 // introduce says where the locks run, and what is done with them.
 func (cfg config) introduce(out io.Writer, zoo *ensemble.Ensemble) {
-	fmt.Fprintln(out, language.Say("ZooKeeper: %s", "ZooKeeper：%s", zoo.Says()).In(cfg.lang))
+	fmt.Fprintln(out, i18n.Textf("ZooKeeper: %s", "ZooKeeper：%s", zoo.Says()).In(cfg.lang))
 	if cfg.join {
-		fmt.Fprintln(out, language.Say("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", cfg.procs).In(cfg.lang))
+		fmt.Fprintln(out, i18n.Textf("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", cfg.procs).In(cfg.lang))
 	}
 	fmt.Fprint(out, cfg.work())
 }
 
 // work says what is measured.
 func (cfg config) work() string {
-	text := language.Say("N goroutines over %s", "N 个 goroutine，%s", cfg.each())
+	text := i18n.Textf("N goroutines over %s", "N 个 goroutine，%s", cfg.each())
 	if cfg.rounds > 1 {
-		text = language.Say("%s Medians of %d rounds.", "%s取 %d 轮的中位数。", text, cfg.rounds)
+		text = i18n.Textf("%s Medians of %d rounds.", "%s取 %d 轮的中位数。", text, cfg.rounds)
 	}
 	return text.In(cfg.lang) + "\n\n"
 }
@@ -260,18 +260,18 @@ func (cfg config) settings() report.Settings {
 }
 
 // each says what each of the goroutines of the first table does.
-func (cfg config) each() language.Text {
+func (cfg config) each() i18n.Text {
 	l := cfg.loads[0]
-	sessions, times := language.Say("1 shared session, each", "共用 1 个会话，每个"), language.Say("", "做一次")
+	sessions, times := i18n.Textf("1 shared session, each", "共用 1 个会话，每个"), i18n.Textf("", "做一次")
 	if l.Sessions > 1 {
-		sessions = language.Say("%d sessions, each", "用 %d 个会话，每个", l.Sessions)
+		sessions = i18n.Textf("%d sessions, each", "用 %d 个会话，每个", l.Sessions)
 	}
 	if l.Times > 1 {
-		times = language.Say(" %d times", "做 %d 次", l.Times)
+		times = i18n.Textf(" %d times", "做 %d 次", l.Times)
 	}
-	text := language.Say("%s%s: lock, num++, unlock.", "%s%s：加锁、num++、释放锁。", sessions, times)
+	text := i18n.Textf("%s%s: lock, num++, unlock.", "%s%s：加锁、num++、释放锁。", sessions, times)
 	if cfg.rtt > 0 {
-		text = language.Say("%s A round trip to the server is made %v longer.", "%s与服务器的往返时间加长 %v。", text, cfg.rtt)
+		text = i18n.Textf("%s A round trip to the server is made %v longer.", "%s与服务器的往返时间加长 %v。", text, cfg.rtt)
 	}
 	return text
 }

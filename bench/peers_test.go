@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
 )
 
@@ -41,8 +41,8 @@ func written[T any](t *testing.T, file string) (value T) {
 var update = flag.Bool("update", false, "write docs/figures.md, what README.md shows of it, and what each lock is into docs/benchmark.md")
 
 // peersPassage is the table of the peers in docs/benchmark.md.
-func peersPassage(t *testing.T, lang language.Language) string {
-	rows := []string{"", language.Say("| row | what it is |", "| 行 | 是什么 |").In(lang), "|---|---|"}
+func peersPassage(t *testing.T, lang i18n.Language) string {
+	rows := []string{"", i18n.Textf("| row | what it is |", "| 行 | 是什么 |").In(lang), "|---|---|"}
 	for _, c := range peers {
 		require.NotEmpty(t, c.What.Zh, "the entry of %s does not say what it is, in both languages", c.Name)
 		rows = append(rows, "| "+c.Name+" | "+c.What.In(lang)+" |")
@@ -55,7 +55,7 @@ func peersPassage(t *testing.T, lang language.Language) string {
 
 // formulasPassage is that of the formulas there: the locks with the same formula,
 // and those with a reason for which they have none.
-func formulasPassage(t *testing.T, lang language.Language) string {
+func formulasPassage(t *testing.T, lang i18n.Language) string {
 	names := make(map[string][]string)
 	var order []string
 	for _, c := range onZooKeeper() {
@@ -64,13 +64,13 @@ func formulasPassage(t *testing.T, lang language.Language) string {
 			continue
 		}
 		require.NotEmpty(t, f.From.Zh, "the entry of %s: from says where the requests of its formula come from, in both languages", c.Name)
-		key := cmp.Or(f.Text, language.Say("no formula", "没有公式").In(lang)) + " | " + f.From.In(lang)
+		key := cmp.Or(f.Text, i18n.Textf("no formula", "没有公式").In(lang)) + " | " + f.From.In(lang)
 		if names[key] == nil {
 			order = append(order, key)
 		}
 		names[key] = append(names[key], c.Name)
 	}
-	rows := []string{"", language.Say("| | requests per acquisition | where they come from |", "| | 每次加锁的请求数 | 由什么组成 |").In(lang), "|---|---:|---|"}
+	rows := []string{"", i18n.Textf("| | requests per acquisition | where they come from |", "| | 每次加锁的请求数 | 由什么组成 |").In(lang), "|---|---:|---|"}
 	for _, key := range order {
 		rows = append(rows, "| "+strings.Join(names[key], ", ")+" | "+key+" |")
 	}

@@ -10,14 +10,14 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // progress shows how far a long run has come: on a terminal a bar with the count
 // and the next lock, elsewhere a line per run.
 type progress struct {
 	w        io.Writer
-	lang     language.Language
+	lang     i18n.Language
 	rounds   int
 	jobs     []counter.Job
 	terminal bool
@@ -37,16 +37,16 @@ func newProgress(w io.Writer, cfg config) *progress {
 // Begin shows which of the measured runs begins.
 func (p *progress) Begin(j counter.Job) {
 	p.runs++
-	said := language.Say("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.Lock().Name, j.Text())
+	said := i18n.Textf("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.Lock().Name, j.Text())
 	if p.rounds > 1 {
-		said = language.Say("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.Round, p.rounds)
+		said = i18n.Textf("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.Round, p.rounds)
 	}
 	text := said.In(p.lang)
 	if next := p.next(); next != "" && p.terminal {
 		text += then.In(p.lang) + next
 	}
 	if !p.terminal {
-		p.doing(language.Same(text))
+		p.doing(i18n.Same(text))
 		return
 	}
 	p.mu.Lock()
@@ -56,7 +56,7 @@ func (p *progress) Begin(j counter.Job) {
 	p.draw()
 }
 
-var then = language.Say("; then ", "；然后是 ")
+var then = i18n.Textf("; then ", "；然后是 ")
 
 // next is the run after this one: its lock, and its number of goroutines if
 // that changes.
@@ -72,7 +72,7 @@ func (p *progress) next() string {
 }
 
 // doing shows something that is not counted.
-func (p *progress) doing(text language.Text) {
+func (p *progress) doing(text i18n.Text) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.terminal {
@@ -119,12 +119,12 @@ func (p *progress) fitting(text string, beside int) string {
 		width = 80
 	}
 	room := max(width-beside, 8)
-	if language.Wide(text) <= room {
+	if i18n.Wide(text) <= room {
 		return text
 	}
 	// The next lock is cut first, then the end.
-	if text, _, _ = strings.Cut(text, then.In(p.lang)); language.Wide(text) > room {
-		for language.Wide(text) > room-1 {
+	if text, _, _ = strings.Cut(text, then.In(p.lang)); i18n.Wide(text) > room {
+		for i18n.Wide(text) > room-1 {
 			text = text[:strings.LastIndexFunc(text, func(rune) bool { return true })]
 		}
 		text += "…"
@@ -145,7 +145,7 @@ func (p *progress) Step() {
 }
 
 // Say shows a line that stays.
-func (p *progress) Say(text language.Text) {
+func (p *progress) Say(text i18n.Text) {
 	p.finish()
 	if p.live != nil {
 		p.live.Say(text)

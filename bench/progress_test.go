@@ -11,7 +11,7 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/zookeeper"
-	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/i18n/chinesetest"
 )
 
 func TestWithoutATerminalEachRunIsALine(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -84,8 +84,8 @@ func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time
 // TestCachingCostsNothingUnderContention: where several processes want the lock, there are at
 // most 1 % more requests than without it, and it takes at most 1 % longer.
 func TestCachingCostsNothingUnderContention(t *testing.T) {
-	when.Landing(t, "plays many contenders")
-	when.RacedAtLength(t, "it counts what thousands of locks send")
+	testenv.Landing(t, "plays many contenders")
+	testenv.RacedAtLength(t, "it counts what thousands of locks send")
 	const ms = time.Millisecond
 	loads := []load{
 		{2, 500, 0, 0, 0}, {2, 500, ms, 0, 0}, {2, 500, 4 * ms, 0, 0}, {2, 500, 10 * ms, 0, 0}, {2, 500, 30 * ms, 0, 0},

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -94,8 +94,8 @@ func (l *foreignLock) Unlock(context.Context) error {
 // TestExploreACachedNode lets zk.Lock's shape, or others that cache, contend with a Mutex that keeps
 // its node for a second.
 func TestExploreACachedNode(t *testing.T) {
-	when.Embedded(t, "the explorer brings its own server")
-	when.NotRaced(t, "its schedules are ten times as slow, and the forced ones run the same lines")
+	testenv.Embedded(t, "the explorer brings its own server")
+	testenv.NotRaced(t, "its schedules are ten times as slow, and the forced ones run the same lines")
 	ours := steps.ZklockWith(explore.SessionTimeout, zklock.WithCaching(time.Second), zklock.CachingFrom(0))
 	ours.Name = "zklock, caching"
 	mixed := ours
@@ -115,7 +115,7 @@ func TestExploreACachedNode(t *testing.T) {
 	once, twice := []explore.Op{lock, unlock}, []explore.Op{lock, unlock, lock, unlock}
 	again := [][]explore.Op{twice, {try, unlock, lock, unlock}}
 	drawn := explore.Search{Seed: 1, Limit: 300}
-	if when.AtLength() {
+	if testenv.AtLength() {
 		drawn = explore.Search{} // all of them
 	}
 	faults := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire, explore.Stop, explore.EndContext}

@@ -19,7 +19,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -198,7 +198,7 @@ func (c *pausing) Close() error {
 // client's lease outlasts: one of half a session timeout. With three, the pause of the client's
 // server costs none, whatever it lasts. Before the first proof a lease outlasts a quarter.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
-	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
+	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		for addresses, lengths := range map[int][]float64{1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}} {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 // TestAPauseBehindAnAddressOfSeveralServersCostsNoLease: the address is that of a virtual
 // server, which takes the client to another of them when it connects again.
 func TestAPauseBehindAnAddressOfSeveralServersCostsNoLease(t *testing.T) {
-	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
+	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{4 * time.Second, 30 * time.Second} {
 		for phase := range 6 {
 			require.True(t, outlastsPause(t, true, false, 0, timeout, 1+float64(phase)/18, 2), "%v, phase %d", timeout, phase)
@@ -234,7 +234,7 @@ func TestAPauseBehindAnAddressOfSeveralServersCostsNoLease(t *testing.T) {
 // TestAPauseOfTheLeaderCostsNoLease: it is half a session timeout long, and followers
 // answer nothing that needs the leader. Our client is not worse than an ordinary one.
 func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
-	when.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
+	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		for _, length := range []float64{0.25, 0.5} {
 			for phase := range 24 {

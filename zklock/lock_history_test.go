@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -379,7 +379,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	needsVirtualTime(t)
 	t.Parallel() // it computes while TestTheProgramInTheReadmeRuns waits
 	first, n := cmp.Or(*historySeed, 1), *historyCount
-	if when.AtLength() {
+	if testenv.AtLength() {
 		first = cmp.Or(*historySeed, rand.Uint64())
 	}
 	if *historySeed != 0 {
@@ -450,7 +450,7 @@ var broken = map[string]subject{
 }
 
 func TestHistoriesShowWhatIsBroken(t *testing.T) {
-	when.RacedAtLength(t, "it is about the check, and the lock has other tests")
+	testenv.RacedAtLength(t, "it is about the check, and the lock has other tests")
 	needsVirtualTime(t)
 	for name, lock := range broken {
 		t.Run(name, func(t *testing.T) {

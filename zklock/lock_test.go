@@ -13,7 +13,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -38,7 +38,7 @@ func TestContexts(t *testing.T) {
 }
 
 func TestLostReplies(t *testing.T) {
-	when.Embedded(t, "loses replies, which only the embedded server can")
+	testenv.Embedded(t, "loses replies, which only the embedded server can")
 	t.Parallel()
 	locktest.Run(t, locktest.LostReplySubject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return locktest.Background(contender(conn, path)) },
@@ -98,7 +98,7 @@ func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 }
 
 func TestFaults(t *testing.T) {
-	when.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
+	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	t.Parallel()
 	locktest.RunFaults(t, leases())
 }
@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 const keeps = 2100 * time.Millisecond // a node of caching.options, until it has been deleted, too
 
 func TestFaultsWithCaching(t *testing.T) {
-	when.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
+	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	t.Parallel()
 	s := leases(caching.options...)
 	s.Keeps = keeps
@@ -115,8 +115,8 @@ func TestFaultsWithCaching(t *testing.T) {
 
 // TestSuitesWithCaching: what differs is what WithCaching says of Unlock, and no more.
 func TestSuitesWithCaching(t *testing.T) {
-	when.Landing(t, "plays on what others play without caching")
-	when.RacedAtLength(t, "the suites without caching, and the forced schedules with it, run the same lines")
+	testenv.Landing(t, "plays on what others play without caching")
+	testenv.RacedAtLength(t, "the suites without caching, and the forced schedules with it, run the same lines")
 	t.Parallel()
 	differs := map[string]string{
 		"a holder whose node is deleted is notified":                                `"zklock: the lock was lost" in chain but got nil`,

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -88,7 +88,7 @@ func (s *site) idle() float64 {
 
 // TestProductionSaysWhatASessionTimeoutCosts.
 func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
-	when.NotRaced(t, "it plays hundreds of locks")
+	testenv.NotRaced(t, "it plays hundreds of locks")
 	var rows strings.Builder
 	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		on := func(play func(s *site)) {

@@ -19,7 +19,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -78,8 +78,8 @@ func run(t *testing.T, dir string, args ...string) {
 // and runs it. Its output is that of the page, numbers aside. If it gives up or gets
 // SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
-	when.Landing(t, "compiles a module of its own")
-	when.NotRaced(t, "it runs another program")
+	testenv.Landing(t, "compiles a module of its own")
+	testenv.NotRaced(t, "it runs another program")
 	t.Parallel()
 	zoo := locktest.Real(t)
 	if zoo == nil {

@@ -14,7 +14,7 @@ import (
 
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -54,7 +54,7 @@ func newTarget(t *testing.T, options ...zkserver.Option) *target {
 
 // embedded skips a test that needs what only the embedded server can do.
 func embedded(t *testing.T) {
-	when.Embedded(t, "is about the embedded server alone")
+	testenv.Embedded(t, "is about the embedded server alone")
 }
 
 func (tg *target) removeAll(c *wire, path string) {

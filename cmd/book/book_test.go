@@ -17,13 +17,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
 	"example.com/zklock/internal/lab/picture"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/language/chinesetest"
 	"example.com/zklock/internal/loopback"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 var made *book
@@ -103,7 +103,7 @@ func TestADeadLinkIsFound(t *testing.T) {
 		"README.md: bench/: a folder without a README", "README.md: bench/main.go#L9: no such line", "README.md: bench/main.go#x: no such line",
 		"README.md: no.svg: no such picture", "README.md: Z9: no such scene", "README.md: bench/main.go Nothing: no such function",
 	}, "\n"))
-	require.Empty(t, chinesetest.English(language.TextOf(err).Zh))
+	require.Empty(t, chinesetest.English(i18n.TextOf(err).Zh))
 	write("README.md", "# A\n")
 	write("docs/new.md", "# New\n")
 	_, err = newBook(t, root)
@@ -197,19 +197,19 @@ func TestTheSwitchStaysOnTheSection(t *testing.T) {
 func TestTheSearchFinds(t *testing.T) {
 	b := theBook(t)
 	for _, c := range []struct {
-		lang        language.Language
+		lang        i18n.Language
 		query, term string
 		first       string // a hit among the first three
 		least       int
 	}{
-		{language.English, "羊群效应", "herd effect", "", 5},
-		{language.Chinese, "羊群效应", "herd effect", "A，三", 5},
-		{language.English, "fencing token", "fencing token", "", 10},
-		{language.English, "GetW", "", "", 10},
-		{language.English, "two holders", "two holders", "D3: ", 20},
-		{language.Chinese, "lease", "lease", "", 5},
-		{language.English, "会话过期", "", "", 1}, // in the other language
-		{language.English, "TryLock", "", "", 10},
+		{i18n.English, "羊群效应", "herd effect", "", 5},
+		{i18n.Chinese, "羊群效应", "herd effect", "A，三", 5},
+		{i18n.English, "fencing token", "fencing token", "", 10},
+		{i18n.English, "GetW", "", "", 10},
+		{i18n.English, "two holders", "two holders", "D3: ", 20},
+		{i18n.Chinese, "lease", "lease", "", 5},
+		{i18n.English, "会话过期", "", "", 1}, // in the other language
+		{i18n.English, "TryLock", "", "", 10},
 	} {
 		type answer struct {
 			Term  string
@@ -262,11 +262,11 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	taken, err := loopback.Listen("127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	help, zh := new(strings.Builder), language.Chinese
+	help, zh := new(strings.Builder), i18n.Chinese
 	require.NoError(t, run(t.Context(), t, []string{"-help"}, help, help, &zh))
 	require.Empty(t, chinesetest.Flags(help.String()))
 	require.Contains(t, help.String(), "\n  -out 文件夹\n")
-	for args, says := range map[string]language.Text{
+	for args, says := range map[string]i18n.Text{
 		"x":                              {En: "not understood", Zh: "无法识别"},
 		"-x":                             {En: "not defined: -x", Zh: "没有选项 -x"},
 		"-lang fr":                       {En: "give en or zh", Zh: "请写 en 或 zh"},
@@ -279,15 +279,15 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		"-addr nonsense":                 {En: "not an address", Zh: "不是地址"},
 		"-addr " + taken.Addr().String(): {En: "is taken", Zh: "已被占用"},
 	} {
-		lang, said := language.English, new(strings.Builder)
+		lang, said := i18n.English, new(strings.Builder)
 		err := run(t.Context(), t, append([]string{"-lang", "zh"}, strings.Fields(args)...), said, said, &lang)
 		require.ErrorContains(t, err, says.En, args)
-		require.Equal(t, !strings.Contains(says.En, "written") && !strings.Contains(says.En, "taken"), language.Status(err) == 2, args)
-		text := language.TextOf(err)
+		require.Equal(t, !strings.Contains(says.En, "written") && !strings.Contains(says.En, "taken"), i18n.Status(err) == 2, args)
+		text := i18n.TextOf(err)
 		require.Contains(t, text.Zh, says.Zh, args)
 		require.Empty(t, chinesetest.English(text.Zh, "not a directory", "missing port in address"), args)
 		require.NotContains(t, text.En+text.Zh, "\n")
-		require.Equal(t, language.Chinese, lang)
+		require.Equal(t, i18n.Chinese, lang)
 		require.Empty(t, said.String(), "the error says it all")
 	}
 	require.FileExists(t, thesis)

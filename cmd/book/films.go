@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/picture"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // requests are those of the lab's page when it opens an address: internal/lab/page/films.js and
@@ -89,7 +89,7 @@ func (b *book) catalogue() []locks.Lock {
 	list := locks.All()
 	for i, l := range list {
 		if p := b.pages["docs/exercises/_"+strings.TrimPrefix(l.Name, "exercise-")+"/README.md"]; p != nil {
-			list[i].Title = locks.Text{En: p.title, Zh: p.in(language.Chinese).title}
+			list[i].Title = locks.Text{En: p.title, Zh: p.in(i18n.Chinese).title}
 		}
 	}
 	return list
@@ -112,7 +112,7 @@ func (b *book) film(t *testing.T) error {
 		}
 		for _, r := range append(all, fates(all)...) {
 			if err := b.answer(t, r); err != nil {
-				return language.Errorf("%s: %w", "%s：%v", address, err)
+				return i18n.Errorf("%s: %w", "%s：%v", address, err)
 			}
 		}
 	}
@@ -242,7 +242,7 @@ func storyOf(address string) (*locks.Story, string) {
 }
 
 // caption is the text of a stop, with the article's words.
-func caption(s locks.Stop, lang language.Language) string {
+func caption(s locks.Stop, lang i18n.Language) string {
 	text := s.Text.In(lang)
 	if s.Quote != "" {
 		text += " " + s.Quote

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 //go:embed page
@@ -23,7 +23,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // A frame is what stands around the content of a page or a listing.
 type frame struct {
 	Policy, Tag, Title, Root string
-	lang                     language.Language
+	lang                     i18n.Language
 	Home, HomeZh             string
 	Twin, TwinTag            string // the address of the page in the other language
 	Groups                   []group
@@ -62,14 +62,14 @@ type entry struct {
 
 // Say is a text in the frame's language.
 func (f frame) Say(en, zh string) string {
-	if f.lang == language.Chinese {
+	if f.lang == i18n.Chinese {
 		return zh
 	}
 	return en
 }
 
-func tag(lang language.Language) string {
-	if lang == language.Chinese {
+func tag(lang i18n.Language) string {
+	if lang == i18n.Chinese {
 		return "zh-CN"
 	}
 	return "en"
@@ -78,9 +78,9 @@ func tag(lang language.Language) string {
 var layout = template.Must(template.ParseFS(assets, "page/*.html"))
 
 // frame is that of a file of the book.
-func (b *book) frame(out, title string, lang language.Language) frame {
+func (b *book) frame(out, title string, lang i18n.Language) frame {
 	return frame{Policy: policy, Tag: tag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(to(out, "."), "."),
-		Home: to(out, b.start(lang)), HomeZh: to(out, b.start(language.Chinese))}
+		Home: to(out, b.start(lang)), HomeZh: to(out, b.start(i18n.Chinese))}
 }
 
 func (b *book) write(out string, f frame) error {
@@ -120,7 +120,7 @@ func (b *book) assemble() error {
 		return err
 	}
 	b.files[mark] = []byte{}
-	for _, lang := range []language.Language{language.English, language.Chinese} {
+	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
 		b.files["texts."+tag(lang)+".js"] = b.searched(lang)
 	}
 	b.files["glossary.js"], b.files["names.js"], b.files["films.js"] = b.glossary(), b.named(), script("FILMS", b.answers)
@@ -151,7 +151,7 @@ func (b *book) writePage(place int, p *page) error {
 			}
 		}
 	}
-	switch p.in(language.English).src {
+	switch p.in(i18n.English).src {
 	case "docs/teaching/slides.md":
 		deck, err := b.writeDeck(p)
 		if err != nil {
@@ -194,7 +194,7 @@ func (b *book) contents(p *page) (all []group) {
 
 func (b *book) writeListing(l *listing) error {
 	out := l.file + ".html"
-	f := b.frame(out, l.file, language.English)
+	f := b.frame(out, l.file, i18n.English)
 	f.File = l.file
 	seen := make(map[*page]bool)
 	for _, m := range l.mentions {
@@ -226,7 +226,7 @@ func (b *book) writeDifferences() error {
 	for i := 1; i < len(steps); i++ {
 		left, right := b.list(steps[i-1]+"/lock.go"), b.list(steps[i]+"/lock.go")
 		d := differ(left, right)
-		f := b.frame(differenceOf(i), left.file+" → "+right.file, language.English)
+		f := b.frame(differenceOf(i), left.file+" → "+right.file, i18n.English)
 		f.File, f.Left, f.Diff = right.file, left.file, &d
 		if err := b.write(differenceOf(i), f); err != nil {
 			return err

@@ -26,8 +26,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/build"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/loopback"
 )
 
@@ -39,25 +39,25 @@ func main() {
 	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "book", F: func(t *testing.T) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		lang := language.Of("")
+		lang := i18n.Of("")
 		if err := run(ctx, t, args, os.Stdout, os.Stderr, &lang); err != nil {
-			fmt.Fprintln(os.Stderr, "book:", language.TextOf(err).In(lang))
-			os.Exit(language.Status(err))
+			fmt.Fprintln(os.Stderr, "book:", i18n.TextOf(err).In(lang))
+			os.Exit(i18n.Status(err))
 		}
 		os.Exit(0)
 	}}}, nil, nil)
 }
 
 // run sets lang to the language of the flag.
-func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Writer, lang *language.Language) error {
+func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Writer, lang *i18n.Language) error {
 	flags := flag.NewFlagSet("book", flag.ContinueOnError)
-	say := language.Both
+	say := i18n.Both
 	out := flags.String("out", "", say("write the book into this `folder`: an empty one, one that is not there yet, or one with a book", "把书写入这个`文件夹`：空的、还不存在的，或者里面是以前写出的书"))
 	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
 	open := flags.Bool("open", false, say("open the book in the browser", "在浏览器里打开书"))
 	read := flags.Bool("read", false, say("open the reader: the reading guide row by row, with the code and the lab beside it", "打开阅读器：逐句读阅读指南，代码和实验室就在旁边"))
-	flags.Var(lang, "lang", language.Usage)
-	help, err := language.Parse(flags, args, stderr, lang)
+	flags.Var(lang, "lang", i18n.Usage)
+	help, err := i18n.Parse(flags, args, stderr, lang)
 	if help || err != nil {
 		return err
 	}
@@ -88,20 +88,20 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	if *out != "" {
 		size, err := b.writeTo(*out)
 		if err == nil {
-			fmt.Fprintln(stdout, language.Say("wrote %s, %d files, %.1f MB: open %s", "已写入 %s，%d 个文件，%.1f MB：请打开 %s",
+			fmt.Fprintln(stdout, i18n.Textf("wrote %s, %d files, %.1f MB: open %s", "已写入 %s，%d 个文件，%.1f MB：请打开 %s",
 				*out, len(b.files), float64(size)/1e6, filepath.Join(*out, filepath.FromSlash(b.start(*lang)))).In(*lang))
 		}
 		return err
 	}
-	what, page := language.Say("book", "书"), b.start(*lang)
+	what, page := i18n.Textf("book", "书"), b.start(*lang)
 	if *read {
-		what, page = language.Say("reader", "阅读器"), readerPage(*lang)
+		what, page = i18n.Textf("reader", "阅读器"), readerPage(*lang)
 	}
 	url := "http://" + ln.Addr().String() + "/" + page
-	fmt.Fprintln(stdout, language.Say("the %s is at %s", "%s的地址：%s", what, url).In(*lang))
+	fmt.Fprintln(stdout, i18n.Textf("the %s is at %s", "%s的地址：%s", what, url).In(*lang))
 	if *open || *read {
 		if err := loopback.OpenBrowser(url); err != nil {
-			fmt.Fprintln(stderr, "book:", language.Say("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
+			fmt.Fprintln(stderr, "book:", i18n.Textf("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
 		}
 	}
 	return loopback.Serve(ctx, ln, b.handler(ln.Addr().String()))
@@ -117,12 +117,12 @@ func refuse(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	entries, wrong := os.ReadDir(dir)
 	if err = cmp.Or(err, wrong); err != nil {
-		return language.Errorf("-out: the book cannot be written: %w", "-out：书无法写入：%v", err)
+		return i18n.Errorf("-out: the book cannot be written: %w", "-out：书无法写入：%v", err)
 	}
 	_, err = os.Stat(filepath.Join(dir, mark))
 	_, wrong = os.Stat(filepath.Join(dir, "book.js"))
 	if len(entries) > 0 && cmp.Or(err, wrong) != nil {
-		return language.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
+		return i18n.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
 			"-out %s：文件夹里已有别的文件，又不是以前写出的书：请给一个空文件夹，或者一个没有用过的名字", dir)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (b *book) writeTo(dir string) (size int, err error) {
 		size += len(text)
 	}
 	if err != nil {
-		err = language.Errorf("the book cannot be written: %w", "书无法写入：%v", err)
+		err = i18n.Errorf("the book cannot be written: %w", "书无法写入：%v", err)
 	}
 	return size, err
 }

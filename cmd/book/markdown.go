@@ -21,11 +21,11 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/picture"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 var (
@@ -43,7 +43,7 @@ var (
 func (b *book) markdown(p *page) goldmark.Markdown {
 	extensions := []goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList,
 		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))} // a style is against the policy
-	if p.lang == language.Chinese { // the option also joins a line to a link that begins the next one
+	if p.lang == i18n.Chinese { // the option also joins a line to a link that begins the next one
 		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)))
 	}
 	return goldmark.New(goldmark.WithExtensions(extensions...),
@@ -301,7 +301,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	if file != "" {
 		target = path.Join(path.Dir(p.src), file)
 	}
-	wrong := func(en, zh string) { b.lost("%s: %s: %s", "%s：%s：%s", p.src, raw, language.Text{En: en, Zh: zh}) }
+	wrong := func(en, zh string) { b.lost("%s: %s: %s", "%s：%s：%s", p.src, raw, i18n.Text{En: en, Zh: zh}) }
 	info, err := os.Stat(filepath.Join(b.root, filepath.FromSlash(target)))
 	if err != nil {
 		wrong("no such file", "没有这个文件")
@@ -322,7 +322,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		}
 		target = q.out
 		b.linked[q.out+"#"+fragment]++
-		if english := q.in(language.English); english.src == "docs/scenes.md" && fragment != "" {
+		if english := q.in(i18n.English); english.src == "docs/scenes.md" && fragment != "" {
 			b.play(n, b.addresses[fragment])
 		}
 	case path.Ext(target) == ".svg":

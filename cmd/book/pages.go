@@ -13,7 +13,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A book is the pages of a checkout, and what becomes of them.
@@ -29,14 +29,14 @@ type book struct {
 	answers   map[string]json.RawMessage // for the lab's page, by its requests
 	files     map[string][]byte          // of the site
 	rows      []readerRow                // of the reader
-	dead      []language.Text            // links that lead nowhere
+	dead      []i18n.Text                // links that lead nowhere
 	apart     []string                   // pages and scenes whose diagram is of another run
 }
 
 // A page is a Markdown page of the project in one language.
 type page struct {
 	src, out string // in the checkout, and in the book
-	lang     language.Language
+	lang     i18n.Language
 	twin     *page // in the other language; nil: there is none
 	chapter  *chapter
 	deep     bool // it is below another page in the contents
@@ -58,23 +58,23 @@ type section struct{ id, title, text string }
 
 // A chapter is a part of the book: pages, and folders with all that is below them.
 type chapter struct {
-	title language.Text
+	title i18n.Text
 	parts []string
 }
 
 // chapters are in the order of the README.
 var chapters = []chapter{
-	{language.Say("Start", "开始"), []string{"README.md"}},
-	{language.Say("The five steps", "五个步骤"), []string{"01-naive-ephemeral/", "02-herd-effect/", "03-sequential-predecessor/", "04-reentrant/", "05-timeout/"}},
-	{language.Say("The articles", "文章"), []string{"docs/reading-guide.md", "docs/claims.md", "docs/bugs.md", "docs/explorer.md", "docs/scenes.md"}},
-	{language.Say("Exercises", "练习"), []string{"docs/exercises/"}},
-	{language.Say("Testing your code", "测试你的代码"), []string{"docs/testing-your-code.md", "zkserver/"}},
-	{language.Say("The other locks", "其他锁"), []string{"docs/other-locks/"}},
-	{language.Say("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
-	{language.Say("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
-	{language.Say("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md"}},
-	{language.Say("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
-	{language.Say("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
+	{i18n.Textf("Start", "开始"), []string{"README.md"}},
+	{i18n.Textf("The five steps", "五个步骤"), []string{"01-naive-ephemeral/", "02-herd-effect/", "03-sequential-predecessor/", "04-reentrant/", "05-timeout/"}},
+	{i18n.Textf("The articles", "文章"), []string{"docs/reading-guide.md", "docs/claims.md", "docs/bugs.md", "docs/explorer.md", "docs/scenes.md"}},
+	{i18n.Textf("Exercises", "练习"), []string{"docs/exercises/"}},
+	{i18n.Textf("Testing your code", "测试你的代码"), []string{"docs/testing-your-code.md", "zkserver/"}},
+	{i18n.Textf("The other locks", "其他锁"), []string{"docs/other-locks/"}},
+	{i18n.Textf("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
+	{i18n.Textf("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
+	{i18n.Textf("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md"}},
+	{i18n.Textf("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
+	{i18n.Textf("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
 }
 
 // newBook makes the book without the lab. The test is the one that plays the scenes.
@@ -101,21 +101,21 @@ func newBook(t *testing.T, root string) (*book, error) {
 	}
 	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
 		if err := b.render(b.pages[src]); err != nil {
-			return nil, language.Errorf("%s: %w", "%s：%v", src, err)
+			return nil, i18n.Errorf("%s: %w", "%s：%v", src, err)
 		}
 	}
 	if err := b.assemble(); err != nil {
 		return nil, err
 	}
 	if len(b.dead) > 0 {
-		return nil, language.Errorf("links that lead nowhere:\n%s", "落空的链接：\n%s", language.Join(b.dead, "\n"))
+		return nil, i18n.Errorf("links that lead nowhere:\n%s", "落空的链接：\n%s", i18n.Join(b.dead, "\n"))
 	}
 	return b, nil
 }
 
 // lost notes a link that leads nowhere.
 func (b *book) lost(en, zh string, args ...any) {
-	b.dead = append(b.dead, language.Say(en, zh, args...))
+	b.dead = append(b.dead, i18n.Textf(en, zh, args...))
 }
 
 func (b *book) read(file string) ([]byte, error) {
@@ -135,7 +135,7 @@ func (b *book) find() error {
 		if d.IsDir() || path.Ext(file) != ".md" {
 			return nil
 		}
-		p := &page{src: file, lang: language.English}
+		p := &page{src: file, lang: i18n.English}
 		base, zh := strings.CutSuffix(strings.TrimSuffix(file, ".md"), ".zh-CN")
 		dir, name := path.Split(base)
 		if name == "README" {
@@ -143,14 +143,14 @@ func (b *book) find() error {
 		}
 		p.out = dir + name + ".html"
 		if zh {
-			p.lang, p.out = language.Chinese, dir+name+".zh-CN.html"
+			p.lang, p.out = i18n.Chinese, dir+name+".zh-CN.html"
 		}
 		b.pages[file] = p
 		p.source, err = b.read(file)
 		return err
 	})
 	for file, p := range b.pages {
-		if q := b.pages[language.Chinese.Page(file)]; p.lang == language.English && q != nil {
+		if q := b.pages[i18n.Chinese.Page(file)]; p.lang == i18n.English && q != nil {
 			p.twin, q.twin = q, p
 		}
 	}
@@ -175,12 +175,12 @@ func (b *book) sort() error {
 	}
 	in := make(map[string][]*page)
 	for src, p := range b.pages {
-		if p.lang != language.English {
+		if p.lang != i18n.English {
 			continue
 		}
 		part := partOf(src)
 		if part == "" {
-			return language.Errorf("%s is in no chapter: put it into chapters in cmd/book/pages.go", "%s 不在任何一章里：请写进 cmd/book/pages.go 的 chapters", src)
+			return i18n.Errorf("%s is in no chapter: put it into chapters in cmd/book/pages.go", "%s 不在任何一章里：请写进 cmd/book/pages.go 的 chapters", src)
 		}
 		in[part] = append(in[part], p)
 	}
@@ -198,7 +198,7 @@ func (b *book) sort() error {
 }
 
 // in is the page in a language, or in the one that there is.
-func (p *page) in(lang language.Language) *page {
+func (p *page) in(lang i18n.Language) *page {
 	if p.lang != lang && p.twin != nil {
 		return p.twin
 	}
@@ -206,7 +206,7 @@ func (p *page) in(lang language.Language) *page {
 }
 
 // start is the first page in a language.
-func (b *book) start(lang language.Language) string { return b.pages["README.md"].in(lang).out }
+func (b *book) start(lang i18n.Language) string { return b.pages["README.md"].in(lang).out }
 
 // to is the address of a file of the book, as seen from another one.
 func to(from, file string) string {

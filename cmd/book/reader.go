@@ -10,9 +10,9 @@ import (
 	"github.com/yuin/goldmark/ast"
 	tables "github.com/yuin/goldmark/extension/ast"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/guide"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language"
 )
 
 // A readerRow is a row of the reading guide with the pages and pictures that it shows.
@@ -42,10 +42,10 @@ func (b *book) readGuide() error {
 	for _, m := range titleRow.FindAllStringSubmatch(string(b.pages["README.md"].source), -1) {
 		titles[m[1]] = strings.TrimSpace(m[2])
 	}
-	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(language.Chinese))
+	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(i18n.Chinese))
 	for i := range rows {
 		if len(chinese) != len(rows) || chinese[i].Phrase != rows[i].Phrase {
-			return language.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", "docs/reading-guide.md：中文版里没有 %s %s", rows[i].Name, rows[i].Phrase)
+			return i18n.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", "docs/reading-guide.md：中文版里没有 %s %s", rows[i].Name, rows[i].Phrase)
 		}
 		rows[i].Zh, rows[i].Title = chinese[i].En, titles[rows[i].Name[:1]]
 	}
@@ -116,7 +116,7 @@ func (b *book) figure(p *page, name string) figure {
 	}
 	if q := b.pages[file]; q != nil {
 		for i, h := range q.heads {
-			if zh := q.in(language.Chinese); h.ID == anchor {
+			if zh := q.in(i18n.Chinese); h.ID == anchor {
 				other := zh.heads[i]
 				return figure{locks.Text{En: h.Title, Zh: other.Title}, locks.Text{En: q.out + "#" + h.ID, Zh: zh.out + "#" + other.ID}}
 			}
@@ -127,18 +127,18 @@ func (b *book) figure(p *page, name string) figure {
 }
 
 // readerPage is the file of the reader in a language.
-func readerPage(lang language.Language) string {
+func readerPage(lang i18n.Language) string {
 	return strings.TrimSuffix(lang.Page("reader.md"), ".md") + ".html"
 }
 
 // writeReader writes the reader, which shows an article's phrases beside the code and the lab.
 func (b *book) writeReader() error {
 	b.files["rows.js"] = script("GUIDE", b.rows)
-	for _, lang := range []language.Language{language.English, language.Chinese} {
+	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
 		f := b.frame(readerPage(lang), "", lang)
-		other := language.Chinese
+		other := i18n.Chinese
 		if lang == other {
-			other = language.English
+			other = i18n.English
 		}
 		f.Twin, f.TwinTag = readerPage(other), tag(other)
 		var text bytes.Buffer

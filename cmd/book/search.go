@@ -7,7 +7,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A term is a row of the glossary: English, Chinese, the meaning in both, and the
@@ -31,7 +31,7 @@ func script(name string, value any) []byte {
 
 // searched is the text of all sections in a language, for the page to look through: of
 // each its address, its page, its heading, its text, and the number of links to it.
-func (b *book) searched(lang language.Language) []byte {
+func (b *book) searched(lang i18n.Language) []byte {
 	all := [][5]any{}
 	for _, p := range b.order {
 		p = p.in(lang)

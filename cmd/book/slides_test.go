@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 var update = flag.Bool("update", false, "write what docs/teaching.md and docs/teaching.zh-CN.md take from the slides and from the shell")
@@ -27,8 +27,8 @@ var (
 // the slides, and the shell as it is.
 func TestThePlanIsThatOfTheSlides(t *testing.T) {
 	b := theBook(t)
-	for lang, head := range map[language.Language]string{language.English: "| minute | slide | ask | usual answer, and what to say to it |",
-		language.Chinese: "| 分钟 | 幻灯片 | 问 | 学生通常的回答，以及怎么接 |"} {
+	for lang, head := range map[i18n.Language]string{i18n.English: "| minute | slide | ask | usual answer, and what to say to it |",
+		i18n.Chinese: "| 分钟 | 幻灯片 | 问 | 学生通常的回答，以及怎么接 |"} {
 		deck, before := b.pages[lang.Page("docs/teaching/slides.md")], -1
 		plan := head + "\n|---:|---|---|---|\n"
 		shown := slides(deck.body)
@@ -96,7 +96,7 @@ func TestTheNamesOfTheLabAreItsOwn(t *testing.T) {
 		chinese[m[1]] = m[2]
 	}
 	for _, page := range []string{"docs/teaching/slides.md", "docs/teaching.md"} {
-		english, translated := read(page), read(language.Chinese.Page(page))
+		english, translated := read(page), read(i18n.Chinese.Page(page))
 		for _, m := range values.FindAllStringSubmatch(en, -1) {
 			if name := chinese[m[1]]; m[2][0] >= 'A' && m[2][0] <= 'Z' && (strings.Contains(english, "*"+m[2]+"*") || strings.Contains(english, "“"+m[2]+"”")) {
 				require.True(t, strings.Contains(translated, "*"+name+"*") || strings.Contains(translated, "“"+name+"”"), "%s: %s is %s", page, m[2], name)

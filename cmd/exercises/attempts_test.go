@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // The attempts of testdata/attempts were written from the exercises' texts alone,
@@ -42,7 +42,7 @@ func TestForeignAttempts(t *testing.T) {
 	files := must(filepath.Glob("testdata/attempts/*.txt"))
 	require.GreaterOrEqual(t, len(files), 40)
 	page := text(t, attemptsPage)
-	long := *update || when.AtLength()
+	long := *update || testenv.AtLength()
 	if !long {
 		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong|)`).FindString(file) }
 		files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(kind(file), "-") })

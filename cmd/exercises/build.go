@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // An archive is a compiled package. An attempt is compiled and linked with those that its test
@@ -180,7 +180,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ended, err := c.run(cmd)
 	if err != nil {
-		return language.Errorf("go does not start: %w", "go 命令无法启动：%v", err)
+		return i18n.Errorf("go does not start: %w", "go 命令无法启动：%v", err)
 	}
 	if ended == nil {
 		return nil
@@ -198,7 +198,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 		}
 	}
 	if strings.TrimSpace(text) == "" {
-		return language.Errorf("%s: %w", "%s：%v", strings.Join(tool.Args[:3], " "), ended)
+		return i18n.Errorf("%s: %w", "%s：%v", strings.Join(tool.Args[:3], " "), ended)
 	}
 	return refuse("does not compile: %s", "编译不通过：%s", firstLines(ownFirst(text), 5))
 }

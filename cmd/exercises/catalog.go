@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/grader/suites"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -19,7 +19,7 @@ type exercise struct {
 	number  int
 	folder  string
 	pkg     string // the package clause of its files, by which a student's folder is recognised
-	title   language.Text
+	title   i18n.Text
 	shares  []share
 	answer  string // the solution, from the root of the repository: a file that takes the place of the student's
 	imports []string
@@ -56,8 +56,8 @@ const (
 )
 
 // nameOf is a group for a reader.
-func nameOf(g locktest.Group) language.Text {
-	return language.Text{En: string(g), Zh: map[locktest.Group]string{
+func nameOf(g locktest.Group) i18n.Text {
+	return i18n.Text{En: string(g), Zh: map[locktest.Group]string{
 		locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
 	}[g]}
 }
@@ -85,7 +85,7 @@ func explored(folder string) suite {
 }
 
 // other is a suite of an exercise that does not ask for a lock.
-func other(test string, all, basic []language.Text) suite {
+func other(test string, all, basic []i18n.Text) suite {
 	s := suite{test: test, groups: make(map[string]locktest.Group), zh: make(map[string]string)}
 	for _, c := range all {
 		s.all, s.groups[c.En], s.zh[c.En] = append(s.all, c.En), fullGroup, c.Zh
@@ -116,66 +116,66 @@ const step3 = "example.com/zklock/03-sequential-predecessor"
 
 var exercises = []*exercise{
 	{
-		number: 1, folder: "_01-naive", pkg: "naive", title: language.Say("one ephemeral node", "一个临时节点"),
+		number: 1, folder: "_01-naive", pkg: "naive", title: i18n.Textf("one ephemeral node", "一个临时节点"),
 		shares: lockShares(4, 3, 2, 1), answer: "01-naive-ephemeral/lock.go",
 		tests: []suite{plain(false), explored("01-naive")},
 	},
 	{
-		number: 2, folder: "_02-herd", pkg: "herd", title: language.Say("a fair queue", "公平队列"),
+		number: 2, folder: "_02-herd", pkg: "herd", title: i18n.Textf("a fair queue", "公平队列"),
 		shares: lockShares(4, 3, 2, 1), answer: "02-herd-effect/lock.go",
 		tests: []suite{plain(true), explored("02-herd")},
 	},
 	{
-		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: language.Say("watch only the node before yours", "只监听自己的前一个节点"),
+		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: i18n.Textf("watch only the node before yours", "只监听自己的前一个节点"),
 		shares: lockShares(5, 4, 4, 2), answer: "03-sequential-predecessor/lock.go",
 		tests: []suite{plain(true), explored("03-predecessor")},
 	},
 	{
-		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: language.Say("the owner may lock again", "所有者可以再次加锁"),
+		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: i18n.Textf("the owner may lock again", "所有者可以再次加锁"),
 		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
 		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
 			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, explored("04-reentrant")},
 	},
 	{
-		number: 5, folder: "_05-give-up", pkg: "giveup", title: language.Say("give up in time", "按时放弃等待"),
+		number: 5, folder: "_05-give-up", pkg: "giveup", title: i18n.Textf("give up in time", "按时放弃等待"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_05-give-up/.solution/lock.go",
 		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{},
 			locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
 	},
 	{
-		number: 6, folder: "_06-find-again", pkg: "findagain", title: language.Say("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
+		number: 6, folder: "_06-find-again", pkg: "findagain", title: i18n.Textf("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
 		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
 		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{},
 			locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
 	},
 	{
-		number: 7, folder: "_07-fence", pkg: "fence", title: language.Say("the resource refuses an old token", "资源拒绝旧令牌"),
+		number: 7, folder: "_07-fence", pkg: "fence", title: i18n.Textf("the resource refuses an old token", "资源拒绝旧令牌"),
 		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
 		tests: []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}),
 			explored("07-fence")},
 	},
 	{
-		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: language.Say("as many inside as there are permits", "有几个许可，就最多进几个"),
+		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: i18n.Textf("as many inside as there are permits", "有几个许可，就最多进几个"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_08-semaphore/.solution/lock.go",
 		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{},
 			suites.SemaphoreSubject{Level: locktest.Basic}), explored("08-semaphore")},
 	},
 	{
-		number: 9, folder: "_09-read-write", pkg: "rwlock", title: language.Say("many readers or one writer", "多个读者，或者一个写者"),
+		number: 9, folder: "_09-read-write", pkg: "rwlock", title: i18n.Textf("many readers or one writer", "多个读者，或者一个写者"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_09-read-write/.solution/lock.go",
 		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{},
 			suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
 	},
 	{
-		number: 10, folder: "_10-election", pkg: "election", title: language.Say("a hand-over that nobody doubts", "不容置疑的交接"),
+		number: 10, folder: "_10-election", pkg: "election", title: i18n.Textf("a hand-over that nobody doubts", "不容置疑的交接"),
 		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
 		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
 			explored("10-election")},
 	},
 	{
-		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: language.Say("break this lock", "弄坏这个锁"),
+		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: i18n.Textf("break this lock", "弄坏这个锁"),
 		shares: otherShares(8, 10), answer: "docs/exercises/_11-break-this-lock/.solution/answers.txt",
-		file: breaking.File, grade: gradeLinks,
+		file: counterexample.File, grade: gradeLinks,
 		tests: []suite{breakingSuite()},
 	},
 }
@@ -212,21 +212,21 @@ func (e *exercise) names() (all []string) {
 
 // caseOf is a case as a reader knows it: in Chinese the sentence, and then the name, which stays
 // English.
-func (e *exercise) caseOf(name string) language.Text {
+func (e *exercise) caseOf(name string) i18n.Text {
 	for _, s := range e.tests {
 		if zh := s.zh[name]; zh != "" {
-			return language.Text{En: name, Zh: zh + "（" + name + "）"}
+			return i18n.Text{En: name, Zh: zh + "（" + name + "）"}
 		}
 	}
-	return language.Same(name)
+	return i18n.Same(name)
 }
 
 func (e *exercise) String() string { return e.called().En }
 
 func (e *exercise) cases() int { return len(e.names()) }
 
-func (e *exercise) called() language.Text {
-	return language.Say("exercise %d, %s", "练习 %d：%s", e.number, e.title)
+func (e *exercise) called() i18n.Text {
+	return i18n.Textf("exercise %d, %s", "练习 %d：%s", e.number, e.title)
 }
 
 // dir is the exercise's folder in the checkout.
@@ -241,5 +241,5 @@ func find(arg string) (*exercise, error) {
 			return e, nil
 		}
 	}
-	return nil, language.Errorf("there is no exercise %q: give a number from 1 to %d", "没有 %q 这个练习：请给出 1 到 %d 的编号", arg, slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
+	return nil, i18n.Errorf("there is no exercise %q: give a number from 1 to %d", "没有 %q 这个练习：请给出 1 到 %d 的编号", arg, slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // Limits are what one attempt may use. Time is that of the processor: how long a machine
@@ -59,7 +59,7 @@ type cell struct {
 	mu    sync.Mutex
 	live  map[int]bool  // leaders of process groups
 	spent time.Duration // of the processor, by those that have ended
-	why   language.Text // the cell is over: what is wrong with the attempt
+	why   i18n.Text     // the cell is over: what is wrong with the attempt
 	busy  bool          // or with the machine
 	noEnd bool          // it has not come to an end
 }
@@ -77,7 +77,7 @@ func newCell(ctx context.Context, l limits) (*cell, error) {
 }
 
 // stop ends all processes. The first reason counts.
-func (c *cell) stop(why language.Text) {
+func (c *cell) stop(why i18n.Text) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why.En == "" {
@@ -89,7 +89,7 @@ func (c *cell) stop(why language.Text) {
 }
 
 // over says why the cell is over; it is empty if it is not.
-func (c *cell) over() language.Text {
+func (c *cell) over() i18n.Text {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.why
@@ -102,7 +102,7 @@ func (c *cell) tooBusy() error {
 	if !c.busy {
 		return nil
 	}
-	return tooBusy{language.Errorf("%s", "%s", c.why)}
+	return tooBusy{i18n.Errorf("%s", "%s", c.why)}
 }
 
 // endless reports whether the cell is over because a process has not come to an end.
@@ -121,14 +121,14 @@ func (c *cell) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			c.stop(language.Say("it was interrupted", "已中断"))
+			c.stop(i18n.Textf("it was interrupted", "已中断"))
 			return
 		case <-ceiling.C:
 			used := c.usage()
 			c.mu.Lock()
 			c.busy = c.why.En == ""
 			c.mu.Unlock()
-			c.stop(language.Say(
+			c.stop(i18n.Textf(
 				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. Try again, or wait longer with -limit %v",
 				"没有评分：机器太忙。%v 里，这份答卷只得到 %v 的处理器时间，而它可以用 %v。请再试一次，或者用 -limit %v 等得更久",
 				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/farAway))
@@ -144,11 +144,11 @@ func (c *cell) watch(ctx context.Context) {
 			c.mu.Lock()
 			c.noEnd = true
 			c.mu.Unlock()
-			c.stop(language.Say("it has not come to an end in %v of processor time", "用了 %v 的处理器时间，还没有运行完", c.time))
+			c.stop(i18n.Textf("it has not come to an end in %v of processor time", "用了 %v 的处理器时间，还没有运行完", c.time))
 		case used.memory > c.memory:
-			c.stop(language.Say("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory)))
+			c.stop(i18n.Textf("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory)))
 		case used.processes > maxProcesses:
-			c.stop(language.Say("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses))
+			c.stop(i18n.Textf("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses))
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (c *cell) usage() resources {
 
 // close ends the cell, and nothing of it is left.
 func (c *cell) close() {
-	c.stop(language.Say("it is over", "已经结束"))
+	c.stop(i18n.Textf("it is over", "已经结束"))
 	c.end()
 	sweep(c.id)
 	os.RemoveAll(c.dir)

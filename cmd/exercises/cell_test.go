@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // script is a program in the place of an attempt's.
@@ -79,12 +79,12 @@ func nothing(t *testing.T, r *result) {
 
 // TestWhatWasNotGradedHasNoPoints: not even 0, in no output.
 func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
-	busy := exercises[1].ungraded(language.Say("nothing was graded: %s", "没有评分：%s", "x"))
+	busy := exercises[1].ungraded(i18n.Textf("nothing was graded: %s", "没有评分：%s", "x"))
 	busy.Ungraded = true
 	rows := []row{
-		{Student: "anna", exercise: exercises[0], result: judged(exercises[0], "none", language.Text{})},
+		{Student: "anna", exercise: exercises[0], result: judged(exercises[0], "none", i18n.Text{})},
 		{Student: "anna", exercise: exercises[1], result: busy},
-		{Student: "bob", exercise: exercises[0], result: judged(exercises[0], "none", language.Text{})},
+		{Student: "bob", exercise: exercises[0], result: judged(exercises[0], "none", i18n.Text{})},
 	}
 	g := (&app{root: rootOf(t)}).gradesOf(rows, exercises[:2])
 	var out bytes.Buffer

@@ -47,7 +47,7 @@
 // changes programs as data: a mutant is a text of the solution with another in its place.
 //
 // All texts for a person are in the reader's language: flag -lang, otherwise LC_ALL
-// or LANG. A sentence is written in both where it is made, as a language.Text, and is
+// or LANG. A sentence is written in both where it is made, as an i18n.Text, and is
 // printed in one of them at the end; package comments has the comments of the stubs in
 // Chinese. What a program reads, CSV and JSON, is English.
 //

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -40,7 +40,7 @@ type attempt struct {
 // A refusal says why an attempt is not run. It costs the attempt its points.
 type refusal struct{ error }
 
-func refuse(en, zh string, args ...any) error { return refusal{language.Errorf(en, zh, args...)} }
+func refuse(en, zh string, args ...any) error { return refusal{i18n.Errorf(en, zh, args...)} }
 
 func (r refusal) Unwrap() error { return r.error }
 
@@ -75,11 +75,11 @@ func read(dir string, e *exercise) (*attempt, error) {
 	bad := r.bad
 	switch {
 	case len(a.files) == 0 && bad == nil && !r.data: // the stub of an exercise that asks for data may be nothing
-		return nil, language.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, cmp.Or(e, goFiles).writes())
+		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, cmp.Or(e, goFiles).writes())
 	case a.exercise == nil && bad != nil:
 		return nil, bad
 	case a.exercise == nil:
-		return nil, language.Errorf(
+		return nil, i18n.Errorf(
 			"%s: no exercise has a package with this name: keep the package clause of the stub", "%s：没有哪个练习的包叫这个名字；请保留骨架代码的 package 子句", dir)
 	}
 	for _, f := range r.parsed {
@@ -273,11 +273,11 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, language.Errorf("there is no folder %s", "没有文件夹 %s", dir)
+		return nil, i18n.Errorf("there is no folder %s", "没有文件夹 %s", dir)
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, language.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
+		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
 	}
 	begun := func(e *exercise) bool { return e.begun(dir) }
 	if entries, _ := os.ReadDir(dir); begun(goFiles) || slices.ContainsFunc(asked, begun) ||
@@ -302,7 +302,7 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 			return found, nil
 		}
 	}
-	return nil, language.Errorf(
+	return nil, i18n.Errorf(
 		"%s has no attempt: neither a file of one nor a folder such as %s", "%s 里没有答卷：既没有答卷的文件，也没有 %s 这样的文件夹", dir, exercises[0].folder)
 }
 

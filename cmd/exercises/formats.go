@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A format is a file that grade writes when all is graded.
@@ -23,8 +23,8 @@ type format struct {
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
 	list := []format{
-		{flag: "csv", usage: language.Both("write the results to this `file`", "把结果写入这个`文件`"), write: writeCSV},
-		{flag: "json", usage: language.Both("write all that is known of the results to this `file`", "把全部结果写入这个`文件`"), write: writeJSON},
+		{flag: "csv", usage: i18n.Both("write the results to this `file`", "把结果写入这个`文件`"), write: writeCSV},
+		{flag: "json", usage: i18n.Both("write all that is known of the results to this `file`", "把全部结果写入这个`文件`"), write: writeJSON},
 	}
 	for i, f := range list {
 		list[i].file = flags.String(f.flag, "", f.usage)

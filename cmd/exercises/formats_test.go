@@ -13,13 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // judged is a result in which all cases pass except one of a group.
-func judged(e *exercise, fails locktest.Group, words language.Text) *result {
+func judged(e *exercise, fails locktest.Group, words i18n.Text) *result {
 	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
 	for _, s := range e.tests {
 		for _, name := range s.all {
@@ -41,10 +41,10 @@ func judged(e *exercise, fails locktest.Group, words language.Text) *result {
 func graded5(t *testing.T) grades {
 	one, two, three, four := exercises[0], exercises[1], exercises[2], exercises[3]
 	rows := []row{
-		{Student: "anna", exercise: one, result: judged(one, "none", language.Text{})},
-		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, language.Same("two \"words\" <b>\n&"))},
-		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, language.Say("two holders", "两个持有者"))},
-		{Student: "anna", exercise: four, result: four.ungraded(language.Say("does not compile: %s", "编译不通过：%s", "lock.go:3:14"))},
+		{Student: "anna", exercise: one, result: judged(one, "none", i18n.Text{})},
+		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, i18n.Same("two \"words\" <b>\n&"))},
+		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, i18n.Textf("two holders", "两个持有者"))},
+		{Student: "anna", exercise: four, result: four.ungraded(i18n.Textf("does not compile: %s", "编译不通过：%s", "lock.go:3:14"))},
 	}
 	require.True(t, rows[0].Full)
 	require.True(t, rows[2].Unsafe)
@@ -54,10 +54,10 @@ func graded5(t *testing.T) grades {
 // TestALecturerReadsTheReadersLanguage: the table. The files for programs are the same in
 // both languages.
 func TestALecturerReadsTheReadersLanguage(t *testing.T) {
-	in := func(l language.Language) (table, programs string) {
+	in := func(l i18n.Language) (table, programs string) {
 		g := graded5(t)
 		g.language = l
-		g.Rows = append(g.Rows, row{Student: "bob", exercise: &exercise{}, result: &result{Why: language.Say("there is no folder %s", "没有文件夹 %s", "bob")}})
+		g.Rows = append(g.Rows, row{Student: "bob", exercise: &exercise{}, result: &result{Why: i18n.Textf("there is no folder %s", "没有文件夹 %s", "bob")}})
 		g.Sums = sumsOf(g.Rows, exercises)
 		write := func(f func(w io.Writer, g grades) error) string {
 			var out bytes.Buffer
@@ -68,8 +68,8 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 		(&app{language: l, out: &out}).table(g)
 		return out.String(), write(writeCSV) + write(writeJSON)
 	}
-	english, programs := in(language.English)
-	chinese, same := in(language.Chinese)
+	english, programs := in(i18n.English)
+	chinese, same := in(i18n.Chinese)
 	require.Equal(t, programs, same)
 	require.NotRegexp(t, `\p{Han}`, english)
 	require.Empty(t, leftEnglish(chinese))
@@ -77,7 +77,7 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 		require.Contains(t, chinese, want)
 	}
 	lines := strings.Split(chinese, "\n")
-	end := func(line, mark string) int { return language.Wide(line[:strings.Index(line, mark)+len(mark)]) }
+	end := func(line, mark string) int { return i18n.Wide(line[:strings.Index(line, mark)+len(mark)]) }
 	require.Equal(t, end(lines[0], "用时"), end(lines[1], " s"), "a character takes two columns:\n%s", chinese)
 }
 
@@ -115,7 +115,7 @@ func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 	require.Contains(t, text(t, rootOf(t), "docs/exercises/README.zh-CN.md"), english[0])
 	jq, err := exec.LookPath("jq")
 	if err != nil {
-		when.Missing(t, "needs jq: apt-get install jq")
+		testenv.Missing(t, "needs jq: apt-get install jq")
 	}
 
 	var all, results bytes.Buffer

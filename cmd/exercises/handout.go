@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"strings"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants
@@ -45,14 +45,14 @@ func handedOut(root string) bool {
 // handOut writes a hand-out into a folder, which must be empty or missing.
 func (a *app) handOut(ctx context.Context, dir string) error {
 	if list, err := os.ReadDir(dir); dir == "" || err == nil && len(list) > 0 {
-		return language.Errorf("%q is not a new folder: go run ./cmd/exercises hand-out DIR", "%q 不是新文件夹：go run ./cmd/exercises hand-out DIR", dir)
+		return i18n.Errorf("%q is not a new folder: go run ./cmd/exercises hand-out DIR", "%q 不是新文件夹：go run ./cmd/exercises hand-out DIR", dir)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
 	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md",
-		"internal/museum/listings/*.go"}
+		"internal/bugs/listings/*.go"}
 	for _, e := range exercises {
 		names = append(names, "docs/exercises/"+e.folder+"/*.*")
 	}

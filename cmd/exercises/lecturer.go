@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -58,7 +58,7 @@ func (l *limit) String() string { return time.Duration(*l).String() }
 func (l *limit) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return language.Errorf("give it as 90s or 5m", "请写成 90s 或 5m 这样")
+		return i18n.Errorf("give it as 90s or 5m", "请写成 90s 或 5m 这样")
 	}
 	*l = limit(d)
 	return nil
@@ -78,7 +78,7 @@ func (m *memory) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 40)
 	if err != nil || n <= 0 || n*unit < 64<<20 || n*unit > 1<<40 {
-		return language.Errorf("give it as 512MiB or 2GiB, at least 64MiB", "请写成 512MiB 或 2GiB 这样，至少 64MiB")
+		return i18n.Errorf("give it as 512MiB or 2GiB, at least 64MiB", "请写成 512MiB 或 2GiB 这样，至少 64MiB")
 	}
 	*m = memory(n * unit)
 	return nil
@@ -86,21 +86,21 @@ func (m *memory) Set(text string) error {
 
 // gradeAll grades the folders of many students.
 func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	only := flags.String("exercise", "", language.Both("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3"))
+	only := flags.String("exercise", "", i18n.Both("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3"))
 	space := memory(a.limits.memory)
-	flags.Var(&space, "memory", language.Both("`memory` that one attempt may use", "一份答卷最多使用的`内存`"))
-	jobs := flags.Int("j", runtime.NumCPU(), language.Both("`number` of attempts that are graded at the same time", "同时评的答卷`份数`"))
+	flags.Var(&space, "memory", i18n.Both("`memory` that one attempt may use", "一份答卷最多使用的`内存`"))
+	jobs := flags.Int("j", runtime.NumCPU(), i18n.Both("`number` of attempts that are graded at the same time", "同时评的答卷`份数`"))
 	files := formats(flags)
 	dirs, err := parse(flags, args, 0, 1<<20)
 	if err != nil {
 		return err
 	}
 	if len(dirs) == 0 {
-		return language.Errorf(
+		return i18n.Errorf(
 			"grade needs the students' folders: go run ./cmd/exercises grade students/*", "grade 需要学生的文件夹：go run ./cmd/exercises grade students/*")
 	}
 	if *jobs <= 0 {
-		return language.Errorf("-j must be more than 0", "-j 必须大于 0")
+		return i18n.Errorf("-j must be more than 0", "-j 必须大于 0")
 	}
 	l := a.limits
 	l.memory = int64(space)
@@ -127,7 +127,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		}
 		if err != nil {
 			rows = append(rows, row{Student: student, exercise: &exercise{},
-				result: &result{Why: language.TextOf(err)}})
+				result: &result{Why: i18n.TextOf(err)}})
 		}
 		for _, attempt := range found {
 			todo = append(todo, job{attempt, student})
@@ -148,8 +148,8 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	g := a.gradesOf(rows, asked)
 	a.table(g)
 	a.print(
-		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), language.Say("1 folder", "1 个文件夹"), language.Say("folders", "个文件夹")),
-		count(len(todo), language.Say("1 attempt", "1 份答卷"), language.Say("attempts", "份答卷")), time.Since(began).Round(time.Second))
+		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), i18n.Textf("1 folder", "1 个文件夹"), i18n.Textf("folders", "个文件夹")),
+		count(len(todo), i18n.Textf("1 attempt", "1 份答卷"), i18n.Textf("attempts", "份答卷")), time.Since(began).Round(time.Second))
 	if !offline(exec.Command("")) && networked() {
 		a.print(
 			"The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
@@ -230,11 +230,11 @@ func studentsOf(dirs []string) ([]string, error) {
 }
 
 // count is a number of things, for one of them and for several.
-func count(n int, one, several language.Text) language.Text {
+func count(n int, one, several i18n.Text) i18n.Text {
 	if n == 1 {
 		return one
 	}
-	return language.Say("%d %s", "%d %s", n, several)
+	return i18n.Textf("%d %s", "%d %s", n, several)
 }
 
 // gradeOne never fails: errors are in the row.
@@ -252,22 +252,22 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, exercise: e, result: e.ungraded(language.Text{})}
+	r := row{Student: student, exercise: e, result: e.ungraded(i18n.Text{})}
 	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
-		return row{Student: student, exercise: &exercise{}, result: &result{Why: language.Say("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
+		return row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.Textf("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
 	}
 	if err != nil {
-		r.Why = language.TextOf(err)
+		r.Why = i18n.TextOf(err)
 		return r
 	}
 	if c.stubs.is(at) {
-		r.Why = language.Say("the stub, as it was", "原样的骨架代码")
+		r.Why = i18n.Textf("the stub, as it was", "原样的骨架代码")
 		return r
 	}
 	r.Same = a.same(at, c.stubs)
 	graded, err := grade(ctx, a.root, at, c.of(student), nil)
 	if err != nil {
-		r.Why = language.TextOf(err)
+		r.Why = i18n.TextOf(err)
 		return r
 	}
 	if graded.stuck {
@@ -333,7 +333,7 @@ func (a *app) table(g grades) {
 		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases,
 			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
 	}
-	fmt.Fprint(a.out, language.Table(cells, 2, 3, 4, 5))
+	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4, 5))
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
 		sums := [][]string{{cells[0][0], g.Say("points", "得分"), ""}}
 		for _, s := range g.Sums {
@@ -343,7 +343,7 @@ func (a *app) table(g grades) {
 			}
 			sums = append(sums, []string{s.Student, points, why})
 		}
-		fmt.Fprint(a.out, "\n", language.Table(sums))
+		fmt.Fprint(a.out, "\n", i18n.Table(sums))
 	}
 }
 
@@ -443,16 +443,16 @@ type grades struct {
 	Sums  []sum
 	Asked []*exercise // what was to be handed in: those that were asked for, or all that anybody has handed in
 	// language is that of the persons who read what is written for persons.
-	language language.Language
+	language i18n.Language
 }
 
 // Say says it in the reader's language.
 func (g grades) Say(en, zh string, args ...any) string {
-	return language.Say(en, zh, args...).In(g.language)
+	return i18n.Textf(en, zh, args...).In(g.language)
 }
 
 // In is a text in the reader's language.
-func (g grades) In(t language.Text) string { return t.In(g.language) }
+func (g grades) In(t i18n.Text) string { return t.In(g.language) }
 
 // writable says why a file cannot be written, and leaves it as it is. An empty
 // name means no file.
@@ -463,7 +463,7 @@ func writable(name string) error {
 	_, before := os.Stat(name)
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
-		return language.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
+		return i18n.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
 	}
 	err = f.Close()
 	if before != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 var update = flag.Bool("exercises.update", false, "write "+stubsFile)
@@ -32,7 +32,7 @@ var update = flag.Bool("exercises.update", false, "write "+stubsFile)
 func TestMain(m *testing.M) {
 	os.Setenv("LC_ALL", "C") // the tests read English, whatever their reader's language is
 	limited(os.Args[1:])     // this program starts attempts, as main's does
-	breaking.Serve(os.Args[1:])
+	counterexample.Serve(os.Args[1:])
 	dying(os.Args[1:])
 	commanding(os.Args[1:])
 	dialing(os.Args[1:])
@@ -76,11 +76,11 @@ func TestStubsAreRecorded(t *testing.T) {
 	for _, e := range exercises {
 		a, err := read(e.dir(root), e)
 		require.NoError(t, err, "the stub of %v is refused", e)
-		recorded[e.folder] = map[language.Language]string{language.English: a.hash}
+		recorded[e.folder] = map[i18n.Language]string{i18n.English: a.hash}
 		zh, of, err := e.chineseStub(root)
 		require.NoError(t, err)
 		require.Equal(t, a.hash, of, "%s: translate the stub, and write this hash behind en: in the first line of the Chinese one", e.folder)
-		recorded[e.folder][language.Chinese] = written(t, e, string(zh)).hash
+		recorded[e.folder][i18n.Chinese] = written(t, e, string(zh)).hash
 	}
 	want, err := json.MarshalIndent(recorded, "", "\t")
 	require.NoError(t, err)
@@ -225,7 +225,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 func TestTheFiguresOfThePages(t *testing.T) {
 	root := rootOf(t)
 	flood := regexp.MustCompile(`const flood = (\d+) << 20`).
-		FindStringSubmatch(text(t, root, "internal/locktest/judge/judge.go"))
+		FindStringSubmatch(text(t, root, "internal/locktest/runner/runner.go"))
 	require.NotNil(t, flood)
 	var minutes []int
 	for _, stages := range staged().Exercises {
@@ -277,10 +277,10 @@ func TestNextBeginsWithTheGoal(t *testing.T) {
 func ours(t *testing.T, e *exercise) string {
 	t.Helper()
 	answer := text(t, rootOf(t), e.answer)
-	if e.file != breaking.File {
+	if e.file != counterexample.File {
 		return fmt.Sprintf("Ours has %d lines", strings.Count(answer, "\n"))
 	}
-	answers, err := breaking.Read([]byte(answer))
+	answers, err := counterexample.Read([]byte(answer))
 	require.NoError(t, err)
 	var list []string
 	for _, n := range slices.Sorted(maps.Keys(answers)) {
@@ -318,7 +318,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 			}
 		}
 		least := 20
-		if e.file == breaking.File {
+		if e.file == counterexample.File {
 			least = len(locks.Tasks) - 1 // a line each
 		}
 		require.Greater(t, len(secret), least, "%s: the stub has nearly all of the solution", e.folder)
@@ -446,7 +446,7 @@ func TestASumPerStudent(t *testing.T) {
 	}
 	rows := []row{
 		of("ann", exercises[0], 10), of("ann", exercises[2], 7), of("bob", exercises[0], 6),
-		{Student: "eve", exercise: &exercise{}, result: &result{Why: language.Same("no such folder")}},
+		{Student: "eve", exercise: &exercise{}, result: &result{Why: i18n.Same("no such folder")}},
 	}
 	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
 	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums,
@@ -564,7 +564,7 @@ func TestCommandLine(t *testing.T) {
 		require.ErrorContains(t, err, "set the environment variable EXERCISES_CACHE to a folder that can be written")
 	})
 
-	if when.AtLanding() { // the others are in the proof, or are the checkout's own
+	if testenv.AtLanding() { // the others are in the proof, or are the checkout's own
 		return
 	}
 	out, err = say("show", "3", "-give-up")

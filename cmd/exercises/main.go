@@ -13,11 +13,11 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/zklock/internal/grader/breaking"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
 )
 
-var usage = language.Say(`Exercises that grade themselves. In the repository's root:
+var usage = i18n.Textf(`Exercises that grade themselves. In the repository's root:
 
   go run ./cmd/exercises list             what is done, and the points
   go run ./cmd/exercises next             what to do next
@@ -47,7 +47,7 @@ Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades
 
 func main() {
 	limited(os.Args[1:])
-	breaking.Serve(os.Args[1:])
+	counterexample.Serve(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
@@ -79,10 +79,10 @@ func endings() []os.Signal {
 var errFailed = errors.New("failed")
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: language.Of("")}
+	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: i18n.Of("")}
 	defer func() {
 		if err != nil {
-			err = errorIn{err, language.TextOf(err).In(app.language)}
+			err = errorIn{err, i18n.TextOf(err).In(app.language)}
 		}
 	}()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
@@ -95,10 +95,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // what is wrong, and the usage in English
-	flags.Var(&app.language, "lang", language.Usage)
+	flags.Var(&app.language, "lang", i18n.Usage)
 	switch command {
 	case "list", "next", "watch", "show", "grade":
-		flags.Var((*limit)(&app.limits.time), "limit", language.Both(
+		flags.Var((*limit)(&app.limits.time), "limit", i18n.Both(
 			"processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
 	}
 	flags.Usage = func() {
@@ -112,7 +112,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 		return map[string]func(context.Context) error{"list": app.list, "next": app.next, "prepare": app.prepare}[command](ctx)
 	case "watch":
-		once := flags.Bool("once", false, language.Both("grade once and end", "只评一次就结束"))
+		once := flags.Bool("once", false, i18n.Both("grade once and end", "只评一次就结束"))
 		names, err := parse(flags, args, 0, 1)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case "start", "hint", "show":
 		giveUp := false
 		if command == "show" {
-			flags.BoolVar(&giveUp, "give-up", false, language.Both("show it though the exercise is not solved", "练习没有做完也显示"))
+			flags.BoolVar(&giveUp, "give-up", false, i18n.Both("show it though the exercise is not solved", "练习没有做完也显示"))
 		}
 		names, err := parse(flags, args, 1, 1)
 		if err != nil {
@@ -151,7 +151,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case "grade":
 		return app.gradeAll(ctx, flags, args)
 	}
-	return language.Errorf(
+	return i18n.Errorf(
 		"there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
 }
 
@@ -159,7 +159,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 func parse(flags *flag.FlagSet, args []string, least, most int) (names []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
-			return nil, language.WrongFlag(flags, err)
+			return nil, i18n.WrongFlag(flags, err)
 		}
 		if args = flags.Args(); len(args) == 0 {
 			break
@@ -168,10 +168,10 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (names []string,
 	}
 	switch {
 	case len(names) < least && least == 1:
-		return nil, language.Errorf(
+		return nil, i18n.Errorf(
 			"%s needs the number of an exercise: go run ./cmd/exercises %s 3", "%s 需要练习的编号：go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
 	case len(names) > most:
-		return nil, language.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), names[most])
+		return nil, i18n.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), names[most])
 	}
 	return names, nil
 }
@@ -189,7 +189,7 @@ func findRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", language.Errorf(
+			return "", i18n.Errorf(
 				"%s is not in a clone of this repository: change into one and try again", "%s 不在本仓库的克隆里：请进入克隆的目录再试", from)
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A compilation is a call of go that fills its caches.
 type compilation struct {
-	what language.Text
+	what i18n.Text
 	env  []string
 	args []string
 }
@@ -25,12 +25,12 @@ func preparations() []compilation {
 		graders = append(graders, "./docs/exercises/"+e.folder)
 	}
 	return []compilation{
-		{language.Say("the commands, and the modules that they need", "各个命令，以及它们用到的模块"), nil,
+		{i18n.Textf("the commands, and the modules that they need", "各个命令，以及它们用到的模块"), nil,
 			[]string{"build", "./cmd/exercises", "./cmd/primers", "./cmd/lab", "./cmd/book",
 				"./cmd/shell", "./cmd/zklock", "./bench"}},
-		{language.Say("the graders of the exercises", "各个练习的评分程序"), nil, graders},
-		{language.Say("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
-		{language.Say("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // of one program go would write the result
+		{i18n.Textf("the graders of the exercises", "各个练习的评分程序"), nil, graders},
+		{i18n.Textf("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
+		{i18n.Textf("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // of one program go would write the result
 	}
 }
 
@@ -53,7 +53,7 @@ func (a *app) compile(ctx context.Context, c compilation) error {
 	cmd.Dir = a.root
 	cmd.Env = append(append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local"), c.env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return language.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
+		return i18n.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
 	}
 	return nil
 }

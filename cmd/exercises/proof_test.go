@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 const notBegun = "it does not begin: an init has not come to an end"
@@ -146,8 +146,8 @@ func first(t *testing.T, a *attempt) failure {
 }
 
 func heavy(t *testing.T) {
-	when.Landing(t, "takes minutes")
-	when.NotRaced(t, "each attempt is built and runs in a process of its own")
+	testenv.Landing(t, "takes minutes")
+	testenv.NotRaced(t, "each attempt is built and runs in a process of its own")
 	t.Parallel()
 }
 
@@ -271,7 +271,7 @@ func TestSolutionsPass(t *testing.T) {
 			require.Empty(t, r.Failed)
 			require.True(t, r.Full)
 			require.Equal(t, e.points(), r.Points)
-			if !strings.Contains(e.answer, ".solution") || !when.AtLength() {
+			if !strings.Contains(e.answer, ".solution") || !testenv.AtLength() {
 				return // a step: go test -race ./... and its TestExplore have been through it
 			}
 			if e.file != "" {
@@ -386,7 +386,7 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	at := written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt"))
 	// The attempt is not in the exercise's folder.
 	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
-	for _, l := range []language.Language{language.English, language.Chinese} {
+	for _, l := range []i18n.Language{i18n.English, i18n.Chinese} {
 		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")),
 			"$ go run ./cmd/exercises watch 3\n")
 		require.True(t, ok)

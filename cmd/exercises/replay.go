@@ -6,14 +6,14 @@ import (
 	"context"
 	"os"
 
-	"example.com/zklock/internal/grader/breaking"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
 )
 
 // breakingSuite has the cases of exercise 11.
 func breakingSuite() suite {
-	var all, basic []language.Text
-	for _, c := range breaking.Cases() {
+	var all, basic []i18n.Text
+	for _, c := range counterexample.Cases() {
 		all = append(all, c.Name)
 		if c.Basic {
 			basic = append(basic, c.Name)
@@ -24,64 +24,64 @@ func breakingSuite() suite {
 
 // gradeLinks judges the links of exercise 11.
 func gradeLinks(ctx context.Context, g *grading) error {
-	file, ok := g.files[breaking.File]
+	file, ok := g.files[counterexample.File]
 	if !ok {
 		return refuse(
-			"%s is not there: git checkout docs/exercises/%s/%s", "%s 不存在：git checkout docs/exercises/%s/%s", breaking.File, g.folder, breaking.File)
+			"%s is not there: git checkout docs/exercises/%s/%s", "%s 不存在：git checkout docs/exercises/%s/%s", counterexample.File, g.folder, counterexample.File)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	answers, err := breaking.Read(text)
+	answers, err := counterexample.Read(text)
 	if err != nil {
 		return refusal{err}
 	}
-	played, why, err := playLinks(ctx, g.limits, breaking.ReplayArg, answers)
+	played, why, err := playLinks(ctx, g.limits, counterexample.ReplayArg, answers)
 	if err != nil {
 		return err
 	}
 	g.result.Why = why
-	cases := make(map[string]breaking.Case)
-	for _, c := range breaking.Cases() {
+	cases := make(map[string]counterexample.Case)
+	for _, c := range counterexample.Cases() {
 		cases[c.Name.En] = c
 	}
 	g.each(func(s suite, name string) bool {
 		c := cases[name]
 		p, ok := played[c.Number]
 		if !ok && why.En == "" {
-			p.Words = language.Say("there is no answer", "没有答案")
+			p.Words = i18n.Textf("there is no answer", "没有答案")
 		} else if !ok {
-			p.Words = language.Say("it was not played: %s", "没有播放：%s", why)
+			p.Words = i18n.Textf("it was not played: %s", "没有播放：%s", why)
 		}
 		words := c.Words(p)
 		if words.En == "" {
 			return g.passes(name)
 		}
 		return g.fails(failure{Case: name, Group: s.groups[name], Words: words,
-			Trace: breaking.Open(answers[c.Number])})
+			Trace: counterexample.Open(answers[c.Number])})
 	})
 	return nil
 }
 
 // playLinks plays answers in a cell, in processes of this very program that begin with arg.
 func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (
-	played map[int]breaking.Result, why language.Text, err error) {
+	played map[int]counterexample.Result, why i18n.Text, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, language.Text{}, err
+		return nil, i18n.Text{}, err
 	}
 	c, err := newCell(ctx, l)
 	if err != nil {
-		return nil, language.Text{}, err
+		return nil, i18n.Text{}, err
 	}
 	defer c.close()
-	played, why, err = breaking.Replay(answers, func(question []byte) (p breaking.Process, err error) {
+	played, why, err = counterexample.Replay(answers, func(question []byte) (p counterexample.Process, err error) {
 		var out, said capped
 		cmd := c.ofStudent(self, []string{arg})
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		ended, err := c.run(cmd)
-		return breaking.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over()}, err
+		return counterexample.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over()}, err
 	})
 	return played, why, cmp.Or(err, c.tooBusy())
 }

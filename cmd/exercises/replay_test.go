@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/grader/counterexample"
 )
 
 const dyingArg = "replay-dying"
@@ -41,7 +41,7 @@ func dying(args []string) {
 				fmt.Println("no line of ours")
 			}
 		}
-		line, err := json.Marshal(breaking.Line{Number: n, Played: breaking.Result{Choices: n}})
+		line, err := json.Marshal(counterexample.Line{Number: n, Played: counterexample.Result{Choices: n}})
 		if err != nil {
 			panic(err)
 		}
@@ -59,7 +59,7 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	require.Empty(t, why)
 	require.Len(t, played, 5)
 	for _, n := range []int{1, 3} {
-		require.Equal(t, breaking.Result{Choices: n}, played[n])
+		require.Equal(t, counterexample.Result{Choices: n}, played[n])
 	}
 	require.Contains(t, played[2].Words.En, "ends the lab's engine (panic: zk: connection closed)")
 	require.Contains(t, played[4].Words.En, "ends the lab's engine (exit status 3)")

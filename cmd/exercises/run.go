@@ -11,16 +11,16 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 )
 
 // A failure is a case that an attempt fails.
 type failure struct {
 	Case    string         `json:"case"`
 	Group   locktest.Group `json:"group"`
-	Words   language.Text  `json:"words"`
+	Words   i18n.Text      `json:"words"`
 	Printed string         `json:"printed,omitempty"`
 	Trace   string         `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
 }
@@ -41,7 +41,7 @@ func (f failure) weight() int {
 
 // Heading is the group that a reader is told: of two holders it is safety, whatever the case
 // asks.
-func (f failure) Heading() language.Text {
+func (f failure) Heading() i18n.Text {
 	if f.Group == locktest.Liveness || f.Group == locktest.Faults || f.Group == locktest.Cost {
 		if f.unsafe() {
 			return nameOf(locktest.Safety)
@@ -61,18 +61,18 @@ type part struct {
 
 // A result is the grade of an attempt.
 type result struct {
-	Exercise int           `json:"exercise"`
-	Points   int           `json:"points"`
-	Of       int           `json:"of"`
-	Full     bool          `json:"full"`             // all cases pass
-	Unsafe   bool          `json:"unsafe,omitempty"` // a failure costs all points
-	Parts    []part        `json:"parts"`            // of the points, a group each
-	Passed   int           `json:"passed"`
-	Cases    int           `json:"cases"`
-	Why      language.Text `json:"why,omitzero"`     // it was not graded, or not to the end
-	Failed   []failure     `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
-	Took     float64       `json:"took_s"`
-	Ungraded bool          `json:"ungraded,omitempty"` // the machine was too busy: no points are known
+	Exercise int       `json:"exercise"`
+	Points   int       `json:"points"`
+	Of       int       `json:"of"`
+	Full     bool      `json:"full"`             // all cases pass
+	Unsafe   bool      `json:"unsafe,omitempty"` // a failure costs all points
+	Parts    []part    `json:"parts"`            // of the points, a group each
+	Passed   int       `json:"passed"`
+	Cases    int       `json:"cases"`
+	Why      i18n.Text `json:"why,omitzero"`     // it was not graded, or not to the end
+	Failed   []failure `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
+	Took     float64   `json:"took_s"`
+	Ungraded bool      `json:"ungraded,omitempty"` // the machine was too busy: no points are known
 	// Passes are the cases that pass.
 	Passes []string `json:"-"`
 	stuck  bool     // it never began
@@ -87,7 +87,7 @@ func (r *result) inPoints() string {
 }
 
 // ungraded is a result without a case.
-func (e *exercise) ungraded(why language.Text) *result {
+func (e *exercise) ungraded(why i18n.Text) *result {
 	return &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: why}
 }
 
@@ -107,7 +107,7 @@ type grading struct {
 // each failure as it comes; if it returns false, the rest is not run.
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
-	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded(language.Text{})}
+	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded(i18n.Text{})}
 	by := a.exercise.grade
 	if by == nil {
 		by = askTests
@@ -119,10 +119,10 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &busy):
-		g.result = a.ungraded(language.TextOf(busy.error))
+		g.result = a.ungraded(i18n.TextOf(busy.error))
 		g.result.Ungraded = true
 	case errors.As(err, &refused):
-		g.result.Why = language.TextOf(refused.error)
+		g.result.Why = i18n.TextOf(refused.error)
 		g.result.stuck = errors.As(err, new(neverBegan))
 	case err != nil:
 		return nil, err
@@ -159,7 +159,7 @@ func (g *grading) passes(name string) bool {
 // fails notes that a case has failed. It returns false if the rest need not be
 // graded.
 func (g *grading) fails(f failure) bool {
-	f.Words = language.Text{En: forStudents(f.Words.En), Zh: forStudents(f.Words.Zh)}
+	f.Words = i18n.Text{En: forStudents(f.Words.En), Zh: forStudents(f.Words.Zh)}
 	f.Printed = f.Printed[:min(len(f.Printed), keptOutput)]
 	g.result.Failed = append(g.result.Failed, f)
 	return g.onFailure == nil || g.onFailure(f)
@@ -191,10 +191,10 @@ func askTests(ctx context.Context, g *grading) error {
 		return err
 	}
 	defer run.close()
-	judges := make(map[string]*judge.Judge)
+	judges := make(map[string]*runner.Judge)
 	g.each(func(s suite, name string) bool {
 		if judges[s.test] == nil {
-			judges[s.test] = judge.Remote(s.test+g.id, run.launcher(binary))
+			judges[s.test] = runner.Remote(s.test+g.id, run.launcher(binary))
 		}
 		v := judges[s.test].Ask(name)
 		why := run.over() // then a case that has failed has not been judged, and nothing can be asked any more
@@ -207,7 +207,7 @@ func askTests(ctx context.Context, g *grading) error {
 		case !v.Failed() && v.Skipped == "":
 			return g.passes(name)
 		}
-		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, language.Same(v.Skipped)),
+		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, i18n.Same(v.Skipped)),
 			Printed: v.Printed, Trace: v.Trace})
 		return goOn && why.En == ""
 	})
@@ -269,8 +269,8 @@ func (r *result) judge(a *attempt) {
 }
 
 // launcher starts the test binary inside of the cell.
-func (c *cell) launcher(binary string) judge.Launcher {
-	return judge.Launcher{
+func (c *cell) launcher(binary string) runner.Launcher {
+	return runner.Launcher{
 		Command: func(args, env []string) (*exec.Cmd, error) {
 			return c.ofStudent(binary, args, env...), nil
 		},

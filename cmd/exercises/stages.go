@@ -7,14 +7,14 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A stage is a part of an exercise that takes 10 to 20 minutes, and the cases that
 // pass when it is done. The last stage of an exercise has all cases that no other
 // stage names.
 type stage struct {
-	Title   language.Text
+	Title   i18n.Text
 	Minutes int
 	Cases   []string
 }
@@ -92,11 +92,11 @@ func (r *result) at(e *exercise) (n int, s stage, passed int) {
 
 // stageLine says at which stage an attempt is; it is empty if its exercise has no stages or
 // all are done.
-func (r *result) stageLine(e *exercise) language.Text {
+func (r *result) stageLine(e *exercise) i18n.Text {
 	n, s, passed := r.at(e)
 	if n == 0 || r.Why.En != "" {
-		return language.Text{}
+		return i18n.Text{}
 	}
-	return language.Say(
+	return i18n.Textf(
 		"Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", "第 %d 阶段（共 %d 个）：%s（%d 分钟）。本阶段有 %[6]d 个用例，已通过 %[5]d 个。", n, len(e.stages()), s.Title, s.Minutes, passed, len(s.Cases))
 }

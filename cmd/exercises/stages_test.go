@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 )
 
@@ -72,7 +72,7 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 			name := e.stages()[stage].Cases[i]
 			for _, s := range e.tests {
 				if group := s.groups[name]; group != "" {
-					return failure{Case: name, Group: group, Words: language.Same(words)}
+					return failure{Case: name, Group: group, Words: i18n.Same(words)}
 				}
 			}
 			t.Fatal(name)
@@ -95,11 +95,11 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 // TestTwoHoldersAreHeadedSafety: whatever the case asks that shows them.
 func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 	for _, group := range []locktest.Group{locktest.Safety, locktest.Liveness, locktest.Faults, locktest.Cost} {
-		require.Equal(t, "safety", failure{Group: group, Words: language.Same("A and B: two holders")}.Heading().En)
-		require.Equal(t, string(group), failure{Group: group, Words: language.Same("A hangs")}.Heading().En)
+		require.Equal(t, "safety", failure{Group: group, Words: i18n.Same("A and B: two holders")}.Heading().En)
+		require.Equal(t, string(group), failure{Group: group, Words: i18n.Same("A hangs")}.Heading().En)
 	}
 	require.Equal(t, "basic", failure{Group: basicGroup,
-		Words: language.Same("two holders, says a student's schedule")}.Heading().En)
+		Words: i18n.Same("two holders, says a student's schedule")}.Heading().En)
 }
 
 // TestEachStageCanBeDone grades a lock of each stage as a student has it when the

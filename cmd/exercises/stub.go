@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // stubsFile has the hash of each exercise's stub in each language, so that one that
@@ -16,7 +16,7 @@ import (
 const stubsFile = "docs/exercises/stubs.json"
 
 // stubs are the hashes, by the exercise's folder.
-type stubs map[string]map[language.Language]string
+type stubs map[string]map[i18n.Language]string
 
 func readStubs(root string) (stubs, error) {
 	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(stubsFile)))
@@ -28,7 +28,7 @@ func readStubs(root string) (stubs, error) {
 }
 
 // language is that of the stub that an attempt is, "" if it is none.
-func (s stubs) language(a *attempt) language.Language {
+func (s stubs) language(a *attempt) i18n.Language {
 	for l, hash := range s[a.folder] {
 		if hash == a.hash {
 			return l
@@ -54,11 +54,11 @@ func (a *app) start(e *exercise) error {
 	file := "docs/exercises/" + e.folder + "/" + e.writes()
 	switch is := known.language(at); {
 	case is == "":
-		return language.Errorf(
+		return i18n.Errorf(
 			"exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手做了，文件保持原样；要从头再来：git checkout %s", e.number, file)
 	case is == a.language:
-	case is == language.Chinese:
-		return language.Errorf(
+	case is == i18n.Chinese:
+		return i18n.Errorf(
 			"the stub of exercise %d is in Chinese; this has the English one: git checkout %s", "练习 %d 的骨架代码是中文的；要换回英文：git checkout %s", e.number, file)
 	default:
 		stub, _, err := e.chineseStub(a.root)

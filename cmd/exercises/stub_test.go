@@ -13,15 +13,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/grader/breaking"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 )
 
 // bare is a stub without its comments: the syntax tree, or the lines.
 func bare(t *testing.T, e *exercise, stub string) string {
 	t.Helper()
-	if e.file == breaking.File {
+	if e.file == counterexample.File {
 		return regexp.MustCompile(`(?m)^#.*(?:\n#.*)*`).ReplaceAllString(stub, "#")
 	}
 	f, err := parser.ParseFile(token.NewFileSet(), "", stub, parser.SkipObjectResolution)
@@ -43,11 +43,11 @@ func TestStubsHaveChineseComments(t *testing.T) {
 		said := comment.FindAllStringSubmatch(stub, -1)
 		require.NotEmpty(t, said)
 		for _, c := range said {
-			require.LessOrEqual(t, language.Wide(c[1]), 90)
+			require.LessOrEqual(t, i18n.Wide(c[1]), 90)
 			require.Empty(t, chinesetest.English(c[1]))
 			require.NotRegexp(t, `^[，。；：、）”]|\p{Han}[,;:?!()]`, c[1], "punctuation is full-width, and begins no line")
 		}
-		if e.file != breaking.File {
+		if e.file != counterexample.File {
 			formatted, err := goformat.Source([]byte(stub))
 			require.NoError(t, err)
 			require.Equal(t, stub, string(formatted))
@@ -80,7 +80,7 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	}
 	known, err := readStubs(root)
 	require.NoError(t, err)
-	is := func() language.Language {
+	is := func() i18n.Language {
 		at, err := read(e.dir(root), e)
 		require.NoError(t, err)
 		return known.language(at)
@@ -92,13 +92,13 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	require.Contains(t, said("next", "-lang", "zh"), offer)
 	require.NotContains(t, said("next"), "start 1")
 	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1：一个临时节点\n\n**目标。**")
-	require.Equal(t, language.Chinese, is())
+	require.Equal(t, i18n.Chinese, is())
 	require.Contains(t, text(t, file), "// Lock 一直等到拿到锁")
 	require.NotContains(t, said("next", "-lang", "zh"), offer)
 	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1", "once more")
-	require.Equal(t, language.Chinese, is())
+	require.Equal(t, i18n.Chinese, is())
 	require.Contains(t, said("start", "1", "-lang", "en"), "git checkout docs/exercises/_01-naive/lock.go")
-	require.Equal(t, language.Chinese, is())
+	require.Equal(t, i18n.Chinese, is())
 
 	mine := text(t, file) + "\nfunc mine() {}\n"
 	require.NoError(t, os.WriteFile(file, []byte(mine), 0o644))
@@ -106,7 +106,7 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 		require.Contains(t, said("start", "1", "-lang", lang), "git checkout docs/exercises/_01-naive/lock.go")
 		require.Equal(t, mine, text(t, file), "what is begun stays")
 	}
-	require.Equal(t, language.Language(""), is())
+	require.Equal(t, i18n.Language(""), is())
 }
 
 // TestAStubOfEitherLanguageIsNotGraded: a lecturer sees that it is the stub.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"example.com/zklock/internal/grader/breaking"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
 )
 
 // An app is one call of the command.
@@ -23,7 +23,7 @@ type app struct {
 	root     string
 	out      io.Writer
 	limits   limits
-	language language.Language
+	language i18n.Language
 	slow     sync.Once // it was said why a first grade takes a while
 }
 
@@ -38,26 +38,26 @@ type exerciseState struct {
 	err    error
 }
 
-func (s exerciseState) word() language.Text {
+func (s exerciseState) word() i18n.Text {
 	switch {
 	case s.err != nil:
-		return language.Say("error: %s", "错误：%s", s.err)
+		return i18n.Textf("error: %s", "错误：%s", s.err)
 	case s.stub:
-		return language.Say("not begun", "还没有开始")
+		return i18n.Textf("not begun", "还没有开始")
 	case s.result.Full:
-		return language.Say("done", "完成")
+		return i18n.Textf("done", "完成")
 	case s.result.Why.En != "":
-		return language.Text{En: firstLines(s.result.Why.En, 1), Zh: firstLines(s.result.Why.Zh, 1)}
+		return i18n.Text{En: firstLines(s.result.Why.En, 1), Zh: firstLines(s.result.Why.Zh, 1)}
 	}
 	if s.result.Unsafe && s.result.Points == 0 && s.result.Passed > 0 {
-		return language.Say("not safe, %s", "不安全，%s", s.result.score())
+		return i18n.Textf("not safe, %s", "不安全，%s", s.result.score())
 	}
-	return language.Say("begun, %s", "进行中，%s", s.result.score())
+	return i18n.Textf("begun, %s", "进行中，%s", s.result.score())
 }
 
 // score says how far an attempt is.
-func (r *result) score() language.Text {
-	return language.Say("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases)
+func (r *result) score() i18n.Text {
+	return i18n.Textf("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases)
 }
 
 // states grades the files that were not graded before in this state.
@@ -91,11 +91,11 @@ func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseSta
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		return exerciseState{e, false, e.ungraded(language.TextOf(refused.error)), nil}
+		return exerciseState{e, false, e.ungraded(i18n.TextOf(refused.error)), nil}
 	case err != nil:
 		return exerciseState{e, false, nil, err}
 	case stubs.is(at):
-		return exerciseState{e, true, e.ungraded(language.Text{}), nil}
+		return exerciseState{e, true, e.ungraded(i18n.Text{}), nil}
 	}
 	r, err := a.graded(ctx, at)
 	return exerciseState{e, false, r, err}
@@ -133,7 +133,7 @@ func (a *app) list(ctx context.Context) error {
 			s.number, strings.TrimPrefix(s.folder, "_")[3:], got.inPoints(), s.points(), s.word())
 		all.Points, all.Of, all.Ungraded = all.Points+got.Points, all.Of+s.points(), all.Ungraded || got.Ungraded
 	}
-	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", language.Say("in all", "合计"), all.inPoints(), all.Of)
+	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", i18n.Textf("in all", "合计"), all.inPoints(), all.Of)
 	return nil
 }
 
@@ -166,14 +166,14 @@ func (a *app) goal(e *exercise) error {
 // offer says how the stub gets comments in the reader's language, if its comments are
 // in another one.
 func (a *app) offer(e *exercise) error {
-	if a.language != language.Chinese {
+	if a.language != i18n.Chinese {
 		return nil
 	}
 	known, err := readStubs(a.root)
 	if err != nil {
 		return err
 	}
-	if at, err := read(e.dir(a.root), e); err == nil && known.language(at) == language.English {
+	if at, err := read(e.dir(a.root), e); err == nil && known.language(at) == i18n.English {
 		a.print(
 			"\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
 	}
@@ -280,7 +280,7 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	var refused refusal
 	switch {
 	case errors.As(err, &refused):
-		r = e.ungraded(language.TextOf(refused.error))
+		r = e.ungraded(i18n.TextOf(refused.error))
 	case err != nil:
 		return nil, err
 	default:
@@ -304,12 +304,12 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 			parts = append(parts, a.say("%s %d of %d", "%s %d/%d 分", nameOf(p.Group), p.Points, p.Of))
 		}
 		all := strings.Join(parts, a.say(", ", "，"))
-		var given language.Text
+		var given i18n.Text
 		switch {
 		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
-			given = language.Say(" A lock that is not safe gets no points.", "不安全的锁不得分。")
+			given = i18n.Textf(" A lock that is not safe gets no points.", "不安全的锁不得分。")
 		case r.Unsafe:
-			given = language.Say(" Points are given once the lock is safe.", "锁安全之后才给分。")
+			given = i18n.Textf(" Points are given once the lock is safe.", "锁安全之后才给分。")
 		}
 		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n",
 			"%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。%[6]s先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all, given)
@@ -398,7 +398,7 @@ func hintsIn(file string) ([]string, error) {
 		}
 	}
 	if len(hints) == 0 {
-		return nil, language.Errorf("%s has no hints", "%s 里没有提示", file)
+		return nil, i18n.Errorf("%s has no hints", "%s 里没有提示", file)
 	}
 	return hints, nil
 }
@@ -414,7 +414,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 			return s.err
 		}
 		if !s.result.Full {
-			return language.Errorf(
+			return i18n.Errorf(
 				"exercise %d is not solved yet (%s): go run ./cmd/exercises hint %d helps, and show -give-up %d shows the solution", "练习 %d 还没有做完（%s）：go run ./cmd/exercises hint %d 给你提示，show -give-up %d 直接显示解答", e.number, s.word(), e.number, e.number)
 		}
 	}
@@ -423,7 +423,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 		return err
 	}
 	comment := "//"
-	if e.file == breaking.File {
+	if e.file == counterexample.File {
 		comment = "#"
 	}
 	a.print("%s %s\n%s", "%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))

@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // say says it in the reader's language.
 func (a *app) say(en, zh string, args ...any) string {
-	return language.Say(en, zh, args...).In(a.language)
+	return i18n.Textf(en, zh, args...).In(a.language)
 }
 
 // An errorIn is an error in the reader's language.

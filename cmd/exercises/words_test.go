@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 )
 
 // TestThePagesSayWhatTheCommandSays: the titles of the exercises and of their stages.
@@ -114,7 +114,7 @@ func TestAResultSpeaksChinese(t *testing.T) {
 	at := &attempt{exercise: e, dir: e.dir(a.root)}
 	r := &result{Exercise: 3, Of: 15, Cases: e.cases(), Unsafe: true,
 		Parts: []part{{Group: "safety", Of: 5}, {Group: "cost", Of: 2}}, Failed: []failure{{
-			Case: "the holder has a node and it is ephemeral", Group: "liveness", Words: language.Say("Lock of the holder fails\n    %s", "持有者的 Lock 失败\n    %s", "predecessor: not written yet"), Printed: "the waiter waits on a watch",
+			Case: "the holder has a node and it is ephemeral", Group: "liveness", Words: i18n.Textf("Lock of the holder fails\n    %s", "持有者的 Lock 失败\n    %s", "predecessor: not written yet"), Printed: "the waiter waits on a watch",
 		}}}
 	a.failed(e, at, r)
 	require.Equal(t, "\n没有通过（活性）：持有者有节点，而且是临时节点（the holder has a node and it is ephemeral）\n    持有者的 Lock 失败\n        predecessor: not written yet\n\n程序的输出：\n    the waiter waits on a watch\n", out.String(), "what a lock prints is its own")

@@ -27,9 +27,9 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/build"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/loopback"
 )
 
@@ -38,15 +38,15 @@ func main() {
 	defer stop()
 	lang := environment()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, &lang); err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", language.TextOf(err).In(lang))
-		os.Exit(language.Status(err))
+		fmt.Fprintln(os.Stderr, "lab:", i18n.TextOf(err).In(lang))
+		os.Exit(i18n.Status(err))
 	}
 }
 
 // run sets lang to the language of the flag.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *language.Language) error {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18n.Language) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
-	say := language.Both
+	say := i18n.Both
 	out := flags.String("out", "", say("write the page to this `file`, which needs no server", "把页面写入这个`文件`，打开它不需要服务器"))
 	open := flags.Bool("open", false, say("open the page in the browser", "在浏览器里打开页面"))
 	read := flags.Bool("read", false, say("open the reader, as go run ./cmd/book -read does", "打开阅读器，与 go run ./cmd/book -read 相同"))
@@ -56,12 +56,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *lan
 	flags.Var(lang, "lang", say("open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name "+
 		"none; one in the page's address goes first", "页面的`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG，两者都没有就由浏览器决定；页面地址里写了语言的，以地址为准"))
 	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
-	if help, err := language.Parse(flags, args, stderr, lang); help || err != nil {
+	if help, err := i18n.Parse(flags, args, stderr, lang); help || err != nil {
 		return err
 	}
 	if *read {
 		if *out+*scene+*lock+*film != "" {
-			return language.Misusef("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
+			return i18n.Misusef("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
 		}
 		return reader(ctx, *addr, *lang, stdout, stderr)
 	}
@@ -88,10 +88,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *lan
 	var shown []byte
 	if *film != "" {
 		if *out != "" {
-			return language.Misusef("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
+			return i18n.Misusef("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
 		}
 		if shown, err = os.ReadFile(*film); err != nil {
-			return language.Errorf("-film: %w", "-film：%v", err)
+			return i18n.Errorf("-film: %w", "-film：%v", err)
 		}
 	}
 	if *out != "" {
@@ -105,10 +105,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *lan
 	s := newSite(ln.Addr().String())
 	s.film, s.filmName = shown, filepath.Base(*film)
 	url := "http://" + s.host + "/" + at
-	fmt.Fprintln(stdout, language.Say("the lab is at %s", "实验室的地址：%s", url).In(*lang))
+	fmt.Fprintln(stdout, i18n.Textf("the lab is at %s", "实验室的地址：%s", url).In(*lang))
 	if *open {
 		if err := loopback.OpenBrowser(url); err != nil {
-			fmt.Fprintln(stderr, "lab:", language.Say("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
+			fmt.Fprintln(stderr, "lab:", i18n.Textf("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
 		}
 	}
 	go s.watch(ctx, b, time.Tick(300*time.Millisecond))
@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *lan
 
 // reader runs the book's reader until ctx ends. It is built and not started with go run,
 // which would leave it running.
-func reader(ctx context.Context, addr string, lang language.Language, stdout, stderr io.Writer) error {
+func reader(ctx context.Context, addr string, lang i18n.Language, stdout, stderr io.Writer) error {
 	dir, err := os.MkdirTemp("", "reader")
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func reader(ctx context.Context, addr string, lang language.Language, stdout, st
 	for _, c := range []*exec.Cmd{exec.CommandContext(ctx, "go", "build", "-o", program, "example.com/zklock/cmd/book"), book} {
 		c.Stdout, c.Stderr = stdout, stderr
 		if err := c.Run(); err != nil && ctx.Err() == nil {
-			return language.Errorf("the reader ends: %w", "阅读器退出：%v", err)
+			return i18n.Errorf("the reader ends: %w", "阅读器退出：%v", err)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func reader(ctx context.Context, addr string, lang language.Language, stdout, st
 // writeTo builds the page and writes it to a file.
 func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer) error {
 	if info, err := os.Stat(out); err == nil && info.IsDir() {
-		return language.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s",
+		return i18n.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s",
 			"-out %s 是文件夹：请写出其中的文件名，或者用 go run ./cmd/book -out %s 写入全部页面", out, out)
 	}
 	made, err := b.Build(ctx, false)
@@ -153,20 +153,20 @@ func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer
 		return err
 	}
 	if err := os.WriteFile(out, page, 0o644); err != nil {
-		return language.Errorf("the page cannot be written: %w", "页面无法写入：%v", err)
+		return i18n.Errorf("the page cannot be written: %w", "页面无法写入：%v", err)
 	}
-	fmt.Fprintln(stdout, language.Say("wrote %s, %.1f MB", "已写入 %s，%.1f MB", out, float64(len(page))/1e6).In(b.Lang))
+	fmt.Fprintln(stdout, i18n.Textf("wrote %s, %.1f MB", "已写入 %s，%.1f MB", out, float64(len(page))/1e6).In(b.Lang))
 	return nil
 }
 
 // environment is the language that LC_ALL or LANG names. If they name none, as on
 // Windows, the result is empty: then the browser's language counts.
-func environment() language.Language {
+func environment() i18n.Language {
 	switch name, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LANG")), "."); name {
 	case "", "C", "POSIX":
 		return ""
 	}
-	return language.Of("")
+	return i18n.Of("")
 }
 
 // find returns the address of a scene: that of the lock of this name, in capitals or
@@ -181,7 +181,7 @@ func find(scene string) (string, error) {
 	if strings.HasPrefix(scene, "#") {
 		a, err := locks.ParseAddress(scene)
 		if err != nil {
-			return "", language.Misusef("-scene %s: %w", "-scene %s：%v", scene, err)
+			return "", i18n.Misusef("-scene %s: %w", "-scene %s：%v", scene, err)
 		}
 		return a.String(), nil
 	}
@@ -190,5 +190,5 @@ func find(scene string) (string, error) {
 			return l.Open().String(), nil
 		}
 	}
-	return "", language.Misusef("there is no scene %q: docs/scenes.md lists them", "没有场景 %q：docs/scenes.zh-CN.md 列出了全部场景", scene)
+	return "", i18n.Misusef("there is no scene %q: docs/scenes.md lists them", "没有场景 %q：docs/scenes.zh-CN.md 列出了全部场景", scene)
 }

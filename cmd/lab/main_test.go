@@ -16,14 +16,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/lab/build"
 	"example.com/zklock/internal/lab/nodetest"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/language/chinesetest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
-func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 // TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
 // project, and each scene that it names, exists, and
@@ -59,7 +59,7 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 func TestErrorsAreOneClearLine(t *testing.T) {
 	t.Run("no go command", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		err := run(t.Context(), nil, io.Discard, io.Discard, new(language.Language))
+		err := run(t.Context(), nil, io.Discard, io.Discard, new(i18n.Language))
 		require.ErrorContains(t, err, "no go command")
 		require.NotContains(t, err.Error(), "\n")
 	})
@@ -70,10 +70,10 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 	})
 	dir := t.TempDir()
-	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(language.Language)), "go run ./cmd/book -out "+dir)
+	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)), "go run ./cmd/book -out "+dir)
 	for args, says := range map[string]string{"-scene Z9": "docs/scenes.md", "-scene #lock=none&do=x": "-scene #lock=none",
 		"x": "not understood", "-read -out x": "-read goes with"} {
-		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(language.Language))
+		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(i18n.Language))
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "\n")
 	}
@@ -86,7 +86,7 @@ func TestTheReaderIsThatOfTheBook(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	var said strings.Builder
-	lang := language.Chinese
+	lang := i18n.Chinese
 	require.NoError(t, run(t.Context(), []string{"-read", "-addr", "127.0.0.1:1"}, &said, io.Discard, &lang))
 	require.Equal(t, "example.com/zklock/cmd/book -read -addr 127.0.0.1:1 -lang zh\n", said.String())
 }
@@ -95,7 +95,7 @@ func TestTheReaderIsThatOfTheBook(t *testing.T) {
 // compile, and serves them. Then it saves a lock that does not compile and one that
 // does, and an exercise whose lock panics. It plays the engines in node.
 func TestASavedLockRunsInThePage(t *testing.T) {
-	when.Landing(t, "compiles the engine of the page again and again")
+	testenv.Landing(t, "compiles the engine of the page again and again")
 	root := t.TempDir()
 	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
 	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")
@@ -194,12 +194,12 @@ func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		args        []string
 		lcAll, lang string
-		want        language.Language
+		want        i18n.Language
 	}{
-		{nil, "", "zh_CN.UTF-8", language.Chinese},
-		{nil, "en_US.UTF-8", "zh_CN.UTF-8", language.English},
-		{[]string{"-lang", "zh-CN"}, "", "en_US.UTF-8", language.Chinese},
-		{[]string{"-lang=en"}, "zh_CN.UTF-8", "", language.English},
+		{nil, "", "zh_CN.UTF-8", i18n.Chinese},
+		{nil, "en_US.UTF-8", "zh_CN.UTF-8", i18n.English},
+		{[]string{"-lang", "zh-CN"}, "", "en_US.UTF-8", i18n.Chinese},
+		{[]string{"-lang=en"}, "zh_CN.UTF-8", "", i18n.English},
 		{nil, "", "", ""},
 		{nil, "C.UTF-8", "zh_CN.UTF-8", ""},
 		{nil, "", "POSIX", ""},
@@ -213,9 +213,9 @@ func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
 		require.Equal(t, c.want, lang, "%v", c)
 
 	}
-	require.ErrorContains(t, run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard, new(language.Language)), "see -help")
+	require.ErrorContains(t, run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard, new(i18n.Language)), "see -help")
 	var help strings.Builder
-	require.NoError(t, run(t.Context(), []string{"-lang", "zh", "-help"}, io.Discard, &help, new(language.Language)))
+	require.NoError(t, run(t.Context(), []string{"-lang", "zh", "-help"}, io.Discard, &help, new(i18n.Language)))
 	require.Empty(t, chinesetest.Flags(help.String()))
 	require.Contains(t, help.String(), "\n  -out 文件\n")
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/build"
-	"example.com/zklock/internal/language"
 )
 
 // ready is a page that is small.
@@ -185,7 +185,7 @@ func TestAFilmIsServedUnderItsName(t *testing.T) {
 	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
 
 	film := filepath.Join(t.TempDir(), "film.json")
-	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard, new(language.Language)), "-film: ")
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard, new(i18n.Language)), "-film: ")
 	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
-	require.ErrorContains(t, run(t.Context(), []string{"-film", film, "-out=x.html"}, io.Discard, io.Discard, new(language.Language)), "-film goes with -open")
+	require.ErrorContains(t, run(t.Context(), []string{"-film", film, "-out=x.html"}, io.Discard, io.Discard, new(i18n.Language)), "-film goes with -open")
 }

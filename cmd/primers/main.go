@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -27,35 +27,35 @@ var programs = map[int]func(p *programRun) error{
 }
 
 func main() {
-	reads := language.Of("")
+	reads := i18n.Of("")
 	if err := command(os.Args[1:], os.Stdout, os.Stderr, &reads); err != nil {
-		fmt.Fprintln(os.Stderr, "primers:", language.TextOf(err).In(reads))
-		os.Exit(language.Status(err))
+		fmt.Fprintln(os.Stderr, "primers:", i18n.TextOf(err).In(reads))
+		os.Exit(i18n.Status(err))
 	}
 }
 
 // command runs the program that the arguments name. The help and the errors are in the
 // reader's language; what a program prints is the same for all readers.
-func command(args []string, out, help io.Writer, reads *language.Language) error {
+func command(args []string, out, help io.Writer, reads *i18n.Language) error {
 	flags := flag.NewFlagSet("primers", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	servers := flags.String("zk", "127.0.0.1:2181", language.Both("`address` of the ZooKeeper, or several: host:port,host:port", "ZooKeeper 的`地址`，可以写几个：host:port,host:port"))
-	flags.Var(reads, "lang", language.Usage)
-	usage := language.Say("Runs the program of a primer: go run ./cmd/primers 1\n\n%s", "运行一篇预备知识的程序：go run ./cmd/primers 1\n\n%s", needed)
+	servers := flags.String("zk", "127.0.0.1:2181", i18n.Both("`address` of the ZooKeeper, or several: host:port,host:port", "ZooKeeper 的`地址`，可以写几个：host:port,host:port"))
+	flags.Var(reads, "lang", i18n.Usage)
+	usage := i18n.Textf("Runs the program of a primer: go run ./cmd/primers 1\n\n%s", "运行一篇预备知识的程序：go run ./cmd/primers 1\n\n%s", needed)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(help, "%s\n\n%s", usage.In(*reads), reads.Help(flags))
 		return nil
 	} else if err != nil {
-		return language.Misusef("%w", "%v", language.WrongFlag(flags, err))
+		return i18n.Misusef("%w", "%v", i18n.WrongFlag(flags, err))
 	}
 	number, _ := strconv.Atoi(flags.Arg(0))
 	if programs[number] == nil || flags.NArg() != 1 {
-		return language.Misusef("%s", "%s", usage)
+		return i18n.Misusef("%s", "%s", usage)
 	}
 	return run(number, strings.Split(*servers, ","), out)
 }
 
-var needed = language.Say("It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
+var needed = i18n.Textf("It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
 	"这个程序需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
 
 // run runs a program and removes what it has left at the server.
@@ -64,7 +64,7 @@ func run(number int, servers []string, out io.Writer) error {
 	defer p.close()
 	conn, err := p.client()
 	if err != nil {
-		return language.Errorf("%w\n%s", "%v\n%s", err, needed)
+		return i18n.Errorf("%w\n%s", "%v\n%s", err, needed)
 	}
 	if err := remove(conn, p.path); err != nil { // what an earlier run has left
 		return err

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/zkserver"
 )
 
@@ -98,9 +98,9 @@ func TestAReaderOfChineseIsHelpedInChinese(t *testing.T) {
 	for args, says := range map[string]string{"-h": "  -zk 地址", "": "预备知识的程序", "11": "预备知识的程序", "1 2": "预备知识的程序",
 		"-x": "没有选项 -x", "-zk": "选项 -zk 缺少值", "-zk 127.0.0.1:1 1": "go run ./cmd/zklock serve 127.0.0.1:2181"} {
 		var help bytes.Buffer
-		reads := language.Chinese
+		reads := i18n.Chinese
 		if err := command(strings.Fields(args), io.Discard, &help, &reads); err != nil {
-			help.WriteString(language.TextOf(err).Zh)
+			help.WriteString(i18n.TextOf(err).Zh)
 		}
 		require.Contains(t, help.String(), says, args)
 		require.Empty(t, append(chinesetest.English(help.String(), "context deadline exceeded"), chinesetest.Flags(help.String())...), args)

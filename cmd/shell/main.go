@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -46,7 +46,7 @@ func main() {
 }
 
 // help is the answer to help, and to a word that is not known.
-var help = language.Say(`create /a    makes an ephemeral node
+var help = i18n.Textf(`create /a    makes an ephemeral node
 number /a-   makes one whose name ends in the server's number
 ls /         the names of a node's children
 get /a       the fields of a node's Stat
@@ -63,7 +63,7 @@ help         显示这些；按 ctrl-d 结束会话`)
 // answer calls what a line asks for, and says what has come of it: an error, or a result.
 func answer(c call, path string) string {
 	if c == nil {
-		return help.In(language.Of(""))
+		return help.In(i18n.Of(""))
 	}
 	result, err := c(path)
 	if err != nil {

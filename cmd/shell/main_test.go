@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -58,7 +58,7 @@ func TestTheShell(t *testing.T) {
 // TestTheShellOutlivesItsServer: a class that starts its server again goes on in the same
 // shell. That is known after 1.5 session timeouts, which a server does not shorten.
 func TestTheShellOutlivesItsServer(t *testing.T) {
-	when.Landing(t, "waits for one and a half session timeouts")
+	testenv.Landing(t, "waits for one and a half session timeouts")
 	t.Parallel()
 	server := zkserver.Run(t)
 	cmd := shell(t, server)

@@ -11,20 +11,20 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
 // TestTheNodesOfTheRealLibrariesAreNamed: Curator's, kazoo's, go-zookeeper's and ours.
 func TestTheNodesOfTheRealLibrariesAreNamed(t *testing.T) {
-	when.Landing(t, "runs clients that we did not write: Curator, kazoo")
+	testenv.Landing(t, "runs clients that we did not write: Curator, kazoo")
 	const jars, python = "/usr/share/java/", "/usr/bin/python3"
 	for file, debian := range map[string]string{
 		jars + "curator-recipes.jar": "libcurator-recipes-java", "/usr/bin/javac": "default-jdk-headless",
 		"/usr/lib/python3/dist-packages/kazoo": "python3-kazoo",
 	} {
 		if _, err := os.Stat(file); err != nil {
-			when.Missing(t, "not installed: Debian's "+debian)
+			testenv.Missing(t, "not installed: Debian's "+debian)
 		}
 	}
 	_, addr, conn := onServer(t)

@@ -26,7 +26,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
@@ -56,7 +56,7 @@ type call struct {
 	stdout, stderr io.Writer
 	began          time.Time
 
-	lang                         language.Language
+	lang                         i18n.Language
 	servers, auth, ca, cert, key string
 	session, wait, grace         time.Duration
 	json, watch, try, revocable  bool
@@ -76,7 +76,7 @@ var chinese string
 // help returns the sections of the help: of each verb, with its flags; the flags of all that
 // connect to a server; those of all.
 func (c *call) help() []string {
-	return strings.Split(language.Text{En: english, Zh: chinese}.In(c.lang), "\n\n\n")
+	return strings.Split(i18n.Text{En: english, Zh: chinese}.In(c.lang), "\n\n\n")
 }
 
 // helpOf returns the section of the verb.
@@ -91,7 +91,7 @@ func main() {
 }
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c := &call{stdout: stdout, stderr: stderr, began: time.Now(), lang: language.Of("")}
+	c := &call{stdout: stdout, stderr: stderr, began: time.Now(), lang: i18n.Of("")}
 	if len(args) > 0 && verbs[args[0]] != nil {
 		c.verb = args[0]
 		if status, ok := c.parse(args[1:]); !ok {
@@ -122,7 +122,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // say puts the arguments into the format of the reader's language.
 func (c *call) say(en, zh string, args ...any) string {
-	return language.Say(en, zh, args...).In(c.lang)
+	return i18n.Textf(en, zh, args...).In(c.lang)
 }
 
 func (c *call) print(en, zh string, args ...any) { fmt.Fprintln(c.stdout, c.say(en, zh, args...)) }
@@ -189,7 +189,7 @@ func (c *call) parse(args []string) (status int, ok bool) {
 		fmt.Fprint(c.stdout, c.helpOf(), "\n", strings.Join(general, "\n"))
 		return 0, false
 	} else if err != nil {
-		return c.usage(language.WrongFlag(fs, err)), false
+		return c.usage(i18n.WrongFlag(fs, err)), false
 	}
 	rest := fs.Args()
 	if len(rest) > 0 {
@@ -203,10 +203,10 @@ func (c *call) parse(args []string) (status int, ok bool) {
 	}
 	if c.path == "" || len(rest) > 0 || c.verb == "run" && len(c.command) == 0 {
 		want, _, _ := strings.Cut(c.helpOf(), "\n")
-		return c.usage(language.Errorf("want %s", "应为 %s", want)), false
+		return c.usage(i18n.Errorf("want %s", "应为 %s", want)), false
 	}
 	if c.verb != "serve" && c.path[0] != '/' { // New says what else is wrong, on a connection
-		return c.usage(language.Errorf("invalid path %s: it begins with /", "路径 %s 无效：应以 / 开头", c.path)), false
+		return c.usage(i18n.Errorf("invalid path %s: it begins with /", "路径 %s 无效：应以 / 开头", c.path)), false
 	}
 	return 0, true
 }
@@ -230,7 +230,7 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 		<-said
 	}
 	if err != nil {
-		return nil, nil, c.fail(exitUnavailable, language.Errorf("%w; -zk names the servers, and zklock serve starts one to try", "%v；-zk 指定服务器，zklock serve 启动一个试用的", err))
+		return nil, nil, c.fail(exitUnavailable, i18n.Errorf("%w; -zk names the servers, and zklock serve starts one to try", "%v；-zk 指定服务器，zklock serve 启动一个试用的", err))
 	}
 	if m, err = zklock.New(conn, c.path, options...); err != nil {
 		conn.Close()
@@ -248,7 +248,7 @@ func (c *call) options() (options []zkconn.Option, err error) {
 			return nil, err
 		}
 		if info, err := os.Stat(c.auth); err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-			return nil, language.Errorf("-auth: not only its owner may use %[1]s: chmod 600 %[1]s", "-auth：不只属主能访问 %[1]s：请先 chmod 600 %[1]s", c.auth)
+			return nil, i18n.Errorf("-auth: not only its owner may use %[1]s: chmod 600 %[1]s", "-auth：不只属主能访问 %[1]s：请先 chmod 600 %[1]s", c.auth)
 		}
 		credential = strings.TrimSpace(string(text))
 	}

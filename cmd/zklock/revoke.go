@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
@@ -30,11 +30,11 @@ func (c *call) revoke(ctx context.Context) int {
 		c.print("nobody holds %s", "没有人持有 %s", c.path)
 		return 0
 	case i < 0:
-		return c.fail(exitFailure, language.Errorf("nobody has the token %d", "没有令牌为 %d 的竞争者", c.token))
+		return c.fail(exitFailure, i18n.Errorf("nobody has the token %d", "没有令牌为 %d 的竞争者", c.token))
 	}
 	p := queue[i]
 	if p.Library != "zklock" && p.Library != "Curator mutex" {
-		return c.fail(exitFailure, language.Errorf("%s (%v) does not read requests, and was not asked", "%s（%v）不读取请求，没有请它", shown(p.Data), p.library()))
+		return c.fail(exitFailure, i18n.Errorf("%s (%v) does not read requests, and was not asked", "%s（%v）不读取请求，没有请它", shown(p.Data), p.library()))
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -53,7 +53,7 @@ func (c *call) revoke(ctx context.Context) int {
 			c.print("it has gone, after %v", "持有者已离开，用时 %v", took)
 			return 0
 		case ctx.Err() != nil:
-			return c.fail(exitHeld, language.Errorf("it is still there, %v after the request", "请求发出 %v 之后，持有者还在", took))
+			return c.fail(exitHeld, i18n.Errorf("it is still there, %v after the request", "请求发出 %v 之后，持有者还在", took))
 		case err != nil:
 			return c.fail(exitUnavailable, err)
 		}

@@ -22,7 +22,7 @@ import (
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 var (
@@ -140,7 +140,7 @@ func (tr *trial) lives() {
 	}
 	tr.runner.Wait()
 	if strings.Contains(tr.runner.stderr.String(), "the lock was lost") {
-		when.Spoiled(tr.T, "zklock has lost the lock")
+		testenv.Spoiled(tr.T, "zklock has lost the lock")
 	}
 	tr.Fatal("it was killed while the lease was good; zklock says:", tr.runner.stderr.String(), tr.runner.ProcessState)
 }
@@ -188,7 +188,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 	if zoo == nil {
 		t.Skip("in real time, on a real server: ZK=host:port")
 	}
-	when.NotRaced(t, "it runs other processes")
+	testenv.NotRaced(t, "it runs other processes")
 	t.Parallel()
 	server := zoo.Servers()[0]
 	conn := connected(t, server)
@@ -216,7 +216,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 				}
 				t.Run(strconv.Itoa(i), func(t *testing.T) {
 					t.Parallel()
-					when.Again(t, play)
+					testenv.Again(t, play)
 				})
 			}
 		})
@@ -228,9 +228,9 @@ func TestTwoCommandsNeverRunAtOnceIfTheServerStops(t *testing.T) {
 	if locktest.Real(t) == nil {
 		t.Skip("in real time, on a real server: ZK=host:port")
 	}
-	when.NotRaced(t, "it runs other processes")
+	testenv.NotRaced(t, "it runs other processes")
 	t.Parallel()
-	when.Again(t, overlapIfTheServerStops)
+	testenv.Again(t, overlapIfTheServerStops)
 }
 
 func overlapIfTheServerStops(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestACommandHasTheTerminal of a shell with job control: it gets Ctrl-C, is stopped with Ctrl-Z,
 // goes on with fg, and then reads from it. Stopped in the background, it goes on with one bg.
 func TestACommandHasTheTerminal(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
-		when.Missing(t, "not installed: Debian's bsdutils")
+		testenv.Missing(t, "not installed: Debian's bsdutils")
 	}
 	srv, _, _ := onServer(t)
 	self, err := os.Executable()

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"example.com/zklock/internal/leash"
+	"example.com/zklock/cmd/zklock/internal/leash"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )

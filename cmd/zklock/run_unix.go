@@ -15,8 +15,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/leash"
+	"example.com/zklock/cmd/zklock/internal/leash"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
@@ -103,7 +103,7 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	}
 	if j.grace < 0 || j.grace >= timeout/5 {
 		j.conn.Close()
-		return c.usage(language.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时时间 %v 的五分之一", j.grace, timeout))
+		return c.usage(i18n.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时时间 %v 的五分之一", j.grace, timeout))
 	}
 	if c.name == "" {
 		c.name = strings.Join(c.command, " ")
@@ -181,7 +181,7 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 			}
 			state := p.End()
 			if err := j.release(); lost == nil || errors.Is(err, zklock.ErrLost) {
-				c.fail(exitFailure, language.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
+				c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
 			} else if err != nil {
 				c.fail(exitFailure, err)
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zkserver"
 )
 
@@ -19,7 +19,7 @@ func (c *call) serve(ctx context.Context) int {
 	defer s.Close()
 	addr, err := s.Listen(c.path)
 	if err != nil {
-		return c.fail(exitFailure, language.Errorf("%w; give an address of loopback that is free, as 127.0.0.1:2181", "%v；请给一个空闲的本机回环地址，例如 127.0.0.1:2181", err))
+		return c.fail(exitFailure, i18n.Errorf("%w; give an address of loopback that is free, as 127.0.0.1:2181", "%v；请给一个空闲的本机回环地址，例如 127.0.0.1:2181", err))
 	}
 	c.print("The embedded ZooKeeper serves at %[1]s. It keeps everything in memory. Ctrl-C ends it.\n\n  zkCli.sh -server %[1]s\n"+
 		"  conn, err := zkconn.Connect(ctx, []string{\"%[1]s\"}, 10*time.Second)\n  go run ./bench -zk %[1]s\n",

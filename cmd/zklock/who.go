@@ -16,7 +16,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/term"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
@@ -40,8 +40,8 @@ var chineseLibrary = map[string]string{
 	"zklock or zk.Lock": "zklock 或 zk.Lock",
 }
 
-func (p contender) library() language.Text {
-	return language.Text{En: cmp.Or(p.Library, "-"), Zh: cmp.Or(chineseLibrary[p.Library], p.Library, "-")}
+func (p contender) library() i18n.Text {
+	return i18n.Text{En: cmp.Or(p.Library, "-"), Zh: cmp.Or(chineseLibrary[p.Library], p.Library, "-")}
 }
 
 func (c *call) who(ctx context.Context) int {
@@ -162,7 +162,7 @@ func (c *call) show(queue []contender) error {
 	if len(queue) == 0 {
 		rows = [][]string{{c.say("nobody holds %s or waits for it", "没有人持有或等待 %s", c.path)}}
 	}
-	text.WriteString(language.Table(rows))
+	text.WriteString(i18n.Table(rows))
 	_, err := io.WriteString(c.stdout, text.String())
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -17,7 +17,7 @@ import (
 var Patience, SessionTimeout = time.Minute, 10 * time.Second
 
 func init() {
-	if when.Elsewhere() {
+	if testenv.Elsewhere() {
 		Patience, SessionTimeout = 10*time.Minute, 40*time.Second // a server with a tick of 2 s grants no more
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
@@ -19,7 +19,7 @@ import (
 // TestALeaseOutlastsAServerThatHangs: a follower keeps its connections and
 // answers nothing. Clients of Connect that have all three addresses go to another
 // one before their leases are lost, unless the machine stops, too.
-func TestALeaseOutlastsAServerThatHangs(t *testing.T) { when.Again(t, hang) }
+func TestALeaseOutlastsAServerThatHangs(t *testing.T) { testenv.Again(t, hang) }
 
 func hang(t *testing.T) {
 	const holders, session = 20, 20 * time.Second
@@ -56,7 +56,7 @@ func hang(t *testing.T) {
 	time.Sleep(2 * session) // until every lease of a client that stayed is lost
 	for _, l := range leases {
 		if err := l.Unlock(t.Context()); err != nil {
-			when.Spoiled(t, "a lease is lost, though its session lives: "+err.Error())
+			testenv.Spoiled(t, "a lease is lost, though its session lives: "+err.Error())
 		}
 	}
 }

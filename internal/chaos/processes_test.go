@@ -20,7 +20,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/servers"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -78,7 +78,7 @@ func countLost(leases []*zklock.Lease) (lost int) {
 // TestPausesOfProcesses: the only server, the leader of three, or a follower stops for up to
 // half of the session timeout. No lease is lost.
 func TestPausesOfProcesses(t *testing.T) {
-	when.Long(t, why)
+	testenv.Long(t, why)
 	const session, n = 4 * time.Second, 30
 	pauseOf := func(zoo []*servers.ZooKeeper, z *servers.ZooKeeper, what string, d time.Duration) {
 		ours, theirs := holdAll(t, n, addrs(zoo), session, false), holdAll(t, n, addrs(zoo), session, true)
@@ -108,7 +108,7 @@ func TestPausesOfProcesses(t *testing.T) {
 // TestRollingRestartOfProcesses: three servers are restarted in turn, while some hold a
 // lock and others lock and unlock. No lease is lost.
 func TestRollingRestartOfProcesses(t *testing.T) {
-	when.Long(t, why)
+	testenv.Long(t, why)
 	const session, n, hold = 10 * time.Second, 30, 5 * time.Millisecond
 	zoo := servers.ZooKeepers(t, 3)
 	leases := holdAll(t, n, addrs(zoo), session, false)
@@ -174,7 +174,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 // client is usable again within one and a half session timeouts and 3 s, what is
 // lost is reported as lost, and tokens are lower than before.
 func TestLostDataOfProcesses(t *testing.T) {
-	when.Long(t, why)
+	testenv.Long(t, why)
 	for _, session := range []time.Duration{4 * time.Second, 10 * time.Second} {
 		for _, way := range []string{"wiped", "restored"} {
 			zoo := servers.ZooKeepers(t, 1)
@@ -216,7 +216,7 @@ func TestLostDataOfProcesses(t *testing.T) {
 
 // TestOneOfThreeLosesItsDataOfProcesses: it gets them from the others, and every session lives.
 func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
-	when.Long(t, why)
+	testenv.Long(t, why)
 	const session, n = 4 * time.Second, 10
 	zoo := servers.ZooKeepers(t, 3)
 	leases := holdAll(t, n, addrs(zoo), session, false)
@@ -236,7 +236,7 @@ func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
 // TestSizesOfProcesses: what n locks cost is bounded, and no lease is lost: each in a session of its own, and all
 // in one session. Its clients have buffers of 4 and 64 KiB, and a session timeout of 40 s.
 func TestSizesOfProcesses(t *testing.T) {
-	when.Long(t, why)
+	testenv.Long(t, why)
 	const session = 40 * time.Second
 	for _, embedded := range []bool{true, false} {
 		for _, n := range []int{10, 1000, 10000} {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Benchmark compares locks.
@@ -67,7 +67,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	if stopped && j.N >= at {
 		b.Watcher.Begin(j)
 		if j.N > at && j.Round == 1 {
-			why := language.Say("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.Limit, at)
+			why := i18n.Textf("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.Limit, at)
 			b.ends(b.newResult(j), report.StatusSkipped, why)
 		}
 		return nil
@@ -80,20 +80,20 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	case ctx.Err() != nil:
 		return ErrInterrupted // half a run is not a result
 	case err == nil:
-		b.ends(r, report.StatusOK, language.Text{})
+		b.ends(r, report.StatusOK, i18n.Text{})
 		return nil
 	case errors.As(err, new(Stopped)) && b.Processes <= 1: // with several, the others would wait for this one
 		b.stopped[name] = j.N
-		b.ends(r, report.StatusStopped, language.Say("%v, at %d of %d", "%v，计数到 %d，应到 %d", err, r.Count, j.Count()))
+		b.ends(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", "%v，计数到 %d，应到 %d", err, r.Count, j.Count()))
 		return nil
 	case errors.As(err, new(CannotRun)):
 		if j.Round == 1 {
-			b.ends(r, report.StatusNone, language.TextOf(err))
+			b.ends(r, report.StatusNone, i18n.TextOf(err))
 		}
 		return nil
 	}
-	b.ends(r, report.StatusFailed, language.TextOf(err))
-	return language.Errorf("%s with %s on %s: %w", "%s，%s，在 %s 上：%v", name, j.Text(), r.Server, err)
+	b.ends(r, report.StatusFailed, i18n.TextOf(err))
+	return i18n.Errorf("%s with %s on %s: %w", "%s，%s，在 %s 上：%v", name, j.Text(), r.Server, err)
 }
 
 func (b *Benchmark) newResult(j Job) report.Run {
@@ -109,7 +109,7 @@ func (b *Benchmark) newResult(j Job) report.Run {
 }
 
 // ends keeps a result, and shows it.
-func (b *Benchmark) ends(r report.Run, status string, why language.Text) {
+func (b *Benchmark) ends(r report.Run, status string, why i18n.Text) {
 	r.Ends(status, why)
 	b.Keep(r)
 }
@@ -150,9 +150,9 @@ func (b *Benchmark) tryAll(ctx context.Context) error {
 		if err := errs[i]; err != nil {
 			j := Job{p, b.Loads[0], 1}
 			r := b.newResult(j)
-			b.ends(r, report.StatusFailed, language.TextOf(err))
+			b.ends(r, report.StatusFailed, i18n.TextOf(err))
 			b.notRun(j)
-			return language.Errorf("%s, tried with %d contenders on %s: %w", "%s，用 %d 个竞争者在 %s 上试跑：%v", r.Lock, TrialContenders, r.Server, err)
+			return i18n.Errorf("%s, tried with %d contenders on %s: %w", "%s，用 %d 个竞争者在 %s 上试跑：%v", r.Lock, TrialContenders, r.Server, err)
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 				return ErrInterrupted
 			}
 			if err != nil && !errors.As(err, new(Stopped)) {
-				return language.Errorf("%s, warming up on %v: %w", "%s，在 %v 上预热：%v", p.Lock().Name, p.Server(), err)
+				return i18n.Errorf("%s, warming up on %v: %w", "%s，在 %v 上预热：%v", p.Lock().Name, p.Server(), err)
 			}
 			some = some || warmed
 		}
@@ -196,16 +196,16 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	if about > 20*time.Second {
 		unit = 5 * time.Second
 	}
-	text := language.Say("about %d s", "大约 %d s", int(max(about.Round(unit), unit).Seconds()))
+	text := i18n.Textf("about %d s", "大约 %d s", int(max(about.Round(unit), unit).Seconds()))
 	if b.Limit > 0 && about > b.Limit {
-		text = language.Say("it will most likely reach the -limit of %v", "很可能会达到 -limit 的 %v", b.Limit)
+		text = i18n.Textf("it will most likely reach the -limit of %v", "很可能会达到 -limit 的 %v", b.Limit)
 	}
-	b.Watcher.Say(language.Say("%s, %s: %s …", "%s，%s：%s……", l.Name, j.Text(), text))
+	b.Watcher.Say(i18n.Textf("%s, %s: %s …", "%s，%s：%s……", l.Name, j.Text(), text))
 }
 
 // notRun adds a row for each lock and load that has none, because a lock failed.
 func (b *Benchmark) notRun(failed Job) {
-	why := language.Say("not run: %s with %d failed", "没有运行：%s 有 %d 个竞争者时失败", failed.Lock().Name, failed.N)
+	why := i18n.Textf("not run: %s with %d failed", "没有运行：%s 有 %d 个竞争者时失败", failed.Lock().Name, failed.N)
 	for _, l := range b.Loads {
 		for _, p := range b.Players {
 			if !slices.ContainsFunc(b.Results, func(r report.Run) bool { return r.Lock == p.Lock().Name && l.of(r) }) {

@@ -13,7 +13,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A fakePlayer is a player that does this in a run, and in its trial.
@@ -24,7 +24,7 @@ type fakePlayer struct {
 }
 
 func (p fakePlayer) Lock() Lock                                     { return p.lock }
-func (p fakePlayer) Server() language.Text                          { return language.Same("here") }
+func (p fakePlayer) Server() i18n.Text                              { return i18n.Same("here") }
 func (p fakePlayer) Try(context.Context) error                      { return p.try }
 func (p fakePlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 func (p fakePlayer) Close() error                                   { return nil }
@@ -40,10 +40,10 @@ func (p fakePlayer) Run(ctx context.Context, r *report.Run, _ func()) error {
 // A watcher keeps what it is told.
 type watcher struct{ said []string }
 
-func (w *watcher) Begin(j Job)            { w.said = append(w.said, "begin "+j.Lock().Name) }
-func (w *watcher) Step()                  {}
-func (w *watcher) Say(text language.Text) { w.said = append(w.said, text.En) }
-func (w *watcher) End(r report.Run)       { w.said = append(w.said, "end "+r.Lock) }
+func (w *watcher) Begin(j Job)        { w.said = append(w.said, "begin "+j.Lock().Name) }
+func (w *watcher) Step()              {}
+func (w *watcher) Say(text i18n.Text) { w.said = append(w.said, text.En) }
+func (w *watcher) End(r report.Run)   { w.said = append(w.said, "end "+r.Lock) }
 
 func named(names ...string) (players []Player) {
 	for _, name := range names {
@@ -111,7 +111,7 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 
 func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 	wrong := fakePlayer{lock: Lock{Name: "wrong"}, try: ErrTwoHolders}
-	yardstick := fakePlayer{lock: Lock{Name: "floor", Unsafe: language.Same("it excludes nobody")}, try: errors.New("it is not tried")}
+	yardstick := fakePlayer{lock: Lock{Name: "floor", Unsafe: i18n.Same("it excludes nobody")}, try: errors.New("it is not tried")}
 	b := &Benchmark{Players: append([]Player{yardstick, wrong}, named("right")...), Loads: loads(5, 10), Rounds: 1, Watcher: new(watcher)}
 	require.EqualError(t, b.Run(t.Context()), "wrong, tried with 5 contenders on here: two goroutines held the lock at once")
 	const notRun = " not run: not run: wrong with 5 failed"

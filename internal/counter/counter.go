@@ -8,7 +8,7 @@
 //
 //	b := &counter.Benchmark{Players: players, Loads: loads, Rounds: 1, Watcher: watcher}
 //	err := b.Run(ctx)
-//	report.PrintTable(os.Stdout, b.Results, 0, language.English)
+//	report.PrintTable(os.Stdout, b.Results, 0, i18n.English)
 //
 // A lock that is not on ZooKeeper has a Player of its own. Its Run makes one [Contender] for
 // each goroutine and gives them to a [Race]. The race counts and times; what the lock
@@ -24,20 +24,20 @@ import (
 	"time"
 
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Lock is one of the locks that are compared.
 type Lock struct {
 	Name string
 	// What it is, in a sentence for the pages.
-	What language.Text
+	What i18n.Text
 	// System is what it runs on; "" is ZooKeeper.
 	System string
 	// Article has article A's times, by the number of threads.
 	Article map[int]time.Duration
 	// Unsafe says of a yardstick that is not a lock what it does in place of one; "" for a lock.
-	Unsafe language.Text
+	Unsafe i18n.Text
 	// Formula predicts the requests. The zero Formula predicts nothing.
 	Formula Formula
 }
@@ -46,7 +46,7 @@ type Lock struct {
 // all in the queue before the first one unlocks.
 type Formula struct {
 	Text     string                  // for one acquisition; "": N alone does not decide it
-	From     language.Text           // where these requests come from
+	From     i18n.Text               // where these requests come from
 	Requests func(n float64) float64 // of all
 	Growth   float64                 // about the power of N with which a long run's time grows; 0: nobody asks
 }
@@ -77,7 +77,7 @@ func (l Lock) About() report.About {
 type Player interface {
 	Lock() Lock
 	// Server says which server it is, as people read it beside a figure.
-	Server() language.Text
+	Server() i18n.Text
 	// Try looks for faults before anything is measured; see [Trial].
 	Try(ctx context.Context) error
 	// Warm runs the lock once unmeasured, with the load of r. It returns false if the lock
@@ -92,7 +92,7 @@ type Player interface {
 // A Watcher is told how the benchmark goes on.
 type Watcher interface {
 	Begin(Job)
-	Step()             // an acquisition; many goroutines call it
-	Say(language.Text) // a line between the rows
-	End(report.Run)    // its row
+	Step()          // an acquisition; many goroutines call it
+	Say(i18n.Text)  // a line between the rows
+	End(report.Run) // its row
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Load is the work that a run gives to a lock.
@@ -27,16 +27,16 @@ var Everyday = []Load{
 func (l Load) Count() int { return l.N * l.Times }
 
 // Text names the load.
-func (l Load) Text() language.Text {
-	text := language.Say("%d goroutines", "%d 个 goroutine", l.N)
+func (l Load) Text() i18n.Text {
+	text := i18n.Textf("%d goroutines", "%d 个 goroutine", l.N)
 	if l.N == 1 {
-		text = language.Say("1 goroutine", "1 个 goroutine")
+		text = i18n.Textf("1 goroutine", "1 个 goroutine")
 	}
 	if l.Aside && l.Sessions > 1 {
-		text = language.Say("%s with a session each", "%s，各用一个会话", text)
+		text = i18n.Textf("%s with a session each", "%s，各用一个会话", text)
 	}
 	if l.Times > 1 {
-		text = language.Say("%s locking %d times", "%s，各加锁 %d 次", text, l.Times)
+		text = i18n.Textf("%s locking %d times", "%s，各加锁 %d 次", text, l.Times)
 	}
 	return text
 }

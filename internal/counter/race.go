@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Contender is one of those that want the lock. Its context ends with the race.
@@ -50,8 +50,8 @@ type Race struct {
 
 // Errors that end a run.
 var (
-	ErrInterrupted = language.Errorf("interrupted", "已中断")
-	ErrTwoHolders  = language.Errorf("two goroutines held the lock at once", "两个 goroutine 同时持有过锁")
+	ErrInterrupted = i18n.Errorf("interrupted", "已中断")
+	ErrTwoHolders  = i18n.Errorf("two goroutines held the lock at once", "两个 goroutine 同时持有过锁")
 )
 
 // A Stopped is the end of a run that reached the limit while its lock made progress.
@@ -60,7 +60,7 @@ type Stopped struct{ Limit time.Duration }
 func (e Stopped) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the error in both languages.
-func (e Stopped) Unwrap() error { return language.Errorf("stopped after %v", "%v 后停止", e.Limit) }
+func (e Stopped) Unwrap() error { return i18n.Errorf("stopped after %v", "%v 后停止", e.Limit) }
 
 // A CannotRun is the error of a player that lacks something.
 type CannotRun struct{ Why error }
@@ -69,7 +69,7 @@ func (e CannotRun) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the error in both languages.
 func (e CannotRun) Unwrap() error {
-	return language.Errorf("cannot run: %w", "无法运行：%v", e.Why)
+	return i18n.Errorf("cannot run: %w", "无法运行：%v", e.Why)
 }
 
 // returnTimeout is the time that a contender may take to return from Lock or Unlock
@@ -157,7 +157,7 @@ func (c *Race) contend(ctx context.Context, i int) {
 		c.Step()
 		if err != nil {
 			if named, ok := c.Contenders[i].(fmt.Stringer); ok {
-				err = language.Errorf("%v: %w", "%v：%v", named, err)
+				err = i18n.Errorf("%v: %w", "%v：%v", named, err)
 			}
 			c.failed.Store(true)
 			c.end(err)
@@ -220,7 +220,7 @@ func (c *Race) stopLate(ctx context.Context) {
 	if c.Sent != nil {
 		nothing = " and nothing was sent"
 	}
-	c.end(errLimit{language.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d",
+	c.end(errLimit{i18n.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d",
 		"卡住了：%v 内没有竞争者拿到锁%s，进度 %d / %d", c.Limit-c.Limit/2, nothing, heldThen, c.all())})
 }
 
@@ -229,7 +229,7 @@ func (c *Race) missing(cause error) error {
 	if !errors.As(cause, new(Stopped)) && (c.failed.Load() || errors.As(cause, new(errLimit))) {
 		return cause
 	}
-	return language.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
+	return i18n.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
 		"卡住了：结束 %v 之后，仍有竞争者没有从 Lock 或 Unlock 返回，进度 %d / %d",
 		returnTimeout, c.Holds(), c.all())
 }
@@ -246,7 +246,7 @@ func (c *Race) verdict(cause error) error {
 	case failed:
 		return cause
 	case c.Holds() != c.all():
-		return language.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there",
+		return i18n.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there",
 			"%[2]d 次 Lock 调用中，有 %[1]d 次既没有拿到锁，也没有返回错误：goroutine 就此结束", c.all()-c.Holds(), c.all())
 	case !c.Stock:
 		return c.IsAll(c.num)
@@ -257,7 +257,7 @@ func (c *Race) verdict(cause error) error {
 // IsAll fails if a count is not the number of times that the lock was held.
 func (c *Race) IsAll(count int) error {
 	if count != c.all() {
-		return language.Errorf("the count is %d, not %d: %w", "计数是 %d，应为 %d：%v", count, c.all(), ErrTwoHolders)
+		return i18n.Errorf("the count is %d, not %d: %w", "计数是 %d，应为 %d：%v", count, c.all(), ErrTwoHolders)
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func Guarded(name string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = language.Errorf("%s panicked: %v%s", "%s panic：%v%s", name, p, panicPlace())
+			err = i18n.Errorf("%s panicked: %v%s", "%s panic：%v%s", name, p, panicPlace())
 		}
 	}()
 	return f()

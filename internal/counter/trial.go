@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 const (
@@ -148,7 +148,7 @@ func (t *Trial) enter() (contender int, err error) {
 				return o.contender, nil
 			}
 		case <-late:
-			return 0, language.Errorf("it hangs: for %v no contender got the lock although it was free", "卡住了：锁空闲，%v 内却没有竞争者拿到锁", Patience)
+			return 0, i18n.Errorf("it hangs: for %v no contender got the lock although it was free", "卡住了：锁空闲，%v 内却没有竞争者拿到锁", Patience)
 		case <-t.ctx.Done():
 			return 0, context.Cause(t.ctx)
 		}
@@ -188,7 +188,7 @@ func (t *Trial) take(o outcome) error {
 	}
 	switch {
 	case o.err == nil && t.held:
-		return language.Errorf("%s: %w", "%s：%v", t.entry, ErrTwoHolders)
+		return i18n.Errorf("%s: %w", "%s：%v", t.entry, ErrTwoHolders)
 	case o.err == nil:
 		t.held = true
 		return nil

@@ -17,8 +17,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
@@ -57,7 +57,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		addr, err := s.Listen("127.0.0.1:0")
 		if err != nil {
 			s.Close()
-			return nil, language.Errorf("embedded server: %w", "内嵌的服务器：%v", err)
+			return nil, i18n.Errorf("embedded server: %w", "内嵌的服务器：%v", err)
 		}
 		return &Ensemble{servers: []string{addr}, label: labelEmbedded, dial: net.DialTimeout, server: s, inside: true}, nil
 	}
@@ -65,7 +65,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(spec+":", "docker:") {
-		return nil, language.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- go run ./bench`",
+		return nil, i18n.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- go run ./bench`",
 			"%s：Docker 里的服务器随命令一起启动：`%s -- go test ./zklock`，或 `%[2]s -- go run ./bench`",
 			spec, "go run -tags docker ./internal/servers/with "+spec)
 	}
@@ -82,7 +82,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, language.Errorf("no ZooKeeper answers: %w", "没有 ZooKeeper 响应：%v", joined(errs))
+	return nil, i18n.Errorf("no ZooKeeper answers: %w", "没有 ZooKeeper 响应：%v", joined(errs))
 }
 
 // Check says what is wrong with the form of a spec.
@@ -98,7 +98,7 @@ func Check(spec string) error {
 			} else {
 				s = strconv.Quote(s)
 			}
-			return language.Errorf("%s is neither embedded nor host:port", "%s 不是 embedded 或 host:port", s)
+			return i18n.Errorf("%s is neither embedded nor host:port", "%s 不是 embedded 或 host:port", s)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		if context.Cause(ctx) == errMute {
-			err = language.Errorf("%s does not accept a connection within %v", "%s 在 %v 内没有接受连接", addr, patience)
+			err = i18n.Errorf("%s does not accept a connection within %v", "%s 在 %v 内没有接受连接", addr, patience)
 		}
 		return "", "", err
 	}
@@ -155,9 +155,9 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	text, err := io.ReadAll(io.LimitReader(nc, 4096))
 	if err != nil && len(text) == 0 {
 		if errors.Is(err, os.ErrDeadlineExceeded) && parent.Err() == nil {
-			return "", "", language.Errorf("%s accepts connections but said nothing within %v", "%s 接受了连接，但在 %v 内没有任何响应", addr, patience)
+			return "", "", i18n.Errorf("%s accepts connections but said nothing within %v", "%s 接受了连接，但在 %v 内没有任何响应", addr, patience)
 		}
-		return "", "", cmp.Or(parent.Err(), language.Errorf("%s: %w", "%s：%v", addr, err))
+		return "", "", cmp.Or(parent.Err(), i18n.Errorf("%s: %w", "%s：%v", addr, err))
 	}
 	version, mode = "of unknown version", "mode unknown"
 	for line := range strings.Lines(string(text)) {
@@ -171,7 +171,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		}
 	}
 	if !strings.Contains(string(text), "Zookeeper version: ") && !strings.Contains(string(text), "whitelist") {
-		return "", "", language.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q",
+		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q",
 			"%s 不是正在服务的 ZooKeeper：对 srvr 的回答是 %q", addr, firstLine(string(text)))
 	}
 	return version, mode, nil
@@ -185,7 +185,7 @@ func kind(version, mode string) string {
 	return fmt.Sprintf("ZooKeeper %s, %s", version, mode)
 }
 
-var errMute = language.Errorf("the server is silent", "服务器没有响应")
+var errMute = i18n.Errorf("the server is silent", "服务器没有响应")
 
 // giveUp cancels when patience is over, unless ctx ends before. It counts
 // ticks: after a machine has stopped for a while, the answer has as much time as before.
@@ -218,11 +218,11 @@ func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 func (e *Ensemble) String() string { return e.label }
 
 // Says is String in both languages.
-func (e *Ensemble) Says() language.Text {
+func (e *Ensemble) Says() i18n.Text {
 	if e.inside {
-		return language.Text{En: e.label, Zh: "内嵌（在内存里，不写磁盘）"}
+		return i18n.Text{En: e.label, Zh: "内嵌（在内存里，不写磁盘）"}
 	}
-	return language.Same(e.label)
+	return i18n.Same(e.label)
 }
 
 // Members says of each server what it is: its version, and whether it is
@@ -336,7 +336,7 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 	}
 	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
 	if err != nil {
-		return 0, language.Errorf("%s: %w", "%s：%v", server, err)
+		return 0, i18n.Errorf("%s: %w", "%s：%v", server, err)
 	}
 	var r jute.ConnectResponse
 	r.Decode(jute.NewDecoder(answer))
@@ -344,7 +344,7 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 		return 0, nil // it has ended
 	}
 	if answer, err = jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
-		return 0, language.Errorf("%s: %w", "%s：%v", server, err)
+		return 0, i18n.Errorf("%s: %w", "%s：%v", server, err)
 	}
 	var h jute.ReplyHeader
 	h.Decode(jute.NewDecoder(answer))

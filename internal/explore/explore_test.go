@@ -17,10 +17,10 @@ import (
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
-func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 var times = flag.Int("explore.replays", 5, "how often each trace is replayed")
 

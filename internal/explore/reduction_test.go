@@ -10,14 +10,14 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestTheReductionLosesNothing compares the reduced searches with the one that
 // plays every order: all must come to the same states and find the same.
 // With ZKLOCK_TESTS=long it is compared where that takes a minute, too.
 func TestTheReductionLosesNothing(t *testing.T) {
-	when.NotRaced(t, "its schedules are ten times as slow")
+	testenv.NotRaced(t, "its schedules are ten times as slow")
 	compare := func(w explore.World) {
 		t.Helper()
 		t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	}
 	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor()} {
 		faults := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut}
-		if when.AtLength() {
+		if testenv.AtLength() {
 			compare(explore.World{Lock: s, Packets: true})
 			faults = append(faults, explore.Expire, explore.Stop, explore.Stall)
 		}
@@ -52,7 +52,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 		}
 	}
 	compare(explore.World{Lock: steps.Zklock()})
-	if when.AtLength() {
+	if testenv.AtLength() {
 		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
 			compare(explore.World{Lock: steps.Zklock(), Kinds: []explore.Fault{f}, Faults: 1})
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Search has the options of a search through the schedules of a World. The zero
@@ -316,7 +316,7 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 // come up.
 func knows(name string) func(r *Run) bool {
 	return func(r *Run) bool {
-		return slices.ContainsFunc(r.Known, func(k language.Text) bool { return k.En == name })
+		return slices.ContainsFunc(r.Known, func(k i18n.Text) bool { return k.En == name })
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/renderer/html"
 
-	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/bugs/scenes"
 )
 
 // A page X.md may have a Chinese edition, X.zh-CN.md. It says what the English page
@@ -511,7 +511,7 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: language.Errorf has both: %s", file, english.Find(text))
+			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: i18n.Errorf has both: %s", file, english.Find(text))
 		}
 	}
 }

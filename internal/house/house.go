@@ -7,12 +7,12 @@
 // their commands.
 package house
 
-//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run EachSchedule -update
-//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheFates -update
-//go:generate go test -C ../.. -count=1 ./internal/museum/scenes -run TheOrder -update
-//go:generate go test -C ../.. -count=1 ./internal/museum/bugs -run Bug -update
+//go:generate go test -C ../.. -count=1 ./internal/bugs/scenes -run EachSchedule -update
+//go:generate go test -C ../.. -count=1 ./internal/bugs/scenes -run TheFates -update
+//go:generate go test -C ../.. -count=1 ./internal/bugs/scenes -run TheOrder -update
+//go:generate go test -C ../.. -count=1 ./internal/bugs/examples -run Bug -update
 //go:generate go test -C ../../docs/other-locks -count=1 ./sqlrow ./redis -run Bug -update
-//go:generate go test -C ../.. -count=1 ./internal/museum -run "TheCatalogue|EachStepLinks" -update
+//go:generate go test -C ../.. -count=1 ./internal/bugs -run "TheCatalogue|EachStepLinks" -update
 //go:generate go test -C ../.. -count=1 ./internal/lab/locks -update
 //go:generate go test -C ../.. -count=1 ./internal/lab/picture -update
 //go:generate go test -C ../.. -count=1 ./cmd/exercises -run Stub -exercises.update

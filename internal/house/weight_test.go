@@ -28,7 +28,7 @@ type wing struct {
 // who measure, and engineers. What lies in no folder of a wing is the rest.
 var wings = []wing{
 	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章"},
-	{"bugs of the articles", "文章的 bug", "internal/museum", "articles", "读文章"},
+	{"bugs of the articles", "文章的 bug", "internal/bugs", "articles", "读文章"},
 	{"explorer", "探索器", "internal/explore", "articles, classes", "读文章、上课"},
 	{"lab", "实验室", "cmd/lab internal/lab", "articles, classes", "读文章、上课"},
 	{"book", "书", "cmd/book internal/loopback", "articles, classes", "读文章、上课"},
@@ -37,7 +37,7 @@ var wings = []wing{
 	{"bench", "基准测试", "bench internal/counter", "benchmark", "基准测试"},
 	{"zkserver", "zkserver", "zkserver internal/jute", "all", "所有人"},
 	{"zklock", "zklock", "zklock internal/chaos docs/production", "engineers", "工程师"},
-	{"command", "命令", "cmd/zklock internal/leash", "engineers", "工程师"},
+	{"command", "命令", "cmd/zklock", "engineers", "工程师"},
 	{"the rest", "其余", "", "contributors", "贡献者"},
 	{"other locks, a module of their own", "其他锁，单独的模块", "docs/other-locks", "articles", "读文章"},
 }
@@ -168,7 +168,7 @@ func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 		"zklock/lock.go":                       {Data: []byte("package zklock\n")},
 		"zklock/internal/client/proof_test.go": {Data: []byte("package client\n\n")},
 		"zklock/README.md":                     {Data: []byte("\n\n\n")},
-		"internal/museum/listings/a_queue.go":  {Data: []byte("package listings\n")},
+		"internal/bugs/listings/a_queue.go":    {Data: []byte("package listings\n")},
 		"docs/other-locks/redis/lock.go":       {Data: []byte("package redis\n")},
 		"zklocked/lock.go":                     {Data: []byte("package zklocked\n")},
 	})

@@ -8,10 +8,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language/chinesetest"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // A failure is the first that a suite must find in a broken lock, and words that
@@ -29,19 +29,19 @@ func said(bug string) failure {
 
 // everyCase is true at a landing: a hostile lock is tried in every case, a broken one up to the first in
 // which it does harm. Elsewhere both are tried up to the first case that fails.
-func everyCase() bool { return when.AtLanding() }
+func everyCase() bool { return testenv.AtLanding() }
 
 // aboutBrokenLocks skips a test where it would say nothing more.
 func aboutBrokenLocks(t *testing.T) {
-	when.NotRaced(t, "the right locks go through the same cases with it")
-	when.Embedded(t, "the suite that it tests is the same on each server")
+	testenv.NotRaced(t, "the right locks go through the same cases with it")
+	testenv.Embedded(t, "the suite that it tests is the same on each server")
 }
 
 // TestBrokenLocksFailUnderTheRightName breaks a lock in one place after the other. The
 // first case that fails has the right name, and only of a lock that does harm a case says
 // so: two holders, or another contender's node.
 func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
-	when.Landing(t, "plays the suite on each broken lock")
+	testenv.Landing(t, "plays the suite on each broken lock")
 	aboutBrokenLocks(t)
 	for _, b := range broken.Bugs {
 		t.Run(b.Name, func(t *testing.T) {

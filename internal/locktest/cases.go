@@ -13,7 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
 )
@@ -32,7 +32,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	var failed error
 	results := w.Rounds("Lock, Unlock", times, contenders, func(l Lock) error {
 		if err := l.Lock(); err != nil {
-			return language.Errorf("Lock fails: %w", "Lock 失败：%v", err)
+			return i18n.Errorf("Lock fails: %w", "Lock 失败：%v", err)
 		}
 		alone := holders.Add(1) == 1
 		entered.Store(true)
@@ -43,11 +43,11 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		holders.Add(-1)
 		err := l.Unlock()
 		if !alone {
-			return language.Errorf(
+			return i18n.Errorf(
 				"it has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者")
 		}
 		if err != nil {
-			return language.Errorf("Unlock fails: %w", "Unlock 失败：%v", err)
+			return i18n.Errorf("Unlock fails: %w", "Unlock 失败：%v", err)
 		}
 		return nil
 	})
@@ -117,10 +117,10 @@ func allGetIn(w *World) {
 func reuse(w *World) {
 	l, _ := w.Contender()
 	for i := range 3 {
-		w.MustLock(l, language.Say("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
+		w.MustLock(l, i18n.Textf("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
 		w.Unlock(l, it)
 	}
-	ok, err := w.Try(l, language.Say("TryLock of a contender that has let go", "释放锁之后的 TryLock"))
+	ok, err := w.Try(l, i18n.Textf("TryLock of a contender that has let go", "释放锁之后的 TryLock"))
 	w.NoError(err, "TryLock of a contender that has let go fails", "同一个竞争者释放锁之后再调用 TryLock，结果失败")
 	w.True(ok,
 		"TryLock of a contender that has let go returns false, and the lock is free", "同一个竞争者释放锁之后再调用 TryLock，锁空闲，却返回 false")
@@ -154,8 +154,8 @@ func EphemeralNode(w *World) {
 		w.Equal(s.SessionID(), stat.EphemeralOwner, "the holder's node %s belongs to another session", "持有者的节点 %s 属于另一个会话", p)
 	}
 	w.Len(nodes, 1, "one contender holds the lock, and there are several nodes", "只有一个竞争者持有锁，却有好几个节点")
-	w.Unlock(l, language.Say("the holder", "持有者"))
-	w.NoNodes(language.Say(
+	w.Unlock(l, i18n.Textf("the holder", "持有者"))
+	w.NoNodes(i18n.Textf(
 		"Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node", "Unlock 已经返回，持有者的节点却还在，其他竞争者都只能等着；Unlock 必须删除这个节点"))
 }
 
@@ -183,9 +183,9 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
 	f(s)
-	w.Waits(result, s, language.Say("the waiter", "等待者"))
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.Holds(result, language.Say("the waiter, after the release,", "等待者（锁释放之后）"))
+	w.Waits(result, s, i18n.Textf("the waiter", "等待者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Holds(result, i18n.Textf("the waiter, after the release,", "等待者（锁释放之后）"))
 	w.Unlock(waiter, it)
 	w.NothingLeft()
 }
@@ -231,7 +231,7 @@ func LongHold(w *World) {
 			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，节点却不见了：要么别的等待者删了不属于自己的节点，要么这个等待者自己离开了队列", after)
 	}
 	late, _ := w.Contender()
-	if ok, err := w.Try(late, language.Say("TryLock on a lock that has been held for a day", "锁已被别人持有一天时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+	if ok, err := w.Try(late, i18n.Textf("TryLock on a lock that has been held for a day", "锁已被别人持有一天时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err,
 			"TryLock on a lock that has been held for a day fails: false says that another contender holds it", "锁已被别人持有一天，TryLock 失败了：锁在别人手里，应该返回 false")
 		w.False(ok,
@@ -244,14 +244,14 @@ func LongHold(w *World) {
 		w.Empty(result,
 			"a contender that came later has let %s in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却让 %s 拿到了锁：出现两个持有者", stage.Contender(i+1))
 	}
-	w.Unlock(holder, language.Say("the holder, after a day,", "已持有一天的持有者"))
+	w.Unlock(holder, i18n.Textf("the holder, after a day,", "已持有一天的持有者"))
 	for range waiters {
 		next := -1
-		w.Eventually(language.Say("a waiter gets the lock after the release", "释放之后，有一个等待者拿到锁"), func() bool {
+		w.Eventually(i18n.Textf("a waiter gets the lock after the release", "释放之后，有一个等待者拿到锁"), func() bool {
 			next = FirstIn(results)
 			return next >= 0
 		})
-		w.Holds(results[next], language.Say("a waiter", "某个等待者"))
+		w.Holds(results[next], i18n.Textf("a waiter", "某个等待者"))
 		w.Unlock(waiters[next], it)
 	}
 	w.NothingLeft()
@@ -260,13 +260,13 @@ func LongHold(w *World) {
 func MissingParents(w *World) {
 	a, _ := w.Contender()
 	b, s := w.Contender()
-	w.NoError(w.Result(w.Lock(a), language.Say("Lock where the parents are missing", "父节点不存在时的 Lock")),
+	w.NoError(w.Result(w.Lock(a), i18n.Textf("Lock where the parents are missing", "父节点不存在时的 Lock")),
 		"Lock fails where the parents of its node are missing: make them when create returns zk.ErrNoNode", "父节点不存在时 Lock 失败：create 返回 zk.ErrNoNode 时，请先创建父节点")
 	result := w.Lock(b)
-	w.Waits(result, s, language.Say("the second contender", "第二个竞争者"))
-	w.Unlock(a, language.Say("the first contender", "第一个竞争者"))
-	w.Holds(result, language.Say("the second contender", "第二个竞争者"))
-	w.Unlock(b, language.Say("the second contender", "第二个竞争者"))
+	w.Waits(result, s, i18n.Textf("the second contender", "第二个竞争者"))
+	w.Unlock(a, i18n.Textf("the first contender", "第一个竞争者"))
+	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
+	w.Unlock(b, i18n.Textf("the second contender", "第二个竞争者"))
 	w.NothingLeft()
 }
 
@@ -281,25 +281,25 @@ func ParentsAtOnce(w *World) {
 		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Path == topmost }))
 	}
 	resultA := w.Lock(a)
-	w.Hit(held[0], language.Say("the first contender makes %s", "第一个竞争者创建 %s", topmost))
+	w.Hit(held[0], i18n.Textf("the first contender makes %s", "第一个竞争者创建 %s", topmost))
 	resultB := w.Lock(b)
-	w.Hit(held[1], language.Say("the second contender makes %s", "第二个竞争者创建 %s", topmost))
+	w.Hit(held[1], i18n.Textf("the second contender makes %s", "第二个竞争者创建 %s", topmost))
 	held[0].Release()
-	w.Holds(resultA, language.Say("the contender that made the parents", "创建了父节点的竞争者"))
+	w.Holds(resultA, i18n.Textf("the contender that made the parents", "创建了父节点的竞争者"))
 	held[1].Release()
-	w.Waits(resultB, sb, language.Say("the contender whose parents another one has made at the same moment", "创建父节点时被别人抢先的竞争者"))
-	w.Unlock(a, language.Say("the first", "第一个"))
-	w.Holds(resultB, language.Say("the second", "第二个"))
+	w.Waits(resultB, sb, i18n.Textf("the contender whose parents another one has made at the same moment", "创建父节点时被别人抢先的竞争者"))
+	w.Unlock(a, i18n.Textf("the first", "第一个"))
+	w.Holds(resultB, i18n.Textf("the second", "第二个"))
 	w.Unlock(b, it)
 	w.NothingLeft()
 }
 
 func tryLockFree(w *World) {
 	a, _ := w.Contender()
-	ok, err := w.Try(a, language.Say("TryLock on a free lock", "对空闲的锁调用 TryLock"))
+	ok, err := w.Try(a, i18n.Textf("TryLock on a free lock", "对空闲的锁调用 TryLock"))
 	w.NoError(err, "TryLock on a free lock fails", "锁空闲，TryLock 却失败了")
 	w.True(ok, "TryLock returns false, and the lock is free", "锁空闲，TryLock 却返回 false")
-	w.Unlock(a, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+	w.Unlock(a, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	w.NothingLeft()
 }
 
@@ -309,7 +309,7 @@ func tryLockHeld(w *World) {
 	other, _ := w.Contender()
 	for more := 1; more <= 1_000_000_000; more *= 10 {
 		w.number(before, more)
-		ok, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 		w.NoError(err,
 			"TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
 		w.False(ok,
@@ -317,12 +317,12 @@ func tryLockHeld(w *World) {
 	}
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
 		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点，会挡住后来的每个竞争者")
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Unkept(0)
-	ok, err := w.Try(other, language.Say("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
+	ok, err := w.Try(other, i18n.Textf("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
 	w.NoError(err, "TryLock on a lock that has been let go fails", "锁释放之后，TryLock 失败了")
 	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")
-	w.Unlock(other, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+	w.Unlock(other, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	w.NothingLeft()
 }
 
@@ -351,10 +351,10 @@ func tryLockRaces(w *World) {
 			ok, err = l.TryLock()
 			return err
 		})
-		w.Eventually(language.Say("the request is held back, or TryLock returns", "请求被扣住，或者 TryLock 返回"), func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
+		w.Eventually(i18n.Textf("the request is held back, or TryLock returns", "请求被扣住，或者 TryLock 返回"), func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
 		met := len(held.Hit()) > 0
 		result := w.Lock(other)
-		w.Eventually(language.Say("the other contender has the lock, or waits", "另一个竞争者拿到锁，或者在等待"), func() bool {
+		w.Eventually(i18n.Textf("the other contender has the lock, or waits", "另一个竞争者拿到锁，或者在等待"), func() bool {
 			return len(result) > 0 || os.Sleeps()
 		})
 		free := len(result) == 0 // and stays so, because the other contender is behind the TryLock
@@ -373,14 +373,14 @@ func tryLockRaces(w *World) {
 				w.Failf(
 					"another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: two holders", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁，TryLock 又拿到了锁：出现两个持有者", n)
 			}
-			w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+			w.Unlock(l, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 		} else if free {
 			w.Failf(
 				"another contender has queued behind TryLock while request %d of it, %v, was on its way, and TryLock returns false, though nobody holds the lock: only the nodes of contenders before its own count", "TryLock 的第 %d 个请求（%v）还在路上时，另一个竞争者排到了后面；没有人持有锁，TryLock 却返回 false：只有排在自己前面的竞争者的节点才算数", n, stage.LastRequest(s, n))
 		}
-		w.Holds(result, language.Say("the other contender", "另一个竞争者"))
+		w.Holds(result, i18n.Textf("the other contender", "另一个竞争者"))
 		w.Unlock(other, it)
-		w.nothingStays(language.Say(
+		w.nothingStays(i18n.Textf(
 			"another contender has taken the lock while request %d of TryLock was on its way", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁", n))
 		if !met {
 			w.True(n > 1, "TryLock sends no request", "TryLock 没有发送任何请求")
@@ -393,33 +393,33 @@ func unlockByNonHolder(w *World) {
 	holder, s := w.Contender()
 	stranger, _ := w.Contender()
 	neighbour, _ := w.Contender(s) // in the holder's own session
-	w.MustLock(holder, language.Say("the holder", "持有者"))
+	w.MustLock(holder, i18n.Textf("the holder", "持有者"))
 	before := w.Nodes()
 	for _, other := range []struct {
 		lock Lock
-		name language.Text
-	}{{stranger, language.Say("Unlock by a contender that does not hold the lock", "没有持有锁的竞争者调用 Unlock")}, {neighbour, language.Say("Unlock by another contender of the holder's session", "与持有者同一会话的另一个竞争者调用 Unlock")}} {
+		name i18n.Text
+	}{{stranger, i18n.Textf("Unlock by a contender that does not hold the lock", "没有持有锁的竞争者调用 Unlock")}, {neighbour, i18n.Textf("Unlock by another contender of the holder's session", "与持有者同一会话的另一个竞争者调用 Unlock")}} {
 		err := w.UnlockErr(other.lock, other.name)
 		w.Equal(before, w.Nodes(),
 			"%s has deleted another contender's node, the holder's: delete only the node that this contender has made", "%s，删除了持有者的节点，那是别人的节点：只能删除自己创建的节点", other.name)
 		w.IsNotLocked(err, other.name)
 	}
-	ok, err := w.Try(stranger, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+	ok, err := w.Try(stranger, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 	w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
 	w.False(ok,
 		"Unlock by a contender that does not hold the lock has freed it: two holders", "没有持有锁的竞争者调用 Unlock，竟把锁释放了：出现两个持有者")
-	w.NotLocked(stranger, language.Say("Unlock after TryLock has returned false", "TryLock 返回 false 之后的 Unlock"))
+	w.NotLocked(stranger, i18n.Textf("Unlock after TryLock has returned false", "TryLock 返回 false 之后的 Unlock"))
 	// A waiter has a node, but not the lock.
 	waiter, _, result := w.waiter()
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.Holds(result, language.Say("the waiter", "等待者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Holds(result, i18n.Textf("the waiter", "等待者"))
 	before = w.Nodes()
-	err = w.UnlockErr(holder, language.Say("the second Unlock", "第二次 Unlock"))
+	err = w.UnlockErr(holder, i18n.Textf("the second Unlock", "第二次 Unlock"))
 	w.Equal(before, w.Nodes(),
 		"a second Unlock has deleted another contender's node, the new holder's: delete only the node that this contender has made", "第二次 Unlock 删除了新持有者的节点，那是别人的节点：只能删除自己创建的节点")
-	w.IsNotLocked(err, language.Say("the second Unlock", "第二次 Unlock"))
-	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
-	w.NotLocked(stranger, language.Say("Unlock of a lock that no contender holds", "锁无人持有时的 Unlock"))
+	w.IsNotLocked(err, i18n.Textf("the second Unlock", "第二次 Unlock"))
+	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
+	w.NotLocked(stranger, i18n.Textf("Unlock of a lock that no contender holds", "锁无人持有时的 Unlock"))
 	w.NothingLeft()
 }
 
@@ -429,15 +429,15 @@ func NoPermission(w *World) {
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
 	l, _ := w.Contender()
-	ok, err := w.Try(l, language.Say("TryLock without permission", "没有权限时的 TryLock"))
+	ok, err := w.Try(l, i18n.Textf("TryLock without permission", "没有权限时的 TryLock"))
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = zk.ErrNoAuth // it has no TryLock
 	}
 	w.ErrorIs(err, zk.ErrNoAuth,
 		`TryLock takes the error "no permission" for "another contender holds the lock": only zk.ErrNodeExists says that`, "TryLock 把“没有权限”这个错误当成了“锁在别人手里”：只有 zk.ErrNodeExists 才表示锁在别人手里")
 	w.False(ok, "TryLock without permission returns true", "没有权限，TryLock 却返回 true")
-	err = w.Result(w.Lock(l), language.Say("Lock without permission", "没有权限时的 Lock"))
+	err = w.Result(w.Lock(l), i18n.Textf("Lock without permission", "没有权限时的 Lock"))
 	w.ErrorIs(err, zk.ErrNoAuth,
 		"Lock without permission must return an error that wraps the client's", "没有权限时，Lock 返回的错误必须包装客户端的错误")
-	w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 }

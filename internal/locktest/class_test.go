@@ -19,7 +19,7 @@ import (
 	herd "example.com/zklock/02-herd-effect"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -81,9 +81,9 @@ var questions = []struct {
 
 // TestClassQuestions does what each question asks for, and runs the step's test.
 func TestClassQuestions(t *testing.T) {
-	when.Landing(t, "builds the steps again, with an edit for each question")
-	when.NotRaced(t, "the lessons are wrong then, on purpose")
-	when.Embedded(t, "has its own server")
+	testenv.Landing(t, "builds the steps again, with an edit for each question")
+	testenv.NotRaced(t, "the lessons are wrong then, on purpose")
+	testenv.Embedded(t, "has its own server")
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	program := edited(t, root)
@@ -153,7 +153,7 @@ func edited(t *testing.T, root string) (program string) {
 // TestClassSequenceNumbers is the first question of step 2, asked of the server
 // that go run ./cmd/zklock serve serves.
 func TestClassSequenceNumbers(t *testing.T) {
-	when.Embedded(t, "has its own server")
+	testenv.Embedded(t, "has its own server")
 	bubble.Test(t, func(t *testing.T) {
 		conn, _ := classSession(t, ensemble.OverPipes(zkserver.Run(t)))
 		var last string
@@ -171,7 +171,7 @@ func TestClassSequenceNumbers(t *testing.T) {
 // TestClassThePredictionIsForACrowd is the first question of step 1: contenders
 // that come when the first ones have finished send fewer requests.
 func TestClassThePredictionIsForACrowd(t *testing.T) {
-	when.Embedded(t, "has its own server")
+	testenv.Embedded(t, "has its own server")
 	bubble.Test(t, func(t *testing.T) {
 		zoo := ensemble.OverPipes(zkserver.Run(t))
 		const n = 5
@@ -211,10 +211,10 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 // docs/teaching.md, which names the test that shows it. The Chinese page names the
 // same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
-	when.Embedded(t, "has its own server")
+	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := text(t, "../../docs/teaching.md"), text(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
-	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../museum/bugs/*_test.go"} {
+	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
@@ -260,7 +260,7 @@ func TestClassAnswers(t *testing.T) {
 // TestClassHoldersEvent is the third question of step 2: the holder's last
 // ChildrenW has left a watch behind, whose event nothing waits for.
 func TestClassHoldersEvent(t *testing.T) {
-	when.Embedded(t, "has its own server")
+	testenv.Embedded(t, "has its own server")
 	bubble.Test(t, func(t *testing.T) {
 		zoo := ensemble.OverPipes(zkserver.Run(t))
 		conn, holder := classSession(t, zoo)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -96,7 +96,7 @@ func (w *contexts) begin(p *contextContender) {
 }
 
 // waiting makes a contender that waits behind another one.
-func (w *contexts) waiting(name language.Text) *contextContender {
+func (w *contexts) waiting(name i18n.Text) *contextContender {
 	w.Helper()
 	p := w.contextContender()
 	w.begin(p)
@@ -105,10 +105,10 @@ func (w *contexts) waiting(name language.Text) *contextContender {
 }
 
 // gaveUp waits for the result of a Lock whose ctx has ended.
-func (w *contexts) gaveUp(result <-chan error, name language.Text) {
+func (w *contexts) gaveUp(result <-chan error, name i18n.Text) {
 	w.Helper()
 	began := time.Now()
-	err := w.Result(result, language.Say("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
+	err := w.Result(result, i18n.Textf("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
 	w.HasError(err,
 		"the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
 	w.ErrorIs(err, context.Canceled,
@@ -121,37 +121,37 @@ func (w *contexts) gaveUp(result <-chan error, name language.Text) {
 
 func waiterReturns(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting(language.Say("the waiter", "等待者"))
+	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
 	waiter.giveUp()
-	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
-	w.NotLocked(waiter, language.Say("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
+	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Rest()
 }
 
 func waiterLeaves(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting(language.Say("the waiter", "等待者"))
+	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
 	waiter.giveUp()
-	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
+	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
 		"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	next, _ := w.Contender()
-	w.MustLock(next, language.Say("a contender that comes later", "后来的竞争者"))
+	w.MustLock(next, i18n.Textf("a contender that comes later", "后来的竞争者"))
 	w.Unlock(next, it)
 	w.NothingLeft()
 }
 
 func waiterBetween(w *contexts) {
 	holder, _ := w.holder()
-	middle, last := w.waiting(language.Say("the waiter in the middle", "中间的等待者")), w.waiting(language.Say("the last waiter", "最后一个等待者"))
+	middle, last := w.waiting(i18n.Textf("the waiter in the middle", "中间的等待者")), w.waiting(i18n.Textf("the last waiter", "最后一个等待者"))
 	middle.giveUp()
-	w.gaveUp(middle.result, language.Say("the waiter in the middle", "中间的等待者"))
-	w.Eventually(language.Say("the node of the waiter that gave up goes", "等待者放弃等待之后，节点消失"), func() bool { return len(w.Nodes()) == 2 })
-	w.Waits(last.result, last.s, language.Say("the waiter after the one that gave up", "排在放弃者后面的等待者"))
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.Holds(last.result, language.Say("the waiter after the one that gave up", "排在放弃者后面的等待者"))
+	w.gaveUp(middle.result, i18n.Textf("the waiter in the middle", "中间的等待者"))
+	w.Eventually(i18n.Textf("the node of the waiter that gave up goes", "等待者放弃等待之后，节点消失"), func() bool { return len(w.Nodes()) == 2 })
+	w.Waits(last.result, last.s, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Holds(last.result, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
 	w.Unlock(last, it)
 	w.NothingLeft()
 }
@@ -170,7 +170,7 @@ func waitsUntilDeadline(w *contexts) {
 	w.Cleanup(last.giveUp)
 	began := time.Now()
 	w.begin(last)
-	w.Waits(last.result, last.s, language.Say("the waiter with a deadline", "有截止时间的等待者"))
+	w.Waits(last.result, last.s, i18n.Textf("the waiter with a deadline", "有截止时间的等待者"))
 	for _, p := range slices.Backward(before) { // the one just before it first
 		time.Sleep(patience / 4)
 		if len(last.result) > 0 {
@@ -180,7 +180,7 @@ func waitsUntilDeadline(w *contexts) {
 				"the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
 		}
 		p.giveUp()
-		w.gaveUp(p.result, language.Say("a waiter before it", "排在前面的一个等待者"))
+		w.gaveUp(p.result, i18n.Textf("a waiter before it", "排在前面的一个等待者"))
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	if len(last.result) == 0 {
@@ -192,18 +192,18 @@ func waitsUntilDeadline(w *contexts) {
 		"the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders", "等待者的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者")
 	w.ErrorIs(err, context.DeadlineExceeded,
 		"the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)", "ctx 的截止时间已过，Lock 返回的错误却没有包装 ctx.Err()（fmt.Errorf 加 %%w）")
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Rest()
 	w.NothingLeft()
 }
 
 func locksAgain(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting(language.Say("the waiter", "等待者"))
+	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
 	waiter.giveUp()
-	w.gaveUp(waiter.result, language.Say("the waiter", "等待者"))
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.MustLock(waiter, language.Say("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
+	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.MustLock(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
 	w.Unlock(waiter, it)
 	w.Rest()
 }
@@ -211,7 +211,7 @@ func locksAgain(w *contexts) {
 func endsAfterLock(w *contexts) {
 	holder := w.contextContender()
 	w.begin(holder)
-	w.Holds(holder.result, language.Say("the holder", "持有者"))
+	w.Holds(holder.result, i18n.Textf("the holder", "持有者"))
 	holder.giveUp()
 	other, _ := w.Contender()
 	for range 3 {
@@ -220,12 +220,12 @@ func endsAfterLock(w *contexts) {
 		}
 		w.Len(w.Nodes(), 1,
 			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding", "Lock 返回之后，调用它时所用的 ctx 才结束，持有者的节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；ctx 限定的是等待，不是持有")
-		ok, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
 		w.False(ok,
 			"the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders", "Lock 返回之后，调用它时所用的 ctx 才结束，另一个竞争者却拿到了锁：出现两个持有者")
 	}
-	w.Unlock(holder, language.Say("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
+	w.Unlock(holder, i18n.Textf("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
 	w.NothingLeft()
 }
 
@@ -233,12 +233,12 @@ func endedBefore(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
-	err := w.Result(p.result, language.Say("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock"))
+	err := w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock"))
 	w.ErrorIs(err, context.Canceled,
 		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：请先检查 ctx，再做别的")
 	w.Rest()
-	w.NotLocked(p, language.Say("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
-	w.NoNodes(language.Say(
+	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
+	w.NoNodes(i18n.Textf(
 		"Lock was called with a ctx that had ended, and has left a node", "用已经结束的 ctx 调用 Lock，却留下了节点"))
 }
 
@@ -250,13 +250,13 @@ func goroutinesOfGivingUp(w *contexts) {
 		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
-		w.Meets(held, waiter.s, language.Say("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
+		w.Meets(held, waiter.s, i18n.Textf("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 		waiter.giveUp()
 		w.Rest()
 		held.Release()
-		w.Unlock(holder, language.Say("the holder", "持有者"))
-		if w.Result(waiter.result, language.Say("the ctx of a waiter has ended, and its Lock", "等待者的 ctx 已经结束，Lock")) == nil {
-			w.Unlock(waiter, language.Say("the waiter", "等待者"))
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+		if w.Result(waiter.result, i18n.Textf("the ctx of a waiter has ended, and its Lock", "等待者的 ctx 已经结束，Lock")) == nil {
+			w.Unlock(waiter, i18n.Textf("the waiter", "等待者"))
 		}
 	}
 	w.NoGoroutines()
@@ -266,7 +266,7 @@ func endedBeforeSendsNothing(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
-	w.HasError(w.Result(p.result, language.Say("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock")),
+	w.HasError(w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock")),
 		"Lock was called with a ctx that had ended, and returns no error", "用已经结束的 ctx 调用 Lock，却没有返回错误")
 	w.Rest()
 	w.Empty(stage.RequestsOf(p.s),
@@ -281,7 +281,7 @@ func silentServer(w *contexts) {
 		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
-		met := w.Meets(held, waiter.s, language.Say("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
+		met := w.Meets(held, waiter.s, i18n.Textf("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 		op := stage.LastRequest(waiter.s, n)
 		waiter.giveUp()
 		select {
@@ -296,7 +296,7 @@ func silentServer(w *contexts) {
 		}
 		held.Release()
 		w.Rest()
-		w.Unlock(holder, language.Say("the holder", "持有者"))
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 			"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有响应时等待者放弃了，服务器恢复响应之后，节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
 		if !met {
@@ -315,21 +315,21 @@ func answeredTooLate(w *contexts) {
 		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
-		w.Eventually(language.Say("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		w.Eventually(i18n.Textf("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 		met := len(held.Hit()) > 0
 		op := stage.LastRequest(p.s, n)
 		p.giveUp()
-		err := w.Result(p.result, language.Say(
+		err := w.Result(p.result, i18n.Textf(
 			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，Lock", n, op))
 		held.Release()
 		if err == nil {
-			w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
+			w.Unlock(p, i18n.Textf("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
 		} else {
 			w.ErrorIs(err, context.Canceled,
 				"the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()", "竞争者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 		}
 		w.Rest()
-		w.NoNodes(language.Say(
+		w.NoNodes(i18n.Textf(
 			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到响应，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待响应的那个 goroutine 必须删除节点，哪怕这时已经拿到锁", n, op))
 		w.NothingLeft()
 		w.notHeldAfterGivingUp(n)
@@ -346,13 +346,13 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	p := w.contextContender()
 	held := w.Server.HoldReply(stage.Number(p.s, n))
 	w.begin(p)
-	w.Eventually(language.Say("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+	w.Eventually(i18n.Textf("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
 	p.giveUp()
-	if w.Result(p.result, language.Say("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，Lock")) == nil {
+	if w.Result(p.result, i18n.Textf("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，Lock")) == nil {
 		failed.Release()
 		held.Release()
-		w.Unlock(p, language.Say("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
+		w.Unlock(p, i18n.Textf("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
 		return
 	}
 	held.Release()
@@ -360,7 +360,7 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	case <-failed.Hit():
 	case <-time.After(soon): // there is no node
 	}
-	w.NotLocked(p, language.Say("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock", n))
+	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock", n))
 	failed.Release()
 	p.s.Conn.Close()
 	w.Rest()
@@ -371,19 +371,19 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
 		holder, hs := w.holder()
-		waiter := w.waiting(language.Say("the waiter", "等待者"))
+		waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.Server.HoldReply(stage.Sent(hs, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
-		w.Hit(held, language.Say("the holder deletes its node", "持有者删除自己的节点"))
+		w.Hit(held, i18n.Textf("the holder deletes its node", "持有者删除自己的节点"))
 		waiter.giveUp()
 		held.Release()
-		err := w.Result(waiter.result, language.Say(
+		err := w.Result(waiter.result, i18n.Textf(
 			"the ctx of a waiter ends in the instant in which it gets the lock, and its Lock", "等待者恰在拿到锁的瞬间 ctx 结束，Lock"))
-		w.NoError(w.Result(released, language.Say("Unlock of the holder", "持有者的 Unlock")),
+		w.NoError(w.Result(released, i18n.Textf("Unlock of the holder", "持有者的 Unlock")),
 			"Unlock of the holder fails", "持有者的 Unlock 失败")
 		if err == nil {
-			w.Unlock(waiter, language.Say("a contender that got the lock just before its ctx ended", "刚拿到锁 ctx 就结束的竞争者"))
+			w.Unlock(waiter, i18n.Textf("a contender that got the lock just before its ctx ended", "刚拿到锁 ctx 就结束的竞争者"))
 		} else {
 			w.ErrorIs(err, context.Canceled,
 				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")

@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 )
 
 // ByKind counts requests.
-func ByKind(requests []jute.Op) language.Text {
+func ByKind(requests []jute.Op) i18n.Text {
 	counts := make(map[jute.Op]int)
 	for _, op := range requests {
 		counts[op]++
@@ -23,7 +23,7 @@ func ByKind(requests []jute.Op) language.Text {
 	for _, op := range slices.Sorted(maps.Keys(counts)) {
 		kinds = append(kinds, fmt.Sprintf("%v %d", op, counts[op]))
 	}
-	return language.List(kinds)
+	return i18n.List(kinds)
 }
 
 // WatchesLeft looks for watches where nothing is left to wait for: after a release
@@ -33,10 +33,10 @@ func WatchesLeft(w *World) {
 	w.NoWatches()
 	holder, _ := w.holder()
 	other, s := w.Contender()
-	if _, err := w.Try(other, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind", "TryLock 返回之后留下了监听")
 	}
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.NoWatches()
 }
 
@@ -51,7 +51,7 @@ func GoroutinesLeft(w *World) {
 // those after it.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
-		w.Skip(language.Say(
+		w.Skip(i18n.Textf(
 			"Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
 	for n := 1; n <= 12; n += 11 {
@@ -67,7 +67,7 @@ func WakeUps(w *World) {
 			},
 				"a release with %d waiting wakes no contender%s", "有 %d 个等待者时释放锁，没有唤醒任何竞争者%s", waiting)
 			w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
-			w.Eventually(language.Say("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
+			w.Eventually(i18n.Textf("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			switch {
 			case sent > predicted && sent >= waiting && predicted < waiting:
@@ -79,7 +79,7 @@ func WakeUps(w *World) {
 			}
 			done[holder] = true
 		}
-		w.Unlock(locks[holder], language.Say("the last", "最后一个"))
+		w.Unlock(locks[holder], i18n.Textf("the last", "最后一个"))
 		w.NothingLeft()
 		if w.Subject.Queue {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
@@ -88,11 +88,11 @@ func WakeUps(w *World) {
 }
 
 // watchOnly is what a waiter has to watch.
-func (s Subject) watchOnly() language.Text {
+func (s Subject) watchOnly() i18n.Text {
 	if s.Permits {
-		return language.Say("with p permits watch only the p nodes just before yours", "有 p 个许可，就只监听紧挨在自己前面的 p 个节点")
+		return i18n.Textf("with p permits watch only the p nodes just before yours", "有 p 个许可，就只监听紧挨在自己前面的 p 个节点")
 	}
-	return language.Say("watch only the node before yours", "请只监听前驱节点")
+	return i18n.Textf("watch only the node before yours", "请只监听前驱节点")
 }
 
 // othersWait reports whether all contenders wait but the holder and those that are done.
@@ -118,7 +118,7 @@ func Events(sessions []*Session, done map[int]bool) (n int64) {
 
 func requestCount(w *World) {
 	if w.Subject.Requests == nil {
-		w.Skip(language.Say(
+		w.Skip(i18n.Textf(
 			"Subject.Requests is nil: there is no prediction of the requests to compare with", "Subject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, n := range []int{1, 2, 3, 10} {
@@ -126,11 +126,11 @@ func requestCount(w *World) {
 		holder := 0
 		done := make(map[int]bool)
 		for waiting := n - 1; waiting >= 0; waiting-- {
-			w.Eventually(language.Say("all others wait", "其余竞争者都在等待"), func() bool { return othersWait(sessions, done, holder) })
-			w.Unlock(locks[holder], language.Say("the holder", "持有者"))
+			w.Eventually(i18n.Textf("all others wait", "其余竞争者都在等待"), func() bool { return othersWait(sessions, done, holder) })
+			w.Unlock(locks[holder], i18n.Textf("the holder", "持有者"))
 			done[holder] = true
 			if waiting > 0 {
-				w.Eventually(language.Say("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
+				w.Eventually(i18n.Textf("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
 					holder = FirstIn(results)
 					return holder >= 0
 				})
@@ -139,9 +139,9 @@ func requestCount(w *World) {
 		}
 		requests := stage.RequestsOf(sessions...)
 		if predicted := w.Subject.Requests(n); len(requests) != predicted {
-			contenders := language.Say("%d contenders that arrive one by one", "%d 个竞争者各加锁一次", n)
+			contenders := i18n.Textf("%d contenders that arrive one by one", "%d 个竞争者各加锁一次", n)
 			if n == 1 {
-				contenders = language.Say("one contender alone", "单个竞争者加锁一次")
+				contenders = i18n.Textf("one contender alone", "单个竞争者加锁一次")
 			}
 			w.Failf("%s: %d requests in all, and %d were predicted (Subject.Requests): %s", "%s，共发了 %d 个请求，应为 %d 个（Subject.Requests）：%s", contenders, len(requests), predicted, ByKind(requests))
 		}

@@ -3,11 +3,11 @@ package locktest
 import (
 	"testing"
 
-	"example.com/zklock/internal/locktest/judge"
 	"example.com/zklock/internal/locktest/leases"
+	"example.com/zklock/internal/locktest/runner"
 )
 
-type Verdict = judge.Verdict
+type Verdict = runner.Verdict
 
 // Verdicts runs a suite as Run does, and returns what becomes of its cases in
 // place of failing, up to the first that stop, if not nil, is true of. It returns nil

@@ -8,8 +8,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
 )
@@ -19,26 +19,26 @@ func ExpiredWaiter(w *World) {
 	waiter, s, result := w.waiter()
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
-	w.Renewed(s, language.Say("the waiter's client has a new session", "等待者的客户端有了新会话"))
+	w.Renewed(s, i18n.Textf("the waiter's client has a new session", "等待者的客户端有了新会话"))
 	expired := w.Subject.Expired
 	if w.goesOn(result, s) && expired == nil {
-		w.Unlock(holder, language.Say("the holder", "持有者"))
-		w.Holds(result, language.Say("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+		w.Holds(result, i18n.Textf("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
 		w.Unlock(waiter, it)
 		w.NothingLeft()
 		return
 	}
 	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
-	err := w.Result(result, language.Say("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
+	err := w.Result(result, i18n.Textf("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
 	w.HasError(err,
 		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒等待者的那个事件里，Err 不为 nil")
 	w.True(expired == nil || slices.ContainsFunc(expired, func(want error) bool { return errors.Is(err, want) }),
 		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：返回的错误应包装 %v 之一，实际是 %v", expired, err)
-	w.NotLocked(waiter, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	w.Len(w.Nodes(), 1,
 		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.MustLock(waiter, language.Say("the waiter, in its new session", "处于新会话的等待者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.MustLock(waiter, i18n.Textf("the waiter, in its new session", "处于新会话的等待者"))
 	w.Unlock(waiter, it)
 	w.NothingLeft()
 }
@@ -67,7 +67,7 @@ func ClosedWaiter(w *World) {
 		time.Sleep(stage.Patience) // in which Lock may return
 	}
 	w.notIn(result)
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	if w.Server != nil {
 		time.Sleep(stage.Patience)
 	}
@@ -88,10 +88,10 @@ func ExpiredHolder(w *World) {
 	holder, s := w.holder()
 	waiter, _, result := w.waiter()
 	w.Expire(s)
-	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
+	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
+	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
 	w.NothingLeft()
-	w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock")) // the lock's work in the background for this holder ends with it; the next case judges the error
+	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock")) // the lock's work in the background for this holder ends with it; the next case judges the error
 }
 
 // UnlockAfterExpiry has a holder whose session expires, and which then calls Unlock.
@@ -101,21 +101,21 @@ func UnlockAfterExpiry(w *World) {
 	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
-	w.MustLock(next, language.Say("the next holder", "下一个持有者"))
-	w.Renewed(s, language.Say("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
+	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	before := w.Nodes()
-	err := w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	err := w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	w.Equal(before, w.Nodes(),
 		"the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders", "持有者的会话已经过期，Unlock 却删除了新持有者的节点，那是别人的节点：出现两个持有者")
-	w.IsNotLocked(err, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	w.IsNotLocked(err, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	third, _ := w.Contender()
-	if ok, err := w.Try(third, language.Say("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+	if ok, err := w.Try(third, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
 		w.False(ok,
 			"an expired holder's Unlock has freed the new holder's lock: two holders", "会话已过期的持有者调用 Unlock，释放了新持有者的锁：出现两个持有者")
 	}
-	w.Unlock(next, language.Say("the new holder", "新的持有者"))
-	w.MustLock(holder, language.Say("the old holder, once more", "再次加锁的原持有者"))
+	w.Unlock(next, i18n.Textf("the new holder", "新的持有者"))
+	w.MustLock(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
 	w.Unlock(holder, it)
 	w.NothingLeft()
 }
@@ -132,18 +132,18 @@ func (w *World) unlockOfOneThatCameWith() {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	}
 	holder := w.Subject.New(s.Conn, w.Path)
-	w.MustLock(holder, language.Say("the holder", "持有者"))
+	w.MustLock(holder, i18n.Textf("the holder", "持有者"))
 	if w.Server != nil {
 		time.Sleep(100 * time.Microsecond)
 	}
 	waiter := w.Subject.New(next.Conn, w.Path)
 	result := w.Lock(waiter)
-	w.Waits(result, next, language.Say("the waiter", "等待者"))
+	w.Waits(result, next, i18n.Textf("the waiter", "等待者"))
 	w.Expire(s)
-	w.Holds(result, language.Say("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.expiredUnlock(holder, s, language.Say(
+	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
+	w.expiredUnlock(holder, s, i18n.Textf(
 		"another contender, which came in the same millisecond, has the lock", "另一个竞争者在同一毫秒到来，拿到了锁"))
-	w.Unlock(waiter, language.Say("the new holder", "新的持有者"))
+	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
 }
 
 // unlockInTheNextSession has the next holder in the client's next session: a node of
@@ -151,29 +151,29 @@ func (w *World) unlockOfOneThatCameWith() {
 func (w *World) unlockInTheNextSession() {
 	holder, s := w.holder()
 	w.Expire(s)
-	w.Renewed(s, language.Say("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	next, _ := w.Contender(s)
-	w.MustLock(next, language.Say("the next holder, of the same client", "同一客户端的下一个持有者"))
-	w.expiredUnlock(holder, s, language.Say(
+	w.MustLock(next, i18n.Textf("the next holder, of the same client", "同一客户端的下一个持有者"))
+	w.expiredUnlock(holder, s, i18n.Textf(
 		"another contender of the same client has the lock in its next session", "同一客户端的另一个竞争者在下一个会话里拿到了锁"))
-	w.Unlock(next, language.Say("the next holder", "下一个持有者"))
+	w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
 }
 
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
-func (w *World) expiredUnlock(holder Lock, s *Session, who language.Text) {
+func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
 	w.Helper()
-	w.Renewed(s, language.Say("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	before := w.Nodes()
-	err := w.UnlockErr(holder, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	err := w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	w.Equal(before, w.Nodes(),
 		"the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", "持有者的会话已经过期，%s，原持有者的 Unlock 却删除了别人的节点：出现两个持有者", who)
-	w.IsNotLocked(err, language.Say("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	w.IsNotLocked(err, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 }
 
 // A spoiler is a fault for the n-th request of a contender, and what else goes
 // wrong then.
 type spoiler struct {
-	what    language.Text
+	what    i18n.Text
 	fault   func(when func(zkserver.Request) bool) *zkserver.Fault
 	loses   bool // the connection breaks, and nothing else goes wrong
 	cleanUp bool // the first try to clean up is lost, too
@@ -189,8 +189,8 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 }
 
 // how says what went wrong with the n-th request of a contender.
-func (sp spoiler) how(s *Session, n int) language.Text {
-	return language.Say("its request %d, %v, %s", "竞争者的第 %d 个请求（%v）%s", n, stage.LastRequest(s, n), sp.what)
+func (sp spoiler) how(s *Session, n int) i18n.Text {
+	return i18n.Textf("its request %d, %v, %s", "竞争者的第 %d 个请求（%v）%s", n, stage.LastRequest(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -207,54 +207,54 @@ func (w *World) spoilers() []spoiler {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
 	}
 	spoilers := []spoiler{
-		{what: language.Say("is answered with an error", "得到错误"), fault: fail},
-		{what: language.Say("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, loses: true},
-		{what: language.Say("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
+		{what: i18n.Textf("is answered with an error", "得到错误"), fault: fail},
+		{what: i18n.Textf("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, loses: true},
+		{what: i18n.Textf("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{what: language.Say("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUp: true})
+		spoilers = append(spoilers, spoiler{what: i18n.Textf("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUp: true})
 	}
 	return spoilers
 }
 
 // ErrorOnTheWay spoils each request of a waiter in turn.
 func ErrorOnTheWay(w *World) {
-	w.spoilLock(language.Say("the waiter", "等待者"), func() (Lock, *Session) { return w.Contender() }, func(Lock) {},
-		func(waiter Lock, s *Session, sp spoiler, n int, how language.Text, early bool, err error, freed func()) {
+	w.spoilLock(i18n.Textf("the waiter", "等待者"), func() (Lock, *Session) { return w.Contender() }, func(Lock) {},
+		func(waiter Lock, s *Session, sp spoiler, n int, how i18n.Text, early bool, err error, freed func()) {
 			w.False(early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", how, err)
 			w.leavesNothing(waiter, s, n, how, err)
 			freed()
-			w.MustLock(waiter, language.Say("the waiter, once more,", "再次加锁的等待者"))
+			w.MustLock(waiter, i18n.Textf("the waiter, once more,", "再次加锁的等待者"))
 			w.Unlock(waiter, it)
-			w.NoNodes(language.Say("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
+			w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
 		})
 }
 
 // spoilLock spoils each request of a Lock in turn, while another contender holds the lock. It
 // calls got with a Lock that has outlived that, and fails with one that has not: freed then has
 // the holder let go.
-func (w *World) spoilLock(name language.Text, open func() (Lock, *Session), got func(l Lock),
-	fails func(l Lock, s *Session, sp spoiler, n int, how language.Text, early bool, err error, freed func())) {
+func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func(l Lock),
+	fails func(l Lock, s *Session, sp spoiler, n int, how i18n.Text, early bool, err error, freed func())) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			holder, _ := w.holder()
 			waiter, s := open()
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
-			early := w.Meets(fault, s, language.Say("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
+			early := w.Meets(fault, s, i18n.Textf("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
 			// It may return an error, or try again and wait on.
 			free := !early || w.goesOn(result, s)
 			if free {
-				w.Unlock(holder, language.Say("the holder", "持有者"))
+				w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 			}
-			err := w.Result(result, language.Say(
+			err := w.Result(result, i18n.Textf(
 				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", "%s的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", name, n, sp.what))
 			how := sp.how(s, n)
 			release()
 			if err != nil {
 				fails(waiter, s, sp, n, how, early, err, func() {
 					if !free {
-						w.Unlock(holder, language.Say("the holder", "持有者"))
+						w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 					}
 				})
 				continue
@@ -289,19 +289,19 @@ func errorInTryLock(w *World) {
 		how := sp.how(s, n)
 		w.False(met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", how, err)
 		w.leavesNothing(l, s, n, how, err)
-		w.MustLock(l, language.Say("it, once more,", "再次尝试的竞争者"))
+		w.MustLock(l, i18n.Textf("it, once more,", "再次尝试的竞争者"))
 		w.Unlock(l, it)
 	})
 }
 
 // spoilTryLock spoils each request of TryLock on a free lock in turn, and calls fails
 // with what TryLock does not outlive.
-func (w *World) spoilTryLock(name language.Text, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
+func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := open()
 			fault, release := w.spoil(sp, s, n)
-			ok, err := w.Try(l, language.Say("TryLock, when its request %d %s,", "TryLock（第 %d 个请求%s）", n, sp.what))
+			ok, err := w.Try(l, i18n.Textf("TryLock, when its request %d %s,", "TryLock（第 %d 个请求%s）", n, sp.what))
 			release()
 			met := len(fault.Hit()) > 0
 			if err != nil {
@@ -327,7 +327,7 @@ func (w *World) spoilTryLock(name language.Text, open func() (Lock, *Session), f
 
 // nothingStays fails if a lock that has tried again leaves a node in the end: it may
 // remove in the background what an earlier try has left.
-func (w *World) nothingStays(how language.Text) {
+func (w *World) nothingStays(how i18n.Text) {
 	w.Helper()
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点，会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
@@ -336,11 +336,11 @@ func (w *World) nothingStays(how language.Text) {
 // leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
 // create whose reply was lost is an exception: its node stays until the session
 // ends, and the steps say so.
-func (w *World) leavesNothing(l Lock, s *Session, n int, how language.Text, err error) {
+func (w *World) leavesNothing(l Lock, s *Session, n int, how i18n.Text, err error) {
 	w.Helper()
-	w.mayHold(err, language.Say(
+	w.mayHold(err, i18n.Textf(
 		"Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
-	w.NotLocked(l, language.Say("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
+	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
 			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
@@ -353,7 +353,7 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how language.Text, err 
 	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 },
 		"%s, and there are two nodes", "%s，结果有两个节点", how)
 	w.Server.Expire(s.SessionID())
-	w.Renewed(s, language.Say("the client has a new session", "客户端有了新会话"))
+	w.Renewed(s, i18n.Textf("the client has a new session", "客户端有了新会话"))
 }
 
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
@@ -364,19 +364,19 @@ func UnlockAgain(w *World) {
 			l, s := w.holder()
 			before := w.Nodes()
 			fault, _ := w.spoil(sp, s, n)
-			err := w.UnlockErr(l, language.Same("Unlock"))
+			err := w.UnlockErr(l, i18n.Same("Unlock"))
 			met := len(fault.Hit()) > 0
 			fault.Release()
-			how := language.Say("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
+			how := i18n.Textf("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
 			if err != nil {
 				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
 				if slices.Equal(before, w.Nodes()) {
-					w.mayHold(err, language.Say(
+					w.mayHold(err, i18n.Textf(
 						"%s, the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock", "%s，节点还在，Unlock 却返回 ErrNotLocked：持有者其实还持有锁", how))
 				}
-				w.Eventually(language.Say("the client is connected", "客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
+				w.Eventually(i18n.Textf("the client is connected", "客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
 				there := len(w.Nodes()) > 0
-				err = w.UnlockErr(l, language.Say("Unlock, called again,", "再次调用的 Unlock"))
+				err = w.UnlockErr(l, i18n.Textf("Unlock, called again,", "再次调用的 Unlock"))
 				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
 					w.NoError(err,
 						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", "%s，再次调用 Unlock 却删不掉节点：确认节点已删除，才能忘掉它", how)
@@ -384,7 +384,7 @@ func UnlockAgain(w *World) {
 			}
 			w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
-			w.NotLocked(l, language.Say("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
+			w.NotLocked(l, i18n.Textf("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
 			if !met {
 				w.True(n > 1, "Unlock sends no request", "Unlock 没有发送任何请求")
 				break

@@ -9,7 +9,7 @@ import (
 
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // A leakingLock is right, and does something in a goroutine after Unlock.
@@ -29,8 +29,8 @@ func (l leakingLock) Unlock() error {
 // TestGoroutinesCostCostPoints: a goroutine that ends late costs nothing, and one that
 // never ends fails the case that is about it, and no other.
 func TestGoroutinesCostCostPoints(t *testing.T) {
-	when.Landing(t, "plays whole suites again")
-	when.Embedded(t, "is about goroutines")
+	testenv.Landing(t, "plays whole suites again")
+	testenv.Embedded(t, "is about goroutines")
 	for name, c := range map[string]struct {
 		aside  func()
 		failed []string

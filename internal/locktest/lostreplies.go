@@ -6,8 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
 )
@@ -45,44 +45,44 @@ var lostReplyCases = []TestCase[*World]{
 	{Name: "the session ends before the search", Zh: "查找之前会话就结束了", Group: Faults, Run: sessionEndsBeforeSearch},
 }
 
-var searchForIt = language.Say(
+var searchForIt = i18n.Textf(
 	"the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it", "create 失败了，节点却可能已经创建：请在每个节点的数据里写入各自的 id，遇到 zk.ErrConnectionClosed，就去找带着这个 id 的节点")
 
 // survives waits until a contender whose create was lost has the lock.
-func (w *World) survives(result <-chan error, what language.Text) {
+func (w *World) survives(result <-chan error, what i18n.Text) {
 	w.Helper()
-	err := w.Result(result, language.Say("%s, and its Lock", "%s，Lock", what))
+	err := w.Result(result, i18n.Textf("%s, and its Lock", "%s，Lock", what))
 	w.NoError(err, "%s, and Lock returns the error; %s", "%s，Lock 返回了这个错误；%s", what, searchForIt)
 }
 
 // oneNode fails if there are more nodes than contenders.
-func (w *World) oneNode(n int, what language.Text) {
+func (w *World) oneNode(n int, what i18n.Text) {
 	w.Helper()
 	w.True(len(w.Nodes()) <= n,
 		"%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", "%s，竞争者又创建了第二个节点：第二个等着第一个，而第一个永远不会有人删除；%s", what, searchForIt)
 }
 
 func replyLost(w *World) {
-	var what = language.Say("the reply to create was lost with the connection", "create 的响应随连接一起丢失")
+	var what = i18n.Textf("the reply to create was lost with the connection", "create 的响应随连接一起丢失")
 	l, s := w.Contender()
 	lost := w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.Hit(lost, language.Say("the contender sends a create", "竞争者发出 create"))
+	w.Hit(lost, i18n.Textf("the contender sends a create", "竞争者发出 create"))
 	made := w.Nodes()
 	w.Await(func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
 		"%s, and Lock neither returns nor waits on a watch%s", "%s，Lock 既不返回，也不在监听上等待%s", what)
 	w.oneNode(1, what)
 	w.survives(result, what)
 	w.sameNode(made, what)
-	w.Unlock(l, language.Say("the contender whose reply was lost", "响应丢失的竞争者"))
+	w.Unlock(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 	w.NothingLeft()
-	w.MustLock(l, language.Say("it, once more,", "再次尝试的竞争者"))
+	w.MustLock(l, i18n.Textf("it, once more,", "再次尝试的竞争者"))
 	w.Unlock(l, it)
 	w.NothingLeft()
 }
 
 func waitersReplyLost(w *World) {
-	var what = language.Say("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
+	var what = i18n.Textf("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
 	holder, _ := w.holder()
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
@@ -94,7 +94,7 @@ func waitersReplyLost(w *World) {
 
 // waitsItsTurn fails if a waiter whose create was lost does not wait until the holder lets
 // go, with the node that create has made.
-func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what language.Text) {
+func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what i18n.Text) {
 	w.Helper()
 	if len(result) > 0 {
 		w.survives(result, what)
@@ -103,25 +103,25 @@ func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []st
 	}
 	w.oneNode(2, what)
 	w.sameNode(made, what)
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.survives(result, what)
-	w.Unlock(waiter, language.Say("the waiter", "等待者"))
+	w.Unlock(waiter, i18n.Textf("the waiter", "等待者"))
 	w.NothingLeft()
 }
 
 func createLost(w *World) {
-	var what = language.Say(
+	var what = i18n.Textf(
 		"create was lost with the connection and has never reached the server", "create 随连接一起丢失，没有到达服务器")
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
-	err := w.Result(result, language.Say("%s, and Lock", "%s，Lock", what))
+	err := w.Result(result, i18n.Textf("%s, and Lock", "%s，Lock", what))
 	w.NoError(err,
 		"%s, and Lock returns the error: look for the node, and if it is not there, create it", "%s，Lock 返回了这个错误：请先找节点，找不到再创建", what)
 	w.NotEmpty(w.Nodes(),
 		"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", what)
 	w.oneNode(1, what)
-	w.Unlock(l, language.Say("the contender whose create was lost", "create 丢失的竞争者"))
+	w.Unlock(l, i18n.Textf("the contender whose create was lost", "create 丢失的竞争者"))
 	w.NothingLeft()
 }
 
@@ -130,9 +130,9 @@ func createLost(w *World) {
 // or later.
 func eachFindsItsOwn(w *World) {
 	const n = 12
-	var what = language.Say(
+	var what = i18n.Textf(
 		"the replies to the creates of a session's contenders were lost", "同一会话里各竞争者的 create 响应都丢失了")
-	var own = language.Say(
+	var own = i18n.Textf(
 		"the session's node need not be the contender's own: look for an id that only this create has", "这个会话的节点不一定是该竞争者自己的：请找只有这一次 create 才有的 id")
 	s := w.Session()
 	var locks []Lock
@@ -155,9 +155,9 @@ func eachFindsItsOwn(w *World) {
 					"%s, and %s has got the lock while %s holds it: two holders; %s", "%[1]s，%[3]s 还持有锁，%[2]s 又拿到了锁：出现两个持有者；%[4]s", what, stage.Contender(j), stage.Contender(i), own)
 			}
 		}
-		w.NoError(w.UnlockErr(l, language.Same("Unlock")), "%s, and Unlock of %s fails; %s", "%s，%s 的 Unlock 失败；%s", what, stage.Contender(i), own)
+		w.NoError(w.UnlockErr(l, i18n.Same("Unlock")), "%s, and Unlock of %s fails; %s", "%s，%s 的 Unlock 失败；%s", what, stage.Contender(i), own)
 		if i+1 < n {
-			w.Eventually(language.Say("%s, whose turn it is, gets the lock (%s; %s)", "轮到%s 拿到锁（%s；%s）", stage.Contender(i+1), what, own), func() bool { return len(results[i+1]) > 0 })
+			w.Eventually(i18n.Textf("%s, whose turn it is, gets the lock (%s; %s)", "轮到%s 拿到锁（%s；%s）", stage.Contender(i+1), what, own), func() bool { return len(results[i+1]) > 0 })
 			w.NoError(<-results[i+1], "%s, and Lock of %s fails; %s", "%s，%s 的 Lock 失败；%s", what, stage.Contender(i+1), own)
 		}
 	}
@@ -168,26 +168,26 @@ func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
 		w.Server.LoseReply(stage.Creates(s))
-		w.survives(w.Lock(l), language.Say("the reply to create was lost, once more,", "create 的响应再次丢失"))
+		w.survives(w.Lock(l), i18n.Textf("the reply to create was lost, once more,", "create 的响应再次丢失"))
 		w.Len(w.Nodes(), 1,
 			"the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
-		w.Unlock(l, language.Say("the contender whose reply was lost", "响应丢失的竞争者"))
+		w.Unlock(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 		w.NothingLeft()
 	}
 	// The create that is sent again is lost in its turn.
 	w.Server.LoseRequest(stage.Creates(s))
 	w.Server.LoseReply(stage.Creates(s))
-	w.survives(w.Lock(l), language.Say("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的响应也丢失"))
+	w.survives(w.Lock(l), i18n.Textf("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的响应也丢失"))
 	w.Len(w.Nodes(), 1,
 		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search", "create 丢失，接着下一个 create 的响应丢失之后，应当恰好有一个节点：每次 create 之后都需要查找")
-	w.Unlock(l, language.Say("the contender", "竞争者"))
+	w.Unlock(l, i18n.Textf("the contender", "竞争者"))
 	w.NothingLeft()
 }
 
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
-	ok, err := w.Try(l, language.Say("TryLock, when the reply to its create is lost,", "create 的响应丢失时的 TryLock"))
+	ok, err := w.Try(l, i18n.Textf("TryLock, when the reply to its create is lost,", "create 的响应丢失时的 TryLock"))
 	w.NoError(err,
 		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.True(ok,
@@ -196,7 +196,7 @@ func tryLocksReplyLost(w *World) {
 		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 响应丢失之后，应当恰好有一个节点")
 	other, os := w.Contender()
 	w.Server.LoseReply(stage.Creates(os))
-	ok, err = w.Try(other, language.Say(
+	ok, err = w.Try(other, i18n.Textf(
 		"TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的响应丢失时的 TryLock"))
 	w.NoError(err,
 		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
@@ -204,12 +204,12 @@ func tryLocksReplyLost(w *World) {
 		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 响应丢失，别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	w.Len(w.Nodes(), 1,
 		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 响应丢失，调用返回 false，却留下了自己的节点")
-	w.Unlock(l, language.Say("the holder", "持有者"))
+	w.Unlock(l, i18n.Textf("the holder", "持有者"))
 	w.NothingLeft()
 }
 
 // sameNode fails if the node that create has made is not there any more.
-func (w *World) sameNode(made []string, what language.Text) {
+func (w *World) sameNode(made []string, what i18n.Text) {
 	w.Helper()
 	w.Has(w.Nodes(), made,
 		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", "%s，节点明明还在，Lock 却另外创建了一个：原来的位置丢了，排到了所有后来者的后面", what)
@@ -224,11 +224,11 @@ func longOutage(w *World) {
 	lost := w.Server.LoseReply(stage.Creates(s))
 	back := w.CutOff(w.Server.LoseRequest, s, jute.OpConnect) // each handshake is lost
 	result := w.Lock(l)
-	w.Hit(lost, language.Say("the contender sends a create", "竞争者发出 create"))
+	w.Hit(lost, i18n.Textf("the contender sends a create", "竞争者发出 create"))
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
 	back()
-	var what = language.Say(
+	var what = i18n.Textf(
 		"the reply to create was lost, and no server could be reached for half a minute", "create 的响应丢失，半分钟连不上任何服务器")
 	// A lock may make its pauses longer from try to try.
 	for range 10 {
@@ -249,7 +249,7 @@ func searchLost(w *World) {
 			w.Server.LoseReply(stage.Creates(s))
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
-			what := language.Say(
+			what := i18n.Textf(
 				"the reply to create was lost, and then a request of the search for the node", "create 的响应丢失，查找节点的请求又丢失了")
 			w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
 				"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
@@ -264,14 +264,14 @@ func searchLost(w *World) {
 				w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
 					"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有响应，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
 				w.True(hit, "%s, and Lock returns the error: %v", "%s，Lock 返回了这个错误：%v", what, err)
-				w.Unlock(holder, language.Say("the holder", "持有者"))
+				w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 				more = true
 				continue
 			}
 			w.oneNode(2, what)
-			w.Unlock(holder, language.Say("the holder", "持有者"))
+			w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 			w.survives(result, what)
-			w.Unlock(l, language.Say("the waiter", "等待者"))
+			w.Unlock(l, i18n.Textf("the waiter", "等待者"))
 			w.NothingLeft()
 			more = more || hit
 		}
@@ -288,7 +288,7 @@ func syncFirst(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
-	w.Waits(result, s, language.Say("the contender whose create was lost", "create 丢失的竞争者"))
+	w.Waits(result, s, i18n.Textf("the contender whose create was lost", "create 丢失的竞争者"))
 	synced, looked := false, false
 	for _, op := range stage.RequestsOf(s)[1:] {
 		if stage.CreatesNode(op) {
@@ -301,8 +301,8 @@ func syncFirst(w *World) {
 		"create was lost, and another one is sent without a sync before: the server that the client is connected to now may not have the node of the first yet; call Sync, then Children, before you create again", "create 丢失，没有先 sync 就又发了一个：客户端现在连接的服务器可能还不知道第一个 create 的节点；再次 create 之前，请先调用 Sync，再调用 Children")
 	w.True(looked,
 		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again", "create 丢失，sync 之后没有看子节点列表就又发了一个：再次 create 之前，请先调用 Sync，再调用 Children")
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.survives(result, language.Say("create was lost", "create 丢失"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.survives(result, i18n.Textf("create was lost", "create 丢失"))
 	w.Unlock(l, it)
 	w.NothingLeft()
 }
@@ -315,7 +315,7 @@ func anothersCopy(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
-	w.Hit(held, language.Say(
+	w.Hit(held, i18n.Textf(
 		"the contender that never got the reply to its create looks for its node among the children", "竞争者没有收到 create 的响应，在子节点里找自己的节点"))
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "create has made a node, and there is not exactly one", "create 已创建节点，应当恰好有一个")
@@ -335,8 +335,8 @@ func anothersCopy(w *World) {
 			"another session has a node with the same data as the one whose create was lost, and the contender takes it for its own: it has the lock without a node of its own: two holders; compare the node's EphemeralOwner with conn.SessionID()", "另一个会话的节点与丢失的那个 create 带有相同的数据，竞争者把它当成了自己的：没有自己的节点却拿到锁，出现两个持有者；请把节点的 EphemeralOwner 与 conn.SessionID() 比较")
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.survives(result, language.Say("the reply to create was lost", "create 的响应丢失"))
-	w.Unlock(l, language.Say("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
+	w.survives(result, i18n.Textf("the reply to create was lost", "create 的响应丢失"))
+	w.Unlock(l, i18n.Textf("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
 	w.NothingLeft()
 }
 
@@ -347,21 +347,21 @@ func sessionEndsBeforeSearch(w *World) {
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
-	w.Hit(back, language.Say("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
+	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
 	w.Server.Expire(s.ID)
 	back.Release()
-	err := w.Result(result, language.Say(
+	err := w.Result(result, i18n.Textf(
 		"the session has ended after the reply to create was lost, and Lock", "create 的响应丢失之后会话结束，Lock"))
 	if err != nil { // it may say so, or lock in the new session
-		w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+		w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	} else {
 		w.Len(w.Nodes(), 1,
 			"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without another, so that the next contender gets in: two holders", "create 的响应丢失之后会话结束，节点随之消失，Lock 没有再创建节点就返回，下一个竞争者就能拿到锁：出现两个持有者")
-		w.Unlock(l, language.Say("the contender, in its new session,", "处于新会话的竞争者"))
+		w.Unlock(l, i18n.Textf("the contender, in its new session,", "处于新会话的竞争者"))
 	}
-	w.Renewed(s, language.Say("the client has a new session", "客户端有了新会话"))
+	w.Renewed(s, i18n.Textf("the client has a new session", "客户端有了新会话"))
 	time.Sleep(stage.Patience)
 	w.NothingLeft()
-	w.MustLock(l, language.Say("it, in its new session,", "处于新会话的竞争者"))
+	w.MustLock(l, i18n.Textf("it, in its new session,", "处于新会话的竞争者"))
 	w.Unlock(l, it)
 }

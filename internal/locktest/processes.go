@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +22,7 @@ import (
 // depends on how the runtime places its memory.
 func idsOfProcesses(w *World) {
 	if !w.Watched() {
-		w.Skip(language.Say("needs processes of its own (leave out -locktest.here)", "需要独立的进程（请去掉 -locktest.here）"))
+		w.Skip(i18n.Textf("needs processes of its own (leave out -locktest.here)", "需要独立的进程（请去掉 -locktest.here）"))
 	}
 	const alone, seen = "alone", "seen "
 	data, again := strings.CutPrefix(w.About, seen)
@@ -38,23 +38,23 @@ func idsOfProcesses(w *World) {
 	}
 	s, admin := w.Session(), w.Session()
 	holder := w.Subject.New(s.Conn, w.Path)
-	w.MustLock(holder, language.Say("the holder", "持有者"))
+	w.MustLock(holder, i18n.Textf("the holder", "持有者"))
 	mine, _, err := admin.Get(w.Path)
 	require.NoError(w, err)
 	written := withoutAddresses(string(mine), holder, s.Conn)
 	if !again {
-		w.Unlock(holder, language.Say("the holder", "持有者"))
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 		w.Again(seen + hex.EncodeToString([]byte(written)))
 		return
 	}
 	if data != hex.EncodeToString([]byte(written)) {
-		w.Unlock(holder, language.Say("the holder", "持有者"))
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 		return
 	}
 	w.Expire(s)
 	_, err = admin.Create(w.Path, mine, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)) // as a contender of the other process does
 	require.NoError(w, err)
-	w.expiredUnlock(holder, s, language.Say(
+	w.expiredUnlock(holder, s, i18n.Textf(
 		"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，两个节点的数据都是 %q（计数器的值和内存地址，在两个进程里会相同）", mine))
 }
 

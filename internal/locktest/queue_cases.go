@@ -9,10 +9,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -28,7 +28,7 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		result := w.Lock(l)
 		results = append(results, result)
 		if i == 0 {
-			w.Holds(result, language.Say("the first", "第一个"))
+			w.Holds(result, i18n.Textf("the first", "第一个"))
 		} else {
 			w.Waits(result, sessions[i], stage.Contender(i))
 		}
@@ -64,16 +64,16 @@ func QueueOrder(w *World) {
 		}
 		next := FirstIn(results) // one that was faster
 		release()
-		w.Eventually(language.Say("%s, whose turn it is, gets the lock after the release", "释放之后，轮到%s 拿到锁", stage.Contender(i+1)), func() bool {
+		w.Eventually(i18n.Textf("%s, whose turn it is, gets the lock after the release", "释放之后，轮到%s 拿到锁", stage.Contender(i+1)), func() bool {
 			if next < 0 {
 				next = FirstIn(results)
 			}
 			return next >= 0
 		})
 		w.NoError(<-results[next], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(next))
-		how := language.Say("the contender whose node has the smallest number is the next", "下一个应该是序号最小的节点所属的竞争者")
+		how := i18n.Textf("the contender whose node has the smallest number is the next", "下一个应该是序号最小的节点所属的竞争者")
 		if len(w.Nodes()) < len(locks)-1-i {
-			how = language.Say(
+			how = i18n.Textf(
 				"those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", "等待者没有自己的节点，大家抢着创建同一个节点，就没有先后次序；请让每个竞争者一来就用 zk.FlagEphemeralSequential 创建节点，下一个就是序号最小的")
 		}
 		w.Equal(i+1, next,
@@ -87,7 +87,7 @@ func QueueOrder(w *World) {
 // detector does not count what each goroutine has seen of each other.
 func WaiterGoes(w *World) {
 	n := 3
-	if w.Server != nil && !when.Raced {
+	if w.Server != nil && !testenv.Raced {
 		n = 50
 	}
 	locks, results, sessions := w.queue(n)
@@ -98,9 +98,9 @@ func WaiterGoes(w *World) {
 			w.staysBehind(results[last])
 		}
 	}
-	after := language.Say("the waiter after the one that has gone", "排在离开者后面的等待者")
+	after := i18n.Textf("the waiter after the one that has gone", "排在离开者后面的等待者")
 	w.Waits(results[last], sessions[last], after)
-	w.Unlock(locks[0], language.Say("the holder", "持有者"))
+	w.Unlock(locks[0], i18n.Textf("the holder", "持有者"))
 	w.Holds(results[last], after)
 	w.Unlock(locks[last], it)
 	w.NothingLeft()
@@ -125,7 +125,7 @@ func ForeignChild(w *World) {
 		w.Parent()
 	}
 	l, _ := w.Contender()
-	w.MustLock(l, language.Say("a first contender", "先来的竞争者"))
+	w.MustLock(l, i18n.Textf("a first contender", "先来的竞争者"))
 	named := slices.ContainsFunc(w.Nodes(), func(node string) bool {
 		return strings.HasPrefix(node, "lock-") || strings.HasPrefix(node, "read-") || strings.HasPrefix(node, "write-")
 	})
@@ -139,20 +139,20 @@ func ForeignChild(w *World) {
 		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
-	w.MustLock(l, language.Say("a contender beside %d nodes that are not contenders'", "竞争者（旁边有 %d 个非竞争者节点）", len(names)))
+	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", "竞争者（旁边有 %d 个非竞争者节点）", len(names)))
 	other, os := w.Contender()
 	result := w.Lock(other)
-	w.Waits(result, os, language.Say("the second contender", "第二个竞争者"))
-	w.Unlock(l, language.Say("the first", "第一个"))
-	w.Holds(result, language.Say("the second contender", "第二个竞争者"))
+	w.Waits(result, os, i18n.Textf("the second contender", "第二个竞争者"))
+	w.Unlock(l, i18n.Textf("the first", "第一个"))
+	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(other, it)
 	w.Unkept(len(names))
-	ok, err := w.Try(l, language.Say("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
+	ok, err := w.Try(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails", "旁边有非竞争者的节点，TryLock 失败了")
 		w.True(ok,
 			"TryLock returns false because of nodes that are not contenders', and nobody holds the lock", "没有人持有锁，TryLock 却因为非竞争者的节点而返回 false")
-		w.Unlock(l, language.Say("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+		w.Unlock(l, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	}
 	w.Unkept(len(names))
 	w.Len(w.Nodes(), len(names),
@@ -164,7 +164,7 @@ func ForeignChild(w *World) {
 // second, until it has sent all that it sends before it waits. Which reads
 // those are differs from lock to lock. Once the read is held, or the contender
 // waits, f is called, which does the special part of the case.
-func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step language.Text)) {
+func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
 		reads := 0
@@ -176,8 +176,8 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 			return false
 		})
 		result := w.Lock(l)
-		met := w.Meets(held, s, language.Say("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者等待者在等待"))
-		f(l, s, result, held.Release, language.Say("read number %d", "第 %d 次读", n))
+		met := w.Meets(held, s, i18n.Textf("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者等待者在等待"))
+		f(l, s, result, held.Release, i18n.Textf("read number %d", "第 %d 次读", n))
 		if !met {
 			w.True(n > 1,
 				"the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待，等的可能是早已发生过的释放")
@@ -188,8 +188,8 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.holder()
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step language.Text) {
-		w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text) {
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 		release()
 		select {
 		case err := <-result:
@@ -201,15 +201,15 @@ func ReleaseBeforeWatch(w *World) {
 		}
 		holder = l
 	})
-	w.Unlock(holder, language.Say("the last", "最后一个"))
+	w.Unlock(holder, i18n.Textf("the last", "最后一个"))
 	w.NothingLeft()
 }
 
 func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	middle, ms := w.Contender()
-	w.Waits(w.Lock(middle), ms, language.Say("the waiter", "等待者"))
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step language.Text) {
+	w.Waits(w.Lock(middle), ms, i18n.Textf("the waiter", "等待者"))
+	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text) {
 		w.Goes(ms)
 		release()
 		select {
@@ -220,11 +220,11 @@ func WaiterGoesBeforeWatch(w *World) {
 				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", "监听还没有设置，前一个等待者就离开了（%s在这之后到达），后一个却拿到了锁：出现两个持有者；不存在的节点不一定是持有者的，所以要重新看整个队列", step)
 		case <-time.After(time.Second): // every event has come by then
 		}
-		w.Waits(result, s, language.Say("a waiter whose %s came after the waiter before it had gone", "等待者（%s在前一个等待者离开之后到达）", step))
+		w.Waits(result, s, i18n.Textf("a waiter whose %s came after the waiter before it had gone", "等待者（%s在前一个等待者离开之后到达）", step))
 		ms = s // it is in the middle for the next one
 	})
 	w.Goes(ms)
-	w.Unlock(holder, language.Say("the holder", "持有者"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.NothingLeft()
 }
 
@@ -232,36 +232,36 @@ func NodeGoes(w *World) {
 	admin := w.Session()
 	holder, _ := w.holder()
 	before := w.Nodes()
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step language.Text) {
+	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text) {
 		for _, node := range w.Nodes() {
 			if !slices.Contains(before, node) {
 				require.NoError(w, admin.Delete(w.Path+"/"+node, -1))
 			}
 		}
 		release()
-		without := language.Say(
+		without := i18n.Textf(
 			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children", "等待者自己的节点在%s之前就已消失，没有节点却拿到了锁，下一个竞争者也会拿到锁：出现两个持有者；每次拿到子节点列表，都要先找自己的节点", step)
 		if !w.goesOn(result, s) {
-			w.HasError(w.Result(result, language.Say("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")), "%s", "%s", without)
-			w.NotLocked(l, language.Say("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+			w.HasError(w.Result(result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")), "%s", "%s", without)
+			w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 			return
 		}
 		// It has made another node, or it sleeps on the holder's node, and notices it
 		// at the release.
-		w.Unlock(holder, language.Say("the holder", "持有者"))
-		if err := w.Result(result, language.Say("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")); err == nil {
+		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+		if err := w.Result(result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")); err == nil {
 			w.NotEmpty(w.Nodes(), "%s", "%s", without)
-			w.Unlock(l, language.Say("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
+			w.Unlock(l, i18n.Textf("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
 		} else {
 			w.False(w.Subject.Requeues,
 				"a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在%s之前就已消失，等待者却没有重新排队", step)
 		}
 		w.NothingLeft()
-		w.MustLock(holder, language.Say("the holder, once more", "再次加锁的持有者"))
+		w.MustLock(holder, i18n.Textf("the holder, once more", "再次加锁的持有者"))
 		before = w.Nodes()
 	})
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.NoNodes(language.Say("every contender has let go, and a node is left", "所有竞争者都已释放锁，却还有节点留着"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.NoNodes(i18n.Textf("every contender has let go, and a node is left", "所有竞争者都已释放锁，却还有节点留着"))
 }
 
 func ReleaseWhileCutOff(w *World) {
@@ -269,11 +269,11 @@ func ReleaseWhileCutOff(w *World) {
 	waiter, s, result := w.waiter()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Unlock(holder, language.Say("the holder", "持有者"))
-	w.Hit(back, language.Say("the waiter's client connects again", "等待者的客户端重连"))
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Hit(back, i18n.Textf("the waiter's client connects again", "等待者的客户端重连"))
 	time.Sleep(time.Second) // of virtual time, in which it may not give up
 	back.Release()
-	w.Holds(result, language.Say("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
+	w.Holds(result, i18n.Textf("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
 	w.Equal(s.ID, s.SessionID(),
 		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，客户端却换了会话")
 	w.Unlock(waiter, it)

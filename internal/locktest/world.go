@@ -1,7 +1,7 @@
 package locktest
 
 import (
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -22,7 +22,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 }
 
 // it is the contender that a case is about.
-var it = language.Say("it", "这个竞争者")
+var it = i18n.Textf("it", "这个竞争者")
 
 // Contender makes a contender for the lock, in a session of its own unless
 // one is given.
@@ -38,7 +38,7 @@ func (w *World) Contender(in ...*Session) (Lock, *Session) {
 func (w *World) holder() (Lock, *Session) {
 	w.Helper()
 	l, s := w.Contender()
-	w.MustLock(l, language.Say("the holder", "持有者"))
+	w.MustLock(l, i18n.Textf("the holder", "持有者"))
 	return l, s
 }
 
@@ -47,7 +47,7 @@ func (w *World) waiter() (Lock, *Session, <-chan error) {
 	w.Helper()
 	l, s := w.Contender()
 	result := w.Lock(l)
-	w.Waits(result, s, language.Say("the waiter", "等待者"))
+	w.Waits(result, s, i18n.Textf("the waiter", "等待者"))
 	return l, s, result
 }
 
@@ -55,13 +55,13 @@ func (w *World) waiter() (Lock, *Session, <-chan error) {
 func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
 // MustLock locks and fails if that does not work.
-func (w *World) MustLock(l Lock, name language.Text) {
+func (w *World) MustLock(l Lock, name i18n.Text) {
 	w.Helper()
 	w.Holds(w.Lock(l), name)
 }
 
 // Try calls TryLock, which must return.
-func (w *World) Try(l Lock, what language.Text) (ok bool, err error) {
+func (w *World) Try(l Lock, what i18n.Text) (ok bool, err error) {
 	w.Helper()
 	err = w.Result(w.Aside("TryLock", func() (err error) {
 		ok, err = l.TryLock()
@@ -71,27 +71,27 @@ func (w *World) Try(l Lock, what language.Text) (ok bool, err error) {
 }
 
 // Unlock lets go, and fails if that does not work.
-func (w *World) Unlock(l Lock, name language.Text) {
+func (w *World) Unlock(l Lock, name i18n.Text) {
 	w.Helper()
-	w.NoError(w.UnlockErr(l, language.Say("Unlock of %s", "%s的 Unlock", name)),
+	w.NoError(w.UnlockErr(l, i18n.Textf("Unlock of %s", "%s的 Unlock", name)),
 		"Unlock of %s fails, although it was told that it holds the lock", "%s的 Unlock 失败，而之前的加锁已经报告成功", name)
 }
 
 // UnlockErr calls Unlock, which must return.
-func (w *World) UnlockErr(l Lock, what language.Text) error {
+func (w *World) UnlockErr(l Lock, what i18n.Text) error {
 	w.Helper()
 	return w.Result(w.Aside("Unlock", l.Unlock), what)
 }
 
 // NotLocked fails if Unlock says anything but ErrNotLocked.
-func (w *World) NotLocked(l Lock, what language.Text) {
+func (w *World) NotLocked(l Lock, what i18n.Text) {
 	w.Helper()
 	w.IsNotLocked(w.UnlockErr(l, what), what)
 }
 
 // IsNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
 // where the subject does not say what that is.
-func (w *World) IsNotLocked(err error, what language.Text) {
+func (w *World) IsNotLocked(err error, what i18n.Text) {
 	w.Helper()
 	w.HasError(err,
 		"%s returns no error, though the lock is not held: return ErrNotLocked", "%s没有返回错误，可它并没有持有锁：请返回 ErrNotLocked", what)
@@ -101,7 +101,7 @@ func (w *World) IsNotLocked(err error, what language.Text) {
 }
 
 // mayHold fails if an error is ErrNotLocked.
-func (w *World) mayHold(err error, message language.Text) {
+func (w *World) mayHold(err error, message i18n.Text) {
 	w.Helper()
 	if w.Subject.ErrNotLocked != nil {
 		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", "%s", message)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // Needs skips the test unless the environment variable has the address of such a server: then
@@ -21,7 +21,7 @@ func Needs(t testing.TB, program, debian, variable string) {
 		t.Skipf("starts and kills %s: set %s, the address of one for the other tests", program, variable)
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		when.Missing(t, fmt.Sprintf("starts and kills %s (Debian: %s), which is not here", program, debian))
+		testenv.Missing(t, fmt.Sprintf("starts and kills %s (Debian: %s), which is not here", program, debian))
 	}
 }
 

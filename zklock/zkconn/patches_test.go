@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // The tests of these faults are about a whole client. Those of the others are
@@ -29,7 +29,7 @@ var patched = []string{
 // The patches of docs/client.md fit the library, and an ordinary client of the
 // patched library passes the tests that it fails without them.
 func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
-	when.NotRaced(t, "it runs another program")
+	testenv.NotRaced(t, "it runs another program")
 	require.Subset(t, faults, patched)
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output()
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zklocktest"
 	"example.com/zklock/zkserver"
@@ -137,8 +137,8 @@ func TestThePageHasTheseTests(t *testing.T) {
 // TestAModuleOfSomebodyElseHasThemToo builds what the pages show, and the examples of
 // zklock, in a module that has nothing but require and replace, and runs its tests.
 func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
-	when.Landing(t, "compiles a module of its own; .ci/newcomer does so, too")
-	when.NotRaced(t, "it runs another program")
+	testenv.Landing(t, "compiles a module of its own; .ci/newcomer does so, too")
+	testenv.NotRaced(t, "it runs another program")
 	readme, err := os.ReadFile("../../zkserver/README.md")
 	require.NoError(t, err)
 	root, err := filepath.Abs("../..")

@@ -41,7 +41,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -62,7 +62,7 @@ const (
 // aboutTheEmbeddedServer skips a test where another server is asked for.
 func aboutTheEmbeddedServer(t *testing.T) {
 	t.Helper()
-	when.Embedded(t, "is about the embedded server alone")
+	testenv.Embedded(t, "is about the embedded server alone")
 }
 
 // needs skips a test of a foreign client unless it is asked for, and unless
@@ -70,8 +70,8 @@ func aboutTheEmbeddedServer(t *testing.T) {
 // Debian package that has it. At a landing nothing may be missing.
 func needs(t *testing.T, packages map[string]string) {
 	t.Helper()
-	when.Landing(t, "runs clients that we did not write: Curator, zkCli.sh, the test suites of others")
-	when.NotRaced(t, "the clients are other processes")
+	testenv.Landing(t, "runs clients that we did not write: Curator, zkCli.sh, the test suites of others")
+	testenv.NotRaced(t, "the clients are other processes")
 	var missing []string
 	for file, debian := range packages {
 		var err error
@@ -88,7 +88,7 @@ func needs(t *testing.T, packages map[string]string) {
 		return
 	}
 	slices.Sort(missing)
-	when.Missing(t, "not installed: Debian's "+strings.Join(slices.Compact(missing), ", "))
+	testenv.Missing(t, "not installed: Debian's "+strings.Join(slices.Compact(missing), ", "))
 }
 
 // A counterTest is one counter and the processes that count.

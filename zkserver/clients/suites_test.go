@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/servers"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -46,8 +46,8 @@ var suites = []suite{
 
 // TestForeignSuites starts servers of its own, whatever ZK names.
 func TestForeignSuites(t *testing.T) {
-	when.Long(t, "runs the test suites of clients that others wrote, and downloads them")
-	when.NotRaced(t, "the suites are other processes")
+	testenv.Long(t, "runs the test suites of clients that others wrote, and downloads them")
+	testenv.NotRaced(t, "the suites are other processes")
 	aboutTheEmbeddedServer(t)
 	rows := make([]string, len(suites))
 	t.Run("all", func(t *testing.T) {

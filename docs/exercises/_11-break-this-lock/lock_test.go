@@ -3,9 +3,9 @@ package breakthis
 import (
 	"testing"
 
-	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/grader/counterexample"
 )
 
 func TestBreak(t *testing.T) {
-	breaking.Run(t, breaking.File)
+	counterexample.Run(t, counterexample.File)
 }

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // count runs the program with the servers that the environment variables name.
 func count(t *testing.T, args string) (stdout string, err error) {
 	t.Helper()
-	lang, out := language.English, new(bytes.Buffer)
+	lang, out := i18n.English, new(bytes.Buffer)
 	err = run(t.Context(), &lang, strings.Fields(args), out, new(bytes.Buffer))
 	return out.String(), err
 }

@@ -27,17 +27,17 @@ import (
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	lang := language.Of("")
+	lang := i18n.Of("")
 	if err := run(ctx, &lang, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "count:", strings.ReplaceAll(language.TextOf(err).In(lang), "\n", "; "))
-		os.Exit(language.Status(err))
+		fmt.Fprintln(os.Stderr, "count:", strings.ReplaceAll(i18n.TextOf(err).In(lang), "\n", "; "))
+		os.Exit(i18n.Status(err))
 	}
 }
 
@@ -77,8 +77,8 @@ type config struct {
 	loads                  []counter.Load
 }
 
-func parse(args []string, lang *language.Language, help io.Writer) (cfg config, err error) {
-	say := language.Both
+func parse(args []string, lang *i18n.Language, help io.Writer) (cfg config, err error) {
+	say := i18n.Both
 	flags := flag.NewFlagSet("count", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&cfg.zk, "zk", "embedded", say("the ZooKeeper `server`: embedded, or host:port,… of a running one", "ZooKeeper `服务器`：embedded（内嵌的），或者正在运行的 host:port,…"))
@@ -94,17 +94,17 @@ func parse(args []string, lang *language.Language, help io.Writer) (cfg config, 
 			"各个`服务器`，写成 SPEC 或 LABEL=SPEC：embedded（miniredis）、host:port 或 redis://…")),
 		"etcd": flags.String("etcd", "", say("the `servers` of one cluster, host:port,…; there is no embedded one", "一个集群的各个`服务器`，host:port,…；没有内嵌的")),
 	}
-	flags.Var(lang, "lang", language.Usage)
+	flags.Var(lang, "lang", i18n.Usage)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(help, lang.Help(flags))
 		return cfg, err
 	} else if err != nil {
-		return cfg, language.Misusef("%w", "%v", language.WrongFlag(flags, err))
+		return cfg, i18n.Misusef("%w", "%v", i18n.WrongFlag(flags, err))
 	}
 	for s := range strings.SplitSeq(cfg.sizes, ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 100_000 {
-			return cfg, language.Misusef("-n: %q is not a number of goroutines", "-n：%q 不是 goroutine 的个数", s)
+			return cfg, i18n.Misusef("-n: %q is not a number of goroutines", "-n：%q 不是 goroutine 的个数", s)
 		}
 		cfg.loads = append(cfg.loads, counter.Load{N: n, Sessions: 1, Times: 1})
 	}
@@ -115,13 +115,13 @@ func parse(args []string, lang *language.Language, help io.Writer) (cfg config, 
 		}
 	}
 	if cfg.rounds < 1 {
-		return cfg, language.Misusef("-rounds: %d is not at least 1", "-rounds：%d 小于 1", cfg.rounds)
+		return cfg, i18n.Misusef("-rounds: %d is not at least 1", "-rounds：%d 小于 1", cfg.rounds)
 	}
 	return cfg, nil
 }
 
 // run counts, and prints the table of what has run.
-func run(ctx context.Context, lang *language.Language, args []string, stdout, stderr io.Writer) error {
+func run(ctx context.Context, lang *i18n.Language, args []string, stdout, stderr io.Writer) error {
 	cfg, err := parse(args, lang, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -130,7 +130,7 @@ func run(ctx context.Context, lang *language.Language, args []string, stdout, st
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
-		return language.Errorf("-zk: %w", "-zk：%v", err)
+		return i18n.Errorf("-zk: %w", "-zk：%v", err)
 	}
 	defer zoo.Close()
 	w := watcher{stderr, lang}
@@ -178,7 +178,7 @@ func (cfg config) players(ctx context.Context, server *zookeeper.Server) (all []
 		}
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 		if at < 0 {
-			return all, language.Misusef("-locks: no lock is called %q; there are %s", "-locks：没有名为 %q 的锁；可选的有 %s", name, language.List(names()))
+			return all, i18n.Misusef("-locks: no lock is called %q; there are %s", "-locks：没有名为 %q 的锁；可选的有 %s", name, i18n.List(names()))
 		}
 		k := kinds[at]
 		labels, specs, err := split(k.system, *cfg.servers[k.system])
@@ -188,7 +188,7 @@ func (cfg config) players(ctx context.Context, server *zookeeper.Server) (all []
 		for i, spec := range specs {
 			a, err := k.open(ctx, spec)
 			if err != nil {
-				return all, language.Errorf("-%s: %w", "-%s：%v", strings.ToLower(k.system), err)
+				return all, i18n.Errorf("-%s: %w", "-%s：%v", strings.ToLower(k.system), err)
 			}
 			lock := counter.Lock{Name: name, System: k.system}
 			if len(specs) > 1 {
@@ -213,12 +213,12 @@ func split(system, value string) (labels, specs []string, err error) {
 		}
 		switch flag := strings.ToLower(system); {
 		case rest == "":
-			return nil, nil, language.Misusef("-%s: it names no server", "-%s：没有写出服务器", flag)
+			return nil, nil, i18n.Misusef("-%s: it names no server", "-%s：没有写出服务器", flag)
 		case i > 0 && strings.Contains(rest, "@") && !strings.Contains(rest, "://"):
-			return nil, nil, language.Misusef("-%s: the part after comma %d is not an address; in a password a comma is written %%2C",
+			return nil, nil, i18n.Misusef("-%s: the part after comma %d is not an address; in a password a comma is written %%2C",
 				"-%s：第 %d 个逗号之后的部分不是地址；密码里的逗号要写成 %%2C", flag, i)
 		case slices.Contains(labels, label):
-			return nil, nil, language.Misusef("-%s: %s is named twice", "-%s：%s 写了两次", flag, label)
+			return nil, nil, i18n.Misusef("-%s: %s is named twice", "-%s：%s 写了两次", flag, label)
 		}
 		labels, specs = append(labels, label), append(specs, rest)
 	}
@@ -228,12 +228,12 @@ func split(system, value string) (labels, specs []string, err error) {
 // A watcher says on the standard error what runs.
 type watcher struct {
 	w    io.Writer
-	lang *language.Language
+	lang *i18n.Language
 }
 
 func (w watcher) Begin(j counter.Job) {
-	w.Say(language.Say("%s, %s", "%s，%s", j.Lock().Name, j.Text()))
+	w.Say(i18n.Textf("%s, %s", "%s，%s", j.Lock().Name, j.Text()))
 }
-func (w watcher) Step()                  {}
-func (w watcher) End(report.Run)         {}
-func (w watcher) Say(text language.Text) { fmt.Fprintf(w.w, "%s …\n", text.In(*w.lang)) }
+func (w watcher) Step()              {}
+func (w watcher) End(report.Run)     {}
+func (w watcher) Say(text i18n.Text) { fmt.Fprintf(w.w, "%s …\n", text.In(*w.lang)) }

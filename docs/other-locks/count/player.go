@@ -6,7 +6,7 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // ttl is the life of a lock without a renewal: a machine that stops for a while costs no
@@ -47,7 +47,7 @@ type player struct {
 }
 
 func (p player) Lock() counter.Lock                             { return p.lock }
-func (p player) Server() language.Text                          { return language.Same(p.arena.String()) }
+func (p player) Server() i18n.Text                              { return i18n.Same(p.arena.String()) }
 func (p player) Try(context.Context) error                      { return nil }
 func (p player) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
@@ -58,7 +58,7 @@ func (p player) clean(remove func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	if err := remove(ctx); err != nil {
-		return language.Errorf("left behind on %v: %w", "%v 上有残留：%v", p.arena, err)
+		return i18n.Errorf("left behind on %v: %w", "%v 上有残留：%v", p.arena, err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (p player) Run(ctx context.Context, r *report.Run, step func()) (err error)
 		if e := p.clean(p.arena.end); err == nil {
 			err = e
 		} else if e != nil {
-			err = language.Errorf("%w; %v", "%v；%v", err, e)
+			err = i18n.Errorf("%w; %v", "%v；%v", err, e)
 		}
 	}()
 	contenders, err := p.arena.begin(ctx, r.Goroutines)

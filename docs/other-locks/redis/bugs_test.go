@@ -11,12 +11,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/bugs"
+	"example.com/zklock/internal/i18n"
 )
 
 // jedis is a client of the articles' locks. Its commands are written into the script.
-func jedis(s *museum.Script, server *miniredis.Miniredis, name string) *goredis.Client {
+func jedis(s *bugs.Script, server *miniredis.Miniredis, name string) *goredis.Client {
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
 	client.AddHook(scribe{s, name})
 	s.Cleanup(func() { client.Close() })
@@ -24,7 +24,7 @@ func jedis(s *museum.Script, server *miniredis.Miniredis, name string) *goredis.
 }
 
 type scribe struct {
-	script *museum.Script
+	script *bugs.Script
 	client string
 }
 
@@ -67,7 +67,7 @@ func (r scribe) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 //
 // The key has no time to live. If its holder crashes, the lock stays held, as
 // the article itself says.
-func setnxLock(s *museum.Script, jedis *goredis.Client) bool {
+func setnxLock(s *bugs.Script, jedis *goredis.Client) bool {
 	ok, err := jedis.SetNX(s.Context(), "dis-lock", "test", 0).Result()
 	require.NoError(s, err)
 	return ok
@@ -75,7 +75,7 @@ func setnxLock(s *museum.Script, jedis *goredis.Client) bool {
 
 // With a time to live the case of TestBasic passes: a holder whose session expires lets the next one in.
 func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
-	museum.Exhibit("B3").HappensOff(t, language.Same("Redis"), func(s *museum.Script) {
+	bugs.Example("B3").HappensOff(t, i18n.Same("Redis"), func(s *bugs.Script) {
 		server := miniredis.RunT(s)
 		a, b := jedis(s, server, "A"), jedis(s, server, "B")
 		require.True(s, setnxLock(s, a))
@@ -135,7 +135,7 @@ func (l *redisWithReentrantLock) unlock(key string) bool {
 // expired. TestTheCountIsInTheKey has the counter that notices.
 func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 	const key = "codehole"
-	museum.Exhibit("B4").HappensOff(t, language.Same("Redis"), func(s *museum.Script) {
+	bugs.Example("B4").HappensOff(t, i18n.Same("Redis"), func(s *bugs.Script) {
 		server := miniredis.RunT(s)
 		var locks []*redisWithReentrantLock
 		for _, name := range []string{"A", "B", "C"} {
@@ -191,7 +191,7 @@ func (l *compareAndDeleteLock) unlock() bool {
 
 // TestAStoreRefusesTheLateWrite has the cure: tokens.
 func TestBugE2_CompareAndDeleteDoesNotProtectTheResource(t *testing.T) {
-	museum.Exhibit("E2").HappensOff(t, language.Same("Redis"), func(s *museum.Script) {
+	bugs.Example("E2").HappensOff(t, i18n.Same("Redis"), func(s *bugs.Script) {
 		server := miniredis.RunT(s)
 		client := func(name string) *compareAndDeleteLock {
 			return &compareAndDeleteLock{jedis(s, server, name), "stock", "id-of-" + name}

@@ -7,8 +7,8 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/museum"
+	"example.com/zklock/internal/bugs"
+	"example.com/zklock/internal/i18n"
 )
 
 // B2. Article B, the lock in a table with a unique key:
@@ -24,14 +24,14 @@ type rowLock struct {
 	db     *database.DB
 	method string
 	client string
-	script *museum.Script
+	script *bugs.Script
 }
 
 func (l *rowLock) lock() bool {
 	_, err := l.db.Exec(l.script.Context(), "insert into myLock(method_name, desc) values (?, 'lock')", l.method)
-	answer := language.Say("ok", "成功")
+	answer := i18n.Textf("ok", "成功")
 	if database.IsDuplicate(err) {
-		answer = language.Say("not unique", "违反唯一约束")
+		answer = i18n.Textf("not unique", "违反唯一约束")
 	} else {
 		require.NoError(l.script, err)
 	}
@@ -48,7 +48,7 @@ func (l *rowLock) unlock() {
 // The cure on a database, a row with an owner and an expiry, passes two cases of TestBasic: Unlock by a
 // contender that does not hold it, and a holder whose session expires.
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
-	museum.Exhibit("B2").HappensOff(t, language.Say("database", "数据库"), func(s *museum.Script) {
+	bugs.Example("B2").HappensOff(t, i18n.Textf("database", "数据库"), func(s *bugs.Script) {
 		db := databasetest.Open(s, database.Embedded)
 		_, err := db.Exec(s.Context(), `create table myLock(id integer primary key autoincrement,
 			method_name varchar(64) not null unique, desc varchar(1024) not null)`)

@@ -19,7 +19,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 )
 
 // A Lock is one contender, used by one goroutine at a time.
@@ -228,7 +228,7 @@ func (s Subject) verdict(t *testing.T, name string) string {
 
 // Errorf and FailNow are what testify needs.
 func (w *world) Errorf(format string, args ...any) {
-	w.words = append(w.words, judge.Plain(fmt.Sprintf(format, args...)).String())
+	w.words = append(w.words, runner.Plain(fmt.Sprintf(format, args...)).String())
 }
 func (w *world) FailNow() { runtime.Goexit() }
 func (w *world) Helper()  {}

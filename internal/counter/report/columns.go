@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A table is printed with its first column to the left and the others to the
@@ -101,7 +101,7 @@ func columnWidths(rows []tableRow) []int {
 	for _, row := range rows {
 		for i, cell := range row.cells {
 			if first, span := columnOf(i, len(row.cells), len(widths)); span == 1 {
-				widths[first] = max(widths[first], language.Wide(cell))
+				widths[first] = max(widths[first], i18n.Wide(cell))
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func aligned(cells []string, widths []int, gap string) []string {
 	for i, cell := range cells {
 		first, span := columnOf(i, len(cells), len(widths))
 		width := fullWidth(widths[first:first+span], gap)
-		if language.Wide(cell) > width {
+		if i18n.Wide(cell) > width {
 			return append(out, cell) // the cells behind it would not be in their columns
 		}
 		if first == 0 || span > 1 {
@@ -128,9 +128,9 @@ func aligned(cells []string, widths []int, gap string) []string {
 // padded is %*s for a terminal, where a character of Chinese takes two columns.
 func padded(text string, width int) string {
 	if width < 0 {
-		return text + strings.Repeat(" ", max(-width-language.Wide(text), 0))
+		return text + strings.Repeat(" ", max(-width-i18n.Wide(text), 0))
 	}
-	return strings.Repeat(" ", max(width-language.Wide(text), 0)) + text
+	return strings.Repeat(" ", max(width-i18n.Wide(text), 0)) + text
 }
 
 // IsTerminal reports whether a person may look at what is written to w.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // CheckFile says why WriteFile could not write a file.
@@ -43,7 +43,7 @@ func create(name string) (*newFile, error) {
 	mode := os.FileMode(0o666)
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
-		return nil, language.Errorf("%s is a folder", "%s 是文件夹", name)
+		return nil, i18n.Errorf("%s is a folder", "%s 是文件夹", name)
 	case err == nil && !info.Mode().IsRegular():
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &newFile{f, ""}, err

@@ -6,21 +6,21 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Live prints each run in a line of its own, as soon as it has ended. What compares
 // runs, as the ratios do, is in the table that comes at the end.
 type Live struct {
 	w      io.Writer
-	l      language.Language
+	l      i18n.Language
 	lock   int // the width of the first column
 	rounds bool
 	begun  bool
 }
 
 // NewLive prints to w. Names are those of the locks.
-func NewLive(w io.Writer, names []string, rounds int, in language.Language) *Live {
+func NewLive(w io.Writer, names []string, rounds int, in i18n.Language) *Live {
 	l := &Live{w: w, l: in, lock: len("lock"), rounds: rounds > 1}
 	for _, name := range names {
 		if name == "curator" {
@@ -32,7 +32,7 @@ func NewLive(w io.Writer, names []string, rounds int, in language.Language) *Liv
 }
 
 // Say prints a line between the rows.
-func (l *Live) Say(text language.Text) {
+func (l *Live) Say(text i18n.Text) {
 	l.begin()
 	fmt.Fprintln(l.w, text.In(l.l))
 }
@@ -40,8 +40,8 @@ func (l *Live) Say(text language.Text) {
 func (l *Live) begin() {
 	if !l.begun {
 		l.begun = true
-		fmt.Fprint(l.w, language.Say("Each run as it ends; the table that compares them comes last.\n\n", "每次运行结束就显示一行；最后是用于比较的表。\n\n").In(l.l))
-		h := strings.Split(language.Say("lock|N|round|count|elapsed|requests/acq|events/acq", "锁|N|轮|计数|耗时|请求/次|事件/次").In(l.l), "|")
+		fmt.Fprint(l.w, i18n.Textf("Each run as it ends; the table that compares them comes last.\n\n", "每次运行结束就显示一行；最后是用于比较的表。\n\n").In(l.l))
+		h := strings.Split(i18n.Textf("lock|N|round|count|elapsed|requests/acq|events/acq", "锁|N|轮|计数|耗时|请求/次|事件/次").In(l.l), "|")
 		l.row(h[0], h[1], h[2], figures(h[3], h[4], h[5], h[6]))
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 //go:embed report.html
 var reportPage string
 
 // WriteReport writes one page that needs nothing but a browser.
-func WriteReport(w io.Writer, set Settings, results []Run, l language.Language) error {
+func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(false)) }, // ours, and not a user's
 		"class": class,
 		"span":  span,
-		"say":   func(en, zh string) string { return language.Text{En: en, Zh: zh}.In(l) },
-		"in":    func(text language.Text) string { return text.In(l) },
+		"say":   func(en, zh string) string { return i18n.Text{En: en, Zh: zh}.In(l) },
+		"in":    func(text i18n.Text) string { return text.In(l) },
 	}).Parse(reportPage)
 	if err != nil {
 		return err
@@ -55,11 +55,11 @@ func WriteReport(w io.Writer, set Settings, results []Run, l language.Language) 
 		"Main":     firstTable(results, l),
 		"Second":   secondTable(results, l),
 		"Everyday": EverydayText,
-		"Lang":     language.Text{En: "en", Zh: "zh-CN"}.In(l),
+		"Lang":     i18n.Text{En: "en", Zh: "zh-CN"}.In(l),
 		"NoLocks":  noLocks(results),
 		"Times":    timesTable(results, l),
 		"Wire":     wireTable(results, l),
-		"Formulas": language.Join(formulas(results), "; "),
+		"Formulas": i18n.Join(formulas(results), "; "),
 	})
 }
 
@@ -110,7 +110,7 @@ func (r tableRow) Style() string { return r.style }
 // Settings are the page's text on the command that made it.
 type Settings struct {
 	Args          []string
-	Each          language.Text // what each goroutine does
+	Each          i18n.Text // what each goroutine does
 	Rounds        int
 	WarmUp, Limit time.Duration
 }

@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -48,16 +48,16 @@ type Run struct {
 	// twentieths and so on, after the shortest.
 	Waits []time.Duration `json:"waits_ns"`
 
-	Says  language.Text `json:"-"` // Error in both languages, if the benchmark has said it
-	Where language.Text `json:"-"` // Server in both languages, if it is ours
-	About About         `json:"-"`
-	Aside bool          `json:"-"` // it is in the second table
+	Says  i18n.Text `json:"-"` // Error in both languages, if the benchmark has said it
+	Where i18n.Text `json:"-"` // Server in both languages, if it is ours
+	About About     `json:"-"`
+	Aside bool      `json:"-"` // it is in the second table
 }
 
 // An About is the tables' text on a lock besides its figures.
 type About struct {
 	Article map[int]time.Duration // article A's times, by the number of threads
-	Unsafe  language.Text         // of one that is not a lock: what it does in place of one
+	Unsafe  i18n.Text             // of one that is not a lock: what it does in place of one
 	Formula string                // of the requests for one acquisition; "": none
 	System  string                // that the lock is on; "": ZooKeeper
 }
@@ -74,10 +74,10 @@ const (
 )
 
 // Ends notes how the run has ended, and why.
-func (r *Run) Ends(status string, why language.Text) { r.Status, r.Error, r.Says = status, why.En, why }
+func (r *Run) Ends(status string, why i18n.Text) { r.Status, r.Error, r.Says = status, why.En, why }
 
 // why is the reason of the end.
-func (r Run) why(l language.Language) string { return cmp.Or(r.Says.In(l), r.Error) }
+func (r Run) why(l i18n.Language) string { return cmp.Or(r.Says.In(l), r.Error) }
 
 // waitSteps is how many steps the line of a lock has in a chart of the waits.
 const waitSteps = 20

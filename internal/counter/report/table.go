@@ -9,20 +9,20 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // ArticleNaive are article A's times of the naive lock, with which it compares.
 var ArticleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
 
-var EverydayText = language.Say("One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\nas 50 processes would have:",
+var EverydayText = i18n.Textf("One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\nas 50 processes would have:",
 	"下面是单个 goroutine 加锁 50 次，以及 50 个 goroutine 各用一个会话\n（相当于 50 个进程）：")
 
 // The first words below the tables.
 var (
-	TableLegend = language.Say("requests and watch events: per acquisition, counted on the wire, without pings.\n",
+	TableLegend = i18n.Textf("requests and watch events: per acquisition, counted on the wire, without pings.\n",
 		"请求和事件：平均每次加锁的个数，在连接上数出，不含心跳。\n")
-	TimesLegend = language.Say("overtaken: how many others asked for the lock later and held it earlier, on\n"+
+	TimesLegend = i18n.Textf("overtaken: how many others asked for the lock later and held it earlier, on\n"+
 		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n",
 		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
 )
@@ -40,18 +40,18 @@ func apart(results []Run) (first, second []Run) {
 }
 
 // firstTable has one line for each lock and number of goroutines.
-func firstTable(results []Run, l language.Language) table {
+func firstTable(results []Run, l i18n.Language) table {
 	first, _ := apart(results)
 	return mainTable(first, true, l)
 }
 
 // secondTable is the same for the runs that article A has not.
-func secondTable(results []Run, l language.Language) table {
+func secondTable(results []Run, l i18n.Language) table {
 	_, second := apart(results)
 	return mainTable(second, false, l)
 }
 
-func mainTable(results []Run, article bool, l language.Language) table {
+func mainTable(results []Run, article bool, l i18n.Language) table {
 	groups := group(results)
 	best := make(map[int]time.Duration) // by number of goroutines
 	for _, g := range groups {
@@ -63,7 +63,7 @@ func mainTable(results []Run, article bool, l language.Language) table {
 	var columns []func(Group) string
 	column := func(there bool, title, zh string, text func(Group) string) {
 		if there {
-			t.header, columns = append(t.header, language.Text{En: title, Zh: zh}.In(l)), append(columns, text)
+			t.header, columns = append(t.header, i18n.Text{En: title, Zh: zh}.In(l)), append(columns, text)
 		}
 	}
 	some := func(is func(Run) bool) bool { return slices.ContainsFunc(results, is) }
@@ -120,7 +120,7 @@ func mainTable(results []Run, article bool, l language.Language) table {
 
 // PrintTable prints what the benchmark shows. The width is that of a terminal, in
 // columns; 0 means no limit.
-func PrintTable(w io.Writer, results []Run, width int, l language.Language) {
+func PrintTable(w io.Writer, results []Run, width int, l i18n.Language) {
 	t := firstTable(results, l)
 	narrowed := t.print(w, width)
 	if t := secondTable(results, l); len(t.rows) > 0 {
@@ -128,7 +128,7 @@ func PrintTable(w io.Writer, results []Run, width int, l language.Language) {
 		t.print(w, width)
 	}
 	if slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" }) {
-		fmt.Fprint(w, language.Say("\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
+		fmt.Fprint(w, i18n.Textf("\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
 			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\nZooKeeper: statements, commands or calls that the client sent.\n", "\n尝试：平均每次加锁请求了几次锁；在 ZooKeeper 上，\n就是请求创建的节点数。"+
 			"锁如果不在 ZooKeeper 上，\n“请求”就是客户端发出的语句、命令或调用的个数。\n").In(l))
 	}
@@ -136,21 +136,21 @@ func PrintTable(w io.Writer, results []Run, width int, l language.Language) {
 	switch {
 	case t.extra == 0: // the article has no times for these N
 	case narrowed:
-		fmt.Fprint(w, language.Say("article A's times need more than %d columns: use a wider terminal, or -report.\n", "显示文章 A 的时间，%d 列不够宽：请用更宽的终端，或者加上 -report。\n", width).In(l))
+		fmt.Fprint(w, i18n.Textf("article A's times need more than %d columns: use a wider terminal, or -report.\n", "显示文章 A 的时间，%d 列不够宽：请用更宽的终端，或者加上 -report。\n", width).In(l))
 	default:
-		fmt.Fprint(w, language.Say("article A: the times in the blog post whose benchmark this is, on another\n"+
+		fmt.Fprint(w, i18n.Textf("article A: the times in the blog post whose benchmark this is, on another\n"+
 			"machine and network (docs/benchmark.md); compare the ratios.\n",
 			"文章 A：本基准测试出自这篇博文，时间是作者在别的机器和网络上测得的\n（docs/benchmark.zh-CN.md）；请只比较比值。\n").In(l))
 	}
 	for _, text := range noLocks(results) {
-		fmt.Fprint(w, language.Say("no lock: %s.\n", "不是锁：%s。\n", text).In(l))
+		fmt.Fprint(w, i18n.Textf("no lock: %s.\n", "不是锁：%s。\n", text).In(l))
 	}
 }
 
-var noLock, failed = language.Say("no lock", "不是锁"), language.Say("FAILED", "失败")
+var noLock, failed = i18n.Textf("no lock", "不是锁"), i18n.Textf("FAILED", "失败")
 
 // noLocks says what those that are not locks do.
-func noLocks(results []Run) (texts []language.Text) {
+func noLocks(results []Run) (texts []i18n.Text) {
 	for _, r := range results {
 		if text := r.About.Unsafe; text.En != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -176,8 +176,8 @@ func rows(t *table, results []Run) iter.Seq[Group] {
 }
 
 // timesTable says how much the rounds differ, and how the contenders fared.
-func timesTable(results []Run, l language.Language) table {
-	t := table{header: strings.Split(language.Say("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
+func timesTable(results []Run, l i18n.Language) table {
+	t := table{header: strings.Split(i18n.Textf("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
 	for g := range rows(&t, results) {
 		if !g.ok() {
 			continue
@@ -195,12 +195,12 @@ func timesTable(results []Run, l language.Language) table {
 }
 
 // PrintTimes prints how much the rounds differ, and how the contenders fared.
-func PrintTimes(w io.Writer, results []Run, width int, l language.Language) {
+func PrintTimes(w io.Writer, results []Run, width int, l i18n.Language) {
 	t := timesTable(results, l)
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, language.Say("\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n", "\n各轮的耗时，以及等待锁的时间（取中位数），单位 ms：\n\n").In(l))
+	fmt.Fprint(w, i18n.Textf("\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n", "\n各轮的耗时，以及等待锁的时间（取中位数），单位 ms：\n\n").In(l))
 	t.print(w, width)
 	fmt.Fprint(w, "\n"+TimesLegend.In(l))
 }
@@ -209,8 +209,8 @@ func PrintTimes(w io.Writer, results []Run, width int, l language.Language) {
 var tableKinds = []string{"create", "children", "get", "delete"}
 
 // wireTable has the requests and the steps' predictions.
-func wireTable(results []Run, l language.Language) table {
-	begin, end := language.Say("lock|N|requests|predicted", "锁|N|请求|预测").In(l), language.Say("other|wake-ups|bytes", "其他|唤醒|字节").In(l)
+func wireTable(results []Run, l i18n.Language) table {
+	begin, end := i18n.Textf("lock|N|requests|predicted", "锁|N|请求|预测").In(l), i18n.Textf("other|wake-ups|bytes", "其他|唤醒|字节").In(l)
 	t := table{header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
 	for g := range rows(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
@@ -235,7 +235,7 @@ func wireTable(results []Run, l language.Language) table {
 
 // formulas are those of the locks that took part, each with the names of its
 // locks.
-func formulas(results []Run) (list []language.Text) {
+func formulas(results []Run) (list []i18n.Text) {
 	var texts []string
 	locks := make(map[string][]string) // by formula
 	for _, r := range results {
@@ -248,22 +248,22 @@ func formulas(results []Run) (list []language.Text) {
 		}
 	}
 	for _, text := range texts {
-		list = append(list, language.Say("%s: %s", "%s：%s", text, language.List(locks[text])))
+		list = append(list, i18n.Textf("%s: %s", "%s：%s", text, i18n.List(locks[text])))
 	}
 	return list
 }
 
 // PrintWire prints the requests, and the steps' predictions.
-func PrintWire(w io.Writer, results []Run, width int, l language.Language) {
+func PrintWire(w io.Writer, results []Run, width int, l i18n.Language) {
 	t := wireTable(results, l)
 	if len(t.rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, language.Say("\nOn the wire, per acquisition:\n\n", "\n连接上的数据，平均到每次加锁：\n\n").In(l))
+	fmt.Fprint(w, i18n.Textf("\nOn the wire, per acquisition:\n\n", "\n连接上的数据，平均到每次加锁：\n\n").In(l))
 	t.print(w, width)
-	fmt.Fprint(w, language.Say("\nwake-ups: watchers that the client library woke; one event wakes all that share\nits session.\n", "\n唤醒：客户端库唤醒了多少个监听器；\n同一个会话的监听器，由一个事件全部唤醒。\n").In(l))
+	fmt.Fprint(w, i18n.Textf("\nwake-ups: watchers that the client library woke; one event wakes all that share\nits session.\n", "\n唤醒：客户端库唤醒了多少个监听器；\n同一个会话的监听器，由一个事件全部唤醒。\n").In(l))
 	if all := formulas(results); all != nil {
-		fmt.Fprint(w, language.Say("predicted, if all are in the queue before the first one unlocks:\n  %s\n", "预测：假定第一个竞争者释放锁之前，所有竞争者都已排进队列：\n  %s\n", language.Join(all, "\n  ")).In(l))
+		fmt.Fprint(w, i18n.Textf("predicted, if all are in the queue before the first one unlocks:\n  %s\n", "预测：假定第一个竞争者释放锁之前，所有竞争者都已排进队列：\n  %s\n", i18n.Join(all, "\n  ")).In(l))
 	}
 }
 

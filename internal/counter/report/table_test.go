@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // steps are the locks of the tables.
@@ -35,7 +35,7 @@ func TestMedianOfRounds(t *testing.T) {
 		results = append(results, Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500,
 			About: steps["predecessor"]})
 	}
-	PrintTable(&out, results, 0, language.English)
+	PrintTable(&out, results, 0, i18n.English)
 	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
 	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
 }
@@ -44,7 +44,7 @@ func TestMedianOfRounds(t *testing.T) {
 func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
 	var page bytes.Buffer
 	r := Run{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
-	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, language.English))
+	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, i18n.English))
 	require.NotContains(t, page.String(), "<script>")
 	require.NotContains(t, page.String(), "<b>")
 }
@@ -53,7 +53,7 @@ func TestASinglePointIsAChartAsWell(t *testing.T) {
 	charts := Charts([]Run{{
 		Lock: "unheard & of", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
 		Waits: []time.Duration{0}, Status: StatusOK,
-	}}, language.Chinese)
+	}}, i18n.Chinese)
 	require.Len(t, charts, 3)
 	for _, c := range charts {
 		svg := c.SVG(true)
@@ -69,7 +69,7 @@ func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
 		return Run{Lock: "herd", Goroutines: n, Count: n, Elapsed: elapsed, Requests: int64(n), Waits: []time.Duration{elapsed}, Status: StatusOK}
 	}
 	runs := []Run{run(10, time.Millisecond), run(100, 10*time.Millisecond), run(1000, 100*time.Millisecond)}
-	line := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`).FindStringSubmatch(Charts(runs, language.English)[0].SVG(false))
+	line := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`).FindStringSubmatch(Charts(runs, i18n.English)[0].SVG(false))
 	require.NotNil(t, line)
 	var at []float64
 	for _, s := range line[1:] {
@@ -128,7 +128,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	rs = append(rs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
-	all := firstTable(rs, language.English)
+	all := firstTable(rs, i18n.English)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
@@ -137,7 +137,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 		article bool
 	}{{0, true}, {200, true}, {needed, true}, {needed - 1, false}, {80, false}} {
 		var out bytes.Buffer
-		PrintTable(&out, rs, tc.width, language.English)
+		PrintTable(&out, rs, tc.width, i18n.English)
 		require.Equal(t, tc.article, strings.Contains(out.String(), "A vs naive"), "%d columns", tc.width)
 		require.Contains(t, out.String(), "article A")
 		require.Contains(t, out.String(), "events/acq")
@@ -151,15 +151,15 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	// The tables of -explain have no columns to spare, but gaps.
 	var out bytes.Buffer
-	PrintTimes(&out, rs, 80, language.English)
-	PrintWire(&out, rs, 80, language.English)
+	PrintTimes(&out, rs, 80, i18n.English)
+	PrintWire(&out, rs, 80, i18n.English)
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, "%q", line)
 	}
 }
 
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
-	en, l := language.English, language.Chinese
+	en, l := i18n.English, i18n.Chinese
 	for _, tbl := range []table{firstTable(nil, en), secondTable(nil, l), firstTable([]Run{{Processes: 2}}, l), timesTable(nil, l), wireTable(nil, l)} {
 		names := slices.Clone(tbl.header)
 		slices.Sort(names)
@@ -172,8 +172,8 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	var page bytes.Buffer
 	ok := Run{Lock: "naive", Goroutines: 100, Count: 100, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	stopped := Run{Lock: "herd", Goroutines: 100, Status: StatusStopped, Error: "stopped after 2m", About: steps["herd"]}
-	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, language.English))
-	for _, name := range firstTable(nil, language.English).header {
+	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, i18n.English))
+	for _, name := range firstTable(nil, i18n.English).header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)
@@ -182,7 +182,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	require.Contains(t, page.String(), `stroke="currentColor"`)
 	require.NotContains(t, page.String(), "background:#fff", "which is for a chart that is a file")
 	page.Reset()
-	require.NoError(t, WriteReport(&page, Settings{}, []Run{stopped}, language.English))
+	require.NoError(t, WriteReport(&page, Settings{}, []Run{stopped}, i18n.English))
 	require.Contains(t, page.String(), "No run went well enough to be drawn.")
 }
 
@@ -228,7 +228,7 @@ func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
 	results := []Run{row("sqlrow", "PostgreSQL 15.1 at h:1", "SQL"), row("sqlversion", "PostgreSQL 15.1 at h:1", "SQL"),
 		row("redis", "Redis 7.0.15 at h:3", "Redis")}
 	var page bytes.Buffer
-	require.NoError(t, WriteReport(&page, set, results, language.English))
+	require.NoError(t, WriteReport(&page, set, results, i18n.English))
 	require.NotContains(t, page.String(), "secret")
 	require.NotContains(t, page.String(), "se:c@ret")
 	require.Contains(t, page.String(), "my=mysql://u:xxxxx@h:2/d")
@@ -239,6 +239,6 @@ func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
 
 	naive := Run{Lock: "naive", Server: "ZooKeeper 3.8", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	page.Reset()
-	require.NoError(t, WriteReport(&page, set, append(results, naive), language.English))
+	require.NoError(t, WriteReport(&page, set, append(results, naive), i18n.English))
 	require.Contains(t, page.String(), "<dt>ZooKeeper</dt><dd>ZooKeeper 3.8</dd>")
 }

@@ -13,7 +13,7 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -46,9 +46,9 @@ func (p *player) holdLong(ctx context.Context) error {
 	var fault string
 	switch err := json.NewDecoder(bytes.NewReader(out)).Decode(&fault); {
 	case fault != "":
-		return language.Errorf("%s: %w", "%s：%v", fault, counter.ErrTwoHolders)
+		return i18n.Errorf("%s: %w", "%s：%v", fault, counter.ErrTwoHolders)
 	case err != nil && ctx.Err() == nil:
-		p.on.Say(language.Say("%s: not tried for longer than a session timeout, which virtual time does not allow here",
+		p.on.Say(i18n.Textf("%s: not tried for longer than a session timeout, which virtual time does not allow here",
 			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", p.lock.Name))
 	}
 	return nil
@@ -121,7 +121,7 @@ func (p *player) hold(ctx context.Context) error {
 	case err := <-second:
 		if err == nil {
 			waited := time.Since(began).Round(100 * time.Millisecond)
-			return language.Errorf("a contender got the lock after %v of waiting, although its holder had not unlocked",
+			return i18n.Errorf("a contender got the lock after %v of waiting, although its holder had not unlocked",
 				"持有者还没有释放锁，一个竞争者等了 %v 就拿到了锁", waited)
 		}
 	case <-time.After(longHold):

@@ -16,8 +16,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 	silence       = 10 * time.Second // after which a server has gone away
 )
 
-var errTwoProcesses = language.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
+var errTwoProcesses = i18n.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
 
 // A group is this process as one of those that contend for the same locks. Each has an
 // ephemeral node at the place where they meet. The first ones, as many as take part, are a
@@ -70,7 +70,7 @@ func (g *group) watchConnection() {
 			silent = 0
 		}
 	}
-	g.end(language.Errorf("no server has answered for %v: %v", "没有服务器响应，已有 %v：%v", silence, g.zoo))
+	g.end(i18n.Errorf("no server has answered for %v: %v", "没有服务器响应，已有 %v：%v", silence, g.zoo))
 }
 
 // meet waits until this process is in a line-up, and returns the node to work under.
@@ -78,7 +78,7 @@ func (g *group) meet() (run string, err error) {
 	host, _ := os.Hostname() // a name for people
 	for g.me.node == "" {
 		if err := create(g.admin, g.parent, madeHere); err != nil {
-			return "", language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", g.parent, err)
+			return "", i18n.Errorf("-path: create %s: %w", "-path：创建 %s：%v", g.parent, err)
 		}
 		node, err := g.admin.Create(fmt.Sprintf("%s/process-%s:%d-", g.parent, host, os.Getpid()), g.data(),
 			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -92,7 +92,7 @@ func (g *group) meet() (run string, err error) {
 		if err != nil {
 			return "", err
 		}
-		var waits language.Text
+		var waits i18n.Text
 		if g.me.LineUp, waits, err = choose(g.me, g.look(names), g.Processes); err != nil {
 			return "", err
 		}
@@ -125,9 +125,9 @@ func (g *group) look(names []string) (here []process) {
 
 // choose returns the line-up of so many processes that this one is in or, if there is none
 // yet, what it waits for.
-func choose(me process, here []process, count int) (lineUp []string, waits language.Text, err error) {
+func choose(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
 	mine := func(p process) bool { return p.node == me.node }
-	underWay := language.Say("a run of other processes is under way, waiting for its end", "别的进程正在运行，等待它们结束")
+	underWay := i18n.Textf("a run of other processes is under way, waiting for its end", "别的进程正在运行，等待它们结束")
 	for _, p := range here {
 		if slices.Contains(p.LineUp, me.node) {
 			return p.LineUp, waits, nil
@@ -140,13 +140,13 @@ func choose(me process, here []process, count int) (lineUp []string, waits langu
 		return nil, underWay, nil // our session has ended, as the watch will say
 	}
 	if first := here[0]; first.Flags != me.Flags {
-		return nil, waits, language.Errorf("the flags are %s here and %s in %s, which came first: start all with the same flags",
+		return nil, waits, i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same flags",
 			"选项在这里是 %s，在最先到的 %[3]s 里是 %[2]s：各进程的选项要相同", me.Flags, first.Flags, first.node)
 	}
 	// A process with other flags is about to notice that.
 	alike := slices.DeleteFunc(slices.Clone(here), func(p process) bool { return p.Flags != me.Flags })
 	if len(alike) < count {
-		return nil, language.Say("waiting, %d of %d processes are there", "等待中，进程已到 %d 个，共需 %d 个", len(alike), count), nil
+		return nil, i18n.Textf("waiting, %d of %d processes are there", "等待中，进程已到 %d 个，共需 %d 个", len(alike), count), nil
 	}
 	if !slices.ContainsFunc(alike[:count], mine) {
 		return nil, underWay, nil
@@ -189,7 +189,7 @@ func (g *group) watch(node string) {
 		if err == nil && there {
 			err = g.await(changed)
 		} else if err == nil {
-			err = language.Errorf("%s has gone: it has failed or was ended, as its own terminal says, or has lost its connection to ZooKeeper",
+			err = i18n.Errorf("%s has gone: it has failed or was ended, as its own terminal says, or has lost its connection to ZooKeeper",
 				"%s 不在了：它已失败或被终止（见它自己的终端），或者与 ZooKeeper 的连接断开了", node)
 		}
 		if err != nil {
@@ -204,7 +204,7 @@ func (g *group) await(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
 		if event.Err != nil {
-			return language.Errorf("our session has ended: %w", "我们的会话已经结束：%v", event.Err)
+			return i18n.Errorf("our session has ended: %w", "我们的会话已经结束：%v", event.Err)
 		}
 		return nil
 	case <-g.ctx.Done():
@@ -307,7 +307,7 @@ func (t *tally) finish(r *report.Run) error {
 	r.Kinds["get"] -= int64(r.Count)
 	delete(r.Kinds, jute.OpSetData.String())
 	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {
-		return language.Errorf("the total is %d, not %d, and %d writes of the counter met a bad version: %w",
+		return i18n.Errorf("the total is %d, not %d, and %d writes of the counter met a bad version: %w",
 			"总计是 %d，应为 %d，写计数器时有 %d 次版本不符：%v", r.Total, want, t.bad.Load(), errTwoProcesses)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
@@ -51,7 +51,7 @@ func Leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 		m, err := open(conn, path, session)
 		return func() Locker {
 			if err != nil {
-				return &adaptedLock{lock: func(context.Context) error { return language.Errorf("New: %w", "New：%v", err) }}
+				return &adaptedLock{lock: func(context.Context) error { return i18n.Errorf("New: %w", "New：%v", err) }}
 			}
 			owner := newOwner("bench")
 			var lease L
@@ -64,7 +64,7 @@ func Leased[O any, L interface{ Unlock(context.Context) error }, M interface {
 					if l, ok := any(lease).(interface{ Lost() <-chan struct{} }); ok {
 						select {
 						case <-l.Lost():
-							return language.Errorf("%w before its Unlock", "%v，在 Unlock 之前", zklock.ErrLost)
+							return i18n.Errorf("%w before its Unlock", "%v，在 Unlock 之前", zklock.ErrLost)
 						default:
 						}
 					}

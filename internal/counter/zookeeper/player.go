@@ -9,7 +9,7 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -65,9 +65,9 @@ type player struct {
 // Play returns a player of a lock.
 func (s *Server) Play(lock counter.Lock, kind Kind) counter.Player { return &player{lock, kind, s} }
 
-func (p *player) Lock() counter.Lock    { return p.lock }
-func (p *player) Server() language.Text { return p.on.zoo.Says() }
-func (p *player) Close() error          { return nil }
+func (p *player) Lock() counter.Lock { return p.lock }
+func (p *player) Server() i18n.Text  { return p.on.zoo.Says() }
+func (p *player) Close() error       { return nil }
 
 // Warm runs the lock unmeasured, so that the first one to be measured does not pay for a
 // server that has just started: a JVM is slow until it has compiled what it does often.
@@ -76,7 +76,7 @@ func (p *player) Warm(ctx context.Context, r report.Run) (bool, error) {
 	if p.on.zoo.Embedded() {
 		return false, nil
 	}
-	p.on.warming.Do(func() { p.on.Say(language.Say("warming up", "预热")) })
+	p.on.warming.Do(func() { p.on.Say(i18n.Textf("warming up", "预热")) })
 	r.Goroutines, r.Times = max(r.Sessions, min(100, r.Goroutines)), 1
 	return true, p.Run(ctx, &r, func() {})
 }

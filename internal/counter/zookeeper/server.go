@@ -19,16 +19,16 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 )
 
 // Settings are what the runs have in common.
 type Settings struct {
-	Path  string              // the znode to work under
-	Limit time.Duration       // of a run; 0: none
-	RTT   time.Duration       // of a round trip that is put between the clients and the server
-	Say   func(language.Text) // what is being done
+	Path  string          // the znode to work under
+	Limit time.Duration   // of a run; 0: none
+	RTT   time.Duration   // of a round trip that is put between the clients and the server
+	Say   func(i18n.Text) // what is being done
 	// Program plays long holds in a process of its own; see [PlayHold]. "": they are not played.
 	Program string
 	// Processes is how many processes contend for the same locks, all with these flags; 0:
@@ -74,7 +74,7 @@ func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Serv
 	} else {
 		s.root = s.Path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
 		if err = create(s.admin, s.root, ""); err != nil {
-			err = language.Errorf("-path: create %s: %w", "-path：创建 %s：%v", s.root, err)
+			err = i18n.Errorf("-path: create %s: %w", "-path：创建 %s：%v", s.root, err)
 		}
 	}
 	if err != nil {
@@ -183,11 +183,11 @@ func (s *Server) bounded(cleanUp func() error) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return language.Errorf("left behind: %s: %w", "残留节点：%s：%v", s.root, err)
+			return i18n.Errorf("left behind: %s: %w", "残留节点：%s：%v", s.root, err)
 		}
 		return nil
 	case <-time.After(cleanTimeout):
-		return language.Errorf("left behind: %s: no answer from %v within %v", "残留节点：%s：%v 在 %v 内没有响应", s.root, s.zoo, cleanTimeout)
+		return i18n.Errorf("left behind: %s: no answer from %v within %v", "残留节点：%s：%v 在 %v 内没有响应", s.root, s.zoo, cleanTimeout)
 	}
 }
 
@@ -234,7 +234,7 @@ func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int,
 		conn, err := s.zoo.Connect(ctx, options)
 		cancel()
 		if err != nil && len(conns) > 0 {
-			err = language.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
+			err = i18n.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
 				"takes from one address, 60 unless it is set: %w",
 				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(conns)+1, sessions, err)
 		}

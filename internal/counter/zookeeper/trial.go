@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/counter"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -21,7 +21,7 @@ func (p *player) Try(ctx context.Context) (err error) {
 		ctx = p.on.group.ctx
 		defer func() { err = p.on.because(err) }()
 	}
-	p.on.Say(language.Say("trying %s", "试跑 %s", p.lock.Name))
+	p.on.Say(i18n.Textf("trying %s", "试跑 %s", p.lock.Name))
 	long := make(chan error, 1)
 	go func() { long <- p.holdLong(ctx) }()
 	err = p.trial(ctx)
@@ -60,7 +60,7 @@ func (p *player) trial(ctx context.Context) error {
 	session := holders.SessionID()
 	t.Leaves = func() error {
 		if holders.SessionID() != session || holders.State() != zk.StateHasSession {
-			return language.Errorf("session %#x of the holder was lost", "持有者的会话 %#x 已丢失", session)
+			return i18n.Errorf("session %#x of the holder was lost", "持有者的会话 %#x 已丢失", session)
 		}
 		return nil
 	}
@@ -77,7 +77,7 @@ func (p *player) trial(ctx context.Context) error {
 		return err
 	}
 	if sent == 0 {
-		return language.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process",
+		return i18n.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process",
 			"没有向 ZooKeeper 发送任何请求：无法与其他进程的竞争者互斥")
 	}
 	return shutDownAll(t.Contenders)

@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/counter/zookeeper/testdata/panics"
 	"example.com/zklock/internal/counter/zookeeper/testdata/second"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -28,7 +28,7 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Ser
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.New()
 		defer srv.Close()
-		s, err := Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(language.Text) {}})
+		s, err := Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(i18n.Text) {}})
 		require.NoError(t, err)
 		defer func() {
 			require.NoError(t, s.Close(nil))
@@ -45,7 +45,7 @@ func onServer(t *testing.T, test func(s *Server)) {
 	srv := zkserver.Run(t)
 	zoo, err := ensemble.Open(t.Context(), srv.Addr())
 	require.NoError(t, err)
-	s, err := Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(language.Text) {}})
+	s, err := Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(i18n.Text) {}})
 	require.NoError(t, err)
 	test(s)
 	require.NoError(t, s.Close(nil))

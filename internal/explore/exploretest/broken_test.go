@@ -16,9 +16,9 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // bugs are those of package broken that the explorer must find, and some of odd's, with the
@@ -86,7 +86,7 @@ func subject(bug string) explore.Subject {
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
 		Queue:     true,
-		Known: []explore.Known{{Name: language.Same("the reply to create is lost"), Match: func(v explore.Violation, f explore.Facts) bool {
+		Known: []explore.Known{{Name: i18n.Same("the reply to create is lost"), Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
 		}}},
 	}
@@ -120,12 +120,12 @@ type finding struct {
 var findings = make(map[string]finding)
 
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
-	when.NotRaced(t, "its schedules are ten times as slow")
+	testenv.NotRaced(t, "its schedules are ten times as slow")
 	t.Run("none", func(t *testing.T) {
 		for _, p := range exploretest.Plans(subject("none")) {
 			// Complete searches of three contenders take seconds; of a lock that
 			// is right, TestExplore of step 3 plays the same ones.
-			if p.Contenders == 3 && p.Seed == 0 && !when.AtLength() {
+			if p.Contenders == 3 && p.Seed == 0 && !testenv.AtLength() {
 				continue
 			}
 			r := explore.Explore(t, p.World, p.Search)
@@ -187,11 +187,11 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 // TestTheReductionLosesNoBug compares the reduced search with the whole one on
 // each broken lock, with ZKLOCK_TESTS=long under faults, too.
 func TestTheReductionLosesNoBug(t *testing.T) {
-	when.NotRaced(t, "its schedules are ten times as slow")
+	testenv.NotRaced(t, "its schedules are ten times as slow")
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
 			faults := []explore.Fault{""}
-			if when.AtLength() {
+			if testenv.AtLength() {
 				faults = append(faults, explore.LoseReply)
 			}
 			for _, f := range faults {

@@ -18,7 +18,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 var defect = flag.String("explore.defect", "", "what zklock has been built with: the name of a defect; TestDefectsOfZklock sets it")
@@ -114,7 +114,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				require.Equal(t, 1, strings.Count(texts[file], c.old), "%s has changed: the defect %q edits this line, which must be there once: %s", c.file, d.name, c.old)
 				texts[file] = strings.Replace(texts[file], c.old, c.new, 1)
 			}
-			if !when.AtLength() {
+			if !testenv.AtLength() {
 				return
 			}
 			began := time.Now()

@@ -12,10 +12,10 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
-func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 var update = flag.Bool("explore.update", false, "write the table of docs/explorer.md again")
 
@@ -36,7 +36,7 @@ func TestTableOfThePage(t *testing.T) {
 		for _, row := range exploretest.Rows(s) {
 			n := len(found)
 			require.True(t, *update || n < len(lines), "a row is missing")
-			if *update || !row.Slow || when.AtLength() {
+			if *update || !row.Slow || testenv.AtLength() {
 				found = append(found, row.Line(t))
 			} else {
 				found = append(found, lines[n])
@@ -88,7 +88,7 @@ const (
 func TestPairsOfThePage(t *testing.T) {
 	chosen := *pairs
 	switch {
-	case chosen == "" && when.AtLength():
+	case chosen == "" && testenv.AtLength():
 		chosen = "^(cut|expire|end ctx), end ctx$"
 	case chosen == "":
 		chosen = "^end ctx, end ctx$"

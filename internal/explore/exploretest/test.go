@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 var (
@@ -129,7 +129,7 @@ func Plans(s explore.Subject) []Plan {
 // known to do wrong must be found: each Known of the Subject.
 func Test(t *testing.T, s explore.Subject) {
 	t.Helper()
-	when.Embedded(t, "the explorer brings its own server")
+	testenv.Embedded(t, "the explorer brings its own server")
 	switch {
 	case *contenders < 0 || *contenders > explore.MaxContenders:
 		t.Fatalf("-explore.contenders=%d: there may be 1 to %d", *contenders, explore.MaxContenders)
@@ -144,7 +144,7 @@ func Test(t *testing.T, s explore.Subject) {
 		large(t, s)
 		return
 	}
-	when.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
+	testenv.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
 	known := map[string]bool{}
 	for _, p := range Plans(s) {
 		t.Run(p.What, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // RunsOn is a Change that ends Stop: the client runs on. Without it a stopped
@@ -40,7 +40,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	l := c.Line
 	cutOff := l.Broken || l.ServerEnd || c.dark
 	impossible := func(en, zh string) func() {
-		p.film.Note(ch.Who, language.Say("%s is not possible: %s", "不能“%s”：%s", ch.Do, language.Text{En: en, Zh: zh}))
+		p.film.Note(ch.Who, i18n.Textf("%s is not possible: %s", "不能“%s”：%s", ch.Do, i18n.Text{En: en, Zh: zh}))
 		return func() {}
 	}
 	switch {

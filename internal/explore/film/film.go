@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Film shows a schedule: each packet with its departure and its arrival, and the
@@ -32,7 +32,7 @@ type Film struct {
 	Marks      []Mark            `json:"marks"`   // in order of time
 	Counters   Counters          `json:"counters"`
 	Formula    Formula           `json:"formula"`
-	Results    []language.Text   `json:"results"` // of each contender
+	Results    []i18n.Text       `json:"results"` // of each contender
 	Violation  *player.Violation `json:"violation"`
 	// Known is the name of the Known that the violation is, if it is one.
 	Known string `json:"known,omitempty"`
@@ -102,7 +102,7 @@ type Mark struct {
 	Kind      string        `json:"kind"`
 	Who       string        `json:"who,omitempty"`
 	State     string        `json:"state,omitempty"`
-	Text      language.Text `json:"text,omitzero"`
+	Text      i18n.Text     `json:"text,omitzero"`
 	Knows     *bool         `json:"knows,omitempty"`
 	Token     int64         `json:"token,omitempty"`
 	Path      string        `json:"path,omitempty"`

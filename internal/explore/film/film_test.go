@@ -12,10 +12,10 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
-func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 var plays = flag.Int("film.plays", 2, "how often each film is played")
 
@@ -118,7 +118,7 @@ func TestAFilmShowsTheStep(t *testing.T) {
 }
 
 // everyFilm is true at a landing. Elsewhere a third of the films is played.
-func everyFilm() bool { return when.AtLanding() }
+func everyFilm() bool { return testenv.AtLanding() }
 
 // TestAFilmRepeats plays worlds with and without faults, with sessions shared
 // and apart, again.
@@ -151,7 +151,7 @@ func TestAFilmRepeats(t *testing.T) {
 
 func TestAHundredContendersRepeat(t *testing.T) {
 	for i, s := range subjects() {
-		if i < 2 && (when.Raced || !everyFilm()) {
+		if i < 2 && (testenv.Raced || !everyFilm()) {
 			continue // tens of thousands of packets; all else is the same
 		}
 		w, p := explore.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}

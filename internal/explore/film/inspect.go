@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // A Variable is a field of a contender's lock, as its source names it.
@@ -129,7 +129,7 @@ func session(id int64) string {
 // got as far as they can. The race detector does not see that a goroutine that writes
 // later was blocked meanwhile, so with it a film has no variables.
 func (r *recorder) variables() {
-	if when.Raced || len(r.w.Contenders) > mostPointers {
+	if testenv.Raced || len(r.w.Contenders) > mostPointers {
 		return
 	}
 	for _, k := range r.w.Contenders {

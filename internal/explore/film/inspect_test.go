@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // A film has the server's data of a znode, and the variables of the holder's lock:
@@ -44,7 +44,7 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 			shown[m.Who] = true
 		}
 	}
-	if when.Raced {
+	if testenv.Raced {
 		require.Empty(t, shown)
 	} else {
 		require.Len(t, shown, 2)

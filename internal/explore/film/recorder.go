@@ -9,8 +9,8 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 )
 
 // A recorder makes the film of a schedule. It is a Camera. Its methods
@@ -75,7 +75,7 @@ func (k watchKey) of() string {
 
 func newRecorder(w *player.Player) *recorder {
 	r := &recorder{w: w, contenders: make(map[*player.Contender]*contender)}
-	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []language.Text{}
+	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []i18n.Text{}
 	return r
 }
 
@@ -103,7 +103,7 @@ func (r *recorder) begin() {
 	}
 	r.scan()
 	for _, k := range r.w.Contenders {
-		r.State(k, language.Text{})
+		r.State(k, i18n.Text{})
 	}
 }
 
@@ -115,7 +115,7 @@ func (r *recorder) mark(m Mark) {
 func yes(b bool) *bool { return &b }
 
 // Note notes a remark.
-func (r *recorder) Note(who string, text language.Text) {
+func (r *recorder) Note(who string, text i18n.Text) {
 	r.mark(Mark{Kind: "note", Who: who, Text: text})
 }
 
@@ -397,7 +397,7 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 }
 
 // State notes the state of a contender.
-func (r *recorder) State(k *player.Contender, text language.Text) {
+func (r *recorder) State(k *player.Contender, text i18n.Text) {
 	state := map[string]string{player.Waiting: "waits", player.Inside: "holds", player.Unlocking: "unlocks"}[k.State]
 	c := r.contenders[k]
 	c.marks = append(c.marks, Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})

@@ -41,7 +41,7 @@ var sourceRoot = func() string {
 
 // machinery are the folders whose functions call a lock, or are called by one,
 // and are not part of it.
-var machinery = []string{"internal/explore/", "internal/museum/java/", "internal/museum/scenes/", "internal/lab/", "docs/exercises/_generated"}
+var machinery = []string{"internal/explore/", "internal/bugs/java/", "internal/bugs/scenes/", "internal/lab/", "docs/exercises/_generated"}
 
 var stacks = sync.Pool{New: func() any { b := make([]byte, 1<<20); return &b }}
 

@@ -3,8 +3,8 @@ package player
 import (
 	"slices"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 )
 
 // An action is what the explorer can do next.
@@ -166,7 +166,7 @@ func (w *Player) executedLocked(c *Client, p Frame) {
 	if p.Op == jute.OpDelete {
 		node, ok := w.Srv.Node(p.Path)
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {
-			w.ViolateLocked(Violation{Kind: ForeignDelete, Who: c.Name, What: language.Say(
+			w.ViolateLocked(Violation{Kind: ForeignDelete, Who: c.Name, What: i18n.Textf(
 				"%s deletes %s, the node of %s", "%[1]s 删除了 %[3]s 的节点 %[2]s", c.Name, p.Path, w.OwnerLocked(owner))})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Client is a session of the client library.
@@ -157,16 +157,16 @@ func (w *Player) Connect(c *Client) (dials bool) {
 
 // connectedLocked notes the state of a client that has connected.
 func (w *Player) connectedLocked(c *Client) {
-	what, state := language.Say("is connected again", "重新连上了"), "connected"
+	what, state := i18n.Textf("is connected again", "重新连上了"), "connected"
 	switch id := c.Conn.SessionID(); {
 	case id == 0 && c.Session == 0:
-		what, state = language.Say("cannot connect", "无法连接"), "unconnected"
+		what, state = i18n.Textf("cannot connect", "无法连接"), "unconnected"
 	case id == 0:
-		what, state = language.Say("is notified that its session has expired", "得知自己的会话已过期"), "expired"
+		what, state = i18n.Textf("is notified that its session has expired", "得知自己的会话已过期"), "expired"
 	case id != c.Session:
 		c.Session, c.Expired = id, false
 		w.sessions[id] = c
-		what = language.Say("is connected, in a new session", "已连上，但会话是新的")
+		what = i18n.Textf("is connected, in a new session", "已连上，但会话是新的")
 	}
 	c.behind = w.Behind
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: what})

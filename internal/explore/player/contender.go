@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Contender plays its script.
@@ -32,7 +32,7 @@ type Contender struct {
 	depth      int // how often it has got the lock and not unlocked; its own goroutine counts
 	held       int64
 	notes      []Entry
-	results    []language.Text
+	results    []i18n.Text
 	bad        []Violation
 	company    bool            // at some time during TryLock another contender held the lock or waited
 	Lost       bool            // its session ended while it held the lock
@@ -70,7 +70,7 @@ func (k *Contender) Start() {
 		k.GoID = goid()
 		defer func() {
 			if p := recover(); p != nil {
-				k.note(failed, language.Say("panics", "发生 panic"), Violation{Kind: Crash, Who: k.Name, What: language.Say("%s panics: %v", "%s 发生 panic：%v", k.Name, p)})
+				k.note(failed, i18n.Textf("panics", "发生 panic"), Violation{Kind: Crash, Who: k.Name, What: i18n.Textf("%s panics: %v", "%s 发生 panic：%v", k.Name, p)})
 			}
 		}()
 		k.playScript()
@@ -78,7 +78,7 @@ func (k *Contender) Start() {
 }
 
 // note changes the state of a contender, and logs that.
-func (k *Contender) note(state string, text language.Text, bad ...Violation) {
+func (k *Contender) note(state string, text i18n.Text, bad ...Violation) {
 	w := k.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (k *Contender) playScript() {
 		case k.depth == 1:
 			k.depth = 0
 			if !k.letGo() {
-				k.note(done, language.Text{})
+				k.note(done, i18n.Text{})
 				return
 			}
 		case k.w.Lock.Closes:
@@ -122,7 +122,7 @@ func (k *Contender) playScript() {
 		}
 	}
 	k.unlockAgain()
-	k.note(done, language.Text{})
+	k.note(done, i18n.Text{})
 }
 
 // relock calls Lock, without Unlock before, if the lock has been lost.
@@ -155,7 +155,7 @@ func (k *Contender) getIn(op Op) bool {
 	k.State = Waiting
 	k.company = w.companyLocked(k)
 	k.disturbed = !k.Client.soundLocked() || op == RelockOp
-	w.Camera.State(k, language.Text{})
+	w.Camera.State(k, i18n.Text{})
 	w.Unnoted = true
 	session := k.Client.Conn.SessionID()
 	w.mu.Unlock()
@@ -172,14 +172,14 @@ func (k *Contender) getIn(op Op) bool {
 		k.refused(op, err, hides, allowed)
 		return false
 	case !ok && alone:
-		k.note(outside, findsItHeld, k.fails(language.Say(
+		k.note(outside, findsItHeld, k.fails(i18n.Textf(
 			"TryLock of %s finds the lock held, and nobody else holds it or waits for it", "%s 的 TryLock 报告锁被占用，却没有别人持有或等待这个锁", k.Name)))
 		return false
 	case !ok:
 		k.note(outside, findsItHeld)
 		return false
 	case !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble && session != 0 && session != k.Client.Conn.SessionID():
-		k.note(outside, language.Say("gets the lock in a new session", "在新会话里拿到锁"), k.fails(language.Say(
+		k.note(outside, i18n.Textf("gets the lock in a new session", "在新会话里拿到锁"), k.fails(i18n.Textf(
 			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.called(), k.Name)))
 		return false
 	}
@@ -195,8 +195,8 @@ func (k *Contender) getIn(op Op) bool {
 	k.lostSignal = lostSignal
 	k.held, k.Lost = k.Client.Conn.SessionID(), false
 	w.mu.Unlock()
-	does := language.Say("holds the lock", "持有锁")
-	if l, ok := k.Lock.(interface{ Does() language.Text }); ok {
+	does := i18n.Textf("holds the lock", "持有锁")
+	if l, ok := k.Lock.(interface{ Does() i18n.Text }); ok {
 		does = l.Does()
 	}
 	k.note(Inside, does)
@@ -216,12 +216,12 @@ func (k *Contender) refused(op Op, err error, hides, allowed bool) {
 	var broken Broken
 	switch {
 	case errors.As(err, &broken):
-		k.note(outside, language.Text{}, broken.violation(k))
+		k.note(outside, i18n.Text{}, broken.violation(k))
 	case hides:
-		k.note(outside, failsWith(err), k.fails(language.Say("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
+		k.note(outside, failsWith(err), k.fails(i18n.Textf("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
 			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.called(), short(err))))
 	case !allowed:
-		k.note(outside, failsWith(err), k.fails(language.Say("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.called(), k.Name, short(err))))
+		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.called(), k.Name, short(err))))
 	default:
 		k.note(outside, failsWith(err))
 	}
@@ -230,13 +230,13 @@ func (k *Contender) refused(op Op, err error, hides, allowed bool) {
 // A Broken is an error of a subject's own check: what the lock has done wrong.
 type Broken struct {
 	Kind Kind
-	Text language.Text
+	Text i18n.Text
 }
 
 func (b Broken) Error() string { return b.Text.En }
 
 func (b Broken) violation(k *Contender) Violation {
-	return Violation{Kind: b.Kind, Who: k.Name, What: language.Say("%s: %s", "%s：%s", k.Name, b.Text)}
+	return Violation{Kind: b.Kind, Who: k.Name, What: i18n.Textf("%s: %s", "%s：%s", k.Name, b.Text)}
 }
 
 // gated waits until the explorer lets the contender unlock. It returns false if the
@@ -263,14 +263,14 @@ func (k *Contender) getInAgain(op Op) {
 	switch {
 	case err == nil && ok:
 		k.depth++
-		k.note(Inside, language.Say("holds the lock once more", "再次拿到锁"))
+		k.note(Inside, i18n.Textf("holds the lock once more", "再次拿到锁"))
 	case k.excused():
 		k.note(Inside, notOnceMore)
 	case err != nil:
-		k.note(Inside, notOnceMore, k.fails(language.Say(
+		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
 			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.called(), k.Name, short(err))))
 	default:
-		k.note(Inside, notOnceMore, k.fails(language.Say(
+		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
 			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，TryLock 却报告锁被占用", k.Name)))
 	}
 }
@@ -280,10 +280,10 @@ func (k *Contender) letGoOnce() {
 	k.depth--
 	err := k.Lock.Unlock(context.Background())
 	if err == nil || k.excused() {
-		k.note(Inside, language.Say("has unlocked once", "释放了一次"))
+		k.note(Inside, i18n.Textf("has unlocked once", "释放了一次"))
 		return
 	}
-	k.note(Inside, language.Say("cannot unlock once", "释放一次失败"), k.fails(language.Say(
+	k.note(Inside, i18n.Textf("cannot unlock once", "释放一次失败"), k.fails(i18n.Textf(
 		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，Unlock 却失败：%v", k.Name, short(err))))
 }
 
@@ -303,7 +303,7 @@ func (k *Contender) letGo() bool {
 		lost := k.Lost
 		w.mu.Unlock()
 		if try == 0 {
-			k.note(Unlocking, language.Say("unlocks", "正在释放锁"))
+			k.note(Unlocking, i18n.Textf("unlocks", "正在释放锁"))
 		}
 		err := k.Lock.Unlock(context.Background())
 		w.mu.Lock()
@@ -318,21 +318,21 @@ func (k *Contender) letGo() bool {
 			k.note(outside, hasUnlocked, broken.violation(k))
 			return true
 		case err == nil && lost && try == 0 && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
-			k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: language.Say(
+			k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: i18n.Textf(
 				"Unlock of %s reports success, but the lock was lost before", "%s 的 Unlock 报告成功，其实锁在此之前已经丢失", k.Name)})
 			return true
 		case err == nil:
 			k.note(outside, hasUnlocked)
 			return true
 		case notLocked && faulted && sound: // a lock that tries again must take its own earlier delete into account
-			k.note(outside, findsItLost, k.fails(language.Say(
+			k.note(outside, findsItLost, k.fails(i18n.Textf(
 				"Unlock of %s says that the lock was lost, though its session lives", "%s 的会话还在，Unlock 却报告锁已丢失", k.Name)))
 			return true
 		case notLocked && faulted:
 			k.note(outside, findsItLost)
 			return true
 		case !faulted || w.Lock.Requeues:
-			k.note(outside, cannotUnlock(err), k.fails(language.Say("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, short(err))))
+			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, short(err))))
 			return false
 		case try == 5:
 			k.note(outside, cannotUnlock(err))
@@ -348,11 +348,11 @@ func (k *Contender) letGo() bool {
 // is over.
 func (k *Contender) triesAgain() bool {
 	if !k.w.Lock.Lenient {
-		k.note(Unlocking, language.Say("fails to unlock and tries again", "释放锁失败，再试一次"))
+		k.note(Unlocking, i18n.Textf("fails to unlock and tries again", "释放锁失败，再试一次"))
 		time.Sleep(time.Second)
 		return true
 	}
-	k.note(Unlocking, language.Say("fails to unlock", "释放锁失败"))
+	k.note(Unlocking, i18n.Textf("fails to unlock", "释放锁失败"))
 	k.w.mu.Lock()
 	k.again = true
 	k.w.mu.Unlock()
@@ -362,7 +362,7 @@ func (k *Contender) triesAgain() bool {
 // close calls Unlock after a Lock that failed.
 func (k *Contender) close() {
 	if err := k.Lock.Unlock(context.Background()); err != nil {
-		k.note(outside, language.Say("Unlock fails, too: %s", "Unlock 也失败：%s", short(err)))
+		k.note(outside, i18n.Textf("Unlock fails, too: %s", "Unlock 也失败：%s", short(err)))
 	}
 }
 
@@ -379,40 +379,40 @@ func (k *Contender) unlockAgain() {
 		return
 	}
 	if err := k.Lock.Unlock(context.Background()); err == nil || !w.Lock.NotLocked(err) {
-		what := language.Say("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，Unlock 却成功了", k.Name)
+		what := i18n.Textf("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，Unlock 却成功了", k.Name)
 		if err != nil {
-			what = language.Say("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，Unlock 返回：%s", k.Name, short(err))
+			what = i18n.Textf("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，Unlock 返回：%s", k.Name, short(err))
 		}
-		k.note(outside, language.Text{}, k.fails(what))
+		k.note(outside, i18n.Text{}, k.fails(what))
 	}
 }
 
 var (
-	findsItHeld = language.Say("finds the lock held", "发现锁被占用")
-	findsItLost = language.Say("finds that the lock was lost", "得知锁已丢失")
-	hasUnlocked = language.Say("has unlocked", "已释放锁")
-	notOnceMore = language.Say("does not get it once more", "没能再次拿到锁")
+	findsItHeld = i18n.Textf("finds the lock held", "发现锁被占用")
+	findsItLost = i18n.Textf("finds that the lock was lost", "得知锁已丢失")
+	hasUnlocked = i18n.Textf("has unlocked", "已释放锁")
+	notOnceMore = i18n.Textf("does not get it once more", "没能再次拿到锁")
 )
 
-func failsWith(err error) language.Text {
+func failsWith(err error) i18n.Text {
 	if errors.Is(err, context.Canceled) { // its ctx has ended
-		return language.Say("gives up: %s", "放弃等待：%s", short(err))
+		return i18n.Textf("gives up: %s", "放弃等待：%s", short(err))
 	}
-	return language.Say("gets an error: %s", "得到错误：%s", short(err))
+	return i18n.Textf("gets an error: %s", "得到错误：%s", short(err))
 }
 
-func cannotUnlock(err error) language.Text {
-	return language.Say("cannot unlock: %s", "释放锁失败：%s", short(err))
+func cannotUnlock(err error) i18n.Text {
+	return i18n.Textf("cannot unlock: %s", "释放锁失败：%s", short(err))
 }
 
 // fails is the violation of a call that returns what it must not.
-func (k *Contender) fails(what language.Text) Violation {
+func (k *Contender) fails(what i18n.Text) Violation {
 	return Violation{Kind: Failure, Who: k.Name, What: what}
 }
 
 // called is the call, in a sentence.
-func (op Op) called() language.Text {
-	return language.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
+func (op Op) called() i18n.Text {
+	return i18n.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
 }
 
 // short is an error without what differs between runs.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 )
 
 // faultsOfAllLocked lists the faults that happen to no client in particular.
@@ -138,7 +138,7 @@ func (c *lookedAt) Err() error {
 	if k.looks > 0 && !k.w.free {
 		if k.looks--; k.looks == 0 && k.Cancel != nil && !k.Ended {
 			end, k.Ended = k.Cancel, true
-			k.notes = append(k.notes, Entry{Kind: "note", Text: language.Say(
+			k.notes = append(k.notes, Entry{Kind: "note", Text: i18n.Textf(
 				"looks at its ctx, which has not ended, and then it ends", "检查了 ctx，此时还没有结束，随后 ctx 就结束了")})
 		}
 	}
@@ -158,7 +158,7 @@ func (w *Player) nodeGoes(k *Contender) {
 	w.Foot.Everything = true
 	nodes := w.nodesOf(k.Client)
 	for _, p := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: language.Say("loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", path.Base(p))})
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf("loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", path.Base(p))})
 	}
 	w.mu.Unlock()
 	for _, p := range nodes {
@@ -178,7 +178,7 @@ func (w *Player) CutLocked(c *Client) {
 	l := c.Line
 	w.Camera.Depart()
 	for _, p := range l.Up {
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the request is lost", "请求丢失")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the request is lost", "请求丢失")})
 		if p.Op == jute.OpDelete {
 			w.Run.Facts.OrphanDelete = true
 		}
@@ -187,7 +187,7 @@ func (w *Player) CutLocked(c *Client) {
 		if p.IsEvent {
 			continue
 		}
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the reply is lost", "响应丢失")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the reply is lost", "响应丢失")})
 		switch {
 		case strings.HasPrefix(p.Made, w.at()):
 			w.Run.Facts.OrphanCreate = true
@@ -196,7 +196,7 @@ func (w *Player) CutLocked(c *Client) {
 		}
 	}
 	if len(l.Up)+len(l.Down) == 0 {
-		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: language.Say("the connection breaks", "连接断开")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: i18n.Textf("the connection breaks", "连接断开")})
 	}
 	c.FaultLocked()
 	w.Foot.client(c)
@@ -213,7 +213,7 @@ func (w *Player) loseReply(c *Client) {
 
 // pause lets time pass for all.
 func (w *Player) pause(f Fault) {
-	d, most, what := pause, math.MaxInt, language.Say("%v pass", "过去了 %v", pause)
+	d, most, what := pause, math.MaxInt, i18n.Textf("%v pass", "过去了 %v", pause)
 	if f == Day {
 		// A waiter that looks again every second has looked often enough before that.
 		d, most, what = day, 300, dayPasses
@@ -231,7 +231,7 @@ func (w *Player) pause(f Fault) {
 func (w *Player) remake() {
 	w.mu.Lock()
 	w.Foot.Everything = true
-	w.LogLocked(Entry{Who: "server", Kind: "note", Text: language.Say("removes %s, which is empty", "删除空的 %s", w.at())})
+	w.LogLocked(Entry{Who: "server", Kind: "note", Text: i18n.Textf("removes %s, which is empty", "删除空的 %s", w.at())})
 	w.mu.Unlock()
 	w.Srv.ReapContainers()
 }
@@ -270,7 +270,7 @@ func (w *Player) expire(c *Client) {
 }
 
 // endLocked ends the session, for expire and stop.
-func (w *Player) endLocked(c *Client, how language.Text) {
+func (w *Player) endLocked(c *Client, how i18n.Text) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
 	c.Expired = true
 	c.FaultLocked()
@@ -291,7 +291,7 @@ func (w *Player) endLocked(c *Client, how language.Text) {
 	}
 	if !c.Line.ServerEnd {
 		for _, p := range c.Line.Up {
-			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: language.Say("the request is lost", "请求丢失")})
+			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the request is lost", "请求丢失")})
 		}
 	}
 	if how != stoppedNote {
@@ -300,18 +300,18 @@ func (w *Player) endLocked(c *Client, how language.Text) {
 }
 
 var (
-	stoppedNote = language.Say("is stopped; its session expires meanwhile", "停顿，会话在此期间过期")
-	dayPasses   = language.Say(string(Day), "过去了一天")
-	stalledNote = language.Say("gets no more requests through, until its session has expired", "在会话过期之前，请求都发不出去")
+	stoppedNote = i18n.Textf("is stopped; its session expires meanwhile", "停顿，会话在此期间过期")
+	dayPasses   = i18n.Textf(string(Day), "过去了一天")
+	stalledNote = i18n.Textf("gets no more requests through, until its session has expired", "在会话过期之前，请求都发不出去")
 
 	// CtxEnds and CutOff are notes, NotNotified a violation, of a film, too.
-	CtxEnds = language.Say("its ctx ends", "ctx 结束")
-	CutOff  = language.Say("is cut off until its session has expired", "断线，直到会话过期")
+	CtxEnds = i18n.Textf("its ctx ends", "ctx 结束")
+	CutOff  = i18n.Textf("is cut off until its session has expired", "断线，直到会话过期")
 )
 
 // NotNotified is what a holder must not be: see LateLoss.
-func NotNotified(k *Contender) language.Text {
-	return language.Say(
+func NotNotified(k *Contender) i18n.Text {
+	return i18n.Textf(
 		"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，却没有得知自己已失去锁", k.Name)
 }
 
@@ -330,7 +330,7 @@ func (w *Player) runOn(c *Client) {
 	defer w.mu.Unlock()
 	c.Stopped = false
 	w.Foot.client(c)
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: language.Say("runs on", "恢复运行")})
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: i18n.Textf("runs on", "恢复运行")})
 	w.Camera.Client(c, "runs on")
 	c.Line.BreakLocked()
 }

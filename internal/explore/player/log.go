@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // An Entry is one line of a schedule's log.
@@ -20,15 +20,15 @@ type Entry struct {
 	Who string `json:"who"`
 	// Kind is "sends", "carried out", "reply", "event", "lost" or "note".
 	// A reply and an event arrive at the client.
-	Kind  string        `json:"kind"`
-	Op    string        `json:"op,omitempty"`
-	Path  string        `json:"path,omitempty"`
-	Watch bool          `json:"watch,omitempty"`
-	Made  string        `json:"made,omitempty"`  // by a create: the node
-	Names []string      `json:"names,omitempty"` // children, sorted
-	Err   string        `json:"error,omitempty"`
-	Text  language.Text `json:"text,omitzero"` // of a note, or of what is lost
-	For   string        `json:"for,omitempty"` // of a request that is carried out in a tagged world: the contender
+	Kind  string    `json:"kind"`
+	Op    string    `json:"op,omitempty"`
+	Path  string    `json:"path,omitempty"`
+	Watch bool      `json:"watch,omitempty"`
+	Made  string    `json:"made,omitempty"`  // by a create: the node
+	Names []string  `json:"names,omitempty"` // children, sorted
+	Err   string    `json:"error,omitempty"`
+	Text  i18n.Text `json:"text,omitzero"` // of a note, or of what is lost
+	For   string    `json:"for,omitempty"` // of a request that is carried out in a tagged world: the contender
 }
 
 func (e Entry) hash() uint64 {

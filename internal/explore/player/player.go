@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/zkserver"
 )
 
@@ -77,9 +77,9 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 	for r.Violation == nil && !r.over {
 		actions := w.enabled()
 		if len(r.Points) >= maxPoints {
-			v := Violation{Kind: Endless, What: language.Say("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))}
+			v := Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))}
 			if who := w.waitsInVain(actions); who != "" {
-				v = Violation{Hang, who, language.Say("nothing goes on but a loop that does not wake %s", "只剩一个循环在空转，不会唤醒 %s", who)}
+				v = Violation{Hang, who, i18n.Textf("nothing goes on but a loop that does not wake %s", "只剩一个循环在空转，不会唤醒 %s", who)}
 			}
 			w.Violate(v)
 			break
@@ -190,8 +190,8 @@ func (w *Player) act(a action) {
 // ResultsLocked notes the result of each contender.
 func (w *Player) ResultsLocked() {
 	for _, k := range w.Contenders {
-		became := append(slices.Clone(k.results), language.Text{En: k.State, Zh: statesZh[k.State]})
-		w.Run.Results = append(w.Run.Results, language.Say("%s: %s", "%s：%s", k.Name, language.Join(became, ", ")))
+		became := append(slices.Clone(k.results), i18n.Text{En: k.State, Zh: statesZh[k.State]})
+		w.Run.Results = append(w.Run.Results, i18n.Textf("%s: %s", "%s：%s", k.Name, i18n.Join(became, ", ")))
 	}
 }
 

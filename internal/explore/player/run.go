@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Point is a moment of a schedule at which one action was chosen.
@@ -36,12 +36,12 @@ func (p *Point) choice() string { return p.Enabled[p.Chosen] }
 
 // Impossible is the error of a choice, by its place from 0, that cannot be made.
 func (p *Point) Impossible(n int, choice string) error {
-	return language.Errorf("choice %d is %q, but these are possible: %q", "第 %d 个选择是 %q，但可能的选择只有：%q", n+1, choice, p.Enabled)
+	return i18n.Errorf("choice %d is %q, but these are possible: %q", "第 %d 个选择是 %q，但可能的选择只有：%q", n+1, choice, p.Enabled)
 }
 
 // EndsAfter is the error of a schedule that ends before all choices are made.
 func EndsAfter(n, choices int) error {
-	return language.Errorf("the schedule ends after %d of %d choices", "调度有 %[2]d 个选择，但在第 %[1]d 个之后就结束了", n, choices)
+	return i18n.Errorf("the schedule ends after %d of %d choices", "调度有 %[2]d 个选择，但在第 %[1]d 个之后就结束了", n, choices)
 }
 
 // A Run is one schedule that was played.
@@ -49,12 +49,12 @@ type Run struct {
 	Points    []*Point
 	Log       []Entry
 	Violation *Violation
-	Known     []language.Text // names of the Known that came up
+	Known     []i18n.Text // names of the Known that came up
 	Facts     Facts
-	Requests  int             // that the contenders have sent
-	Events    int             // watch events that have arrived
-	Results   []language.Text // of each contender
-	Aborted   bool            // by the search
+	Requests  int         // that the contenders have sent
+	Events    int         // watch events that have arrived
+	Results   []i18n.Text // of each contender
+	Aborted   bool        // by the search
 
 	over      bool // by something known
 	Unordered bool // the action causes events in no particular order
@@ -86,7 +86,7 @@ func (tr *Trace) Follow(play func(choose func(p *Point) int)) (err error) {
 		case i < 0:
 			err = p.Impossible(n, name)
 		case n < len(tr.Widths) && tr.Widths[n] != len(p.Enabled):
-			err = language.Errorf("choice %d had %d possibilities, and now %q", "第 %d 个选择原有 %d 种可能，现在是：%q", n+1, tr.Widths[n], p.Enabled)
+			err = i18n.Errorf("choice %d had %d possibilities, and now %q", "第 %d 个选择原有 %d 种可能，现在是：%q", n+1, tr.Widths[n], p.Enabled)
 			i = -1
 		}
 		n++

@@ -18,7 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // InBubble sets a world up in a bubble of its own, plays it and takes it down.
@@ -62,11 +62,11 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 }
 
 // says is what the bubble has said when it ended.
-func says(p any) language.Text {
+func says(p any) i18n.Text {
 	if fmt.Sprint(p) == "deadlock: main bubble goroutine has exited but blocked goroutines remain" {
-		return language.Say("deadlock: main bubble goroutine has exited but blocked goroutines remain", "还有 goroutine 卡住，没有结束")
+		return i18n.Textf("deadlock: main bubble goroutine has exited but blocked goroutines remain", "还有 goroutine 卡住，没有结束")
 	}
-	return language.Same(fmt.Sprint(p))
+	return i18n.Same(fmt.Sprint(p))
 }
 
 // A randomSource is a source of random bytes that goroutines share.
@@ -103,7 +103,7 @@ func (w *Player) setUp() {
 		servers = append(servers, "127.0.0.2:2181", "127.0.0.3:2181")
 	}
 	for i := range clients {
-		c := &Client{w: w, Index: i, Name: language.Letter(i)}
+		c := &Client{w: w, Index: i, Name: i18n.Letter(i)}
 		if w.Shared {
 			c.Name = "client"
 		}
@@ -125,7 +125,7 @@ func (w *Player) setUp() {
 	}
 	for i := range w.Number() {
 		c := w.Clients[min(i, clients-1)]
-		k := &Contender{w: w, Client: c, Name: language.Letter(i), script: w.script(i), State: outside}
+		k := &Contender{w: w, Client: c, Name: i18n.Letter(i), script: w.script(i), State: outside}
 		c.Contenders = append(c.Contenders, k)
 		w.Contenders = append(w.Contenders, k)
 	}

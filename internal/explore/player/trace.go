@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 )
 
 // A Trace is a schedule as data: what a search has found, or what to play.
@@ -24,11 +24,11 @@ type Trace struct {
 	Choices []string `json:"choices"`
 	// Widths are how many actions were possible at each of the choices. A
 	// replay at which there are more or fewer is an error.
-	Widths    []int           `json:"widths"`
-	Violation *Violation      `json:"violation,omitempty"`
-	Known     []language.Text `json:"known,omitempty"` // names
-	Results   []language.Text `json:"results"`
-	Log       []Entry         `json:"log"`
+	Widths    []int       `json:"widths"`
+	Violation *Violation  `json:"violation,omitempty"`
+	Known     []i18n.Text `json:"known,omitempty"` // names
+	Results   []i18n.Text `json:"results"`
+	Log       []Entry     `json:"log"`
 
 	needed int      // choices after which the explorer would have gone on as it did
 	acts   []string // all actions, of which the choices are those that had an alternative
@@ -56,11 +56,11 @@ func (tr *Trace) String() string {
 // Steps are the actions of the schedule, a line each, with their effects.
 // Those with a number are the choices; of the others, there was no choice, or the
 // explorer has gone on by itself.
-func (tr *Trace) Steps() language.Text {
-	return language.Text{En: tr.steps(language.English, "; "), Zh: tr.steps(language.Chinese, "；")}
+func (tr *Trace) Steps() i18n.Text {
+	return i18n.Text{En: tr.steps(i18n.English, "; "), Zh: tr.steps(i18n.Chinese, "；")}
 }
 
-func (tr *Trace) steps(l language.Language, between string) string {
+func (tr *Trace) steps(l i18n.Language, between string) string {
 	var b strings.Builder
 	if len(tr.acts) == 0 { // the trace was read, and not played
 		for i, c := range tr.Choices {
@@ -80,7 +80,7 @@ func (tr *Trace) steps(l language.Language, between string) string {
 		who, _, _ := strings.Cut(act, ": ")
 		for j, text := range tr.caused(i+1, who) {
 			what := text.In(l)
-			if j > 0 && language.Wide(line)+language.Wide(what) > 110 {
+			if j > 0 && i18n.Wide(line)+i18n.Wide(what) > 110 {
 				b.WriteString(line + "\n")
 				line = strings.Repeat(" ", indent)
 			} else if j > 0 {
@@ -106,7 +106,7 @@ func (tr *Trace) Whole() (choices []string) {
 
 // caused returns the effects of an action: the requests that the server has carried
 // out, with their answers, the events that have arrived, and the contenders' states.
-func (tr *Trace) caused(point int, who string) (list []language.Text) {
+func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 	for i, e := range tr.Log {
 		if e.Point != point {
 			continue
@@ -114,9 +114,9 @@ func (tr *Trace) caused(point int, who string) (list []language.Text) {
 		name := brief(e.Path)
 		switch e.Kind {
 		case "carried out":
-			what := language.Same(e.Op + " " + name)
+			what := i18n.Same(e.Op + " " + name)
 			if e.Watch {
-				what = language.Say("%s and watch", "%s，并设置监听", what)
+				what = i18n.Textf("%s and watch", "%s，并设置监听", what)
 			}
 			answered := slices.IndexFunc(tr.Log[i:], func(r Entry) bool {
 				return r.Point == point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
@@ -124,27 +124,27 @@ func (tr *Trace) caused(point int, who string) (list []language.Text) {
 			if answered >= 0 {
 				switch r := tr.Log[i+answered]; {
 				case r.Err != "":
-					what = language.Say("%s: %s", "%s：%s", what, language.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
+					what = i18n.Textf("%s: %s", "%s：%s", what, i18n.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
 				case r.Made != "":
-					what = language.Same(e.Op + ": " + brief(r.Made))
+					what = i18n.Same(e.Op + ": " + brief(r.Made))
 				case len(r.Names) > 0:
-					var children []language.Text
+					var children []i18n.Text
 					for _, child := range r.Names {
-						children = append(children, language.Same(brief(child)))
+						children = append(children, i18n.Same(brief(child)))
 					}
-					what = language.Say("%s: %s", "%s：%s", what, language.Join(children, " "))
+					what = i18n.Textf("%s: %s", "%s：%s", what, i18n.Join(children, " "))
 				}
 			}
 			if by := cmp.Or(e.For, e.Who); by != who {
-				what = language.Say("%s %s", "%s %s", by, what)
+				what = i18n.Textf("%s %s", "%s %s", by, what)
 			}
 			list = append(list, what)
 		case "event":
-			list = append(list, language.Say("%s gets the event %s of %s", "%[1]s 收到 %[3]s 的 %[2]s 事件", e.Who, e.Op, name))
+			list = append(list, i18n.Textf("%s gets the event %s of %s", "%[1]s 收到 %[3]s 的 %[2]s 事件", e.Who, e.Op, name))
 		case "lost":
-			list = append(list, language.Say("%s %s: %s", "%s %s：%s", e.Op, name, e.Text))
+			list = append(list, i18n.Textf("%s %s: %s", "%s %s：%s", e.Op, name, e.Text))
 		case "note":
-			what := language.Say("%s %s", "%s %s", e.Who, e.Text)
+			what := i18n.Textf("%s %s", "%s %s", e.Who, e.Text)
 			switch {
 			case e.Text.En == string(Day), tr.Violation != nil && e.Text.En == tr.Violation.String():
 				continue // it is the action itself, or the violation

@@ -3,7 +3,7 @@ package player
 import (
 	"slices"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Kind of violation.
@@ -43,16 +43,16 @@ var Kinds = []Kind{
 
 // A Violation is something that a lock must not do.
 type Violation struct {
-	Kind Kind          `json:"kind"`
-	Who  string        `json:"who,omitempty"`
-	What language.Text `json:"what"`
+	Kind Kind      `json:"kind"`
+	Who  string    `json:"who,omitempty"`
+	What i18n.Text `json:"what"`
 }
 
 func (v Violation) String() string { return v.Text().En }
 
 // Text is the kind, and what has happened.
-func (v Violation) Text() language.Text {
-	return language.Say("%s: %s", "%s：%s", v.Kind.Text(), v.What)
+func (v Violation) Text() i18n.Text {
+	return i18n.Textf("%s: %s", "%s：%s", v.Kind.Text(), v.What)
 }
 
 var kindsZh = map[Kind]string{
@@ -64,7 +64,7 @@ var kindsZh = map[Kind]string{
 }
 
 // Text is the name of the kind.
-func (k Kind) Text() language.Text { return language.Text{En: string(k), Zh: kindsZh[k]} }
+func (k Kind) Text() i18n.Text { return i18n.Text{En: string(k), Zh: kindsZh[k]} }
 
 // Violate is ViolateLocked for a caller that does not have mu.
 func (w *Player) Violate(v Violation) {
@@ -79,7 +79,7 @@ func (w *Player) ViolateLocked(v Violation) {
 	if w.free || slices.Contains(w.Lock.Ignore, v.Kind) {
 		return
 	}
-	var known language.Text
+	var known i18n.Text
 	for _, k := range w.Lock.Known {
 		if known.En == "" && k.Match(v, r.Facts) {
 			known = k.Name
@@ -100,10 +100,10 @@ func (w *Player) ViolateLocked(v Violation) {
 	w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: v.Text()})
 }
 
-func (w *Player) knownLocked(name language.Text, v Violation) {
+func (w *Player) knownLocked(name i18n.Text, v Violation) {
 	w.Camera.Violation(v, name.En)
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
-		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: language.Say("known: %s", "出现已知问题：%s", v.Text())})
+		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: i18n.Textf("known: %s", "出现已知问题：%s", v.Text())})
 	}
 }

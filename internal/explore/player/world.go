@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Lock is one contender for a lock, used by one goroutine at a time.
@@ -81,7 +81,7 @@ type Subject struct {
 	Bypass int
 	// Check, if it is not nil, is asked whenever all have got as far as they
 	// can. It returns what is wrong with the lock, an empty Text if nothing is.
-	Check func() language.Text
+	Check func() i18n.Text
 	// Requests and Events are how many requests n contenders send at most, and
 	// how many watch events they get, if each locks once and no fault
 	// happens. Nil: not checked.
@@ -96,7 +96,7 @@ type Subject struct {
 // A Known is a fault of a lock that its page describes. A violation that matches is
 // reported apart and does not end a search.
 type Known struct {
-	Name  language.Text
+	Name  i18n.Text
 	Match func(v Violation, f Facts) bool
 }
 

@@ -19,7 +19,7 @@ import (
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
@@ -45,13 +45,13 @@ func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unloc
 var (
 	// LostReply is left open by every lock but zklock.
 	LostReply = explore.Known{
-		Name: language.Say("the reply to create is lost, and the node stays until the session ends", "create 的响应丢失，节点一直留到会话结束"),
+		Name: i18n.Textf("the reply to create is lost, and the node stays until the session ends", "create 的响应丢失，节点一直留到会话结束"),
 		Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
 		},
 	}
 	lookThenDelete = explore.Known{
-		Name: language.Say("Unlock looks, the session ends, and Unlock deletes the node of the next holder",
+		Name: i18n.Textf("Unlock looks, the session ends, and Unlock deletes the node of the next holder",
 			"Unlock 刚查看完，会话就结束了，于是 Unlock 删除的是下一个持有者的节点"),
 		Match: func(v explore.Violation, f explore.Facts) bool {
 			return v.Kind == explore.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stall)) })
@@ -59,7 +59,7 @@ var (
 	}
 	// Wrap is left open by every lock that sorts the names of its nodes.
 	Wrap = explore.Known{
-		Name: language.Say("the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"),
+		Name: i18n.Textf("the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"),
 		Match: func(v explore.Violation, f explore.Facts) bool {
 			return f.World.Sequence == math.MaxInt32
 		},
@@ -68,7 +68,7 @@ var (
 
 // An Unlock of zklock that hands the lock on in memory asks no server.
 var handedOn = explore.Known{
-	Name: language.Say("the session is ended before its time, and Unlock hands the lock on before the client has noticed",
+	Name: i18n.Textf("the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 		"会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"),
 	Match: func(v explore.Violation, f explore.Facts) bool {
 		return v.Kind == explore.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stop)) })

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
@@ -93,7 +93,7 @@ func (o *leaderLock) Lock() error {
 		return nil
 	case err := <-done:
 		if err == nil {
-			err = language.Errorf(
+			err = i18n.Errorf(
 				"Lead has returned without an error, and has not called its function", "Lead 没有返回错误，却也没有调用传给它的函数")
 		}
 		return err
@@ -102,7 +102,7 @@ func (o *leaderLock) Lock() error {
 
 func (o *leaderLock) Unlock() error {
 	if o.resign == nil {
-		return language.Errorf("does not lead", "没有当选")
+		return i18n.Errorf("does not lead", "没有当选")
 	}
 	close(o.resign)
 	o.resign = nil
@@ -152,7 +152,7 @@ type election struct {
 type term struct {
 	candidate Candidate
 	s         *locktest.Session
-	name      language.Text
+	name      i18n.Text
 	cancel    context.CancelFunc // of Lead's ctx
 	began     chan struct{}
 	ctx       context.Context // of the leader, once it has begun
@@ -162,7 +162,7 @@ type term struct {
 }
 
 // callLead has a candidate call Lead. The leader's function returns when the case calls resign.
-func (w *election) callLead(name language.Text, candidate Candidate, s *locktest.Session) *term {
+func (w *election) callLead(name i18n.Text, candidate Candidate, s *locktest.Session) *term {
 	w.Helper()
 	if candidate == nil {
 		s = w.Session()
@@ -200,13 +200,13 @@ func (w *election) leads(a *term) {
 }
 
 // waits fails if a candidate leads that must wait.
-func (w *election) mustWait(a *term, why language.Text) {
+func (w *election) mustWait(a *term, why i18n.Text) {
 	w.Helper()
 	w.Sleeps(a.s, a.name, func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 })
 	w.notYet(a, why)
 }
 
-func (w *election) notYet(a *term, why language.Text) {
+func (w *election) notYet(a *term, why i18n.Text) {
 	w.Helper()
 	if bubble.IsClosed(a.began) {
 		w.Failf("%s leads, and must not: %s: two leaders", "%s不该当选却当选了：%s：出现两个领导者", a.name, why)
@@ -221,14 +221,14 @@ func (w *election) notYet(a *term, why language.Text) {
 func (w *election) resigns(a *term) {
 	w.Helper()
 	a.resign(nil)
-	w.NoError(w.Result(a.result, language.Say("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", a.name)),
+	w.NoError(w.Result(a.result, i18n.Textf("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", a.name)),
 		"the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", a.name)
 }
 
 // leader returns a candidate that leads.
 func (w *election) leader() *term {
 	w.Helper()
-	a := w.callLead(language.Say("the leader", "领导者"), nil, nil)
+	a := w.callLead(i18n.Textf("the leader", "领导者"), nil, nil)
 	w.leads(a)
 	return a
 }
@@ -236,13 +236,13 @@ func (w *election) leader() *term {
 // leaderAndNext returns a candidate that leads, and one that waits.
 func (w *election) leaderAndNext() (leader, next *term) {
 	w.Helper()
-	leader, next = w.leader(), w.callLead(language.Say("the next candidate", "下一个候选者"), nil, nil)
-	w.mustWait(next, language.Say("another candidate leads", "另一个候选者在领导"))
+	leader, next = w.leader(), w.callLead(i18n.Textf("the next candidate", "下一个候选者"), nil, nil)
+	w.mustWait(next, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	return leader, next
 }
 
 // ctxEnds waits until a leader's ctx has ended.
-func (w *election) ctxEnds(a *term, within time.Duration, what language.Text) {
+func (w *election) ctxEnds(a *term, within time.Duration, what i18n.Text) {
 	w.Helper()
 	select {
 	case <-a.ctx.Done():
@@ -256,13 +256,13 @@ func (w *election) ctxEnds(a *term, within time.Duration, what language.Text) {
 func (w *election) lost(a *term) {
 	w.Helper()
 	a.resign(nil)
-	err := w.Result(a.result, language.Say("Lead of %s, whose leadership was lost,", "领导地位已经失去，%s的 Lead", a.name))
+	err := w.Result(a.result, i18n.Textf("Lead of %s, whose leadership was lost,", "领导地位已经失去，%s的 Lead", a.name))
 	w.ErrorIs(err, w.subject.ErrLost,
 		"%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", a.name)
 }
 
 func termIsCzxid(w *election) {
-	a := w.callLead(language.Say("the candidate", "候选者"), nil, nil)
+	a := w.callLead(i18n.Textf("the candidate", "候选者"), nil, nil)
 	w.leads(a)
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，应当恰好有一个节点")
@@ -277,17 +277,17 @@ func termIsCzxid(w *election) {
 }
 
 func leadReturns(w *election) {
-	own := language.Errorf("the function's own error", "函数自己的错误")
-	a := w.callLead(language.Say("the candidate", "候选者"), nil, nil)
+	own := i18n.Errorf("the function's own error", "函数自己的错误")
+	a := w.callLead(i18n.Textf("the candidate", "候选者"), nil, nil)
 	w.leads(a)
 	a.resign(own)
-	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已经返回，Lead"))
+	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.ErrorIs(err, own,
 		"the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
 	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
 	w.Rest()
 	w.NothingLeft()
-	b := w.callLead(language.Say("the same candidate, once more,", "再次参选的同一个候选者"), a.candidate, a.s)
+	b := w.callLead(i18n.Textf("the same candidate, once more,", "再次参选的同一个候选者"), a.candidate, a.s)
 	w.leads(b)
 	w.True(b.number > a.number, "the candidate leads once more, and its term is not higher", "候选者再次当选，任期却没有增大")
 	w.resigns(b)
@@ -296,12 +296,12 @@ func leadReturns(w *election) {
 func ctxOfLeader(w *election) {
 	a, b := w.leaderAndNext()
 	a.cancel()
-	w.ctxEnds(a, time.Second, language.Say("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
+	w.ctxEnds(a, time.Second, i18n.Textf("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
 	w.Rest() // it cleans up for a minute
-	w.notYet(b, language.Say(
+	w.notYet(b, i18n.Textf(
 		"the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
 	a.resign(nil)
-	err := w.Result(a.result, language.Say("Lead, whose function has returned,", "函数已经返回，Lead"))
+	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.NotErrorIs(err, w.subject.ErrLost,
 		"ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
 	w.leads(b)
@@ -310,16 +310,16 @@ func ctxOfLeader(w *election) {
 
 func ctxOfCandidate(w *election) {
 	a := w.leader()
-	b := w.callLead(language.Say("the second candidate", "第二个候选者"), nil, nil)
-	w.mustWait(b, language.Say("another candidate leads", "另一个候选者在领导"))
-	c := w.callLead(language.Say("the third candidate", "第三个候选者"), nil, nil)
-	w.mustWait(c, language.Say("another candidate leads", "另一个候选者在领导"))
+	b := w.callLead(i18n.Textf("the second candidate", "第二个候选者"), nil, nil)
+	w.mustWait(b, i18n.Textf("another candidate leads", "另一个候选者在领导"))
+	c := w.callLead(i18n.Textf("the third candidate", "第三个候选者"), nil, nil)
+	w.mustWait(c, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	b.cancel()
-	w.ErrorIs(w.Result(b.result, language.Say("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled,
+	w.ErrorIs(w.Result(b.result, i18n.Textf("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled,
 		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "候选者还在等待，ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
-	w.Eventually(language.Say("the node of the candidate that gave up goes", "候选者放弃之后，节点消失"), func() bool { return len(w.Nodes()) <= 2 })
+	w.Eventually(i18n.Textf("the node of the candidate that gave up goes", "候选者放弃之后，节点消失"), func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
-	w.notYet(c, language.Say(
+	w.notYet(c, i18n.Textf(
 		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
 	w.resigns(a)
 	w.leads(c)
@@ -332,11 +332,11 @@ func leadersSessionEnds(w *election) {
 	a, b := w.leaderAndNext()
 	w.Expire(a.s)
 	w.leads(b)
-	w.ctxEnds(a, electionTimeout, language.Say("the leader's session has ended", "领导者的会话已经结束"))
+	w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's session has ended", "领导者的会话已经结束"))
 	w.lost(a)
-	w.Renewed(a.s, language.Say("the old leader's client has a new session", "原领导者的客户端有了新会话"))
-	again := w.callLead(language.Say("the old leader, in its new session,", "处于新会话的原领导者"), a.candidate, a.s)
-	w.mustWait(again, language.Say("another candidate leads", "另一个候选者在领导"))
+	w.Renewed(a.s, i18n.Textf("the old leader's client has a new session", "原领导者的客户端有了新会话"))
+	again := w.callLead(i18n.Textf("the old leader, in its new session,", "处于新会话的原领导者"), a.candidate, a.s)
+	w.mustWait(again, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	w.resigns(b)
 	w.leads(again)
 	w.True(again.number > b.number, "the next leader's term is not higher", "下一个领导者的任期没有增大")
@@ -372,7 +372,7 @@ func leaderCutOff(w *election) {
 		back()
 		w.lost(a)
 		w.resigns(b)
-		w.Eventually(language.Say("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
+		w.Eventually(i18n.Textf("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
 		w.Rest()
 	}
 	w.NothingLeft()
@@ -396,10 +396,10 @@ func leaderLateAnswer(w *election) {
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.Number(s, n))
-	a := w.callLead(language.Say("the leader", "领导者"), w.subject.New(s.Conn, w.Path, electionTimeout), s)
-	w.Eventually(language.Say("the leader shows again and again that its session lives", "领导者一再证明自己的会话还在"), func() bool { return len(answer.Hit()) > 0 })
+	a := w.callLead(i18n.Textf("the leader", "领导者"), w.subject.New(s.Conn, w.Path, electionTimeout), s)
+	w.Eventually(i18n.Textf("the leader shows again and again that its session lives", "领导者一再证明自己的会话还在"), func() bool { return len(answer.Hit()) > 0 })
 	back := w.CutOff(w.Server.Hold, s)
-	b := w.callLead(language.Say("the next candidate", "下一个候选者"), nil, nil)
+	b := w.callLead(i18n.Textf("the next candidate", "下一个候选者"), nil, nil)
 	time.Sleep(late)
 	answer.Release()
 	w.leads(b)
@@ -414,7 +414,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	}
 	a.cancel()
 	w.resigns(b)
-	w.Eventually(language.Say("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
+	w.Eventually(i18n.Textf("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
 	w.Rest()
 }
 
@@ -432,7 +432,7 @@ func leaderShortCut(w *election) {
 	}
 	for range 3 { // a request of the leader goes with its connection
 		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !stage.ByClient(r.Op) })
-		w.Eventually(language.Say("the leader shows that its session lives", "领导者证明自己的会话还在"), func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
+		w.Eventually(i18n.Textf("the leader shows that its session lives", "领导者证明自己的会话还在"), func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
 		lost.Release()
 		w.Rest() // several in a row would be a loss
 	}
@@ -446,7 +446,7 @@ func longTerm(w *election) {
 	time.Sleep(20 * time.Minute)
 	w.NoError(a.ctx.Err(),
 		"nothing has happened for 20 minutes, and the leader's ctx has ended: show again and again that the session lives", "20 分钟内什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
-	w.notYet(b, language.Say("another candidate leads", "另一个候选者在领导"))
+	w.notYet(b, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	w.resigns(a)
 	w.leads(b)
 	w.resigns(b)
@@ -455,7 +455,7 @@ func longTerm(w *election) {
 func leadersNodeGoes(w *election) {
 	a := w.leader()
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
-	w.ctxEnds(a, electionTimeout, language.Say("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
+	w.ctxEnds(a, electionTimeout, i18n.Textf("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
 	w.lost(a)
 }
 

@@ -4,15 +4,15 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
 )
 
 const record = "/locktest/record"
 
-func (w *election) recorded(want string, message language.Text) {
+func (w *election) recorded(want string, message i18n.Text) {
 	w.Helper()
 	data, _, err := w.Session().Get(record)
 	require.NoError(w, err)
@@ -23,10 +23,10 @@ func (w *election) recorded(want string, message language.Text) {
 func (w *election) write(c Candidate, number int64, data string) error {
 	w.Helper()
 	return w.Result(w.Aside("Write", func() error { return c.Write(number, record, []byte(data)) }),
-		language.Same("Write"))
+		i18n.Same("Write"))
 }
 
-func (w *election) refused(err error, what language.Text) {
+func (w *election) refused(err error, what i18n.Text) {
 	w.Helper()
 	w.HasError(err,
 		"%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", "%s写入，Write 却没有返回错误：旧令牌写进去了，下一个领导者的数据可能遭到覆盖", what)
@@ -39,21 +39,21 @@ func writes(w *election) {
 	a, b := w.leaderAndNext()
 	w.NoError(w.write(a.candidate, a.number, "by a"),
 		"the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
-	w.recorded("by a", language.Say("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))
-	w.refused(w.write(a.candidate, a.number-1, "by a"), language.Say("the leader, in an earlier term than its own,", "领导者用比自己更早的任期"))
-	w.refused(w.write(a.candidate, a.number+1, "by a"), language.Say("the leader, in a term that has not begun,", "领导者用尚未开始的任期"))
+	w.recorded("by a", i18n.Textf("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))
+	w.refused(w.write(a.candidate, a.number-1, "by a"), i18n.Textf("the leader, in an earlier term than its own,", "领导者用比自己更早的任期"))
+	w.refused(w.write(a.candidate, a.number+1, "by a"), i18n.Textf("the leader, in a term that has not begun,", "领导者用尚未开始的任期"))
 	w.resigns(a)
 	w.leads(b)
-	w.refused(w.write(a.candidate, a.number, "by a, late"), language.Say("a candidate that has resigned", "已经卸任的候选者"))
-	w.recorded("by a", language.Say(
+	w.refused(w.write(a.candidate, a.number, "by a, late"), i18n.Textf("a candidate that has resigned", "已经卸任的候选者"))
+	w.recorded("by a", i18n.Textf(
 		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
 	w.NoError(w.write(b.candidate, b.number, "by b"),
 		"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 	w.resigns(b)
-	again := w.callLead(language.Say("the first leader, once more,", "再次写入的第一个领导者"), a.candidate, a.s)
+	again := w.callLead(i18n.Textf("the first leader, once more,", "再次写入的第一个领导者"), a.candidate, a.s)
 	w.leads(again)
-	w.refused(w.write(again.candidate, a.number, "by a, late"), language.Say("a leader, in an earlier term of its own,", "再次当选的领导者用自己早先的任期"))
-	w.recorded("by b", language.Say(
+	w.refused(w.write(again.candidate, a.number, "by a, late"), i18n.Textf("a leader, in an earlier term of its own,", "再次当选的领导者用自己早先的任期"))
+	w.recorded("by b", i18n.Textf(
 		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
 	w.resigns(again)
 }
@@ -74,7 +74,7 @@ func writeUnderWay(w *election) {
 			return count == n
 		})
 		written := w.Aside("Write", func() error { return a.candidate.Write(a.number, record, []byte("by a, late")) })
-		w.Eventually(language.Say("the write is held back, or has ended", "写请求被扣住，或者已经结束"), func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
+		w.Eventually(i18n.Textf("the write is held back, or has ended", "写请求被扣住，或者已经结束"), func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
 		if len(held.Hit()) == 0 {
 			held.Release()
 			w.NoError(<-written, "the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
@@ -91,10 +91,10 @@ func writeUnderWay(w *election) {
 		w.NoError(w.write(b.candidate, b.number, "by b"),
 			"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 		held.Release()
-		w.refused(w.Result(written, language.Say("Write, whose request was held back,", "请求被扣住过的 Write")), language.Say("an old leader whose write was under way at the hand-over", "原领导者在交接前发出、交接后才到达的请求"))
-		w.recorded("by b", language.Say(
+		w.refused(w.Result(written, i18n.Textf("Write, whose request was held back,", "请求被扣住过的 Write")), i18n.Textf("an old leader whose write was under way at the hand-over", "原领导者在交接前发出、交接后才到达的请求"))
+		w.recorded("by b", i18n.Textf(
 			"the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，随后覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
-		w.ctxEnds(a, electionTimeout, language.Say("the leader's node has gone", "领导者的节点消失"))
+		w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's node has gone", "领导者的节点消失"))
 		w.lost(a)
 		w.resigns(b)
 		w.Rest()

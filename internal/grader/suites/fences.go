@@ -11,8 +11,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
@@ -90,17 +90,17 @@ func (w *fences) store() (Register, *locktest.Session) {
 // write calls Write, which must return.
 func (w *fences) write(r Register, token int64, value string) error {
 	w.Helper()
-	return w.Result(w.Aside("Write", func() error { return r.Write(token, []byte(value)) }), language.Say("Write with token %d", "带令牌 %d 的 Write", token))
+	return w.Result(w.Aside("Write", func() error { return r.Write(token, []byte(value)) }), i18n.Textf("Write with token %d", "带令牌 %d 的 Write", token))
 }
 
-func (w *fences) passes(r Register, token int64, value string, what language.Text) {
+func (w *fences) passes(r Register, token int64, value string, what i18n.Text) {
 	w.Helper()
 	err := w.write(r, token, value)
 	w.NotErrorIs(err, w.subject.ErrStale, "Write with token %d is refused: %s", "带令牌 %d 的 Write 遭到拒绝：%s", token, what)
 	w.NoError(err, "Write with token %d fails: %s", "带令牌 %d 的 Write 失败：%s", token, what)
 }
 
-func (w *fences) refused(r Register, token int64, value string, what language.Text) {
+func (w *fences) refused(r Register, token int64, value string, what i18n.Text) {
 	w.Helper()
 	err := w.write(r, token, value)
 	w.HasError(err,
@@ -110,14 +110,14 @@ func (w *fences) refused(r Register, token int64, value string, what language.Te
 }
 
 // has fails if there is another value, or token, in the register.
-func (w *fences) has(r Register, token int64, value string, what language.Text) {
+func (w *fences) has(r Register, token int64, value string, what i18n.Text) {
 	w.Helper()
 	var gotToken int64
 	var got []byte
 	err := w.Result(w.Aside("Read", func() (err error) {
 		gotToken, got, err = r.Read()
 		return err
-	}), language.Same("Read"))
+	}), i18n.Same("Read"))
 	w.NoError(err, "Read fails", "Read 失败")
 	if string(got) != value || gotToken != token {
 		w.Failf(
@@ -127,35 +127,35 @@ func (w *fences) has(r Register, token int64, value string, what language.Text) 
 
 func writtenIsRead(w *fences) {
 	r, _ := w.store()
-	w.has(r, 0, "", language.Say("nothing has been written yet", "还没有写过任何值"))
-	w.passes(r, 33, "a", language.Say(
+	w.has(r, 0, "", i18n.Textf("nothing has been written yet", "还没有写过任何值"))
+	w.passes(r, 33, "a", i18n.Textf(
 		"it is the first, and the nodes above the register's are missing: make them when create returns zk.ErrNoNode", "这是第一次写，存储的各级父节点还不存在：create 返回 zk.ErrNoNode 时，请先创建它们"))
-	w.has(r, 33, "a", language.Say("the value was written", "值已经写入"))
-	w.passes(r, 34, "b", language.Say("a higher token than the last", "令牌比上一个大"))
-	w.has(r, 34, "b", language.Say("another value was written", "已经写入另一个值"))
+	w.has(r, 33, "a", i18n.Textf("the value was written", "值已经写入"))
+	w.passes(r, 34, "b", i18n.Textf("a higher token than the last", "令牌比上一个大"))
+	w.has(r, 34, "b", i18n.Textf("another value was written", "已经写入另一个值"))
 }
 
 func lowerIsRefused(w *fences) {
 	r, _ := w.store()
-	w.passes(r, 34, "new", language.Say("it is the first", "这是第一次写"))
+	w.passes(r, 34, "new", i18n.Textf("it is the first", "这是第一次写"))
 	for _, token := range []int64{33, 1} {
-		w.refused(r, token, "old", language.Say("token 34 has been seen", "已经见过令牌 34"))
-		w.has(r, 34, "new", language.Say(
+		w.refused(r, token, "old", i18n.Textf("token 34 has been seen", "已经见过令牌 34"))
+		w.has(r, 34, "new", i18n.Textf(
 			"token %d was refused, and must change nothing; an old token has written", "令牌 %d 遭到拒绝，就不能改变任何东西；旧令牌写进去了", token))
 	}
-	w.refused(r, 33, "old", language.Say(
+	w.refused(r, 33, "old", i18n.Textf(
 		"token 34 has been seen; a write that was refused must not lower the token", "已经见过令牌 34；遭到拒绝的写不能让令牌变小"))
-	w.passes(r, 35, "newer", language.Say("a higher token than the last", "令牌比上一个大"))
-	w.refused(r, 34, "new", language.Say("token 35 has been seen", "已经见过令牌 35"))
-	w.has(r, 35, "newer", language.Say("the last value", "最后的值"))
+	w.passes(r, 35, "newer", i18n.Textf("a higher token than the last", "令牌比上一个大"))
+	w.refused(r, 34, "new", i18n.Textf("token 35 has been seen", "已经见过令牌 35"))
+	w.has(r, 35, "newer", i18n.Textf("the last value", "最后的值"))
 }
 
 func equalPasses(w *fences) {
 	r, _ := w.store()
 	for _, value := range []string{"a", "b", "c", "bb", "b", "a", "", "ab"} {
-		w.passes(r, 33, value, language.Say(
+		w.passes(r, 33, value, i18n.Textf(
 			"a holder writes as often as it likes with its one token: refuse lower ones only", "持有者可以用同一个令牌写任意多次：只拒绝更小的"))
-		w.has(r, 33, value, language.Say("the holder has written once more", "持有者又写了一次"))
+		w.has(r, 33, value, i18n.Textf("the holder has written once more", "持有者又写了一次"))
 	}
 }
 
@@ -164,11 +164,11 @@ func asNumbers(w *fences) {
 	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1,
 		math.MaxInt64}
 	for i, token := range tokens {
-		w.passes(r, token, "a", language.Say(
+		w.passes(r, token, "a", i18n.Textf(
 			"it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "这个令牌比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
-		w.has(r, token, "a", language.Say("the value was written", "值已经写入"))
+		w.has(r, token, "a", i18n.Textf("the value was written", "值已经写入"))
 		if i > 0 {
-			w.refused(r, tokens[i-1], "b", language.Say(
+			w.refused(r, tokens[i-1], "b", i18n.Textf(
 				"token %d has been seen; a token is an int64, compare the numbers and lose no bit of them", "已经见过令牌 %d；令牌是 int64，请按数值比较，一位也不能丢", token))
 		}
 	}
@@ -176,29 +176,29 @@ func asNumbers(w *fences) {
 
 func sameValue(w *fences) {
 	r, _ := w.store()
-	w.passes(r, 33, "same", language.Say("it is the first", "这是第一次写"))
-	w.passes(r, 34, "same", language.Say("a higher token than the last", "令牌比上一个大"))
-	w.has(r, 34, "same", language.Say("the value is the same, and the token is higher", "值相同，令牌更大"))
-	w.refused(r, 33, "same", language.Say("token 34 has been seen, with the same value", "已经见过令牌 34，值相同"))
-	w.passes(r, 35, "", language.Say("a higher token than the last, and no value", "令牌比上一个大，值为空"))
-	w.has(r, 35, "", language.Say("no value was written", "没有写入任何值"))
-	w.refused(r, 34, "late", language.Say("token 35 has been seen, with no value", "已经见过令牌 35，值为空"))
+	w.passes(r, 33, "same", i18n.Textf("it is the first", "这是第一次写"))
+	w.passes(r, 34, "same", i18n.Textf("a higher token than the last", "令牌比上一个大"))
+	w.has(r, 34, "same", i18n.Textf("the value is the same, and the token is higher", "值相同，令牌更大"))
+	w.refused(r, 33, "same", i18n.Textf("token 34 has been seen, with the same value", "已经见过令牌 34，值相同"))
+	w.passes(r, 35, "", i18n.Textf("a higher token than the last, and no value", "令牌比上一个大，值为空"))
+	w.has(r, 35, "", i18n.Textf("no value was written", "没有写入任何值"))
+	w.refused(r, 34, "late", i18n.Textf("token 35 has been seen, with no value", "已经见过令牌 35，值为空"))
 }
 
 func restart(w *fences) {
-	var what = language.Say(
+	var what = i18n.Textf(
 		"the store was restarted after token 34; the token must outlive the process: keep it on the znode", "见过令牌 34 之后，存储重启了；进程不在了，令牌也要留下：请把它存到节点上")
 	r, s := w.store()
-	w.passes(r, 34, "a", language.Say("it is the first", "这是第一次写"))
+	w.passes(r, 34, "a", i18n.Textf("it is the first", "这是第一次写"))
 	s.Close()
 	r, _ = w.store()
 	w.refused(r, 33, "b", what)
-	w.has(r, 34, "a", language.Say("the store was restarted", "存储重启了"))
+	w.has(r, 34, "a", i18n.Textf("the store was restarted", "存储重启了"))
 	r, _ = w.store()
-	w.has(r, 34, "a", language.Say("the store was restarted", "存储重启了"))
-	w.passes(r, 34, "b", language.Say("the holder goes on after a restart of the store", "存储重启之后，持有者继续写"))
-	w.passes(r, 35, "c", language.Say("the next holder writes after a restart of the store", "存储重启之后，下一个持有者写"))
-	w.has(r, 35, "c", language.Say("the last value", "最后的值"))
+	w.has(r, 34, "a", i18n.Textf("the store was restarted", "存储重启了"))
+	w.passes(r, 34, "b", i18n.Textf("the holder goes on after a restart of the store", "存储重启之后，持有者继续写"))
+	w.passes(r, 35, "c", i18n.Textf("the next holder writes after a restart of the store", "存储重启之后，下一个持有者写"))
+	w.has(r, 35, "c", i18n.Textf("the last value", "最后的值"))
 }
 
 // goroutinesAtOnce has one writer for each token, in any order, all at the same time. What Write
@@ -208,24 +208,24 @@ func goroutinesAtOnce(w *fences) {
 	r, _ := w.store()
 	// A new client's first answer waits a moment, and virtual time stops while a
 	// goroutine waits for a mutex, which a register may well have.
-	w.has(r, 0, "", language.Say("nothing has been written yet", "还没有写过任何值"))
+	w.has(r, 0, "", i18n.Textf("nothing has been written yet", "还没有写过任何值"))
 	results := make([]<-chan error, n+1)
 	for _, i := range rand.Perm(n) {
 		results[i+1] = w.Aside("Write", func() error { return r.Write(int64(i+1), fmt.Append(nil, "of ", i+1)) })
 	}
 	for token := 1; token <= n; token++ {
-		if w.Result(results[token], language.Say("Write with token %d", "带令牌 %d 的 Write", token)) != nil && token == n {
+		if w.Result(results[token], i18n.Textf("Write with token %d", "带令牌 %d 的 Write", token)) != nil && token == n {
 			return
 		}
 	}
-	w.has(r, n, fmt.Sprint("of ", n), language.Say(
+	w.has(r, n, fmt.Sprint("of ", n), i18n.Textf(
 		"%d writers at once, each with a token of its own: the highest token must stay, and an old token has written; check the token and store it with the value in one step", "同时有 %d 个在写，各有自己的令牌：留下的应当是最大的令牌，旧令牌写进去了；请把检查令牌和存入值合为一步", n))
 }
 
 // inBetween holds back each request of a Write in turn, with a node that is
 // there and one that is not; meanwhile another process of the store takes a write
 // with another token.
-func (w *fences) inBetween(token, other int64, then func(r Register, what language.Text, err error)) {
+func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
 	w.Helper()
 	for _, there := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {
@@ -233,11 +233,11 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what langua
 			r, s := w.store()
 			meanwhile, _ := w.store()
 			if there {
-				w.passes(meanwhile, 1, "before", language.Say("it is the first", "这是第一次写"))
+				w.passes(meanwhile, 1, "before", i18n.Textf("it is the first", "这是第一次写"))
 			}
 			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
-			w.Eventually(language.Say("the request is held back, or Write returns", "请求被扣住，或者 Write 返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+			w.Eventually(i18n.Textf("the request is held back, or Write returns", "请求被扣住，或者 Write 返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
 			if len(held.Hit()) == 0 {
 				w.True(n > 1,
 					"Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
@@ -246,18 +246,18 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what langua
 				break
 			}
 			op := stage.LastRequest(s, n)
-			w.passes(meanwhile, other, "of the quick one", language.Say("a higher token than the last", "令牌比上一个大"))
+			w.passes(meanwhile, other, "of the quick one", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 			held.Release()
-			what := language.Say(
+			what := i18n.Textf(
 				"while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", "第 %d 个请求还在路上时（令牌为 %d 的 Write，请求 %v），存储的另一个进程已用令牌 %d 存入了值", n, token, op, other)
-			then(meanwhile, what, w.Result(result, language.Say("%s, and Write", "%s，Write", what)))
+			then(meanwhile, what, w.Result(result, i18n.Textf("%s, and Write", "%s，Write", what)))
 		}
 	}
 }
 
 func betweenCheckAndStore(w *fences) {
-	w.inBetween(33, 34, func(r Register, what language.Text, err error) {
-		w.has(r, 34, "of the quick one", language.Say(
+	w.inBetween(33, 34, func(r Register, what i18n.Text, err error) {
+		w.has(r, 34, "of the quick one", i18n.Textf(
 			"%s, and an old token has written; the check and the store must be one step: pass to Set the version that you have checked", "%s，旧令牌写进去了；检查和存入必须是一步：请告诉 Set 你检查过的是哪个版本", what))
 		w.HasError(err, "%s, and Write returns no error: its value is not there", "%s，Write 没有返回错误，值却没有存进去", what)
 		w.ErrorIs(err, w.subject.ErrStale,
@@ -267,7 +267,7 @@ func betweenCheckAndStore(w *fences) {
 
 func lowerInBetween(w *fences) {
 	for _, token := range []int64{34, 33} { // another holder's, and the same one's
-		w.inBetween(token, 33, func(r Register, what language.Text, err error) {
+		w.inBetween(token, 33, func(r Register, what i18n.Text, err error) {
 			w.NoError(err,
 				"%s, and Write fails: the token is not stale, so look again, and store the value", "%s，Write 失败了：令牌没有过时，所以请再看一次，然后存入值", what)
 			w.has(r, token, "of the slow one", what)
@@ -280,7 +280,7 @@ func manyInBetween(w *fences) {
 	const token, races = 1000, 20
 	r, s := w.store()
 	meanwhile, _ := w.store()
-	w.passes(meanwhile, 1, "before", language.Say("it is the first", "这是第一次写"))
+	w.passes(meanwhile, 1, "before", i18n.Textf("it is the first", "这是第一次写"))
 	changes := func(r zkserver.Request) bool {
 		return r.Session == s.ID && (r.Op == jute.OpSetData || r.Op == jute.OpMulti || r.Op == jute.OpCreate || r.Op == jute.OpDelete)
 	}
@@ -288,24 +288,24 @@ func manyInBetween(w *fences) {
 	result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 	lost := 0
 	for lost < races {
-		w.Eventually(language.Say("Write stores the value, or returns", "Write 存入值，或者返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+		w.Eventually(i18n.Textf("Write stores the value, or returns", "Write 存入值，或者返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
 		if len(result) > 0 {
 			break
 		}
 		lost++
-		w.passes(meanwhile, int64(1+lost), fmt.Sprint("of the quick one, ", lost), language.Say("a higher token than the last", "令牌比上一个大"))
+		w.passes(meanwhile, int64(1+lost), fmt.Sprint("of the quick one, ", lost), i18n.Textf("a higher token than the last", "令牌比上一个大"))
 		next := w.Server.Hold(changes)
 		held.Release()
 		held = next
 	}
 	held.Release()
-	what := language.Say(
+	what := i18n.Textf(
 		"while a Write with token %d was under way, another process of the store has stored a value with a lower token %d times", "带令牌 %d 的 Write 进行时，存储的另一个进程用较小的令牌存入了 %d 次", token, lost)
-	err := w.Result(result, language.Say("%s, and Write", "%s，Write", what))
+	err := w.Result(result, i18n.Textf("%s, and Write", "%s，Write", what))
 	w.NotErrorIs(err, w.subject.ErrStale,
 		"%s, and Write returns ErrStale: no higher token has been seen; check again", "%s，Write 返回 ErrStale：并没有见过更大的令牌；请再检查一次", what)
 	if err != nil {
-		w.passes(r, token, "of the slow one", language.Say("the holder tries again", "持有者再试一次"))
+		w.passes(r, token, "of the slow one", i18n.Textf("the holder tries again", "持有者再试一次"))
 	}
 	w.has(r, token, "of the slow one", what)
 }
@@ -317,8 +317,8 @@ func anyBytes(w *fences) {
 		every[i] = byte(i)
 	}
 	for i, value := range []string{"", "1 2", "a,b:c;d|e", "\n", "\x00", "\"", string(every), "\xff\xfe"} {
-		w.passes(r, int64(i+1), value, language.Say("a higher token than the last", "令牌比上一个大"))
-		w.has(r, int64(i+1), value, language.Say("the value must come back as it was, whatever its bytes", "不管是什么字节，值都应当原样读出"))
+		w.passes(r, int64(i+1), value, i18n.Textf("a higher token than the last", "令牌比上一个大"))
+		w.has(r, int64(i+1), value, i18n.Textf("the value must come back as it was, whatever its bytes", "不管是什么字节，值都应当原样读出"))
 	}
 }
 
@@ -329,12 +329,12 @@ func spoiledWrite(w *fences) {
 		for n := 1; w.GoesOn(n); n++ {
 			w.another()
 			r, s := w.store()
-			w.passes(r, 33, "before", language.Say("it is the first", "这是第一次写"))
+			w.passes(r, 33, "before", i18n.Textf("it is the first", "这是第一次写"))
 			fault := lose(stage.Number(s, n))
 			err := w.write(r, 34, "after")
 			met := len(fault.Hit()) > 0
 			fault.Release()
-			what := language.Say("the connection broke with request %d of a Write", "连接在 Write 的第 %d 个请求时断开", n)
+			what := i18n.Textf("the connection broke with request %d of a Write", "连接在 Write 的第 %d 个请求时断开", n)
 			if err != nil {
 				w.True(met, "Write fails with nothing wrong: %v", "什么都没有出错，Write 却失败了：%v", err)
 				w.NotErrorIs(err, w.subject.ErrStale,
@@ -343,12 +343,12 @@ func spoiledWrite(w *fences) {
 					"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", "%s，Write 返回的错误没有包装客户端的错误（fmt.Errorf 加 %%w）", what)
 				w.ErrorContains(err, w.at,
 					"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
-				w.Eventually(language.Say("the client is connected again", "客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
+				w.Eventually(i18n.Textf("the client is connected again", "客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
 				time.Sleep(time.Second)
-				w.passes(r, 34, "after", language.Say("the holder tries again after %s", "%s 之后，持有者再试一次", what))
+				w.passes(r, 34, "after", i18n.Textf("the holder tries again after %s", "%s 之后，持有者再试一次", what))
 			}
 			w.has(r, 34, "after", what)
-			w.refused(r, 33, "late", language.Say("token 34 has been seen", "已经见过令牌 34"))
+			w.refused(r, 33, "late", i18n.Textf("token 34 has been seen", "已经见过令牌 34"))
 			if !met {
 				w.True(n > 1,
 					"Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
@@ -380,10 +380,10 @@ func fenceNoPermission(w *fences) {
 
 func twoRequests(w *fences) {
 	r, s := w.store()
-	w.passes(r, 1, "a", language.Say("it is the first", "这是第一次写"))
+	w.passes(r, 1, "a", i18n.Textf("it is the first", "这是第一次写"))
 	for i := range 5 {
 		before := len(stage.RequestsOf(s))
-		w.passes(r, int64(2+i), "a", language.Say("a higher token than the last", "令牌比上一个大"))
+		w.passes(r, int64(2+i), "a", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 		if sent := stage.RequestsOf(s)[before:]; len(sent) > 2 {
 			w.Failf(
 				"a Write that meets no other sends %d requests (%s): to read and to store is enough", "没有遇到别的写时，一次 Write 发了 %d 个请求（%s）：读一次、存一次就够了", len(sent), locktest.ByKind(sent))
@@ -397,7 +397,7 @@ func fenceBadPaths(w *fences) {
 		r := w.subject.New(s.Conn, p)
 		err := w.write(r, 1, "a")
 		if err == nil { // it has made a path of it
-			w.has(r, 1, "a", language.Say("Write with the path %q returns no error", "路径为 %q 时，Write 没有返回错误", p))
+			w.has(r, 1, "a", i18n.Textf("Write with the path %q returns no error", "路径为 %q 时，Write 没有返回错误", p))
 			continue
 		}
 		w.NotErrorIs(err, w.subject.ErrStale, "Write with the path %q returns ErrStale", "路径为 %q 时，Write 返回 ErrStale", p)

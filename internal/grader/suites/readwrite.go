@@ -8,7 +8,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -150,11 +150,11 @@ type readWrite struct {
 type participant struct {
 	oneSidedLock
 	s      *locktest.Session
-	name   language.Text
+	name   i18n.Text
 	result <-chan error
 }
 
-func (w *readWrite) participant(reads bool, name language.Text, in ...*locktest.Session) *participant {
+func (w *readWrite) participant(reads bool, name i18n.Text, in ...*locktest.Session) *participant {
 	w.Helper()
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
@@ -162,37 +162,37 @@ func (w *readWrite) participant(reads bool, name language.Text, in ...*locktest.
 	return &participant{oneSidedLock{w.subject.New(in[0].Conn, w.Path), reads}, in[0], name, nil}
 }
 
-func (w *readWrite) reader(name language.Text, in ...*locktest.Session) *participant {
+func (w *readWrite) reader(name i18n.Text, in ...*locktest.Session) *participant {
 	return w.participant(true, name, in...)
 }
 
-func (w *readWrite) writer(name language.Text, in ...*locktest.Session) *participant {
+func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant {
 	return w.participant(false, name, in...)
 }
 
 // in lets a contender in that must not wait.
-func (w *readWrite) in(p *participant, where language.Text) {
+func (w *readWrite) in(p *participant, where i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
 	w.getsIn(p, where)
 }
 
 // getsIn waits until a contender is in that waits no longer.
-func (w *readWrite) getsIn(p *participant, where language.Text) {
+func (w *readWrite) getsIn(p *participant, where i18n.Text) {
 	w.Helper()
-	w.Eventually(language.Say("%s gets in %s", "%s进入（%s）", p.name, where), func() bool { return len(p.result) > 0 })
+	w.Eventually(i18n.Textf("%s gets in %s", "%s进入（%s）", p.name, where), func() bool { return len(p.result) > 0 })
 	w.NoError(<-p.result, "the lock of %s, %s, fails", "%s的锁（%s）失败", p.name, where)
 }
 
 // queues has a contender ask that must wait.
-func (w *readWrite) queues(p *participant, why language.Text) {
+func (w *readWrite) queues(p *participant, why i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
 	w.stays(p, why)
 }
 
 // stays fails if a contender is in that must wait.
-func (w *readWrite) stays(p *participant, why language.Text) {
+func (w *readWrite) stays(p *participant, why i18n.Text) {
 	w.Helper()
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
@@ -211,34 +211,34 @@ func (w *readWrite) leaves(p *participant) {
 }
 
 func readersTogether(w *readWrite) {
-	a, b := w.reader(language.Say("the first reader", "第一个读者")), w.reader(language.Say("the second reader", "第二个读者"))
-	c := w.reader(language.Say("the third reader, of the second one's session,", "第三个读者，与第二个同一会话"), b.s)
+	a, b := w.reader(i18n.Textf("the first reader", "第一个读者")), w.reader(i18n.Textf("the second reader", "第二个读者"))
+	c := w.reader(i18n.Textf("the third reader, of the second one's session,", "第三个读者，与第二个同一会话"), b.s)
 	for _, p := range []*participant{a, b, c} {
-		w.in(p, language.Say("while other readers are inside", "别的读者在里面时"))
+		w.in(p, i18n.Textf("while other readers are inside", "别的读者在里面时"))
 	}
 	w.Len(w.Nodes(), 3,
 		"three readers hold the lock, and there are not three nodes: each contender makes a node of its own", "三个读者持有锁，应当有三个节点：每个竞争者都要创建自己的节点")
 	w.leaves(b)
-	d := w.reader(language.Say("the last reader", "最后一个读者"))
-	w.in(d, language.Say("while other readers are inside", "别的读者在里面时"))
+	d := w.reader(i18n.Textf("the last reader", "最后一个读者"))
+	w.in(d, i18n.Textf("while other readers are inside", "别的读者在里面时"))
 	for _, p := range []*participant{d, a, c} {
 		w.leaves(p)
 	}
 	w.NothingLeft()
 }
 
-var byNumber = language.Say(
+var byNumber = i18n.Textf(
 	"the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it", "排队看的是名字末尾的序号，不是名字本身：read-0000000001 按名字排在 write-0000000000 之前，其实来得更晚")
 
 func readerBehindWriter(w *readWrite) {
-	writer := w.writer(language.Say("the writer", "写者"))
-	w.in(writer, language.Say("when the lock is free", "锁空闲时"))
-	a, b := w.reader(language.Say("a reader", "一个读者")), w.reader(language.Say("another reader", "另一个读者"))
-	w.queues(a, language.Say("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))
-	w.queues(b, language.Say("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))
+	writer := w.writer(i18n.Textf("the writer", "写者"))
+	w.in(writer, i18n.Textf("when the lock is free", "锁空闲时"))
+	a, b := w.reader(i18n.Textf("a reader", "一个读者")), w.reader(i18n.Textf("another reader", "另一个读者"))
+	w.queues(a, i18n.Textf("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))
+	w.queues(b, i18n.Textf("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))
 	w.leaves(writer)
-	w.getsIn(a, language.Say("after the writer before it", "在前面的写者之后"))
-	w.getsIn(b, language.Say(
+	w.getsIn(a, i18n.Textf("after the writer before it", "在前面的写者之后"))
+	w.getsIn(b, i18n.Textf(
 		"after the writer before it, together with the other reader: a reader waits for the nearest writer before it, not for the node just before its own", "在前面的写者之后，与另一个读者一起：读者等的是前面最近的写者，不是紧挨在自己前面的节点"))
 	w.leaves(a)
 	w.leaves(b)
@@ -252,12 +252,12 @@ func writerBehindReaders(w *readWrite) {
 		n = 50
 	}
 	for i := range n {
-		p := w.reader(language.Say("reader %s", "读者 %s", language.Letter(i)))
-		w.in(p, language.Say("while no writer is there", "没有写者时"))
+		p := w.reader(i18n.Textf("reader %s", "读者 %s", i18n.Letter(i)))
+		w.in(p, i18n.Textf("while no writer is there", "没有写者时"))
 		readers = append(readers, p)
 	}
-	writer := w.writer(language.Say("the writer", "写者"))
-	w.queues(writer, language.Say("readers hold the lock", "读者持有锁"))
+	writer := w.writer(i18n.Textf("the writer", "写者"))
+	w.queues(writer, i18n.Textf("readers hold the lock", "读者持有锁"))
 	stays := readers[1]
 	for _, p := range slices.Backward(readers) { // the one just before the writer first
 		if p == stays {
@@ -265,11 +265,11 @@ func writerBehindReaders(w *readWrite) {
 		}
 		w.leaves(p)
 		w.rest()
-		w.stays(writer, language.Say(
+		w.stays(writer, i18n.Textf(
 			"one reader has left and another one is still inside: look again at the whole queue after each event", "一个读者离开了，还有一个在里面：每次收到事件都要重新看整个队列"))
 	}
 	w.leaves(stays)
-	w.getsIn(writer, language.Say("after the last reader", "在最后一个读者之后"))
+	w.getsIn(writer, i18n.Textf("after the last reader", "在最后一个读者之后"))
 	w.leaves(writer)
 	w.NothingLeft()
 }
@@ -281,50 +281,50 @@ func (w *readWrite) rest() {
 	}
 }
 
-var overtaken = language.Say(
+var overtaken = i18n.Textf(
 	"a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve", "先来的写者已经在等待：读者要等前面最近的写者，哪怕它还没有拿到锁，否则写者会饥饿")
 
 func readerBehindWaitingWriter(w *readWrite) {
-	first := w.reader(language.Say("the first reader", "第一个读者"))
-	w.in(first, language.Say("when the lock is free", "锁空闲时"))
-	writer := w.writer(language.Say("the writer", "写者"))
-	w.queues(writer, language.Say("a reader holds the lock", "一个读者持有锁"))
-	late := w.reader(language.Say("the late reader", "后来的读者"))
+	first := w.reader(i18n.Textf("the first reader", "第一个读者"))
+	w.in(first, i18n.Textf("when the lock is free", "锁空闲时"))
+	writer := w.writer(i18n.Textf("the writer", "写者"))
+	w.queues(writer, i18n.Textf("a reader holds the lock", "一个读者持有锁"))
+	late := w.reader(i18n.Textf("the late reader", "后来的读者"))
 	w.queues(late, overtaken)
 	w.leaves(first)
-	w.getsIn(writer, language.Say("after the reader before it", "在前面的读者之后"))
-	w.stays(late, language.Say("a writer holds the lock", "一个写者持有锁"))
+	w.getsIn(writer, i18n.Textf("after the reader before it", "在前面的读者之后"))
+	w.stays(late, i18n.Textf("a writer holds the lock", "一个写者持有锁"))
 	w.leaves(writer)
-	w.getsIn(late, language.Say("after the writer before it", "在前面的写者之后"))
+	w.getsIn(late, i18n.Textf("after the writer before it", "在前面的写者之后"))
 	w.leaves(late)
 	w.NothingLeft()
 }
 
 func wrongRelease(w *readWrite) {
-	neither := w.reader(language.Say("a contender that holds nothing", "没有持有任何锁的竞争者"))
-	reader, writer := w.reader(language.Say("the reader", "读者")), w.writer(language.Say("the writer", "写者"))
-	try := func(f func() error, name language.Text) {
+	neither := w.reader(i18n.Textf("a contender that holds nothing", "没有持有任何锁的竞争者"))
+	reader, writer := w.reader(i18n.Textf("the reader", "读者")), w.writer(i18n.Textf("the writer", "写者"))
+	try := func(f func() error, name i18n.Text) {
 		before := w.Nodes()
 		err := w.Result(w.Aside("Unlock", f), name)
 		w.Equal(before, w.Nodes(), "%s deletes a node", "%s删除了一个节点", name)
 		w.IsNotLocked(err, name)
 	}
-	try(neither.ReadWriteLock.Unlock, language.Say("Unlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 Unlock"))
-	w.in(reader, language.Say("when the lock is free", "锁空闲时"))
-	try(reader.ReadWriteLock.Unlock, language.Say("Unlock of a contender that holds the lock for reading", "持有读锁的竞争者调用 Unlock"))
-	try(neither.ReadWriteLock.RUnlock, language.Say("RUnlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 RUnlock"))
+	try(neither.ReadWriteLock.Unlock, i18n.Textf("Unlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 Unlock"))
+	w.in(reader, i18n.Textf("when the lock is free", "锁空闲时"))
+	try(reader.ReadWriteLock.Unlock, i18n.Textf("Unlock of a contender that holds the lock for reading", "持有读锁的竞争者调用 Unlock"))
+	try(neither.ReadWriteLock.RUnlock, i18n.Textf("RUnlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 RUnlock"))
 	w.leaves(reader)
-	w.in(writer, language.Say("when the lock is free", "锁空闲时"))
-	try(writer.ReadWriteLock.RUnlock, language.Say("RUnlock of a contender that holds the lock for writing", "持有写锁的竞争者调用 RUnlock"))
+	w.in(writer, i18n.Textf("when the lock is free", "锁空闲时"))
+	try(writer.ReadWriteLock.RUnlock, i18n.Textf("RUnlock of a contender that holds the lock for writing", "持有写锁的竞争者调用 RUnlock"))
 	w.leaves(writer)
-	try(writer.ReadWriteLock.Unlock, language.Say("the second Unlock", "第二次 Unlock"))
-	try(reader.ReadWriteLock.RUnlock, language.Say("the second RUnlock", "第二次 RUnlock"))
+	try(writer.ReadWriteLock.Unlock, i18n.Textf("the second Unlock", "第二次 Unlock"))
+	try(reader.ReadWriteLock.RUnlock, i18n.Textf("the second RUnlock", "第二次 RUnlock"))
 	w.NothingLeft()
 }
 
 // woken fails if a release sends other events than these, one of each number
 // of the contenders.
-func (w *readWrite) woken(what language.Text, f func(), waiting []*participant, want ...int64) {
+func (w *readWrite) woken(what i18n.Text, f func(), waiting []*participant, want ...int64) {
 	w.Helper()
 	var before []int64
 	for _, p := range waiting {
@@ -340,30 +340,30 @@ func (w *readWrite) woken(what language.Text, f func(), waiting []*participant, 
 }
 
 func wakesTheRightOnes(w *readWrite) {
-	holder, a, b := w.writer(language.Say("the first writer", "第一个写者")), w.reader(language.Say("a reader", "一个读者")), w.reader(language.Say("another reader", "另一个读者"))
-	next, last := w.writer(language.Say("the second writer", "第二个写者")), w.reader(language.Say("the last reader", "最后一个读者"))
-	w.in(holder, language.Say("when the lock is free", "锁空闲时"))
+	holder, a, b := w.writer(i18n.Textf("the first writer", "第一个写者")), w.reader(i18n.Textf("a reader", "一个读者")), w.reader(i18n.Textf("another reader", "另一个读者"))
+	next, last := w.writer(i18n.Textf("the second writer", "第二个写者")), w.reader(i18n.Textf("the last reader", "最后一个读者"))
+	w.in(holder, i18n.Textf("when the lock is free", "锁空闲时"))
 	waiting := []*participant{a, b, next, last}
 	for _, p := range waiting {
-		w.queues(p, language.Say("a writer holds the lock", "一个写者持有锁"))
+		w.queues(p, i18n.Textf("a writer holds the lock", "一个写者持有锁"))
 	}
-	w.woken(language.Say("the writer before two readers lets go", "两个读者前面的写者释放锁"), func() { w.leaves(holder) }, waiting, 1, 1, 0, 0)
-	w.getsIn(a, language.Say("after the writer before it", "在前面的写者之后"))
-	w.getsIn(b, language.Say("after the writer before it", "在前面的写者之后"))
-	w.woken(language.Say(
+	w.woken(i18n.Textf("the writer before two readers lets go", "两个读者前面的写者释放锁"), func() { w.leaves(holder) }, waiting, 1, 1, 0, 0)
+	w.getsIn(a, i18n.Textf("after the writer before it", "在前面的写者之后"))
+	w.getsIn(b, i18n.Textf("after the writer before it", "在前面的写者之后"))
+	w.woken(i18n.Textf(
 		"one of two readers leaves, and not the one just before the writer", "两个读者中离开了一个，不是紧挨在写者前面的那个"), func() { w.leaves(a) }, waiting, 0, 0, 0, 0)
-	w.stays(next, language.Say("a reader holds the lock", "一个读者持有锁"))
-	w.woken(language.Say("the last of two readers leaves", "两个读者中的最后一个离开"), func() { w.leaves(b) }, waiting, 0, 0, 1, 0)
-	w.getsIn(next, language.Say("after the readers before it", "在前面的读者之后"))
-	w.woken(language.Say("the second writer lets go", "第二个写者释放锁"), func() { w.leaves(next) }, waiting, 0, 0, 0, 1)
-	w.getsIn(last, language.Say("after the writer before it", "在前面的写者之后"))
+	w.stays(next, i18n.Textf("a reader holds the lock", "一个读者持有锁"))
+	w.woken(i18n.Textf("the last of two readers leaves", "两个读者中的最后一个离开"), func() { w.leaves(b) }, waiting, 0, 0, 1, 0)
+	w.getsIn(next, i18n.Textf("after the readers before it", "在前面的读者之后"))
+	w.woken(i18n.Textf("the second writer lets go", "第二个写者释放锁"), func() { w.leaves(next) }, waiting, 0, 0, 0, 1)
+	w.getsIn(last, i18n.Textf("after the writer before it", "在前面的写者之后"))
 	w.leaves(last)
 	w.NothingLeft()
 }
 
 func readWriteRequests(w *readWrite) {
 	if w.subject.Requests == nil {
-		w.Skip(language.Say(
+		w.Skip(i18n.Textf(
 			"ReadWriteSubject.Requests is nil: there is no prediction to compare with", "ReadWriteSubject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, c := range []struct {
@@ -381,13 +381,13 @@ func readWriteRequests(w *readWrite) {
 		var all []*participant
 		var sessions []*locktest.Session
 		for i, kind := range c.queue {
-			p := w.participant(kind == 'r', language.Say("%s of %s", "%[2]s 里的%[1]s", stage.Contender(i), c.queue))
+			p := w.participant(kind == 'r', i18n.Textf("%s of %s", "%[2]s 里的%[1]s", stage.Contender(i), c.queue))
 			p.result = w.Lock(p)
-			w.Eventually(language.Say("%s is in, or waits", "%s进入，或者在等待", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() })
+			w.Eventually(i18n.Textf("%s is in, or waits", "%s进入，或者在等待", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 			all, sessions = append(all, p), append(sessions, p.s)
 		}
 		for _, i := range c.leave {
-			w.getsIn(all[i], language.Say("when its turn has come", "轮到它时"))
+			w.getsIn(all[i], i18n.Textf("when its turn has come", "轮到它时"))
 			w.leaves(all[i])
 			w.rest()
 		}
@@ -408,41 +408,41 @@ func recipesNodes(w *readWrite) {
 		require.NoError(w, err)
 		return node
 	}
-	recipe := language.Say(
+	recipe := i18n.Textf(
 		"; the recipe names the nodes read- and write-, so that programs of different authors share a lock", "；约定的节点名是 read- 和 write-，这样不同作者的程序可以共用一个锁")
 	theirs := create("read-")
-	reader, writer := w.reader(language.Say("a reader", "一个读者")), w.writer(language.Say("a writer", "一个写者"))
-	w.in(reader, language.Say("while another program's reader holds the lock%s", "另一个程序的读者持有锁时%s", recipe))
-	w.queues(writer, language.Say("readers hold the lock, one of which is another program's%s", "几个读者持有锁，其中一个属于另一个程序%s", recipe))
+	reader, writer := w.reader(i18n.Textf("a reader", "一个读者")), w.writer(i18n.Textf("a writer", "一个写者"))
+	w.in(reader, i18n.Textf("while another program's reader holds the lock%s", "另一个程序的读者持有锁时%s", recipe))
+	w.queues(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", "几个读者持有锁，其中一个属于另一个程序%s", recipe))
 	w.leaves(reader)
 	w.rest()
-	w.stays(writer, language.Say("another program's reader holds the lock%s", "另一个程序的读者持有锁%s", recipe))
+	w.stays(writer, i18n.Textf("another program's reader holds the lock%s", "另一个程序的读者持有锁%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.getsIn(writer, language.Say("after another program's reader", "在另一个程序的读者之后"))
+	w.getsIn(writer, i18n.Textf("after another program's reader", "在另一个程序的读者之后"))
 	theirs = create("write-")
-	late := w.reader(language.Say("the late reader", "后来的读者"))
-	w.queues(late, language.Say("a writer holds the lock, and another program's writer waits", "一个写者持有锁，另一个程序的写者在等待"))
+	late := w.reader(i18n.Textf("the late reader", "后来的读者"))
+	w.queues(late, i18n.Textf("a writer holds the lock, and another program's writer waits", "一个写者持有锁，另一个程序的写者在等待"))
 	w.leaves(writer)
 	w.rest()
-	w.stays(late, language.Say("another program's writer holds the lock%s", "另一个程序的写者持有锁%s", recipe))
+	w.stays(late, i18n.Textf("another program's writer holds the lock%s", "另一个程序的写者持有锁%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.getsIn(late, language.Say("after another program's writer", "在另一个程序的写者之后"))
+	w.getsIn(late, i18n.Textf("after another program's writer", "在另一个程序的写者之后"))
 	w.leaves(late)
 	w.NothingLeft()
 }
 
 func writerGoes(w *readWrite) {
-	first, writer := w.reader(language.Say("the first reader", "第一个读者")), w.writer(language.Say("the writer", "写者"))
-	a, b := w.reader(language.Say("a late reader", "一个后来的读者")), w.reader(language.Say("another late reader", "又一个后来的读者"))
-	w.in(first, language.Say("when the lock is free", "锁空闲时"))
-	w.queues(writer, language.Say("a reader holds the lock", "一个读者持有锁"))
+	first, writer := w.reader(i18n.Textf("the first reader", "第一个读者")), w.writer(i18n.Textf("the writer", "写者"))
+	a, b := w.reader(i18n.Textf("a late reader", "一个后来的读者")), w.reader(i18n.Textf("another late reader", "又一个后来的读者"))
+	w.in(first, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.queues(writer, i18n.Textf("a reader holds the lock", "一个读者持有锁"))
 	w.queues(a, overtaken)
 	w.queues(b, overtaken)
 	w.Expire(writer.s)
-	w.HasError(w.Result(writer.result, language.Say("the lock of a writer whose session has expired", "会话已过期的写者的锁")),
+	w.HasError(w.Result(writer.result, i18n.Textf("the lock of a writer whose session has expired", "会话已过期的写者的锁")),
 		"a writer's session has expired, and Lock returns no error", "写者的会话已经过期，Lock 却没有返回错误")
-	w.getsIn(a, language.Say("together with the first reader, once the writer before it has gone", "前面的写者消失之后，与第一个读者一起"))
-	w.getsIn(b, language.Say("together with the first reader, once the writer before it has gone", "前面的写者消失之后，与第一个读者一起"))
+	w.getsIn(a, i18n.Textf("together with the first reader, once the writer before it has gone", "前面的写者消失之后，与第一个读者一起"))
+	w.getsIn(b, i18n.Textf("together with the first reader, once the writer before it has gone", "前面的写者消失之后，与第一个读者一起"))
 	for _, p := range []*participant{first, a, b} {
 		w.leaves(p)
 	}

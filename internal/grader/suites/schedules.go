@@ -10,11 +10,11 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 )
 
 // A ScheduleSubject is a lock that is put through every schedule of a few worlds.
@@ -30,17 +30,17 @@ type ScheduleSubject struct {
 // A schedulePlan is one case: a world and how it is searched. A limit is a number
 // of schedules, so that a grade does not depend on how fast the machine is.
 type schedulePlan struct {
-	name  language.Text
+	name  i18n.Text
 	group locktest.Group
 	world explore.World
 	explore.Search
 	safety bool // only what costs all points counts
 }
 
-var faultNames = map[explore.Fault]language.Text{
-	explore.LoseRequest: language.Say("a request is lost", "丢失一个请求"), explore.LoseReply: language.Say("a reply is lost", "丢失一个响应"),
-	explore.Cut: language.Say("a connection breaks", "有一次连接断开"), explore.Expire: language.Say("a session ends", "有一个会话结束"),
-	explore.EndContext: language.Say("a ctx ends", "有一个 ctx 结束"),
+var faultNames = map[explore.Fault]i18n.Text{
+	explore.LoseRequest: i18n.Textf("a request is lost", "丢失一个请求"), explore.LoseReply: i18n.Textf("a reply is lost", "丢失一个响应"),
+	explore.Cut: i18n.Textf("a connection breaks", "有一次连接断开"), explore.Expire: i18n.Textf("a session ends", "有一个会话结束"),
+	explore.EndContext: i18n.Textf("a ctx ends", "有一个 ctx 结束"),
 }
 
 // plans are the worlds for a kind of lock: what the fixed cases do with one
@@ -48,7 +48,7 @@ var faultNames = map[explore.Fault]language.Text{
 // contenders with one fault have fewer than two thousand; the limit is for a lock
 // that has no end of them.
 func plans(s explore.Subject, register bool) []schedulePlan {
-	p := &planner{Subject: s, contenders: 2, every: language.Say("every schedule of two contenders", "两个竞争者的每一种调度"),
+	p := &planner{Subject: s, contenders: 2, every: i18n.Textf("every schedule of two contenders", "两个竞争者的每一种调度"),
 		all: explore.Search{Limit: 3000, Merge: true}, kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply,
 			explore.Cut, explore.Expire}}
 	if s.Permits > 1 {
@@ -74,7 +74,7 @@ type planner struct {
 	explore.Subject
 	contenders int
 	all        explore.Search
-	every      language.Text // what all is
+	every      i18n.Text // what all is
 	kinds      []explore.Fault
 	list       []schedulePlan
 }
@@ -84,11 +84,11 @@ var (
 	thrice = append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
 )
 
-func random(limit, contenders int) language.Text {
-	return language.Say("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
+func random(limit, contenders int) i18n.Text {
+	return i18n.Textf("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
 }
 
-func (p *planner) add(g locktest.Group, name language.Text, w explore.World, search explore.Search) {
+func (p *planner) add(g locktest.Group, name i18n.Text, w explore.World, search explore.Search) {
 	p.list = append(p.list, schedulePlan{name: name, group: g, world: w, Search: search})
 }
 
@@ -98,12 +98,12 @@ func worldOf(contenders int, faults ...explore.Fault) explore.World {
 
 // registers are the worlds of stores that write and read.
 func (p *planner) registers() {
-	stores := language.Say("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
+	stores := i18n.Textf("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
 	for _, f := range []explore.Fault{"", explore.LoseRequest, explore.LoseReply} {
 		group, w, name := locktest.Liveness, worldOf(2), stores
 		if f != "" {
 			// With one address the library throws away what is sent between two connections.
-			group, w, name = locktest.Faults, worldOf(2, f), language.Say("%s, and at some moment %s", "%s，其间%s", stores, faultNames[f])
+			group, w, name = locktest.Faults, worldOf(2, f), i18n.Textf("%s, and at some moment %s", "%s，其间%s", stores, faultNames[f])
 			w.Ensemble = true
 		}
 		w.Scripts = [][]explore.Op{twice, twice}
@@ -117,13 +117,13 @@ func (p *planner) completely() {
 	if p.Queue {
 		w := worldOf(p.contenders)
 		w.Sequence, w.Stranger = 999_999_999, true
-		p.add(locktest.Liveness, language.Say("%s, beside a node of another kind, and a number has one digit more than the one before",
+		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the one before",
 			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
-		p.add(locktest.Faults, language.Say("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
+		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
 			worldOf(p.contenders, explore.NodeGoes), p.all)
 	}
 	if p.Contexts {
-		p.add(locktest.Faults, language.Say("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
+		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
 			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
 	}
 	if !p.Reentrant && !p.Timed {
@@ -131,19 +131,19 @@ func (p *planner) completely() {
 		for range p.contenders {
 			w.Scripts = append(w.Scripts, []explore.Op{explore.LockOp, explore.RelockOp, explore.UnlockOp})
 		}
-		p.add(locktest.Faults, language.Say("%s, and a holder whose session has ended locks again without Unlock",
+		p.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
 			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
 	}
 	if !p.Timed { // it would send requests all day
-		p.add(locktest.Liveness, language.Say("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, explore.Day), p.all)
+		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, explore.Day), p.all)
 	}
 	for _, f := range p.kinds {
-		p.add(locktest.Faults, language.Say("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)
+		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)
 	}
 	if p.Queue && len(p.Known) == 0 { // it finds its node again
 		behind := worldOf(1, explore.LoseRequest, explore.LoseReply)
 		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]explore.Op{twice}
-		p.add(locktest.Faults, language.Say("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
+		p.add(locktest.Faults, i18n.Textf("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
 			"一个竞争者连到落后的服务器，其间丢失三个请求或响应的每一种调度"), behind, explore.Search{Limit: 3000})
 	}
 }
@@ -153,26 +153,26 @@ func (p *planner) inOneSession() {
 	some := explore.Search{Seed: 1, Limit: 200}
 	shared := worldOf(p.contenders)
 	shared.Shared = true
-	p.add(locktest.Liveness, language.Say("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
+	p.add(locktest.Liveness, i18n.Textf("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
 	some.Limit = 600
 	lossy := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
 	lossy.Shared = true
 	for range p.contenders {
 		lossy.Scripts = append(lossy.Scripts, twice)
 	}
-	p.add(locktest.Faults, language.Say("%s in one session that lock twice, and at some moment a request or a reply is lost",
+	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is lost",
 		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", random(some.Limit, p.contenders)), lossy, some)
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
 	shared = worldOf(p.contenders+1, explore.Expire)
 	shared.Shared, shared.Scripts = true, [][]explore.Op{thrice, thrice, thrice}
-	p.add(locktest.Faults, language.Say("%s in one session that lock three times, and at some moment it ends",
+	p.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
 		"%s，同在一个会话，各加锁三次，其间会话结束", random(some.Limit, p.contenders+1)), shared, some)
 	if p.Reentrant {
 		owners := worldOf(3)
 		owners.Shared, owners.OneOwner = true, true
 		owners.Scripts = [][]explore.Op{twice, twice}
-		p.add(locktest.Liveness, language.Say(
+		p.add(locktest.Liveness, i18n.Textf(
 			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
 	}
 }
@@ -185,20 +185,20 @@ func (p *planner) atRandom() {
 		two.Kinds = append(slices.Clone(p.kinds), explore.NodeGoes)
 	}
 	two.Faults = 2
-	p.add(locktest.Faults, language.Say("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
 	p.list[len(p.list)-1].safety = true // a lock whose first try to clean up is lost, too, may leave a node
 	some := explore.Search{Seed: 1, Limit: 200}
 	n := p.contenders + 1
 	more := random(some.Limit, n)
 	p.add(locktest.Liveness, more, worldOf(n), some)
-	p.add(locktest.Faults, language.Say("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
 	if p.Together == nil && !p.Timed { // it has a TryLock
 		tries := worldOf(n)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
 		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
-		p.add(locktest.Liveness, language.Say("%s, one of which only tries", "%s，其中一个只用 TryLock", more), tries, some)
+		p.add(locktest.Liveness, i18n.Textf("%s, one of which only tries", "%s，其中一个只用 TryLock", more), tries, some)
 	}
 }
 
@@ -210,11 +210,11 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	}
 	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
 	if _, err := locks.Find(e.Name()); err != nil { // as the lab does with a student's lock
-		locks.AddExercise(s.Folder, language.Same(e.Name()), s.Open, s.NotLocked)
+		locks.AddExercise(s.Folder, i18n.Same(e.Name()), s.Open, s.NotLocked)
 	}
 	var p locktest.Plan
 	for _, c := range plans(subject, e.Register()) {
-		p.Add(c.name.En, c.name.Zh, c.group, func(in *judge.Case) { c.run(in, subject) })
+		p.Add(c.name.En, c.name.Zh, c.group, func(in *runner.Case) { c.run(in, subject) })
 	}
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
@@ -227,7 +227,7 @@ const manyActions = 15_000
 // two holders ends: the lock lets nobody in, as the stub does.
 const enough = 100
 
-func (p schedulePlan) run(c *judge.Case, s explore.Subject) {
+func (p schedulePlan) run(c *runner.Case, s explore.Subject) {
 	open := s.Open
 	var entered atomic.Bool
 	s.Open = func(conn *zk.Conn, path string) func(name string) explore.Lock {
@@ -262,7 +262,7 @@ func (p schedulePlan) run(c *judge.Case, s explore.Subject) {
 
 // worse looks for a violation for which a lock gets no points, because a schedule
 // ends with its first violation, and a worse one may come after it.
-func (p schedulePlan) worse(c *judge.Case, entered *atomic.Bool) *explore.Trace {
+func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *explore.Trace {
 	for _, k := range explore.Kinds {
 		if !slices.Contains(unsafe, k) {
 			p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
@@ -310,11 +310,11 @@ func (n entryRecorder) Lock(ctx context.Context) error {
 }
 
 // Does is that of a lock that has words of its own for it.
-func (n entryRecorder) Does() language.Text {
-	if l, ok := n.contender.(interface{ Does() language.Text }); ok {
+func (n entryRecorder) Does() i18n.Text {
+	if l, ok := n.contender.(interface{ Does() i18n.Text }); ok {
 		return l.Does()
 	}
-	return language.Say("holds the lock", "持有锁")
+	return i18n.Textf("holds the lock", "持有锁")
 }
 
 func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
@@ -331,7 +331,7 @@ var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.N
 // address is where the lab plays a trace, from the # on, up to its violation. If another
 // violation would end the schedule there before, the address says which one is wanted.
 // It is empty if the lab does not come to it: a lock may draw lots.
-func address(c *judge.Case, tr *explore.Trace) string {
+func address(c *runner.Case, tr *explore.Trace) string {
 	a := unchecked(tr)
 	for range tries {
 		for _, a.Want = range []explore.Kind{"", tr.Violation.Kind} {
@@ -347,7 +347,7 @@ func address(c *judge.Case, tr *explore.Trace) string {
 const tries = 4
 
 // replay plays an address as the lab does, and returns the violation that it ends with.
-func replay(c *judge.Case, address string) (explore.Kind, error) {
+func replay(c *runner.Case, address string) (explore.Kind, error) {
 	a, err := locks.ParseAddress(address)
 	if err != nil {
 		return "", err
@@ -370,12 +370,12 @@ func unchecked(tr *explore.Trace) locks.Address {
 }
 
 // words say to a student what has happened.
-func words(tr *explore.Trace) language.Text {
-	return language.Say("%s, in this schedule:\n%s", "%s。调度如下：\n%s", again(tr), tr.Steps())
+func words(tr *explore.Trace) i18n.Text {
+	return i18n.Textf("%s, in this schedule:\n%s", "%s。调度如下：\n%s", again(tr), tr.Steps())
 }
 
 // again is the violation, and if a node is left, which lost request is to be tried again.
-func again(tr *explore.Trace) language.Text {
+func again(tr *explore.Trace) i18n.Text {
 	if tr.Violation.Kind != explore.NodeLeft {
 		return tr.Violation.Text()
 	}
@@ -386,9 +386,9 @@ func again(tr *explore.Trace) language.Text {
 		}
 		switch e.Op {
 		case jute.OpDelete.String():
-			return language.Say("%s: its delete is lost, and must be sent again", "%s：删除它的请求丢失了，必须重发", v)
+			return i18n.Textf("%s: its delete is lost, and must be sent again", "%s：删除它的请求丢失了，必须重发", v)
 		case jute.OpGetChildren2.String(), jute.OpGetData.String(), jute.OpExists.String():
-			return language.Say("%s: a %s is lost; before its error is returned the node must be deleted, and the delete sent again if it fails",
+			return i18n.Textf("%s: a %s is lost; before its error is returned the node must be deleted, and the delete sent again if it fails",
 				"%s：%s 丢失了；返回这个错误之前必须删除节点，删除失败就要重发", v, e.Op)
 		}
 		break

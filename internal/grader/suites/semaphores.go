@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -89,26 +89,26 @@ func (w *semaphoreWorld) fill(waiting int) (all []locktest.Lock, results []<-cha
 		l, s := w.Contender()
 		result := w.Lock(l)
 		if i < w.permits {
-			w.goesIn(result, stage.Contender(i), language.Say("there are %d permits, and a place is free", "共有 %d 个许可，还有空位", w.permits))
+			w.goesIn(result, stage.Contender(i), i18n.Textf("there are %d permits, and a place is free", "共有 %d 个许可，还有空位", w.permits))
 		} else {
-			w.staysOut(result, s, language.Say("%s, with %d permits,", "%s（共 %d 个许可）", stage.Contender(i), w.permits))
+			w.staysOut(result, s, i18n.Textf("%s, with %d permits,", "%s（共 %d 个许可）", stage.Contender(i), w.permits))
 		}
 		all, results, sessions = append(all, l), append(results, result), append(sessions, s)
 	}
 	return all, results, sessions
 }
 
-var whichever = language.Say(
+var whichever = i18n.Textf(
 	"a waiter may get in when any of the nodes before it goes, not only the one just before it or the first: think which ones it must watch", "前面的任何一个节点消失，等待者都可能轮到，不只是紧挨着的前一个，也不只是第一个：请想清楚等待者要监听哪些节点")
 
 // getsIn waits until a waiter whose turn it is is inside.
-func (w *semaphoreWorld) getsIn(result <-chan error, name language.Text) {
+func (w *semaphoreWorld) getsIn(result <-chan error, name i18n.Text) {
 	w.Helper()
 	w.goesIn(result, name, whichever)
 }
 
 // goesIn waits until a contender is inside. Advice is for one that waits.
-func (w *semaphoreWorld) goesIn(result <-chan error, name, advice language.Text) {
+func (w *semaphoreWorld) goesIn(result <-chan error, name, advice i18n.Text) {
 	w.Helper()
 	w.Await(func() bool { return len(result) > 0 },
 		"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", "%s应该进入，却在等待，而排在它前面的竞争者不到 %d 个：%s%s", name, w.permits, advice)
@@ -116,7 +116,7 @@ func (w *semaphoreWorld) goesIn(result <-chan error, name, advice language.Text)
 }
 
 // staysOut fails if a contender is inside, or does not sleep on a watch.
-func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name language.Text) {
+func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name i18n.Text) {
 	w.Helper()
 	w.Sleeps(s, name, func() bool { return len(result) > 0 })
 	if len(result) > 0 {
@@ -125,16 +125,16 @@ func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name
 	}
 }
 
-func (w *semaphoreWorld) release(l locktest.Lock, name language.Text) {
+func (w *semaphoreWorld) release(l locktest.Lock, name i18n.Text) {
 	w.Helper()
-	w.NoError(w.Result(w.Aside("Release", l.Unlock), language.Say("Release of %s", "%s的 Release", name)),
+	w.NoError(w.Result(w.Aside("Release", l.Unlock), i18n.Textf("Release of %s", "%s的 Release", name)),
 		"Release of %s fails", "%s的 Release 失败", name)
 }
 
 func (w *semaphoreWorld) empty(all []locktest.Lock) {
 	w.Helper()
 	for _, l := range all {
-		w.release(l, language.Say("a contender that is inside", "里面的竞争者"))
+		w.release(l, i18n.Textf("a contender that is inside", "里面的竞争者"))
 	}
 	w.NothingLeft()
 }
@@ -144,11 +144,11 @@ func manyPermits(w *semaphoreWorld) {
 	for _, permits := range []int{3, 4, 5, 10, 11, 33} {
 		with(permits, func(w *semaphoreWorld) {
 			all, results, sessions := w.fill(2)
-			w.release(all[permits/2], language.Say("one that is inside", "里面的一个"))
-			w.getsIn(results[permits], language.Say("with %d permits, the first waiter, after a release,", "共有 %d 个许可，一次释放之后，第一个等待者", permits))
-			w.staysOut(results[permits+1], sessions[permits+1], language.Say("with %d permits, the second waiter, after one release,", "共有 %d 个许可，一次释放之后，第二个等待者", permits))
-			w.release(all[0], language.Say("one that is inside", "里面的一个"))
-			w.getsIn(results[permits+1], language.Say("with %d permits, the second waiter, after two releases,", "共有 %d 个许可，两次释放之后，第二个等待者", permits))
+			w.release(all[permits/2], i18n.Textf("one that is inside", "里面的一个"))
+			w.getsIn(results[permits], i18n.Textf("with %d permits, the first waiter, after a release,", "共有 %d 个许可，一次释放之后，第一个等待者", permits))
+			w.staysOut(results[permits+1], sessions[permits+1], i18n.Textf("with %d permits, the second waiter, after one release,", "共有 %d 个许可，一次释放之后，第二个等待者", permits))
+			w.release(all[0], i18n.Textf("one that is inside", "里面的一个"))
+			w.getsIn(results[permits+1], i18n.Textf("with %d permits, the second waiter, after two releases,", "共有 %d 个许可，两次释放之后，第二个等待者", permits))
 			w.empty(slices.Concat(all[1:permits/2], all[permits/2+1:]))
 		})(w)
 	}
@@ -158,18 +158,18 @@ func whicheverGoes(w *semaphoreWorld) {
 	for first := range w.permits {
 		for second := range w.permits {
 			all, results, sessions := w.fill(2)
-			w.release(all[first], language.Say("one that is inside", "里面的一个"))
-			w.getsIn(results[w.permits], language.Say(
+			w.release(all[first], i18n.Textf("one that is inside", "里面的一个"))
+			w.getsIn(results[w.permits], i18n.Textf(
 				"%s, one of the %d inside, has gone: the first waiter", "里面共 %[2]d 个，%[1]s 离开之后，第一个等待者", stage.Contender(first), w.permits))
-			w.staysOut(results[w.permits+1], sessions[w.permits+1], language.Say("the second waiter", "第二个等待者"))
+			w.staysOut(results[w.permits+1], sessions[w.permits+1], i18n.Textf("the second waiter", "第二个等待者"))
 			// The second waiter has moved up, and others are before it now.
 			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
 			next := second
 			if next >= first {
 				next++
 			}
-			w.release(inside[second], language.Say("one that is inside", "里面的一个"))
-			w.getsIn(results[w.permits+1], language.Say(
+			w.release(inside[second], i18n.Textf("one that is inside", "里面的一个"))
+			w.getsIn(results[w.permits+1], i18n.Textf(
 				"%s has gone, and then %s, which was inside as well: the second waiter", "%s 离开，接着同样在里面的%s 也离开，第二个等待者", stage.Contender(first), stage.Contender(next)))
 			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
 		}
@@ -180,7 +180,7 @@ func tryAcquire(w *semaphoreWorld) {
 	var inside []locktest.Lock
 	for i := range w.permits {
 		l, _ := w.Contender()
-		ok, err := w.Try(l, language.Say("TryAcquire with a free place", "有空位时的 TryAcquire"))
+		ok, err := w.Try(l, i18n.Textf("TryAcquire with a free place", "有空位时的 TryAcquire"))
 		w.NoError(err, "TryAcquire with a free place fails", "有空位，TryAcquire 却失败了")
 		w.True(ok,
 			"TryAcquire returns false, and only %d of %d places are taken", "%[2]d 个位置只用了 %[1]d 个，TryAcquire 却返回 false", i, w.permits)
@@ -188,7 +188,7 @@ func tryAcquire(w *semaphoreWorld) {
 	}
 	l, _ := w.Contender()
 	for range 3 {
-		ok, err := w.Try(l, language.Say("TryAcquire without a free place", "没有空位时的 TryAcquire"))
+		ok, err := w.Try(l, i18n.Textf("TryAcquire without a free place", "没有空位时的 TryAcquire"))
 		w.NoError(err,
 			"TryAcquire without a free place fails: false says that there is none", "没有空位时，TryAcquire 失败了：这时应该返回 false")
 		w.False(ok,
@@ -196,8 +196,8 @@ func tryAcquire(w *semaphoreWorld) {
 	}
 	w.Len(w.Nodes(), w.permits,
 		"TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later", "TryAcquire 返回 false，却留下了节点，会占掉后来者的一个位置")
-	w.release(inside[0], language.Say("one that is inside", "里面的一个"))
-	ok, err := w.Try(l, language.Say("TryAcquire after a release", "释放之后的 TryAcquire"))
+	w.release(inside[0], i18n.Textf("one that is inside", "里面的一个"))
+	ok, err := w.Try(l, i18n.Textf("TryAcquire after a release", "释放之后的 TryAcquire"))
 	w.NoError(err, "TryAcquire after a release fails", "释放之后，TryAcquire 失败了")
 	w.True(ok, "TryAcquire returns false after a release", "释放之后，TryAcquire 却返回 false")
 	w.empty(append(inside[1:], l))
@@ -212,14 +212,14 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 			l, s := w.Contender()
 			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Lock(l)
-			met := w.Meets(held, s, language.Say("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
+			met := w.Meets(held, s, i18n.Textf("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 			op := stage.LastRequest(s, n)
-			w.release(all[first], language.Say("one that is inside", "里面的一个"))
+			w.release(all[first], i18n.Textf("one that is inside", "里面的一个"))
 			synctest.Wait() // its event has arrived
 			held.Release()
-			w.goesIn(result, language.Say(
+			w.goesIn(result, i18n.Textf(
 				"%s, which was inside, has gone while request %d of a waiter, %v, was on its way: the waiter", "等待者的第 %[2]d 个请求（%[3]v）还在路上时，里面的%[1]s 离开了：等待者", stage.Contender(first), n, op),
-				language.Say(
+				i18n.Textf(
 					"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again if it finds no node, and keep an event that comes while you set the next watch", "查看之后、设置监听之前，节点可能消失；请用同一个请求查看并设置监听（GetW），节点不存在就再看一次；设置下一个监听期间到来的事件，不要丢掉"))
 			w.empty(append(slices.Delete(all, first, first+1), l))
 			if !met {
@@ -232,7 +232,7 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 
 func placeWakeUps(w *semaphoreWorld) {
 	if w.subject.WakeUps == nil {
-		w.Skip(language.Say(
+		w.Skip(i18n.Textf(
 			"SemaphoreSubject.WakeUps is nil: there is no prediction of the watch events to compare with", "SemaphoreSubject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
 	const waiting = 9
@@ -245,8 +245,8 @@ func placeWakeUps(w *semaphoreWorld) {
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // the one that came last wakes most
-		w.release(all[inside[last]], language.Say("one that is inside", "里面的一个"))
-		w.getsIn(results[w.permits+i], language.Say("the waiter whose turn it is", "轮到的等待者"))
+		w.release(all[inside[last]], i18n.Textf("one that is inside", "里面的一个"))
+		w.getsIn(results[w.permits+i], i18n.Textf("the waiter whose turn it is", "轮到的等待者"))
 		for j := w.permits + i + 1; j < len(all); j++ {
 			w.staysOut(results[j], sessions[j], stage.Contender(j))
 		}
@@ -258,22 +258,22 @@ func placeWakeUps(w *semaphoreWorld) {
 		done[w.permits+i] = true
 	}
 	for _, i := range inside {
-		w.release(all[i], language.Say("one that is inside", "里面的一个"))
+		w.release(all[i], i18n.Textf("one that is inside", "里面的一个"))
 	}
 	w.NothingLeft()
 }
 
 func placeRequests(w *semaphoreWorld) {
 	if w.subject.Requests == nil {
-		w.Skip(language.Say(
+		w.Skip(i18n.Textf(
 			"SemaphoreSubject.Requests is nil: there is no prediction of the requests to compare with", "SemaphoreSubject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, waiting := range []int{0, 1, 2, 7} {
 		all, results, sessions := w.fill(waiting)
 		for i, l := range all {
-			w.release(l, language.Say("one that is inside", "里面的一个"))
+			w.release(l, i18n.Textf("one that is inside", "里面的一个"))
 			if next := w.permits + i; next < len(all) {
-				w.getsIn(results[next], language.Say("the waiter whose turn it is", "轮到的等待者"))
+				w.getsIn(results[next], i18n.Textf("the waiter whose turn it is", "轮到的等待者"))
 				for j := next + 1; j < len(all); j++ {
 					w.staysOut(results[j], sessions[j], stage.Contender(j))
 				}
@@ -297,11 +297,11 @@ func noPermits(w *semaphoreWorld) {
 	s := w.Session()
 	for _, permits := range []int{0, -1} {
 		l := semaphoreLock{w.subject.New(s.Conn, w.Path, permits)}
-		w.HasError(w.Result(w.Lock(l), language.Say("Acquire with %d permits", "许可为 %d 个时的 Acquire", permits)),
+		w.HasError(w.Result(w.Lock(l), i18n.Textf("Acquire with %d permits", "许可为 %d 个时的 Acquire", permits)),
 			"Acquire with %d permits returns no error", "许可为 %d 个时，Acquire 没有返回错误", permits)
-		ok, err := w.Try(l, language.Say("TryAcquire with %d permits", "许可为 %d 个时的 TryAcquire", permits))
+		ok, err := w.Try(l, i18n.Textf("TryAcquire with %d permits", "许可为 %d 个时的 TryAcquire", permits))
 		w.HasError(err, "TryAcquire with %d permits returns no error", "许可为 %d 个时，TryAcquire 没有返回错误", permits)
 		w.False(ok, "TryAcquire with %d permits returns true", "许可为 %d 个时，TryAcquire 返回 true", permits)
 	}
-	w.NoNodes(language.Say("with less than one permit, Acquire has left a node behind", "许可少于一个时，Acquire 留下了节点"))
+	w.NoNodes(i18n.Textf("with less than one permit, Acquire has left a node behind", "许可少于一个时，Acquire 留下了节点"))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // A test of a page of the book need not wait for a lab.
@@ -124,7 +124,7 @@ func playsSoon(t *testing.T, dir string) {
 		}
 	}
 	t.Logf("from the click to the film, in ms: %.0f", best)
-	if when.AtLength() { // which runs on a machine that does nothing else
+	if testenv.AtLength() { // which runs on a machine that does nothing else
 		require.LessOrEqual(t, slices.Max(best), 500.0, "%.0f ms", best)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // ceiling is for a machine that is very busy. Nothing waits for it.
@@ -34,10 +34,10 @@ var (
 
 // TestMain builds the page once, and starts one browser. Each test has a tab.
 func TestMain(m *testing.M) {
-	if when.Elsewhere() {
+	if testenv.Elsewhere() {
 		os.Exit(0) // the lab has a server of its own
 	}
-	if when.Raced {
+	if testenv.Raced {
 		os.Exit(0) // what runs here is in other processes
 	}
 	os.Exit(run(m))
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	flag.Parse()
 	os.Setenv("LC_ALL", "en_US.UTF-8") // the page opens in this language
-	if !when.AtLanding() {
+	if !testenv.AtLanding() {
 		fmt.Println("the tests of the lab's page are skipped: ZKLOCK_TESTS=landing go test ./internal/lab/browser opens it in a browser")
 		return 0
 	}

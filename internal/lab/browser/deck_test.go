@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // wrongSlides goes through all slides with the keys: nothing is cut off, a scene is open on its own
@@ -49,7 +49,7 @@ func decksFit(t *testing.T, dir string) {
 		if lang != "" && !js[bool](p, `(() => { const c = document.createElement("canvas").getContext("2d"); c.font = "100px sans-serif";
 			return Math.abs(c.measureText("锁令会话").width - 400) < 1; })()`) {
 			// Characters of another font have another width, and the page is not what a reader sees.
-			when.Missing(t, "no Chinese font is installed: apt-get install fonts-wqy-microhei")
+			testenv.Missing(t, "no Chinese font is installed: apt-get install fonts-wqy-microhei")
 		}
 		for _, window := range []string{"1280x720", "1920x1080", "1024x768"} {
 			p.play(row{"window " + window, wrongSlides, list{}})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/grader/breaking"
+	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/lab/locks"
 )
 
@@ -16,9 +16,9 @@ import (
 // page says that the goal is reached, and copies the link. The grader takes it.
 func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/exercises/_11-break-this-lock/.solution/" + breaking.File)
+	text, err := os.ReadFile("../../../docs/exercises/_11-break-this-lock/.solution/" + counterexample.File)
 	require.NoError(t, err)
-	answers, err := breaking.Read(text)
+	answers, err := counterexample.Read(text)
 	require.NoError(t, err)
 	on := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {
@@ -27,10 +27,10 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 			require.NoError(t, err)
 			p := &tab{T: t, ctx: on.ctx}
 			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.En}})
-			require.NotEmpty(t, breaking.Play(t, task.Number, js[string](p, "s.link")).Words, "an answer before the first choice")
+			require.NotEmpty(t, counterexample.Play(t, task.Number, js[string](p, "s.link")).Words, "an answer before the first choice")
 			p.play(chosen(ours)...)
 			p.play(row{"", "one('#reached').dataset.reached", "yes"})
-			require.Equal(t, breaking.Result{Choices: len(ours.Choices)}, breaking.Play(t, task.Number, js[string](p, "s.link")))
+			require.Equal(t, counterexample.Result{Choices: len(ours.Choices)}, counterexample.Play(t, task.Number, js[string](p, "s.link")))
 		})
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 const shares = "all('#fate-bars .bar', b => Number(b.dataset.share))"

@@ -5,7 +5,7 @@ package browser
 import (
 	"testing"
 
-	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/bugs/scenes"
 )
 
 // The page opens in the language of the command that has made it. The language in

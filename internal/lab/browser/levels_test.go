@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // pagesOf are the page's faces.
@@ -69,7 +69,7 @@ func TestTheSweep(t *testing.T) {
 				assert.Empty(p, js[[]string](p, fits), do)
 			}
 			for j, address := range sweep() {
-				if when.AtLength() || (i+j)%len(looks) == 0 {
+				if testenv.AtLength() || (i+j)%len(looks) == 0 {
 					see("open " + address + look.extra)
 				}
 			}

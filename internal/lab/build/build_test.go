@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // ready is a page that is small.
@@ -232,7 +232,7 @@ func TestThePageWithoutItsEngine(t *testing.T) {
 }
 
 func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
-	for _, lang := range []language.Language{language.English, language.Chinese, ""} {
+	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese, ""} {
 		b := &Builder{Root: "../../..", Lang: lang}
 		page, err := b.ReadFiles()
 		require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestThePageExplainsEachBugInBothLanguages(t *testing.T) {
 	require.NoError(t, err)
 	_, text, ok := strings.Cut(string(script), "export const BUGS = ")
 	require.True(t, ok)
-	var bugs map[language.Language]map[string]bugText
+	var bugs map[i18n.Language]map[string]bugText
 	require.NoError(t, json.Unmarshal([]byte(strings.TrimSuffix(strings.TrimSpace(text), ";")), &bugs))
 	require.Greater(t, len(bugs["en"]), 30)
 	require.Equal(t, slices.Sorted(maps.Keys(bugs["en"])), slices.Sorted(maps.Keys(bugs["zh"])))

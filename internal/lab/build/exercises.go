@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language"
 )
 
 // An exerciseAPI says how the lab opens the locks of an exercise, and what their package
@@ -80,7 +80,7 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 	}
 	name, err := packageIn(dir)
 	if err != nil {
-		return nil, language.Errorf("-lock %s: %w", "-lock %s：%v", dir, err)
+		return nil, i18n.Errorf("-lock %s: %w", "-lock %s：%v", dir, err)
 	}
 	for _, e := range locks.Playable {
 		stub, err := packageIn(filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder))
@@ -91,7 +91,7 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 			return &OwnFolder{dir, e.Folder}, nil
 		}
 	}
-	return nil, language.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub",
+	return nil, i18n.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub",
 		"-lock %s：没有哪个练习的包名是 %s，实验室无法播放：请保留骨架代码的 package 子句", dir, name)
 }
 
@@ -106,7 +106,7 @@ func packageIn(dir string) (string, error) {
 			return f.Name.Name, nil
 		}
 	}
-	return "", language.Errorf("the folder has no Go file of a lock", "这个文件夹里没有锁的 Go 文件")
+	return "", i18n.Errorf("the folder has no Go file of a lock", "这个文件夹里没有锁的 Go 文件")
 }
 
 // goFiles are the Go files of a folder without its tests.

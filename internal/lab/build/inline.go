@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/loopback"
 )
 
@@ -36,7 +36,7 @@ var (
 func (b *Page) file(name string) ([]byte, error) {
 	body, ok := b.Files[name]
 	if !ok {
-		return nil, language.Errorf("internal/lab/page has no %s", "internal/lab/page 里没有 %s", name)
+		return nil, i18n.Errorf("internal/lab/page has no %s", "internal/lab/page 里没有 %s", name)
 	}
 	return body, nil
 }
@@ -95,10 +95,10 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 		return []byte(text)
 	})
 	if wrong == nil && scripts != 1 {
-		wrong = language.Errorf(`it has not one <script type="module" src="…"></script>`, `其中没有恰好一个 <script type="module" src="…"></script>`)
+		wrong = i18n.Errorf(`it has not one <script type="module" src="…"></script>`, `其中没有恰好一个 <script type="module" src="…"></script>`)
 	}
 	if wrong != nil {
-		return nil, language.Errorf("index.html cannot become one file: %w", "index.html 无法合成一个文件：%v", wrong)
+		return nil, i18n.Errorf("index.html cannot become one file: %w", "index.html 无法合成一个文件：%v", wrong)
 	}
 	return InHead(page, `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`), nil
 }

@@ -11,14 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/guide"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language"
 )
 
 // sourceFiles are the files in which a contender can be: the steps, the complete
 // lock, the articles' listings, the locks with one line wrong, and a student's.
-var sourceFiles = []string{"0*/*.go", "zklock/*.go", "internal/museum/listings/*.go", "internal/locktest/broken/*.go", "docs/exercises/_*/*.go"}
+var sourceFiles = []string{"0*/*.go", "zklock/*.go", "internal/bugs/listings/*.go", "internal/locktest/broken/*.go", "docs/exercises/_*/*.go"}
 
 // texts makes the script that holds what the page quotes: the sources by their
 // paths, the Chinese of their comments, and of each bug in docs/bugs.md what goes wrong and
@@ -62,8 +62,8 @@ func (b *Builder) texts() ([]byte, error) {
 			notes[rel] = below
 		}
 	}
-	bugs := make(map[language.Language]map[string]bugText)
-	for _, lang := range []language.Language{language.English, language.Chinese} {
+	bugs := make(map[i18n.Language]map[string]bugText)
+	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
 		catalogue, err := os.ReadFile(filepath.Join(b.Root, filepath.FromSlash(lang.Page("docs/bugs.md"))))
 		if err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func MeasuredTimes(root string, names ...string) ([]int64, error) {
 			}
 		}
 		if times[i] == 0 {
-			return nil, language.Errorf("docs/figures/real-1000.json has no %s", "docs/figures/real-1000.json 里没有 %s", name)
+			return nil, i18n.Errorf("docs/figures/real-1000.json has no %s", "docs/figures/real-1000.json 里没有 %s", name)
 		}
 	}
 	return times, nil

@@ -20,8 +20,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
-	"example.com/zklock/internal/language"
 )
 
 // A job is a request that waits for its turn.
@@ -36,11 +36,11 @@ type job struct {
 // another.
 func (j job) do(t *testing.T) {
 	var answer []byte
-	err := language.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行")
+	err := i18n.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行")
 	t.Run("", func(t *testing.T) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = language.Errorf("panic: %v", "panic：%v", p)
+				err = i18n.Errorf("panic: %v", "panic：%v", p)
 			}
 		}()
 		var result any
@@ -55,7 +55,7 @@ func (j job) do(t *testing.T) {
 	})
 	if err != nil {
 		failure := js.Global().Get("Error").New(err.Error())
-		failure.Set("zh", language.TextOf(err).Zh)
+		failure.Set("zh", i18n.TextOf(err).Zh)
 		j.reject.Invoke(failure)
 		return
 	}

@@ -38,7 +38,7 @@ const (
 	step4 = "04-reentrant/lock.go"
 	step5 = "05-timeout/lock.go"
 
-	listings = "internal/museum/listings/"
+	listings = "internal/bugs/listings/"
 
 	ms = time.Millisecond
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/language/chinesetest"
 )
 
 // TestThePageNamesAViolationAsTheExplorerDoes: the kind alone, in Chinese.

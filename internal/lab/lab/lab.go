@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/locks"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A request of the page. Its other fields depend on Do.
@@ -35,7 +35,7 @@ type request struct {
 func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	var r request
 	if err := json.Unmarshal(message, &r); err != nil {
-		return nil, language.Errorf("this is not a request: %w", "引擎读不懂这个请求：%v", err)
+		return nil, i18n.Errorf("this is not a request: %w", "引擎读不懂这个请求：%v", err)
 	}
 	switch r.Do {
 	case "locks":
@@ -67,11 +67,11 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 		return Fates(t, r.World, r.Choices, r.Goal, progress)
 	case "replay":
 		if r.Trace == nil {
-			return nil, language.Errorf("there is no trace", "没有给出 trace")
+			return nil, i18n.Errorf("there is no trace", "没有给出 trace")
 		}
 		return Replay(t, r.Trace)
 	}
-	return nil, language.Errorf("the engine has no request %q", "引擎不认识 %q", r.Do)
+	return nil, i18n.Errorf("the engine has no request %q", "引擎不认识 %q", r.Do)
 }
 
 // Run plays a scene and returns its film.
@@ -140,7 +140,7 @@ func complete(w *explore.World) error {
 	*w = l.In(*w)
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), only...)
 	if w.Contenders < 0 || w.Contenders > 6 {
-		return language.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
+		return i18n.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ type PlayedSchedule struct {
 	Film      *film.Film         `json:"film"`
 	Enabled   []film.Possible    `json:"enabled"` // the actions to choose from
 	Violation *explore.Violation `json:"violation"`
-	Known     []language.Text    `json:"known,omitempty"`
+	Known     []i18n.Text        `json:"known,omitempty"`
 	Reached   bool               `json:"reached"` // the lock's goal
 	Over      bool               `json:"over"`
 	Trace     *explore.Trace     `json:"trace"`
@@ -180,7 +180,7 @@ func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, p
 		return nil, err
 	}
 	if goal == "" {
-		return nil, language.Errorf("no kind of violation is named", "没有指明哪一种违规")
+		return nil, i18n.Errorf("no kind of violation is named", "没有指明哪一种违规")
 	}
 	const tries = 12
 	var list []int

@@ -11,10 +11,10 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
-func TestMain(m *testing.M) { when.EmbeddedMain(m) }
+func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 // ask asks as the page does, in JSON, and reads the answer as the page does.
 func ask[T any](t *testing.T, message string) (result T, err error) {

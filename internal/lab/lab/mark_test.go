@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // marked reports whether a line of a listing is marked with a bug: [A3], or [A1, A3].

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // filmOf is the film of a lock's story.
@@ -115,7 +115,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 				l.Story = &locks.Story{Scene: *l.Scene}
 				require.NotNil(t, scenes.Schedules()[l.Name].Choices, "%s has no schedule: go generate ./... first", l.Name)
 				f := filmOf(t, l)
-				require.Fail(t, l.Name+" has no story", "write six to ten stops into its entry in internal/museum/scenes; its film ends at %v, and shows:\n%s",
+				require.Fail(t, l.Name+" has no story", "write six to ten stops into its entry in internal/bugs/scenes; its film ends at %v, and shows:\n%s",
 					f.End, draft(f))
 			}
 			continue

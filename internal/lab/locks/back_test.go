@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/lab/lab"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // TestEachScheduleCanBeTakenBack: when a reader takes back the last choices, the

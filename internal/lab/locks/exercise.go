@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // An Exercise describes the locks that are written for one exercise, for the lab
@@ -84,7 +84,7 @@ func (e Exercise) Register() bool { return e.register }
 func FindExercise(folder string) (Exercise, error) {
 	i := slices.IndexFunc(Playable, func(e Exercise) bool { return e.Folder == strings.TrimPrefix(folder, "_") })
 	if i < 0 {
-		return Exercise{}, language.Errorf("the explorer plays no lock of the exercise %s", "探索器不运行练习 %s 的锁", folder)
+		return Exercise{}, i18n.Errorf("the explorer plays no lock of the exercise %s", "探索器不运行练习 %s 的锁", folder)
 	}
 	return Playable[i], nil
 }
@@ -240,7 +240,7 @@ var (
 )
 
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
-var errLeadsLate = explore.Broken{Kind: explore.Failure, Text: language.Say(
+var errLeadsLate = explore.Broken{Kind: explore.Failure, Text: i18n.Textf(
 	"lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
 
 // Lock hands its ctx on until the candidate leads: the ctx ends when Lock has returned, and

@@ -12,7 +12,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // An Address is the part behind the # in the page's address: one scene, or
@@ -133,7 +133,7 @@ func Wanted(name string) (explore.Kind, error) {
 			return k, nil
 		}
 	}
-	return "", language.Errorf("want is %q, not a kind of violation", "want 是 %q，不是一种违规", name)
+	return "", i18n.Errorf("want is %q, not a kind of violation", "want 是 %q，不是一种违规", name)
 }
 
 // AllBut are the kinds that are ignored if one is wanted.
@@ -177,7 +177,7 @@ func ParseAddress(text string) (a Address, err error) {
 		key, raw, _ := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(raw)
 		if err != nil {
-			return a, language.Errorf("%s: %w", "%s：%v", key, err)
+			return a, i18n.Errorf("%s: %w", "%s：%v", key, err)
 		}
 		if set := fields[key]; set != nil {
 			err = set(&a, value)
@@ -196,7 +196,7 @@ func ParseAddress(text string) (a Address, err error) {
 		}
 	}
 	if len(a.Locks) == 0 {
-		return a, language.Errorf("no lock is named", "没有指明锁")
+		return a, i18n.Errorf("no lock is named", "没有指明锁")
 	}
 	a.Lock = a.Locks[0]
 	return a, nil
@@ -214,7 +214,7 @@ var fields = map[string]func(a *Address, value string) error{
 	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
 	"latency": func(a *Address, value string) (err error) {
 		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
-			err = language.Errorf("latency is %q, not from 0 to 10000", "latency 是 %q，应为 0 到 10000", value)
+			err = i18n.Errorf("latency is %q, not from 0 to 10000", "latency 是 %q，应为 0 到 10000", value)
 		}
 		return err
 	},
@@ -248,7 +248,7 @@ func parts(value string) []string {
 func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < lo || n > hi {
-		return language.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, lo, hi)
+		return i18n.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, lo, hi)
 	}
 	*to = T(n)
 	return nil
@@ -275,7 +275,7 @@ func parseCalls(text string) (script []explore.Op, err error) {
 	for call := range strings.SplitSeq(text, ".") {
 		op := explore.Op(call)
 		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp && op != explore.RelockOp {
-			return nil, language.Errorf("scripts: %q is not a call of a lock", "scripts：%q 不是锁的调用", op)
+			return nil, i18n.Errorf("scripts: %q is not a call of a lock", "scripts：%q 不是锁的调用", op)
 		}
 		script = append(script, op)
 	}
@@ -288,12 +288,12 @@ var change = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
 func parseChange(text string) (c film.Change, err error) {
 	m := change.FindStringSubmatch(text)
 	if m == nil {
-		return c, language.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
+		return c, i18n.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
 	}
 	c.Who = m[2]
 	c.Do, _ = parseKind(m[3])
 	if c.At, err = time.ParseDuration(m[1]); err == nil && !slices.Contains(film.PaceFaults, c.Do) {
-		err = language.Errorf("nothing can do %q", "没有 %q 这种干预", c.Do)
+		err = i18n.Errorf("nothing can do %q", "没有 %q 这种干预", c.Do)
 	}
 	return c, err
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/museum/scenes"
+	"example.com/zklock/internal/i18n"
 )
 
-type Text = language.Text
+type Text = i18n.Text
 
 // A Group of locks, in the order in which the page shows them.
 type Group string
@@ -131,5 +131,5 @@ func Find(name string) (Lock, error) {
 			return l, nil
 		}
 	}
-	return Lock{}, language.Errorf("there is no lock %q", "没有名为 %q 的锁", name)
+	return Lock{}, i18n.Errorf("there is no lock %q", "没有名为 %q 的锁", name)
 }

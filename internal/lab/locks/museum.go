@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // The articles' listings: each bug is an entry, and so is the lock that cures

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // TestEachAddressOnThePageShowsWhatItSays opens each address as the engine
@@ -61,7 +61,7 @@ func play(t *testing.T, a locks.Address, page string) {
 	}
 	w := a.World()
 	tr, _ := explore.Play(t, w, a.Choices)
-	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo test ./internal/museum/scenes -update finds its schedule again", a.Lock, tr)
+	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo test ./internal/bugs/scenes -update finds its schedule again", a.Lock, tr)
 	ending := string(explore.Outlived)
 	if !slices.Contains(s.Kinds, explore.Outlived) { // which is reported apart
 		ending = tr.Violation.String()

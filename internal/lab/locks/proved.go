@@ -1,9 +1,9 @@
 package locks
 
 import (
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // provedLocks are the last levels, in worlds of which all schedules were played. None of

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // Each lock with a goal has one place in the game, and the chapters are in their order.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Register is the API of exercise 7.
@@ -102,13 +102,13 @@ func (s *store) Unlock(context.Context) error {
 }
 
 // Does says what the store has done once Lock has returned nil.
-func (s *store) Does() language.Text {
+func (s *store) Does() i18n.Text {
 	if s.refused {
-		return language.Say("is refused: token %d is stale", "被拒绝：令牌 %d 已过时", s.token)
+		return i18n.Textf("is refused: token %d is stale", "被拒绝：令牌 %d 已过时", s.token)
 	}
-	return language.Say("has written, with token %d", "已写入，令牌为 %d", s.token)
+	return i18n.Textf("has written, with token %d", "已写入，令牌为 %d", s.token)
 }
 
 func wrong(kind explore.Kind, en, zh string, args ...any) error {
-	return explore.Broken{Kind: kind, Text: language.Say(en, zh, args...)}
+	return explore.Broken{Kind: kind, Text: i18n.Textf(en, zh, args...)}
 }

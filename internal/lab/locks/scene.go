@@ -6,7 +6,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 
-	"example.com/zklock/internal/language"
+	"example.com/zklock/internal/i18n"
 )
 
 // Session is the session timeout in a film, if the latency is not high.
@@ -37,7 +37,7 @@ func (s Scene) World() (explore.World, film.Pace, error) {
 		return explore.World{}, film.Pace{}, err
 	}
 	if !(s.LatencyMs >= 0 && s.LatencyMs <= 10_000) {
-		return explore.World{}, film.Pace{}, language.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
+		return explore.World{}, film.Pace{}, i18n.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
 	}
 	if s.LatencyMs == 0 {
 		s.LatencyMs = 20

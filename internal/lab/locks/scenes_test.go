@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 var update = flag.Bool("update", false, "write docs/scenes.md and docs/scenes.zh-CN.md again")
@@ -42,7 +42,7 @@ var words = map[string]locks.Text{
 		En: "Here the listing is at its beginning, and the schedule is [the exercise](exercises/_11-break-this-lock/README.md).",
 		Zh: "这里的代码停在起点，要找的调度就是[练习](exercises/_11-break-this-lock/README.zh-CN.md)。",
 	},
-	"end": {En: "It ends with: ", Zh: "结局："}, "task": {En: "%s, `internal/museum/listings/%s`. %s", Zh: "%s，`internal/museum/listings/%s`。%s"},
+	"end": {En: "It ends with: ", Zh: "结局："}, "task": {En: "%s, `internal/bugs/listings/%s`. %s", Zh: "%s，`internal/bugs/listings/%s`。%s"},
 	"because": {En: "There is no scene: ", Zh: "没有场景的原因："},
 	"near":    {En: "Scene [%s](#%s) shows the same mistake on ZooKeeper.", Zh: "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。"},
 }

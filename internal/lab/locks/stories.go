@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // A Story explains a scene at a few instants of its film.

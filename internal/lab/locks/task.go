@@ -3,9 +3,9 @@ package locks
 import (
 	"fmt"
 
+	"example.com/zklock/internal/bugs/listings"
+	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/museum/listings"
-	"example.com/zklock/internal/museum/scenes"
 )
 
 // A Task is a part of exercise 11: a listing of the articles, and the harm that
@@ -13,7 +13,7 @@ import (
 // easier harm, or the scene of that listing has another fault.
 type Task struct {
 	Number int
-	Source string // the listing's file in internal/museum/listings
+	Source string // the listing's file in internal/bugs/listings
 	Harm   explore.Kind
 	Lock   Lock // its entry in the catalogue
 }
@@ -45,7 +45,7 @@ func task(number int, source string, lock listings.New, w explore.World, harm ex
 	}
 	listing.Queue, listing.Exists = w.Lock.Queue, w.Lock.Exists
 	w.Lock, w.Name = listing, name
-	note := Text{En: "Break it: internal/museum/listings/" + source + ". The link that Copy link copies is your answer.", Zh: "请破坏它：internal/museum/listings/" + source + "。“复制链接”得到的链接就是你的答案。"}
+	note := Text{En: "Break it: internal/bugs/listings/" + source + ". The link that Copy link copies is your answer.", Zh: "请破坏它：internal/bugs/listings/" + source + "。“复制链接”得到的链接就是你的答案。"}
 	return Task{number, source, harm, Lock{
 		Name: name, Group: Exercises,
 		Title: Text{En: fmt.Sprintf("Exercise 11, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 11，第 %d 个：%s", number, what.Zh)},

@@ -10,16 +10,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 )
 
 // Need skips a test of the page's scripts, for Node.js is a tool of the tests alone. At a
 // landing it must be there.
 func Need(t *testing.T) {
 	t.Helper()
-	when.Landing(t, "runs the scripts of the page in Node.js")
+	testenv.Landing(t, "runs the scripts of the page in Node.js")
 	if _, err := exec.LookPath("node"); err != nil {
-		when.Missing(t, "Node.js is not installed: apt-get install nodejs")
+		testenv.Missing(t, "Node.js is not installed: apt-get install nodejs")
 	}
 }
 

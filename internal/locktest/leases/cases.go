@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
 )
@@ -101,7 +101,7 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 	w.Cleanup(cancel)
 	a := &attempt{done: make(chan struct{})}
 	done := w.Does("Lock")
-	go judge.Aside(func() {
+	go runner.Aside(func() {
 		defer close(a.done)
 		a.lease, a.err = l.Lock(ctx)
 		done()
@@ -111,7 +111,7 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
-	w.Eventually(language.Same(name+" gets the lock"), func() bool { return bubble.IsClosed(a.done) })
+	w.Eventually(i18n.Same(name+" gets the lock"), func() bool { return bubble.IsClosed(a.done) })
 	require.NoError(w, a.err, "Lock of %s fails", name)
 	return a.lease
 }
@@ -124,7 +124,7 @@ func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
 
 func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
 	w.Helper()
-	w.Eventually(language.Same(name+" waits on a watch"), func() bool {
+	w.Eventually(i18n.Same(name+" waits on a watch"), func() bool {
 		if bubble.IsClosed(a.done) {
 			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
 			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
@@ -214,7 +214,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	next, _ := w.holder()
 	require.Len(w, w.Nodes(), 1)
 	name := w.Nodes()[0] // the same one, unless names have ids
-	w.Renewed(s, language.Same("the old holder's client has a new session"))
+	w.Renewed(s, i18n.Same("the old holder's client has a new session"))
 	before, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err)
 	unlocked := lease.Unlock(within(w))
@@ -233,9 +233,9 @@ func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Hit(back, language.Same("the holder's client connects again"))
+	w.Hit(back, i18n.Same("the holder's client connects again"))
 	unlocked := make(chan error, 1)
-	go judge.Aside(func() { unlocked <- lease.Unlock(within(w)) })
+	go runner.Aside(func() { unlocked <- lease.Unlock(within(w)) })
 	time.Sleep(time.Second) // for Unlock to send its requests
 	w.Server.Expire(s.ID)
 	admin := w.Session()
@@ -243,7 +243,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	next, _ := w.holder()
 	nodes := w.Nodes() // the name of the holder's, unless names have ids
 	back.Release()
-	require.ErrorIs(w, w.Result(unlocked, language.Same("Unlock of a holder whose session has expired")), w.kind.ErrLost)
+	require.ErrorIs(w, w.Result(unlocked, i18n.Same("Unlock of a holder whose session has expired")), w.kind.ErrLost)
 	time.Sleep(stage.Patience) // for a delete that the client has kept back
 	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its "+
 		"next session, and has deleted another contender's node; send nothing while the client has no connection")
@@ -256,7 +256,7 @@ func createInTheNextSession(w *leaseWorld) {
 	l, s := w.open(w.Ordinary())
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Hit(back, language.Same("the client connects again"))
+	w.Hit(back, i18n.Same("the client connects again"))
 	a := w.begin(l)
 	time.Sleep(time.Second) // for Lock to send its requests
 	w.Server.Expire(s.ID)
@@ -299,7 +299,7 @@ func cutOff(w *leaseWorld) {
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
 		back()
-		w.Eventually(language.Same("the queue is empty"), func() bool { return len(w.Nodes()) == 0 })
+		w.Eventually(i18n.Same("the queue is empty"), func() bool { return len(w.Nodes()) == 0 })
 	}
 	w.Rest()
 	w.NothingLeft()
@@ -313,7 +313,7 @@ func lateAnswer(w *leaseWorld) {
 	next, _ := w.open()
 	a := w.begin(next)
 	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !stage.ByClient(r.Op) })
-	w.Hit(late, language.Same("the holder sends a request"))
+	w.Hit(late, i18n.Same("the holder sends a request"))
 	back := w.CutOff(w.Server.Hold, s)
 	time.Sleep(6 * time.Second)
 	late.Release()

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/when"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -39,12 +39,12 @@ import (
 // not end, the series stops with a message.
 func RunFaults(t *testing.T, s Subject) {
 	t.Helper()
-	when.Embedded(t, "needs exact control of the server, which only the embedded one gives")
+	testenv.Embedded(t, "needs exact control of the server, which only the embedded one gives")
 	j := s.Faults(t)
 	if j == nil {
 		return
 	}
-	cases, stopped := Series(when.AtLength(), j.Run)
+	cases, stopped := Series(testenv.AtLength(), j.Run)
 	if stopped {
 		t.Errorf("the fault series stops: %d cases did not end", enough)
 	}
@@ -53,12 +53,12 @@ func RunFaults(t *testing.T, s Subject) {
 
 // Faults returns the judge of the fault series, nil in the process that has run the
 // cases.
-func (s Subject) Faults(t *testing.T) *judge.Judge {
+func (s Subject) Faults(t *testing.T) *runner.Judge {
 	t.Helper()
 	if s.Open == nil {
 		t.Fatal("locktest: LeaseSubject.Open is nil: it must make contenders")
 	}
-	return judge.New(t, func(c *judge.Case) {
+	return runner.New(t, func(c *runner.Case) {
 		var f faultCase
 		if err := json.Unmarshal([]byte(c.About), &f); err != nil {
 			c.Fatal(err)
@@ -77,7 +77,7 @@ const enough = 50
 // Series has the cases run one after the other. Which cases there are
 // depends on what the cases before have sent; a case that has failed has no
 // pairs.
-func Series(pairs bool, run func(name, about string) judge.Verdict) (cases int, stopped bool) {
+func Series(pairs bool, run func(name, about string) runner.Verdict) (cases int, stopped bool) {
 	stuck := 0
 	ask := func(c faultCase, name string) (sent []jute.Op) {
 		if stuck >= enough {
@@ -234,9 +234,9 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	for _, g := range others {
 		g.leave()
 	}
-	w.Eventually(language.Same("our contender is through"), func() bool { return bubble.IsClosed(done) })
+	w.Eventually(i18n.Same("our contender is through"), func() bool { return bubble.IsClosed(done) })
 	for _, g := range others {
-		w.Eventually(language.Same(g.name+" is through"), func() bool { return bubble.IsClosed(g.through) })
+		w.Eventually(i18n.Same(g.name+" is through"), func() bool { return bubble.IsClosed(g.through) })
 	}
 	requests := stage.RequestsOf(ours)[already:]
 	if len(requests) == 0 {
@@ -249,7 +249,7 @@ func (c faultCase) play(w *stage.Stage, subject Subject) []jute.Op {
 	}
 	next := seen.join("the next one", w.Session(), nil, subject)
 	next.leave()
-	w.Eventually(language.Same("the next one has been let in, and has let go"), func() bool { return bubble.IsClosed(next.through) })
+	w.Eventually(i18n.Same("the next one has been let in, and has let go"), func() bool { return bubble.IsClosed(next.through) })
 	w.NothingLeft()
 	w.NoWatches()
 	return requests

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
 )
@@ -39,7 +39,7 @@ func wrap(w *leaseWorld) {
 		if i == 3 { // 2³¹-1 is not used: ZooKeeper 3.8 sticks there; others go on
 			l, s := w.open()
 			a := w.begin(l)
-			w.Eventually(language.Same("Lock returns"), func() bool { return bubble.IsClosed(a.done) })
+			w.Eventually(i18n.Same("Lock returns"), func() bool { return bubble.IsClosed(a.done) })
 			require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
 			require.Zero(w, s.Tap.Armed())
 			require.True(w, w.Server.SetSequence(w.Path, -1<<31))
@@ -106,11 +106,11 @@ func zkLock(w *leaseWorld) {
 	theirs := zk.NewLock(s.Conn, w.Path, zk.WorldACL(zk.PermAll))
 	locked := make(chan error, 1)
 	go func() { locked <- theirs.Lock() }()
-	w.Waits(locked, s, language.Same("zk.Lock"))
+	w.Waits(locked, s, i18n.Same("zk.Lock"))
 	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
 	a, ls := w.waiter("our second contender, which comes after zk.Lock,")
 	w.release(lease, "our first contender")
-	w.Holds(locked, language.Same("zk.Lock"))
+	w.Holds(locked, i18n.Same("zk.Lock"))
 	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
 	require.NoError(w, theirs.Unlock())
 	w.release(w.gets(a, "our second contender"), "it")
@@ -186,7 +186,7 @@ func parentGoes(w *leaseWorld) {
 	for range 3 {
 		held := w.Server.Hold(stage.Creates(s))
 		a := w.begin(l)
-		w.Hit(held, language.Same("the request is sent"))
+		w.Hit(held, i18n.Same("the request is sent"))
 		require.NoError(w, w.Session().Delete(w.Path, -1))
 		held.Release()
 		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
@@ -207,10 +207,10 @@ func closedClient(w *leaseWorld) {
 	if w.Server != nil {
 		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
 	}
-	w.Eventually(language.Same("Lock returns when its client has been closed"), func() bool { return bubble.IsClosed(a.done) })
+	w.Eventually(i18n.Same("Lock returns when its client has been closed"), func() bool { return bubble.IsClosed(a.done) })
 	require.Error(w, a.err)
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
-	w.Eventually(language.Same("the session's nodes go"), func() bool { return len(w.Nodes()) == 0 })
+	w.Eventually(i18n.Same("the session's nodes go"), func() bool { return len(w.Nodes()) == 0 })
 }
 
 func closedBefore(w *leaseWorld) {

@@ -21,9 +21,9 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/language"
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -34,7 +34,7 @@ var Patience = bubble.Patience
 
 // A Stage is where one case is played: a ZooKeeper, and sessions of it.
 type Stage struct {
-	*judge.Case
+	*runner.Case
 	Server *zkserver.Server // nil: a real ZooKeeper
 	Path   string           // of the lock; nothing is there yet, nor above it
 	// Queue means that Path is the parent of the contenders' nodes.
@@ -50,10 +50,10 @@ type Stage struct {
 type Needs struct{ Exact, Calm, Strict bool }
 
 // Play plays a case against the ZooKeeper that ZK names.
-func Play(c *judge.Case, queue bool, needs Needs, run func(w *Stage)) {
+func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 	zoo := Real(c.T)
 	if zoo != nil && (needs.Exact || needs.Calm) {
-		c.T.Skip(language.Say(
+		c.T.Skip(i18n.Textf(
 			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有内嵌的服务器能做到（请取消环境变量 ZK）"))
 	}
 	if zoo == nil {
@@ -95,7 +95,7 @@ var real = sync.OnceValues(func() (*ensemble.Ensemble, error) {
 
 // Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
 func Real(t require.TestingT) *ensemble.Ensemble {
-	if !judge.OnRealServer() {
+	if !runner.OnRealServer() {
 		return nil
 	}
 	zoo, err := real()
@@ -108,8 +108,8 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 const afterwards = 10 * time.Minute
 
 // Contender is contender i of a case for a reader.
-func Contender(i int) language.Text {
-	return language.Say("contender %s", "竞争者 %s", language.Letter(i))
+func Contender(i int) i18n.Text {
+	return i18n.Textf("contender %s", "竞争者 %s", i18n.Letter(i))
 }
 
 // poll waits until ok is true, in virtual time, and says whether it has seen that.
@@ -127,7 +127,7 @@ func (w *Stage) poll(most, patience time.Duration, ok func() bool) bool {
 
 // waitForLock waits until no goroutine of the lock is left.
 func (w *Stage) waitForLock(patience time.Duration) bool {
-	return w.poll(30*time.Second, patience, func() bool { return !judge.InLock() })
+	return w.poll(30*time.Second, patience, func() bool { return !runner.InLock() })
 }
 
 // over is the end of a case, when its clients and its server have been closed. A goroutine that is
@@ -190,7 +190,7 @@ func (w *Stage) Ordinary() *Session {
 	w.Helper()
 	tap := wiretap.New(wiretap.WithLog())
 	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), 10*time.Second, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
-	w.Eventually(language.Say("the client has a session", "客户端有了会话"), func() bool { return conn.State() == zk.StateHasSession })
+	w.Eventually(i18n.Textf("the client has a session", "客户端有了会话"), func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
 }
 
@@ -199,7 +199,7 @@ func (w *Stage) Ordinary() *Session {
 func (w *Stage) Aside(what string, f func() error) <-chan error {
 	result := make(chan error, 1)
 	done := w.Does(what)
-	go judge.Aside(func() {
+	go runner.Aside(func() {
 		err := f()
 		done()
 		result <- err
@@ -208,7 +208,7 @@ func (w *Stage) Aside(what string, f func() error) <-chan error {
 }
 
 // Result waits for the result of an operation that must end.
-func (w *Stage) Result(ch <-chan error, what language.Text) error {
+func (w *Stage) Result(ch <-chan error, what i18n.Text) error {
 	w.Helper()
 	select {
 	case err := <-ch:
@@ -220,13 +220,13 @@ func (w *Stage) Result(ch <-chan error, what language.Text) error {
 }
 
 // Holds waits until a contender has got the lock.
-func (w *Stage) Holds(ch <-chan error, name language.Text) {
+func (w *Stage) Holds(ch <-chan error, name i18n.Text) {
 	w.Helper()
-	w.NoError(w.Result(ch, language.Say("Lock of %s", "%s的 Lock", name)), "Lock of %s fails", "%s的 Lock 失败", name)
+	w.NoError(w.Result(ch, i18n.Textf("Lock of %s", "%s的 Lock", name)), "Lock of %s fails", "%s的 Lock 失败", name)
 }
 
 // Hit waits until a request meets a fault.
-func (w *Stage) Hit(f *zkserver.Fault, what language.Text) {
+func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 	w.Helper()
 	select {
 	case <-f.Hit():
@@ -237,7 +237,7 @@ func (w *Stage) Hit(f *zkserver.Fault, what language.Text) {
 
 // Waits fails if a contender has got the lock, or an error, or does not sleep on a
 // watch.
-func (w *Stage) Waits(ch <-chan error, s *Session, name language.Text) {
+func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	w.Helper()
 	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
 	if len(ch) > 0 {
@@ -248,7 +248,7 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name language.Text) {
 }
 
 // Sleeps waits until a contender that must wait sleeps on a watch, or is in.
-func (w *Stage) Sleeps(s *Session, name language.Text, in func() bool) {
+func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
 	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
@@ -263,7 +263,7 @@ func (w *Stage) Sleeps(s *Session, name language.Text, in func() bool) {
 }
 
 // Eventually waits for a state.
-func (w *Stage) Eventually(what language.Text, ok func() bool) {
+func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
 	w.Helper()
 	w.Await(ok,
 		"never happens: %s%s", "该发生的没有发生：%s%s", what)
@@ -302,47 +302,47 @@ func (w *Stage) settle() {
 
 // Why says, of an operation that does not return, which nodes and watches the
 // contenders that wait have at the server, in the words of the lesson.
-func (w *Stage) Why() language.Text {
+func (w *Stage) Why() i18n.Text {
 	if w.Server == nil {
-		return language.Text{}
+		return i18n.Text{}
 	}
 	synctest.Wait()
 	nodes := w.Nodes()
-	var lines []language.Text
+	var lines []i18n.Text
 	for _, watch := range w.Server.Watches() {
 		lines = append(lines, w.watched(watch))
 	}
 	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool { return !watch.Children && watch.Path == w.Path })
 	switch {
 	case len(nodes) == 0 && w.Queue && onParent:
-		lines = append(lines, language.Say(
+		lines = append(lines, i18n.Textf(
 			"no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", "没有一个竞争者有节点：%s 是这些节点的父节点，竞争者到来之前就有了；请让每个竞争者在它下面用 zk.FlagEphemeralSequential 创建自己的节点", path.Base(w.Path)))
 	case len(nodes) == 0:
-		lines = append(lines, language.Say("no contender has a node: the lock is free", "没有一个竞争者有节点：锁是空闲的"))
+		lines = append(lines, i18n.Textf("no contender has a node: the lock is free", "没有一个竞争者有节点：锁是空闲的"))
 	default:
-		lines = append(lines, language.Say("the nodes that are there: %s", "现有的节点：%s", language.List(nodes)))
+		lines = append(lines, i18n.Textf("the nodes that are there: %s", "现有的节点：%s", i18n.List(nodes)))
 	}
 	if len(w.Server.Watches()) == 0 {
-		lines = append(lines, language.Say("no contender has a watch: nothing will wake one that waits", "没有一个竞争者设置了监听：等待的竞争者不会被唤醒"))
+		lines = append(lines, i18n.Textf("no contender has a watch: nothing will wake one that waits", "没有一个竞争者设置了监听：等待的竞争者不会被唤醒"))
 	}
-	return language.Say(":\n    %s", "：\n    %s", language.Join(slices.Compact(lines), "\n    "))
+	return i18n.Textf(":\n    %s", "：\n    %s", i18n.Join(slices.Compact(lines), "\n    "))
 }
 
 // watched says for which change a watch is set.
-func (w *Stage) watched(watch zkserver.Watch) language.Text {
+func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
 	_, exists := w.Server.Node(watch.Path)
 	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")
 	switch {
 	case !watch.Children && !exists:
-		return language.Say(
+		return i18n.Textf(
 			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", "竞争者监听的节点 %s 已经不存在：节点在设置监听之前就消失了，事件不会再来；请用同一个请求查看并设置监听（GetW），如果节点不存在，就再看一次", name)
 	case !watch.Children && watch.Path == w.Path && w.Queue:
-		return language.Say(
+		return i18n.Textf(
 			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", "有竞争者监听着父节点 %s：释放锁不会改变父节点的数据；请监听前驱节点，或者监听子节点列表", name)
 	case watch.Children:
-		return language.Say("a contender watches the children of %s", "有竞争者监听着 %s 的子节点列表", name)
+		return i18n.Textf("a contender watches the children of %s", "有竞争者监听着 %s 的子节点列表", name)
 	}
-	return language.Say("a contender watches %s, which is still there", "有竞争者监听着 %s，这个节点还在", name)
+	return i18n.Textf("a contender watches %s, which is still there", "有竞争者监听着 %s，这个节点还在", name)
 }
 
 // Expire ends a session behind its client's back.
@@ -353,7 +353,7 @@ func (w *Stage) Expire(s *Session) {
 }
 
 // Renewed waits until a client has another session than it began with.
-func (w *Stage) Renewed(s *Session, what language.Text) {
+func (w *Stage) Renewed(s *Session, what i18n.Text) {
 	w.Helper()
 	w.Eventually(what, func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession })
 }
@@ -399,7 +399,7 @@ func (w *Stage) NodesOf(s *Session) []string {
 // something and block nobody: noWatches looks for them.
 func (w *Stage) NothingLeft() {
 	w.Helper()
-	w.NoNodes(language.Say(
+	w.NoNodes(i18n.Textf(
 		"every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later", "所有竞争者都已释放锁，锁却留下了节点，会挡住后来的每个竞争者"))
 }
 
@@ -437,14 +437,14 @@ func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 // DeleteParent deletes the parent, once it is empty. A real server may have done so: it is a container.
 func (w *Stage) DeleteParent(s *Session) {
 	w.Helper()
-	w.Eventually(language.Same("the parent can be deleted"), func() bool {
+	w.Eventually(i18n.Same("the parent can be deleted"), func() bool {
 		err := s.Delete(w.Path, -1)
 		return err == nil || w.Server == nil && errors.Is(err, zk.ErrNoNode)
 	})
 }
 
 // NoNodes fails if a contender has a node, and keeps it.
-func (w *Stage) NoNodes(message language.Text) {
+func (w *Stage) NoNodes(message i18n.Text) {
 	w.Helper()
 	w.Unkept(0)
 	w.Empty(w.Nodes(), "%s", "%s", message)
@@ -468,7 +468,7 @@ func (w *Stage) GoesOn(n int) bool {
 
 // Meets waits until a request meets a fault, or the session's contender waits
 // and no request will.
-func (w *Stage) Meets(f *zkserver.Fault, s *Session, what language.Text) (met bool) {
+func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) (met bool) {
 	w.Helper()
 	w.Eventually(what, func() bool {
 		met = len(f.Hit()) > 0
@@ -508,7 +508,7 @@ func (w *Stage) NoGoroutines() {
 	w.Helper()
 	if w.Server != nil && !w.waitForLock(afterwards) {
 		w.Failf(
-			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", "锁泄漏了 goroutine：所有竞争者都已释放锁，客户端此后已连接了 %v，这个 goroutine 还在等待%s", afterwards, judge.Leaked())
+			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", "锁泄漏了 goroutine：所有竞争者都已释放锁，客户端此后已连接了 %v，这个 goroutine 还在等待%s", afterwards, runner.Leaked())
 	}
 }
 

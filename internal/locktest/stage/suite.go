@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"example.com/zklock/internal/locktest/judge"
+	"example.com/zklock/internal/locktest/runner"
 )
 
 // A Group is the subject of a case. The exercises give points by group.
@@ -62,7 +62,7 @@ type Plan struct {
 	Names   []string
 	Groups  map[string]Group
 	Glosses map[string]string // the names in Chinese
-	run     map[string]func(c *judge.Case)
+	run     map[string]func(c *runner.Case)
 }
 
 // Needs is the plan of a subject that may lack a function.
@@ -74,9 +74,9 @@ func (p Plan) Needs(there bool, missing string) Plan {
 }
 
 // Add adds a case that makes its world itself.
-func (p *Plan) Add(name, zh string, group Group, run func(c *judge.Case)) {
+func (p *Plan) Add(name, zh string, group Group, run func(c *runner.Case)) {
 	if p.run == nil {
-		p.Groups, p.Glosses, p.run = make(map[string]Group), make(map[string]string), make(map[string]func(c *judge.Case))
+		p.Groups, p.Glosses, p.run = make(map[string]Group), make(map[string]string), make(map[string]func(c *runner.Case))
 	}
 	p.Names, p.Groups[name], p.Glosses[name], p.run[name] = append(p.Names, name), group, zh, run
 }
@@ -88,7 +88,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 		if !keep(t) {
 			continue
 		}
-		p.Add(t.Name, t.Zh, t.Group, func(c *judge.Case) {
+		p.Add(t.Name, t.Zh, t.Group, func(c *runner.Case) {
 			Play(c, queue, Needs{t.Exact, t.Calm, strict}, func(w *Stage) {
 				if !t.Bare {
 					w.Parent()
@@ -115,10 +115,10 @@ func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
 }
 
 // Judge returns a judge of the cases, nil in the process that has run them.
-func (p Plan) Judge(t *testing.T) *judge.Judge {
+func (p Plan) Judge(t *testing.T) *runner.Judge {
 	t.Helper()
 	if p.Missing != "" {
 		t.Fatal("locktest: " + p.Missing)
 	}
-	return judge.New(t, func(c *judge.Case) { p.run[c.Asked](c) })
+	return runner.New(t, func(c *runner.Case) { p.run[c.Asked](c) })
 }

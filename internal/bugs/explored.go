@@ -1,0 +1,99 @@
+package bugs
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/explore"
+)
+
+// ByItsScene is the exhibit of a bug by the schedule that the explorer has found for it:
+// played with the article's lock it ends with the bug, and with the lock that cures the
+// bug it does not. If the bug's story has a schedule of its own, so must that, and it is the
+// one that is drawn.
+func (b Bug) ByItsScene(t *testing.T) {
+	t.Helper()
+	NeedsEmbedded(t)
+	saved := b.Trace()
+	require.NotNil(t, saved, "%s has no schedule: go generate ./...", b.ID)
+	type told struct {
+		world, ours explore.World
+		choices     []string
+	}
+	all := []told{{b.World, b.Ours, saved.Choices}}
+	if p := b.Play; p != nil {
+		all = append(all, told{p.In(b.World), p.In(b.Ours), p.Choices})
+	}
+	t.Run("it happens to the article's lock", func(t *testing.T) {
+		var last *explore.Trace
+		for _, told := range all {
+			last, _ = explore.Play(t, told.world, told.choices)
+			require.True(t, b.Shows(last), "%v", last)
+		}
+		b.inDocs(t, Draw(last))
+	})
+	t.Run("it does not happen to ours", func(t *testing.T) {
+		for _, told := range all {
+			tr := Played(t, b.Only(told.ours), told.choices)
+			require.Nil(t, tr.Violation, "%v", tr)
+			require.False(t, b.Shows(tr), "%v", tr)
+		}
+	})
+	b.Print(t)
+}
+
+// Played plays a schedule in another world, as far as that has the same choices;
+// what is left is played in the order in which it comes.
+func Played(t *testing.T, w explore.World, choices []string) *explore.Trace {
+	t.Helper()
+	var made []string
+	tr, possible := explore.Play(t, w, made)
+	for len(possible) > 0 {
+		next := possible[0]
+		for i, choice := range choices {
+			if slices.Contains(possible, choice) {
+				next, choices = choice, choices[i+1:]
+				break
+			}
+		}
+		made = append(made, next)
+		tr, possible = explore.Play(t, w, made)
+	}
+	return tr
+}
+
+// FindsBugs gives the articles' listings whose bugs break the idea of a step to
+// the explorer, without a schedule. In the scene's world it must find the bug. In the
+// same world, with the lock that cures it, it must not.
+func FindsBugs(t *testing.T, step string) {
+	NeedsEmbedded(t)
+	for _, s := range scenes.All {
+		if s.Step != step {
+			continue
+		}
+		t.Run(s.ID, func(t *testing.T) {
+			t.Run("the article's", func(t *testing.T) {
+				r, found := search(t, s, s.World, s.Search)
+				require.NotNil(t, found, "%v shows nothing", r)
+			})
+			t.Run("ours", func(t *testing.T) {
+				ours := s.Search
+				ours.Limit = 50 // some worlds have too many schedules to play them all
+				r, found := search(t, s, s.Ours, ours)
+				require.Nil(t, found, "%v", found)
+				require.True(t, r.Complete || r.Schedules+r.Cut+r.Left >= ours.Limit, "%v", r)
+			})
+		})
+	}
+}
+
+func search(t *testing.T, s scenes.Bug, w explore.World, how explore.Search) (*explore.Report, *explore.Trace) {
+	r := explore.Explore(t, s.Only(w), how)
+	if slices.Contains(s.Kinds, explore.Outlived) { // it is reported apart, and does not end a search
+		return r, r.Known[string(explore.Outlived)]
+	}
+	return r, r.Found
+}

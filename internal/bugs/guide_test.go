@@ -1,0 +1,140 @@
+package bugs
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const guide = "../../docs/reading-guide.md"
+
+// The articles are beside the repository where they are at hand: they are
+// other people's texts and no part of it.
+const articles = "../../../shared/articles/"
+
+// theArticles are the files of the texts, by letter.
+var theArticles = map[string]string{
+	"A": "003_3668de380dd77b76.txt",
+	"B": "002_e0bacb35b93b913c.txt",
+	"C": "000_48cdcaa761788333.txt",
+	"D": "004_49478272bf7863c1.txt",
+	"E": "001_3f1e7552ea5ecfb4.txt",
+}
+
+// phrases returns the phrases of the guide by article, in their order.
+func phrases(text string) map[string][]string {
+	all := make(map[string][]string)
+	letter := ""
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "## ") {
+			letter, _ = strings.CutPrefix(strings.TrimSpace(line), "## Article ")
+		}
+		if m := regexp.MustCompile("^\\| `([^`]+)` \\| .+\\|\n$").FindStringSubmatch(line); m != nil {
+			all[letter] = append(all[letter], m[1])
+		}
+	}
+	return all
+}
+
+// notInOrder returns the first of the phrases that is not in the article after
+// the one before it, "" if all are. Blanks and new lines count as one blank.
+func notInOrder(text string, phrases []string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for _, phrase := range phrases {
+		_, rest, found := strings.Cut(text, phrase)
+		if !found {
+			return phrase
+		}
+		text = phrase[1:] + rest // the next one may overlap
+	}
+	return ""
+}
+
+// quotes asserts that a page has phrases of each article, in the article's words
+// and order.
+func quotes(t *testing.T, page string, atLeast int) {
+	quoted := phrases(read(t, page))
+	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
+	for letter := range theArticles {
+		require.GreaterOrEqual(t, len(quoted[letter]), atLeast, "phrases of article %s", letter)
+	}
+	t.Run("against the articles", func(t *testing.T) {
+		if _, err := os.Stat(articles); err != nil {
+			t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
+		}
+		for letter, file := range theArticles {
+			require.Empty(t, notInOrder(read(t, articles+file), quoted[letter]), "article %s does not have this phrase here", letter)
+		}
+	})
+}
+
+func TestTheGuideQuotesVerbatim(t *testing.T) {
+	quotes(t, guide, 8)
+	t.Run("and a phrase out of its place is found", func(t *testing.T) {
+		require.Empty(t, notInOrder("one  two\nthree", []string{"one", "two three"}))
+		require.Equal(t, "one", notInOrder("one two three", []string{"two", "one"}))
+		require.Equal(t, "four", notInOrder("one two three", []string{"four"}))
+	})
+}
+
+// Each claim has a verdict, and a test in the file that its row names, or a scene of
+// the lab. That the links lead somewhere is asked of all pages.
+func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
+	const claims = "../../docs/claims.md"
+	quotes(t, claims, 4)
+	text := read(t, claims)
+	require.Empty(t, unshown(t, text))
+	require.Empty(t, unlike(text, read(t, "../../docs/claims.zh-CN.md")), "the Chinese page has another verdict")
+	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
+	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
+	t.Run("and one without is found", func(t *testing.T) {
+		for row, fault := range map[string]string{
+			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
+			"| `x` | false | why | `TestNothing` in [lock_test.go](../05-timeout/lock_test.go) |\n":  "x: TestNothing is not in ../05-timeout/lock_test.go",
+			"| `x` | false | why | it is known |\n":                                                  "x: nothing shows it",
+			"| `x` | half true | why | [scene A1](scenes.md#a1) |\n":                                 "",
+			"| `x` | half true | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "",
+		} {
+			require.Equal(t, fault, unshown(t, row))
+		}
+	})
+}
+
+// unlike returns the first claim whose verdict the Chinese page does not have, ""
+// if it has all.
+func unlike(page, chinese string) string {
+	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|")
+	verdicts := make(map[string]string)
+	for _, m := range row.FindAllStringSubmatch(chinese, -1) {
+		verdicts[m[1]] = map[string]string{"错误": "false", "部分正确": "half true"}[m[2]]
+	}
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
+		if verdicts[m[1]] != m[2] {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// unshown returns the part that the first row lacks, "" if none lacks anything.
+func unshown(t *testing.T, page string) string {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
+		claim, verdict, shown := m[1], m[2], m[4]
+		if verdict != "false" && verdict != "half true" {
+			return claim + ": no verdict"
+		}
+		test := regexp.MustCompile("^`(Test\\w+)` in \\[[\\w.]+\\]\\(([^)]+)\\)$").FindStringSubmatch(shown)
+		switch {
+		case test != nil:
+			if !strings.Contains(read(t, "../../docs/"+test[2]), "func "+test[1]+"(") {
+				return claim + ": " + test[1] + " is not in " + test[2]
+			}
+		case !regexp.MustCompile(`^\[scene \w+\]\(scenes\.md#\w+\)$`).MatchString(shown):
+			return claim + ": nothing shows it"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+package scenes_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/explore"
+)
+
+// levels.txt has the order of the game, with the number of choices that the last hint of
+// each level plays. It follows from the chances that are measured: where it has changed,
+// look whether the last hint says what is left to do.
+func TestTheOrderOfTheLevelsIsMeasured(t *testing.T) {
+	var b strings.Builder
+	chapter := -1
+	for _, s := range scenes.Levels() {
+		separator := ", "
+		if chapter != s.Chapter() {
+			chapter, separator = s.Chapter(), "\n"+scenes.Chapters[s.Chapter()].En+": "
+		} else if chapter == 0 {
+			separator = " "
+		}
+		b.WriteString(separator + s.ID)
+		if chapter > 0 {
+			fmt.Fprintf(&b, " %d/%d", s.Plays(), len(s.Way()))
+		}
+	}
+	order := strings.TrimSpace(b.String()) + "\n"
+	if *update {
+		require.NoError(t, os.WriteFile("levels.txt", []byte(order), 0o644))
+		return
+	}
+	game, err := os.ReadFile("levels.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(game), order, "levels.txt is stale: go generate ./...; then look whether the last hints say what is left to do")
+}
+
+// The way of each level reaches its goal, and what the last hint plays of it does not.
+func TestTheHintsLeadToTheGoal(t *testing.T) {
+	for _, s := range scenes.Levels() {
+		way, l := s.Way(), s.Level
+		tr, _ := explore.Play(t, s.World, way)
+		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
+		texts := append([]scenes.Text{l.Name, l.Intro, l.Victory}, l.Hints...)
+		for _, text := range texts {
+			require.NotEmpty(t, text.En, "%s needs a Level: a Name, an Intro and a Victory, and three Hints if there is a choice", s.ID)
+			fullWidth(t, text.Zh, s.ID)
+		}
+		if len(way) == 0 {
+			require.Empty(t, l.Hints, "%s has nothing to choose", s.ID)
+			continue
+		}
+		require.Len(t, l.Hints, 3, "the hints of %s", s.ID)
+		tr, possible := explore.Play(t, s.World, way[:s.Plays()])
+		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves the level: %v", s.ID, tr)
+	}
+}
+
+// TestTheFilesAreReadOnce: each program of the lab and each process of the grader orders the levels
+// before it begins.
+func TestTheFilesAreReadOnce(t *testing.T) {
+	require.Less(t, testing.AllocsPerRun(1, func() { scenes.Levels() }), 1000.0)
+}

@@ -1,0 +1,170 @@
+package bugs
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/jute"
+)
+
+// Draw returns a trace of the explorer as a mermaid sequence diagram, in the words
+// of the museum's own. A request and its reply are one arrow, drawn where the
+// server carries the request out, unless the reply comes in a later action.
+func Draw(tr *explore.Trace) i18n.Text {
+	var actors, holders []string
+	var lines []i18n.Text
+	for i, e := range tr.Log {
+		if e.Who != "" && e.Who != "server" && !slices.Contains(actors, e.Who) {
+			actors = append(actors, e.Who)
+		}
+		switch e.Text.En {
+		case "holds the lock":
+			holders = append(holders, e.Who)
+		case "unlocks":
+			holders = slices.DeleteFunc(holders, func(who string) bool { return who == e.Who })
+		}
+		line := lineOf(tr.Log, i)
+		if e.Kind == "note" {
+			line = noteOf(e, holders, lines)
+		}
+		if line.En != "" {
+			lines = append(lines, line)
+		}
+	}
+	slices.Sort(actors)
+	return diagramOf(actors, i18n.Textf("server", "服务器"), cutRepeats(lines))
+}
+
+const longest = 6 // lines of which a repetition may consist
+
+// cutRepeats cuts what repeats itself after the third time.
+func cutRepeats(lines []i18n.Text) (cut []i18n.Text) {
+	for i := 0; i < len(lines); i++ {
+		cut = append(cut, lines[i])
+		for n := 1; n <= longest && 3*n <= i+1; n++ {
+			start, end := i+1-3*n, i+1
+			for end < len(lines) && lines[end] == lines[end-n] {
+				end++
+			}
+			if more := end - i - 1; more > 1 && slices.Equal(lines[start:start+2*n], lines[start+n:i+1]) {
+				actor, _, _ := strings.Cut(lines[start].En, "-")
+				cut = append(cut, join("Note over "+actor+": ", i18n.Textf("… %d more", "……还有 %d 条", more)))
+				i = end - 1
+				break
+			}
+		}
+	}
+	return cut
+}
+
+// lineOf is the line of an entry of a log, empty if it has none.
+func lineOf(log []explore.Entry, i int) i18n.Text {
+	e := log[i]
+	if e.Op == jute.OpCloseSession.String() { // the client library sends it
+		return i18n.Text{}
+	}
+	other := func(kind string) func(o explore.Entry) bool { // of the same request
+		return func(o explore.Entry) bool {
+			return o.Kind == kind && o.Who == e.Who && o.Point == e.Point && o.Op == e.Op
+		}
+	}
+	switch e.Kind {
+	case "carried out":
+		if reply := slices.IndexFunc(log[i:], other("reply")); reply >= 0 {
+			e = log[i+reply]
+		}
+		return join(e.Who+"->>S: "+message(e), watch(e.Watch), answer(e))
+	case "reply":
+		if !slices.ContainsFunc(log[:i], other("carried out")) {
+			return join("S-->>"+e.Who+": "+message(e), watch(e.Watch), cmp.Or(answer(e), done))
+		}
+	case "event":
+		return join("S-)"+e.Who+": ", eventText(scenes.Short(e.Path), events[e.Op]))
+	case "lost":
+		op := strings.TrimSuffix(e.Op, "2")
+		how := i18n.Textf("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who)
+		if e.Text.En == "the reply is lost" {
+			how = lostReply(op, e.Who)
+		}
+		return join("Note over S: ", how)
+	}
+	return i18n.Text{}
+}
+
+// message is a request with the node that it is about.
+func message(e explore.Entry) string {
+	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
+}
+
+func answer(e explore.Entry) i18n.Text {
+	switch e.Err {
+	case "":
+		return i18n.Text{}
+	case fmt.Sprintf("error %d", jute.ErrNoAuth):
+		return noPermission
+	case "no node":
+		return noNode
+	case "node exists":
+		return nodeExists
+	}
+	return otherError
+}
+
+var events = map[string]jute.EventType{
+	jute.EventDataChanged.String(): jute.EventDataChanged, jute.EventChildrenChanged.String(): jute.EventChildrenChanged,
+	jute.EventDeleted.String(): jute.EventDeleted, jute.EventCreated.String(): jute.EventCreated,
+}
+
+var crash = i18n.Textf("panics", "panic")
+
+// words are the museum's for what the explorer says in others.
+var words = map[string]i18n.Text{
+	string(explore.Hang): i18n.Textf("waits forever", "永远等下去"), string(explore.Endless): i18n.Textf("and so on", "如此反复"),
+	string(explore.Crash): crash, "panics": crash, "gets an error": i18n.Textf("lock fails", "加锁失败"),
+	"the connection breaks": i18n.Textf("loses its connection", "连接断开"),
+	"unlocks":               {}, "has unlocked": {}, // its request says that
+}
+
+var (
+	refused = regexp.MustCompile(`: (lock fails|finds the lock held)$`)
+	moment  = regexp.MustCompile(`(\d)\.0\d+s`) // a moment more than whole seconds
+)
+
+// noteOf is the line of a note behind lines. Holders are the clients that hold the lock, or
+// go on as if they do.
+func noteOf(e explore.Entry, holders []string, lines []i18n.Text) i18n.Text {
+	over := cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")
+	full := i18n.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "出现已知问题：")}
+	var text, what i18n.Text
+	text.En, what.En, _ = strings.Cut(full.En, ": ")
+	text.Zh, what.Zh, _ = strings.Cut(full.Zh, "：")
+	switch kind := explore.Kind(text.En); {
+	case kind == explore.TwoHolders || kind == explore.Outlived:
+		over, text = strings.Join(slices.Sorted(slices.Values(holders)), ","), explore.TwoHolders.Text()
+	case kind == explore.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].En):
+		return i18n.Text{}
+	case kind == explore.Hang && !strings.HasSuffix(what.En, "nothing can happen any more"):
+		text = what
+	default:
+		if slices.Contains(explore.Kinds, kind) {
+			full = what
+		}
+		if word, known := words[text.En]; known {
+			text = word
+		} else if !noMermaid.MatchString(full.En) {
+			text = i18n.Text{En: moment.ReplaceAllString(full.En, "${1}s"), Zh: moment.ReplaceAllString(full.Zh, "${1}s")}
+		}
+	}
+	text.En = strings.ReplaceAll(text.En, ";", ",")
+	line := join("Note over "+over+": ", text)
+	if text.En == "" || len(lines) > 0 && lines[len(lines)-1] == line {
+		return i18n.Text{}
+	}
+	return line
+}

@@ -1,0 +1,174 @@
+package counterexample
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/lab/locks"
+)
+
+const folder = "../../../docs/exercises/_11-break-this-lock"
+
+func ourAnswers(t *testing.T) map[int]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, ".solution", File))
+	require.NoError(t, err)
+	answers, err := Read(text)
+	require.NoError(t, err)
+	return answers
+}
+
+// TestOurAnswersAreAccepted: and the page says how many choices they have.
+func TestOurAnswersAreAccepted(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	require.NoError(t, err)
+	answers := ourAnswers(t)
+	require.Len(t, answers, len(locks.Tasks))
+	played := make(map[int]Result)
+	for n, link := range answers {
+		played[n] = Play(t, n, link)
+		require.Equal(t, Result{Choices: ours[n]}, played[n], "answer %d", n)
+		require.Equal(t, link, Open(link))
+		require.Regexp(t, fmt.Sprintf(`(?m)^\| %d \|.*\| %d \|$`, n, ours[n]), string(page))
+		require.Contains(t, string(page), "internal/bugs/listings/"+locks.Tasks[n-1].Source)
+	}
+	for _, c := range Cases() {
+		require.Empty(t, c.Words(played[c.Number]).En)
+		p := played[c.Number]
+		p.Choices++
+		require.Equal(t, c.Most > 0, c.Words(p).En != "", "one choice more")
+	}
+}
+
+// TestAnAnswerNeedsAllOfItsChoices: each beginning of one is refused, in words.
+func TestAnAnswerNeedsAllOfItsChoices(t *testing.T) {
+	for n, link := range ourAnswers(t) {
+		for {
+			at := strings.LastIndexByte(link, ',')
+			if at < 0 {
+				break
+			}
+			link = link[:at]
+			require.Contains(t, Play(t, n, link).Words.En, "Go on until the lab says", "%s", link)
+		}
+	}
+}
+
+// TestFindAloneIsNotEnough: the search of the lab stops at another harm.
+func TestFindAloneIsNotEnough(t *testing.T) {
+	for _, task := range locks.Tasks {
+		w := task.Lock.World
+		var found *explore.Trace
+		for w.Faults = 0; found == nil && w.Faults <= task.Lock.World.Faults; w.Faults++ {
+			found = explore.Explore(t, w, explore.Search{Limit: 3000}).Found
+		}
+		require.NotNil(t, found, "listing %d: nothing is found", task.Number)
+		t.Logf("listing %d: %v", task.Number, found.Violation)
+		require.NotEqual(t, task.Harm, found.Violation.Kind, "listing %d: the search has found the answer: %v",
+			task.Number, found)
+	}
+}
+
+// TestNoPublishedSceneIsAnAnswer: nor are the choices of the scenes of the same
+// article, in the task's world.
+func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
+	for _, task := range locks.Tasks {
+		for _, s := range scenes.All {
+			l, err := locks.Find(s.ID)
+			require.NoError(t, err)
+			require.Contains(t, Play(t, task.Number, l.Open().String()).Words.En, "the link is of the lock", "%s", s.ID)
+			a := task.Lock.Open()
+			a.Choices = l.Scene.Choices
+			if strings.EqualFold(s.ID[:1], task.Source[:1]) && len(a.Choices) > 0 { // a listing of the same article
+				require.NotEmpty(t, Play(t, task.Number, a.String()).Words.En,
+					"listing %d is solved by the choices of %s", task.Number, s.ID)
+			}
+		}
+	}
+}
+
+// TestWhatIsNotAnAnswer tries links that the lab has not written, or not for this.
+func TestWhatIsNotAnAnswer(t *testing.T) {
+	good := ourAnswers(t)[4]
+	for name, test := range map[string]struct{ link, says string }{
+		"nothing":                {"", "answer 4 is not written yet: open the listing with go run ./cmd/lab -open -scene break-4"},
+		"no link":                {"yes", `"yes" is not a link of the lab`},
+		"the lab's address only": {"http://127.0.0.1:8080/", "is not a link of the lab"},
+		"an empty link":          {"#", "does not write"},
+		"two links":              {good + " " + good, "paste one link"},
+		"two links in one":       {good + good, "paste one link"},
+		"two locks":              {strings.Replace(good, "break-4", "break-4,break-5", 1), "two locks beside each other"},
+		"no such lock":           {strings.Replace(good, "break-4", "break-44", 1), `there is no lock "break-44"`},
+		"no lock":                {strings.Replace(good, "lock=break-4&", "", 1), "once which lock"},
+		"the lock twice":         {good + "&lock=break-4", "once which lock"},
+		"another lock":           {strings.Replace(good, "break-4", "predecessor", 1), `the lock "predecessor", and answer 4 is about "break-4"`},
+		"another answer":         {ourAnswers(t)[5], `the lock "break-5"`},
+		"a billion contenders":   {strings.Replace(good, "n=3", "n=1000000000", 1), "not a number from 1 to 100"},
+		"a hundred contenders":   {strings.Replace(good, "n=3", "n=100", 1), "100 contenders, and answer 4 has 3"},
+		"one session":            {strings.Replace(good, "n=3", "n=3&shared=1", 1), "3 contenders in one session"},
+		"a latency of nothing":   {strings.Replace(good, "latency=20", "latency=NaN", 1), "cannot be read"},
+		"an unknown field":       {good + "&points=18", `"points", which the lab does not write`},
+		"another fault":          {strings.Replace(good, "kinds=expire", "kinds=lose-reply", 1), `a world with 1 fault ("lose reply"), and answer 4 of one with 1 fault ("expire")`},
+		"every fault":            {strings.Replace(good, "kinds=expire", "kinds=expire,stop,cut,stall", 1), `1 fault ("cut", "expire", "stall", …)`},
+		"nine faults":            {strings.Replace(good, "faults=1", "faults=9", 1), `9 faults ("expire")`},
+		"ninety faults":          {strings.Replace(good, "faults=1", "faults=90", 1), "not a number from 0 to 9"},
+		"no faults":              {strings.Replace(good, "faults=1", "faults=0", 1), "a world with no fault"},
+		"packets wait":           {good + "&packets=1", "replies and events wait, too"},
+		"a search":               {strings.Replace(good, "mode=schedule", "mode=find", 1), "opens the search"},
+		"a run":                  {strings.Replace(good, "mode=schedule", "mode=watch", 1), "by the clock"},
+		"an interference":        {good + "&do=1s.A.expire", "by the clock"},
+		"no choices":             {good[:strings.Index(good, "&choices")], "nothing is broken"},
+		"an impossible choice":   {good + ",D:+request", "cannot be played: the schedule ends after 7 of 8 choices"},
+		"an unknown choice":      {strings.Replace(good, "C:+expire", "C:+explode", 1), `cannot be played: choice 6 is "C: explode", but these are possible`},
+		"broken quoting":         {good + ",%zz", "cannot be read"},
+		"a hundred thousand":     {good + strings.Repeat(",A:+request", 100_000), "more than any of the lab"},
+		"a thousand choices":     {good + strings.Repeat(",A:+stop", 1000), "1007 choices, and no schedule"},
+		"one long choice":        {good + "," + strings.Repeat("x", 15_000), "cannot be played"},
+		"brackets":               {strings.Repeat("[", 10_000), "is not a link of the lab"},
+		"no UTF-8":               {good + ",\xff\xfe", "cannot be played"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := Play(t, 4, test.link).Words.En
+			require.Contains(t, words, test.says)
+			require.NotContains(t, words, "\n", "a message is one line")
+			require.Less(t, len(words), 1000)
+			if !strings.HasPrefix(Open(test.link), "#lock=") {
+				require.Empty(t, Open(test.link))
+			}
+		})
+	}
+	// Additions of the page to a link do no harm, and neither does its address.
+	for _, link := range []string{"http://127.0.0.1:36791/" + good + "&t=2400ms&lang=zh",
+		"file:///tmp/lab.html" + good} {
+		require.Empty(t, Play(t, 4, link).Words.En)
+		require.Equal(t, good, Open(link))
+	}
+}
+
+func TestTheFileIsRead(t *testing.T) {
+	for text, says := range map[string]string{
+		"1:\n1: x":                         "line 2: there is an answer 1 already",
+		"#lock=break-1":                    `line 1: "#lock=break-1" is not an answer: write the number of the listing, from 1 to 6`,
+		"# one\n\nhttp://host/#lock":       `line 3: "http://host/#lock" is not an answer`,
+		"7: #lock":                         "line 1: ",
+		"-1: #lock":                        "line 1: ",
+		"99999999999999999999: #lock":      "line 1: ",
+		"\x00\x01":                         `"\x00\x01" is not an answer`,
+		strings.Repeat("{", maxLink) + ":": "…",
+	} {
+		_, err := Read([]byte(text))
+		require.ErrorContains(t, err, says)
+		require.Less(t, len(err.Error()), 400)
+		require.NotContains(t, err.Error(), "\n")
+	}
+	answers, err := Read([]byte("\ufeff# two\r\n\r\n 2 : #lock=x \r\n#\r\n1:\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, map[int]string{1: "", 2: "#lock=x"}, answers)
+}

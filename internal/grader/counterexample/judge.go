@@ -1,0 +1,177 @@
+package counterexample
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
+)
+
+// A Case is the task of one answer.
+type Case struct {
+	Name   i18n.Text
+	Number int  // of the task
+	Basic  bool // for the basic points
+	Most   int  // choices; 0: as many as it takes
+}
+
+// ours is how many choices our answers have, by number.
+var ours = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
+
+// easy is how many of the tasks are basic.
+const easy = 3
+
+var harms = map[explore.Kind]i18n.Text{
+	explore.Hang:          i18n.Textf("a contender waits forever", "竞争者永远等待"),
+	explore.WatchLeft:     i18n.Textf("a watch is left behind", "留下一个监听"),
+	explore.NodeLeft:      i18n.Textf("a node is left behind", "留下一个节点"),
+	explore.TwoHolders:    i18n.Textf("two hold the lock at once", "两个竞争者同时持有锁"),
+	explore.ForeignDelete: i18n.Textf("one client deletes another's node", "一个客户端删除了另一个的节点"),
+	explore.Overtaken:     i18n.Textf("a contender gets in before one that is before it in the queue", "一个竞争者插队，先拿到锁"),
+}
+
+// Cases are all cases, in the order in which they are judged.
+func Cases() (list []Case) {
+	for _, t := range locks.Tasks {
+		list = append(list, Case{Name: i18n.Textf("listing %d: %s", "代码 %d：%s", t.Number, harms[t.Harm]), Number: t.Number, Basic: t.Number <= easy})
+	}
+	for _, t := range locks.Tasks {
+		list = append(list, Case{Name: i18n.Textf("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", t.Number, ours[t.Number]), Number: t.Number, Most: ours[t.Number]})
+	}
+	return list
+}
+
+// A Result is the outcome of an answer.
+type Result struct {
+	Choices int       // in the schedule
+	Words   i18n.Text // why the listing does not come to the harm; empty if it does
+}
+
+// Words says why a case fails; it is empty if it passes.
+func (c Case) Words(p Result) i18n.Text {
+	switch {
+	case c.Most == 0:
+		return p.Words
+	case p.Words.En != "":
+		return i18n.Textf("answer %d does not reach the goal yet", "答案 %d 还没有到达目标", c.Number)
+	case p.Choices > c.Most:
+		return i18n.Textf(
+			"answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?", "答案 %d 用 %d 次选择到达目标，我们的用了 %d 次：你的哪些选择其实用不着？", c.Number, p.Choices, c.Most)
+	}
+	return i18n.Text{}
+}
+
+// Play plays the answer to a task as the lab does.
+func Play(t *testing.T, number int, link string) Result {
+	task := locks.Tasks[number-1]
+	a, err := parse(task, link)
+	if err != nil {
+		return Result{Words: i18n.TextOf(err)}
+	}
+	s, ok := repeated(t, a)
+	p := Result{Choices: len(a.Choices)}
+	if !ok {
+		p.Words = i18n.Textf(
+			"the schedule is another one each time that it is played: choose another way to the goal", "这个调度每次播放都不一样：请换一条路到达目标")
+	} else if s.err != nil {
+		p.Words = i18n.Textf("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", inOneLine(i18n.TextOf(s.err)))
+	} else {
+		p.Words = says(task, s)
+	}
+	return p
+}
+
+// A shownSchedule is a schedule as the lab shows it.
+type shownSchedule struct {
+	err      error
+	hash     string // of its film
+	trace    *explore.Trace
+	possible []string
+}
+
+func (s shownSchedule) equal(o shownSchedule) bool {
+	if s.err != nil || o.err != nil {
+		return s.err != nil && o.err != nil && s.err.Error() == o.err.Error()
+	}
+	return s.hash == o.hash && slices.Equal(s.possible, o.possible)
+}
+
+// repeated plays a schedule until it has been the same twice.
+func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
+	var before []shownSchedule
+	for range 20 {
+		f, tr, possible, err := film.Play(t, a.World(), a.Choices)
+		s := shownSchedule{err: err, trace: tr}
+		if f != nil {
+			s.hash = f.Hash
+		}
+		for _, p := range possible {
+			s.possible = append(s.possible, p.Choice)
+		}
+		if slices.ContainsFunc(before, s.equal) {
+			return s, true
+		}
+		before = append(before, s)
+	}
+	return shownSchedule{}, false
+}
+
+// says says why a schedule is not the answer; it is empty if it is.
+func says(task locks.Task, s shownSchedule) i18n.Text {
+	goal := i18n.Textf("the goal is: %s", "目标是：%s", harms[task.Harm])
+	switch v := s.trace.Violation; {
+	case v != nil && v.Kind == task.Harm:
+		return i18n.Text{}
+	case v != nil:
+		return i18n.Textf(
+			"the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", inOneLine(v.Text()), goal)
+	case len(s.possible) == 0:
+		return i18n.Textf(
+			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(i18n.Join(s.trace.Results, "; ")), goal)
+	}
+	next := strings.Join(s.possible[:min(4, len(s.possible))], ", ")
+	if len(s.possible) > 4 {
+		next += ", …"
+	}
+	if waits := waiting(s.trace.Results); task.Harm == explore.Hang && waits.En != "" {
+		return i18n.Textf(
+			`after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，%s，但这还不是卡住：还有动作可以执行（%s）。请继续，直到实验室显示“目标达成”，再复制链接", waits, next)
+	}
+	return i18n.Textf(
+		`after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，锁没有出错，调度还可以继续（%s）；%s。请继续，直到实验室显示“目标达成”，再复制链接", next, goal)
+}
+
+// waiting names the contenders that wait: "A and B wait".
+func waiting(results []i18n.Text) i18n.Text {
+	var names []string
+	for _, r := range results {
+		if name, what, _ := strings.Cut(r.En, ": "); strings.HasSuffix(what, "waiting") {
+			names = append(names, name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return i18n.Text{}
+	case 1:
+		return i18n.Textf("%s waits", "%s在等待", names[0])
+	}
+	return i18n.Textf("%s wait", "%s 都在等待", explore.And(names))
+}
+
+// inOneLine is a text in one line that is not too long; it may quote what a student has
+// written.
+func inOneLine(t i18n.Text) i18n.Text {
+	return i18n.Text{En: firstBytes(t.En), Zh: firstBytes(t.Zh)}
+}
+
+func firstBytes(text string) string {
+	text = strings.ReplaceAll(text, "\n", " ")
+	if len(text) > 400 {
+		text = strings.ToValidUTF8(text[:400], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,58 @@
+// Package i18n says which language the reader of a command reads: that of its
+// flag -lang, else that of the environment, else English.
+package i18n
+
+import (
+	"cmp"
+	"os"
+	"strings"
+)
+
+// A Language is that of a reader. Its pointer is a flag.Value.
+type Language string
+
+const (
+	English Language = "en"
+	Chinese Language = "zh"
+)
+
+// Usage is the help of a command's flag -lang.
+var Usage = Both("the `language`, en or zh; otherwise that of LC_ALL or LANG", "`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG")
+
+// Of returns the language of a tag such as "zh", "zh-CN" or "en_US.UTF-8", or, if the
+// tag is empty, that of LC_ALL, or of LANG if LC_ALL is empty. All that is not Chinese
+// is English.
+func Of(tag string) Language {
+	if base(cmp.Or(tag, os.Getenv("LC_ALL"), os.Getenv("LANG"))) == Chinese {
+		return Chinese
+	}
+	return English
+}
+
+func base(tag string) Language {
+	end := strings.IndexAny(tag, "-_.")
+	if end < 0 {
+		end = len(tag)
+	}
+	return Language(strings.ToLower(tag[:end]))
+}
+
+func (l *Language) String() string { return string(*l) }
+
+// Set makes a Language a flag: it takes the tags of Of, but no other language.
+func (l *Language) Set(tag string) error {
+	if b := base(tag); b != English && b != Chinese {
+		return Errorf("give en or zh", "请写 en 或 zh")
+	}
+	*l = Of(tag)
+	return nil
+}
+
+// Page returns the path of the reader's edition of a page X.md: the Chinese one is
+// X.zh-CN.md beside it.
+func (l Language) Page(page string) string {
+	if l == Chinese {
+		return strings.TrimSuffix(page, ".md") + ".zh-CN.md"
+	}
+	return page
+}

@@ -1,0 +1,87 @@
+package i18n_test
+
+import (
+	"flag"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/i18n"
+)
+
+func TestTheLanguageIsThatOfTheFlagElseOfTheEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		tag, lcAll, lang string
+		want             i18n.Language
+	}{
+		{"", "", "", i18n.English},
+		{"", "", "C.UTF-8", i18n.English},
+		{"", "", "zh_CN.UTF-8", i18n.Chinese},
+		{"", "", "ZH_TW", i18n.Chinese},
+		{"", "", "zha_CN", i18n.English},
+		{"", "en_US.UTF-8", "zh_CN.UTF-8", i18n.English},
+		{"", "zh_CN.UTF-8", "C", i18n.Chinese},
+		{"en", "zh_CN.UTF-8", "zh_CN.UTF-8", i18n.English},
+		{"zh", "C", "C", i18n.Chinese},
+		{"zh-CN", "C", "C", i18n.Chinese},
+	} {
+		t.Setenv("LC_ALL", c.lcAll)
+		t.Setenv("LANG", c.lang)
+		require.Equal(t, c.want, i18n.Of(c.tag), "%v", c)
+	}
+}
+
+func TestTheFlagTakesNoOtherLanguage(t *testing.T) {
+	for tag, want := range map[string]i18n.Language{"en": "en", "zh": "zh", "zh-CN": "zh", "zh_CN.UTF-8": "zh", "en-GB": "en"} {
+		lang := i18n.English
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Var(&lang, "lang", i18n.Usage)
+		require.NoError(t, flags.Parse([]string{"-lang", tag}))
+		require.Equal(t, want, lang)
+	}
+	for _, tag := range []string{"", "fr", "zhuang", "-"} {
+		lang := i18n.Chinese
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		flags.Var(&lang, "lang", i18n.Usage)
+		require.ErrorContains(t, flags.Parse([]string{"-lang", tag}), "give en or zh")
+		require.Equal(t, i18n.Chinese, lang, "a refused flag changes nothing")
+	}
+}
+
+func TestTheHelpIsInTheReadersLanguage(t *testing.T) {
+	for lang, want := range map[i18n.Language]string{
+		"": "  -x file\n    \tthe file (default 2)\n", "en": "  -x file\n    \tthe file (default 2)\n", "zh": "  -x 文件\n    \t那个文件（默认 2）\n",
+	} {
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.Int("x", 2, i18n.Both("the `file`", "那个`文件`"))
+		require.Equal(t, want, lang.Help(flags))
+	}
+}
+
+func TestAPageHasItsEdition(t *testing.T) {
+	require.Equal(t, "docs/teaching.md", i18n.English.Page("docs/teaching.md"))
+	require.Equal(t, "docs/teaching.zh-CN.md", i18n.Chinese.Page("docs/teaching.md"))
+}
+
+func TestAWrongFlagIsSaidInBothLanguages(t *testing.T) {
+	for arg, want := range map[string]i18n.Text{
+		"-x":        {En: "flag provided but not defined: -x", Zh: "没有选项 -x"},
+		"-n":        {En: "flag needs an argument: -n", Zh: "选项 -n 缺少值"},
+		"---n":      {En: "bad flag syntax: ---n", Zh: "选项 ---n 的写法不对"},
+		`-n="a: b"`: {En: `invalid value "\"a: b\"" for flag -n: parse error`, Zh: `选项 -n 的值 "\"a: b\"" 无效：格式不对`},
+		"-b=9":      {En: `invalid boolean value "9" for -b: parse error`, Zh: `选项 -b 的值 "9" 无效：格式不对`},
+		"-lang=fr":  {En: `invalid value "fr" for flag -lang: give en or zh`, Zh: `选项 -lang 的值 "fr" 无效：请写 en 或 zh`},
+	} {
+		var lang i18n.Language
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		flags.Int("n", 0, "")
+		flags.Bool("b", false, "")
+		flags.Var(&lang, "lang", "")
+		err := flags.Parse([]string{arg})
+		require.EqualError(t, err, want.En)
+		require.Equal(t, want, i18n.TextOf(i18n.WrongFlag(flags, err)))
+	}
+}

@@ -1,0 +1,218 @@
+package i18n
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A Text is a sentence for people, in both languages. It is made where the sentence is
+// known, carried as it is, and printed in the reader's language. In JSON, one that is the
+// same in both is a string.
+type Text struct {
+	En string `json:"en"`
+	Zh string `json:"zh"`
+}
+
+type pair Text // without methods
+
+// MarshalJSON implements json.Marshaler.
+func (t Text) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // whether < is escaped is for the encoder of the whole to say
+	if t.En == t.Zh {
+		err := e.Encode(t.En)
+		return b.Bytes(), err
+	}
+	err := e.Encode(pair(t))
+	return b.Bytes(), err
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	var same string
+	if json.Unmarshal(b, &same) == nil {
+		*t = Same(same)
+		return nil
+	}
+	return json.Unmarshal(b, (*pair)(t))
+}
+
+// Textf puts the arguments into both formats, which take the same ones: the Chinese format
+// names them, as in %[2]s, where it takes them in another order. A Text, or an error that
+// has one, is put into each format in its language.
+func Textf(en, zh string, args ...any) Text {
+	if false {
+		_ = fmt.Sprintf(zh, args...) // vet compares the format with the arguments of the callers
+	}
+	if len(args) == 0 && !strings.Contains(en, "%") {
+		return Text{en, zh}
+	}
+	english, chinese := make([]any, len(args)), make([]any, len(args))
+	for i, arg := range args {
+		english[i], chinese[i] = arg, inserted{arg}
+		switch arg := arg.(type) {
+		case Text:
+			english[i], chinese[i] = arg.En, inserted{arg.Zh}
+		case error:
+			english[i], chinese[i] = arg.Error(), inserted{TextOf(arg).Zh}
+		}
+	}
+	text := fmt.Sprintf(zh, chinese...)
+	for _, e := range edges {
+		text = e.ReplaceAllString(text, "$1 $2")
+	}
+	return Text{fmt.Sprintf(en, english...), strings.ReplaceAll(text, edge, "")}
+}
+
+// An inserted value marks the edges of what is put into a Chinese format.
+type inserted struct{ value any }
+
+const edge = "\x00"
+
+func (v inserted) Format(f fmt.State, verb rune) {
+	fmt.Fprintf(f, edge+fmt.FormatString(f, verb)+edge, v.value)
+}
+
+// edges match the places at which a typesetter puts a blank between a character of Chinese
+// and a letter or digit of what is put in beside it.
+var edges = []*regexp.Regexp{
+	regexp.MustCompile(`(\p{Han})` + edge + `+([\p{Latin}\d])`),
+	regexp.MustCompile(`([\p{Latin}\d])` + edge + `+(\p{Han})`),
+}
+
+// Same is a text that is the same in both languages: what a lock, the client library or Go
+// says, or a name.
+func Same(text string) Text { return Text{text, text} }
+
+// In returns the text in a language.
+func (t Text) In(l Language) string {
+	if l == Chinese {
+		return t.Zh
+	}
+	return t.En
+}
+
+// String returns the English text, for programs and their authors.
+func (t Text) String() string { return t.En }
+
+// List lists names.
+func List(names []string) Text { return Text{strings.Join(names, ", "), strings.Join(names, "、")} }
+
+// Join puts texts into one. A comma and a semicolon are full-width in Chinese.
+func Join(texts []Text, separator string) Text {
+	var english, chinese []string
+	for _, t := range texts {
+		english, chinese = append(english, t.En), append(chinese, t.Zh)
+	}
+	return Text{strings.Join(english, separator), strings.Join(chinese, cmp.Or(map[string]string{", ": "、", "; ": "；"}[separator], separator))}
+}
+
+// An Error is an error that says the same in both languages.
+type Error struct {
+	Text
+	wraps []error
+}
+
+// Errorf makes an error of what Textf says. If the English format has a %w, it wraps the errors
+// among the arguments.
+func Errorf(en, zh string, args ...any) error {
+	e := &Error{Text: Textf(strings.ReplaceAll(en, "%w", "%v"), zh, args...)}
+	if strings.Contains(en, "%w") {
+		for _, arg := range args {
+			if err, ok := arg.(error); ok {
+				e.wraps = append(e.wraps, err)
+			}
+		}
+	}
+	return e
+}
+
+type misuse struct{ error }
+
+func (m misuse) Unwrap() error { return m.error }
+
+// Misusef is Errorf, for an error in a command's arguments.
+func Misusef(en, zh string, args ...any) error { return misuse{Errorf(en, zh, args...)} }
+
+// Status is the exit status of a command that ends with err: 2 for an error of Misusef, otherwise 1.
+func Status(err error) int {
+	if errors.As(err, new(misuse)) {
+		return 2
+	}
+	return 1
+}
+
+func (e *Error) Error() string   { return e.En }
+func (e *Error) Unwrap() []error { return e.wraps }
+
+// TextOf returns what an error says. One that does not say it in Chinese stays as it is.
+func TextOf(err error) Text {
+	var e *Error
+	if errors.As(err, &e) && e.En == err.Error() {
+		return e.Text
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		var texts []Text
+		for _, one := range all.Unwrap() {
+			texts = append(texts, TextOf(one))
+		}
+		if joined := Join(texts, "\n"); joined.En == err.Error() { // by errors.Join
+			return joined
+		}
+	}
+	return Same(err.Error())
+}
+
+// Wide returns how many columns a text takes on a terminal.
+func Wide(text string) (n int) {
+	for _, r := range text {
+		n++
+		if unicode.Is(unicode.Han, r) || 0x3000 <= r && r <= 0x303f || 0xff00 <= r && r <= 0xff60 || r == '“' || r == '”' {
+			n++
+		}
+	}
+	return n
+}
+
+// Table returns rows in columns, those with these indexes flush right. A line ends with its
+// last character.
+func Table(rows [][]string, right ...int) string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], Wide(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			blanks := strings.Repeat(" ", widths[i]-Wide(cell))
+			if slices.Contains(right, i) {
+				line += blanks + cell + "  "
+			} else {
+				line += cell + blanks + "  "
+			}
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return text.String()
+}
+
+// Letter is the name of contender i in both languages: A, B, … Z, A2, B2, …
+func Letter(i int) string {
+	name := string(rune('A' + i%26))
+	if i >= 26 {
+		name += strconv.Itoa(i/26 + 1)
+	}
+	return name
+}

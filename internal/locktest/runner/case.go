@@ -1,0 +1,212 @@
+package runner
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/zkserver"
+)
+
+// A Case is a case in the process that runs it. What it says of a failure goes to the
+// process that has asked for it.
+type Case struct {
+	*testing.T
+	Asked string // the name by which it was asked for
+	// About is what the caller has passed of the case besides its name. What is tested
+	// cannot read it.
+	About string
+
+	says    *string
+	instant time.Time
+}
+
+func newCase(t *testing.T, name, about string) *Case {
+	return &Case{T: t, Asked: name, About: about, says: new(string)}
+}
+
+// In is the case inside of a bubble.
+func (c *Case) In(t *testing.T) *Case {
+	return &Case{T: t, Asked: c.Asked, About: c.About, says: c.says}
+}
+
+// Watched reports whether a watchdog watches the case, in a process of its own. If it
+// returns false the case runs in the process of the test.
+func (c *Case) Watched() bool { return self != nil }
+
+// Step reports to the watchdog that the case goes on.
+func (c *Case) Step() {
+	if self != nil {
+		self.steps.Add(1)
+	}
+}
+
+// Errorf, Fatalf, Fatal and Skip keep the words for the caller.
+func (c *Case) Errorf(format string, args ...any) {
+	c.Helper()
+	f := Plain(fmt.Sprintf(format, args...))
+	self.note(f)
+	c.T.Error(f.String())
+}
+
+func (c *Case) Fatalf(format string, args ...any) {
+	c.Helper()
+	c.Errorf(format, args...)
+	c.FailNow()
+}
+
+func (c *Case) Fatal(args ...any) {
+	c.Helper()
+	c.Fatalf("%s", fmt.Sprint(args...))
+}
+
+func (c *Case) Skip(args ...any) {
+	c.Helper()
+	if self != nil {
+		self.mu.Lock()
+		self.skip = fmt.Sprint(args...)
+		self.mu.Unlock()
+	}
+	c.T.Skip(args...)
+}
+
+// Fail fails the case, whose process ends here. Trace is the schedule that has
+// failed, as an address of the lab, from the # on, or "".
+func (c *Case) Fail(words i18n.Text, trace string) {
+	c.Helper()
+	if self == nil {
+		c.T.Fatal(words.In(i18n.Of("")))
+	}
+	self.mu.Lock()
+	self.trace = trace
+	self.mu.Unlock()
+	self.note(Failure{Text: words})
+	c.T.Fail()
+	self.left(true)
+}
+
+// Observe reports to the watchdog every request that reaches the server. Call it
+// where the server's bubble is, before anything is sent.
+func (c *Case) Observe(srv *zkserver.Server) {
+	if self == nil {
+		return
+	}
+	srv.Hold(func(zkserver.Request) bool {
+		c.Step()
+		if now := time.Now(); !now.Equal(c.instant) {
+			c.instant = now
+			self.instant.Store(0)
+		}
+		self.instant.Add(1)
+		return false
+	})
+}
+
+// bound is how much virtual time a case may take.
+const bound = 50 * time.Hour
+
+// Bound ends a case that waits without patience: its clients' pings keep virtual time
+// going. Call it in the bubble, and stop at the end of the case.
+func (c *Case) Bound() (stop func() bool) {
+	return time.AfterFunc(bound, func() {
+		if self == nil {
+			panic(c.Name() + ": days of virtual time have passed")
+		}
+		self.stuck(i18n.Textf("the lock hangs: days of virtual time have passed", "锁卡住了：虚拟时间已经过去好几天"))
+	}).Stop
+}
+
+// Does notes that an operation of the lock is under way, until done is called: the
+// watchdog names it.
+func (c *Case) Does(what string) (done func()) {
+	if self == nil {
+		return func() {}
+	}
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	self.doing = append(self.doing, what)
+	return func() {
+		self.mu.Lock()
+		defer self.mu.Unlock()
+		if i := slices.Index(self.doing, what); i >= 0 {
+			self.doing = slices.Delete(self.doing, i, i+1)
+		}
+	}
+}
+
+// Call calls an operation of the lock.
+func (c *Case) Call(what string, f func()) {
+	defer c.Does(what)()
+	Aside(f)
+}
+
+// Left reports to the watchdog that the case is over, as far as its own function goes. If it has
+// failed the process ends here: what hangs would keep the bubble from ending.
+func (c *Case) Left() { self.left(c.Failed()) }
+
+// Over ends the process of a case that has passed and whose goroutines do not end.
+func (c *Case) Over() { self.end(true, true) }
+
+// Says keeps the message of a case that passes for the caller.
+func (c *Case) Says(text string) {
+	*c.says = text
+	if self != nil {
+		self.mu.Lock()
+		defer self.mu.Unlock()
+		self.says = text
+	}
+}
+
+// Again has the case run again, in a process in which nothing has run before, and
+// in which About is this text. This run of it is over.
+func (c *Case) Again(about string) {
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	self.again = about
+}
+
+// First reports whether the process has run no case before.
+func (c *Case) First() bool {
+	self.mu.Lock()
+	defer self.mu.Unlock()
+	return self.cases == 1
+}
+
+// Plain is the failure of an assertion: the message comes before testify's own words, which
+// stay English.
+func Plain(text string) Failure {
+	text = strings.TrimSuffix(text, "\n")
+	if !strings.Contains(text, "\tError Trace:\t") {
+		return Failure{Text: i18n.Same(text)}
+	}
+	parts := make(map[string][]string)
+	label := ""
+	for line := range strings.Lines(text) {
+		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		if name := strings.TrimSpace(fields[1]); strings.HasSuffix(name, ":") {
+			label = strings.TrimSuffix(name, ":")
+		}
+		if label == "Error" && strings.TrimSpace(fields[2]) == "Diff:" {
+			label = "Diff" // it repeats the two values
+		}
+		parts[label] = append(parts[label], strings.TrimRight(fields[2], " \t"))
+	}
+	var places []string
+	for _, place := range parts["Error Trace"] {
+		if place = filepath.Base(strings.TrimSpace(place)); place != "" && place != "." && len(places) < 3 {
+			places = append(places, place)
+		}
+	}
+	words := strings.TrimSpace(strings.Join(parts["Error"], "\n    "))
+	if message := strings.Join(parts["Messages"], "\n"); message != "" {
+		words = message + "\n    " + words
+	}
+	return Failure{i18n.Same(words), strings.Join(places, " < ")}
+}

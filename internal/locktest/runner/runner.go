@@ -1,0 +1,490 @@
+// Package runner has the cases of a test run in another process, which it watches:
+// a lock that hangs, spins, panics or ends its process costs only the case that it
+// was in.
+package runner
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
+)
+
+// A Judge has the cases of one test run by another process, which is the same
+// test binary, started again for the same test. The next case after one that fails
+// gets a new process. Cases that pass share one.
+//
+// The process takes one request after the other from its standard input and
+// writes reports to its standard output, each on a line of its own that begins
+// with a mark. Whatever else it prints belongs to the lock.
+type Judge struct {
+	t      *testing.T
+	start  func() (*worker, error)
+	run    func(c *Case)
+	worker *worker // nil: none runs
+	asked  int     // cases, of worker
+	inside bool    // cases run in this process
+	stuck  int     // cases in a row that did not end; not 0 again after the first
+}
+
+// A request asks for one case.
+type request struct {
+	Case  string // its name
+	About string // see Case.About
+	Stuck int    // index in patienceWith
+}
+
+// A report is a message of a case. There are several of one case, the last of
+// which has Ended set, unless the process ends before.
+type report struct {
+	Begun    bool
+	Left     bool      // the case has run without a failure; it has not been cleaned up
+	Failures []Failure // then the process ends
+	Skipped  string
+	Stuck    bool // the case does not end
+	Ended    bool
+	Over     bool   // the process ends with the case
+	OK       bool   // the case has not failed, if it has ended
+	Says     string // see Case.Says
+	Again    string // the case is to be asked again, by another process, with this in About
+	Trace    string // of a failure; see Case.Fail
+}
+
+const (
+	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
+	mark           = "locktest-report "
+	// silence is how long a process may say nothing at all: its watchdog, which
+	// ends a case that makes no progress, reports several times a second.
+	silence = 2 * time.Minute
+)
+
+var here = flag.Bool("locktest.here", false, "run the cases in this process, for a debugger: a lock that hangs or panics ends the test")
+
+var calls struct {
+	sync.Mutex
+	n map[*testing.T]int // of suites, by test
+}
+
+// OnRealServer reports whether ZK names a ZooKeeper that is not the embedded one.
+func OnRealServer() bool {
+	return testenv.Elsewhere()
+}
+
+// New makes the judge of the cases that run carries out. In the process that runs the
+// cases it returns nil once all have been asked for, or if it is there for another
+// call of New in the same test. The test must therefore come to this call again when
+// it is called again.
+func New(t *testing.T, run func(c *Case)) *Judge {
+	t.Helper()
+	calls.Lock()
+	if calls.n == nil {
+		calls.n = make(map[*testing.T]int)
+	}
+	if calls.n[t] == 0 {
+		t.Cleanup(func() {
+			calls.Lock()
+			defer calls.Unlock()
+			delete(calls.n, t)
+		})
+	}
+	calls.n[t]++
+	suite := fmt.Sprintf("%d %s", calls.n[t], t.Name())
+	calls.Unlock()
+
+	if mine, ok := os.LookupEnv(workerVariable); ok {
+		token, wanted, _ := strings.Cut(mine, " ")
+		if wanted == suite {
+			serve(t, token, run)
+		}
+		return nil
+	}
+	j := &Judge{t: t, run: run, start: func() (*worker, error) {
+		return startWorker(t.Name(), suite, Launcher{thisBinary, func(*exec.Cmd) {}, kill})
+	}}
+	// A real server is shared by the tests of a process, and coverage is
+	// counted in this one.
+	j.inside = *here || testing.CoverMode() != "" || OnRealServer()
+	t.Cleanup(j.Close)
+	return j
+}
+
+// Run runs a case as a subtest, and passes it more than the name.
+func (j *Judge) Run(name, about string) (v Verdict) {
+	j.t.Helper()
+	j.t.Run(name, func(t *testing.T) {
+		t.Helper()
+		if j.inside {
+			c := newCase(t, name, about)
+			j.run(c)
+			v.Says = *c.says
+			return
+		}
+		v = j.AskAbout(name, about)
+		reads := i18n.Of("")
+		if v.Printed != "" {
+			t.Log(i18n.Textf("the test has printed:\n%s", "测试打印了：\n%s", v.Printed).In(reads))
+		}
+		switch {
+		case v.Failed():
+			t.Error(v.In(reads))
+		case v.Skipped != "":
+			t.Skip(v.Skipped)
+		}
+	})
+	return v
+}
+
+// Ask runs one case, and passes it only the name.
+func (j *Judge) Ask(name string) Verdict { return j.AskAbout(name, "") }
+
+// AskAbout has one case run, by a new process if need be.
+func (j *Judge) AskAbout(name, about string) (v Verdict) {
+	r := request{Case: name, About: about, Stuck: min(j.stuck, len(patienceWith)-1)}
+	if j.asked++; j.asked > casesOfWorker {
+		j.Close()
+	}
+	for range 5 {
+		if j.worker == nil {
+			w, err := j.start()
+			if err != nil {
+				return Verdict{Case: name, Words: i18n.Textf("the process that runs the cases does not start: %v", "运行用例的进程无法启动：%v", err)}
+			}
+			j.worker = w
+		}
+		begun := false
+		v, begun = j.worker.ask(r)
+		if v.Failed() || v.again != "" || j.worker.ended {
+			j.Close()
+		}
+		if v.again != "" {
+			r.About = v.again
+			continue
+		}
+		if begun || !v.Failed() {
+			if v.Stuck {
+				j.stuck++
+			} else {
+				j.stuck = min(j.stuck, 1)
+			}
+			break
+		}
+	}
+	return v
+}
+
+// casesOfWorker bounds the memory that cases leave used in a process, for that of a
+// lock is bounded.
+const casesOfWorker = 50
+
+// Close ends the process that runs the cases. The next case begins a new one.
+func (j *Judge) Close() {
+	j.asked = 0
+	if j.worker != nil {
+		j.worker.close()
+		j.worker = nil
+	}
+}
+
+// A worker is the process that runs the cases, as seen from the other one.
+type worker struct {
+	cmd     *exec.Cmd
+	kill    func(cmd *exec.Cmd)
+	in      io.WriteCloser
+	reports chan report // closed when the process has closed its output
+	printed *outputEnds
+	ended   bool
+	sweep   bool // kill is called after the end, too, for processes that it has started
+}
+
+// thisBinary starts the running program again.
+func thisBinary(args, env []string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, append(args, fmt.Sprint("-test.short=", testing.Short()))...)
+	cmd.Env = append(os.Environ(), env...)
+	return cmd, nil
+}
+
+func kill(cmd *exec.Cmd) { cmd.Process.Kill() }
+
+func startWorker(test, suite string, launch Launcher) (*worker, error) {
+	var pattern []string
+	for element := range strings.SplitSeq(test, "/") {
+		pattern = append(pattern, "^"+regexp.QuoteMeta(element)+"$")
+	}
+	token := rand.Text() // only this package has it, so a lock cannot write a report
+	cmd, err := launch.Command([]string{"-test.run=" + strings.Join(pattern, "/")},
+		[]string{workerVariable + "=" + token + " " + suite, "ZK=" + ensemble.SpecEmbedded})
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &outputEnds{over: make(chan struct{})}}
+	w.cmd.Stderr = w.printed
+	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.cmd.Start(); err != nil {
+		return nil, err
+	}
+	launch.Started(w.cmd)
+	go w.read(out, mark+token+" ")
+	return w, nil
+}
+
+// read turns the output of the process into reports.
+func (w *worker) read(out io.Reader, token string) {
+	defer close(w.reports)
+	lines := bufio.NewReaderSize(out, 1<<20)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if _, text, ok := bytes.Cut(line, []byte(token)); ok {
+			var r report
+			if json.Unmarshal(text, &r) == nil {
+				w.reports <- r
+			}
+		} else {
+			w.printed.Write(line)
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+// ask has a case run. Unless that passes, the process is of no use afterwards.
+func (w *worker) ask(r request) (v Verdict, begun bool) {
+	v.Case = r.Case
+	text, err := json.Marshal(r)
+	if err == nil {
+		_, err = w.in.Write(append(text, '\n'))
+	}
+	left := false
+	mute := time.NewTimer(silence)
+	defer mute.Stop()
+	for err == nil {
+		var report report
+		var ok bool
+		select {
+		case report, ok = <-w.reports:
+		case <-w.printed.over:
+			v.Words = i18n.Textf("the lock prints more than %d MiB", "锁打印的内容超过 %d MiB", flood>>20)
+		case <-mute.C:
+			v.Words = i18n.Textf("the test's process has said nothing for %v, and was killed", "测试进程已有 %v 没有任何动静，已将其终止", silence)
+		}
+		if v.Failed() {
+			w.kill(w.cmd)
+			w.close()
+			v.Printed, v.Stuck, v.Died = w.printed.take(), true, true
+			return v, true
+		}
+		if !ok {
+			break
+		}
+		mute.Reset(silence)
+		begun = begun || report.Begun
+		left = left || report.Left
+		failed := len(report.Failures) > 0
+		if !failed && !report.Ended {
+			continue
+		}
+		if failed || !report.OK || report.Over {
+			w.close()
+		}
+		v.Printed = w.printed.take()
+		switch {
+		case failed:
+			v.fails(report.Failures)
+			v.Stuck, v.Died, v.Trace = report.Stuck, report.Stuck, report.Trace
+		case (!report.OK || report.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
+			v.Words = raced
+		case !report.OK:
+			v.Words = i18n.Textf("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
+		}
+		if report.OK && !failed {
+			v.Skipped, v.Says, v.again = report.Skipped, report.Says, report.Again
+		}
+		return v, begun
+	}
+	w.close()
+	v.Printed = w.printed.take()
+	v.Words, v.Died = died(v.Printed, w.cmd.ProcessState, left), true
+	return v, begun
+}
+
+var raced = i18n.Textf(
+	"data race: two goroutines use one variable at once; see what the race detector has printed", "数据竞争：两个 goroutine 同时使用同一个变量；请看竞态检测器打印的内容")
+
+// close ends the process.
+func (w *worker) close() {
+	if w.ended {
+		return
+	}
+	w.ended = true
+	w.in.Close()
+	kill := time.AfterFunc(30*time.Second, func() { w.kill(w.cmd) })
+	defer kill.Stop()
+	for range w.reports { // until its output is closed, as Wait demands
+	}
+	if w.sweep {
+		w.kill(w.cmd) // before Wait, so that its id is not given to another process
+	}
+	w.cmd.Wait()
+}
+
+// died returns why a process has ended in the middle of a case.
+func died(output string, state *os.ProcessState, left bool) i18n.Text {
+	why, rest := "", ""
+	for line := range strings.Lines(output) {
+		if why == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
+			why = strings.TrimSpace(line)
+		} else if why != "" {
+			rest += line
+		}
+	}
+	switch {
+	case strings.Contains(why, "main bubble goroutine has exited"):
+		return i18n.Textf(
+			"the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits%s", "锁泄漏了 goroutine：用例已经结束，所有竞争者都已释放锁，这个 goroutine 还在等待%s", leakedAt(rest))
+	case strings.Contains(why, "all goroutines in bubble are blocked"):
+		return i18n.Textf("the lock hangs: every goroutine waits for another one%s", "锁卡住了：所有 goroutine 都在互相等待%s", leakedAt(rest))
+	case why != "":
+		at := i18n.Text{}
+		if place := stackOf(rest, func(string) bool { return true }); place != "" {
+			at = i18n.Textf(", in %s", "（%s）", place)
+		}
+		return i18n.Textf("the lock panics: %s%s", "锁发生 panic：%s%s", strings.TrimPrefix(why, "panic: "), at)
+	case left:
+		return i18n.Textf("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", "用例结束之后进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal", state)
+	}
+	return i18n.Textf(
+		"the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", "用例中途进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal；请返回错误", state)
+}
+
+// leakedAt returns where a goroutine that is left waits.
+func leakedAt(stacks string) i18n.Text {
+	if place := stackOf(stacks, func(block string) bool {
+		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
+	}); place != "" {
+		return i18n.Textf(" in %s", "（%s）", place)
+	}
+	return i18n.Text{}
+}
+
+// Leaked returns where a goroutine of the lock waits now.
+func Leaked() i18n.Text { return leakedAt(allStacks()) }
+
+// stackOf finds the first goroutine that wanted is true of, and in it the
+// first function that is neither of the standard library, the client nor this
+// package.
+func stackOf(stacks string, wanted func(block string) bool) string {
+	for block := range strings.SplitSeq(stacks, "\n\n") {
+		_, frames, ok := strings.Cut(block, "]:\n")
+		if !ok || !wanted(block) {
+			continue
+		}
+		lines := strings.Split(frames, "\n")
+		for i := 0; i+1 < len(lines); i += 2 {
+			function, file := lines[i], strings.TrimSpace(lines[i+1])
+			if i := strings.LastIndex(function, "("); i > 0 {
+				function = function[:i]
+			}
+			file, _, _ = strings.Cut(file, " +0x")
+			if function == "" || strings.HasPrefix(function, "created by ") || ofOthers(function) {
+				continue
+			}
+			return fmt.Sprintf("%s (%s)", function[strings.LastIndex(function, "/")+1:], file[strings.LastIndexAny(file, `/\`)+1:])
+		}
+	}
+	return ""
+}
+
+// ofOthers reports whether a function is of the standard library, whose import paths
+// have no dot, or of what a lock is tested with.
+func ofOthers(function string) bool {
+	first, _, slash := strings.Cut(function, "/")
+	if !slash {
+		first, _, _ = strings.Cut(function, ".")
+		return first != "main" && first != "command-line-arguments"
+	}
+	if !strings.Contains(first, ".") || strings.HasPrefix(function, "github.com/go-zookeeper/") || strings.HasPrefix(function, "github.com/stretchr/") {
+		return true
+	}
+	function, ours := strings.CutPrefix(function, "example.com/zklock/")
+	return ours && slices.ContainsFunc([]string{
+		"internal/locktest.", "internal/locktest/runner.", "internal/locktest/stage.", "internal/locktest/leases.", "internal/grader/suites.",
+		"zkserver.", "internal/wiretap.", "internal/jute.", "internal/ensemble.", "zklock/zkconn.",
+	}, func(tested string) bool { return strings.HasPrefix(function, tested) })
+}
+
+// outputEnds keeps the beginning and the end of the output of a process.
+type outputEnds struct {
+	mu   sync.Mutex
+	head []byte
+	tail []byte // at most twice as long as it has to be
+	n    int
+	over chan struct{} // closed when that is too much
+	once sync.Once     // closes it
+}
+
+const flood = 16 << 20 // bytes that one case may print
+
+const kept = 16 << 10 // of the beginning and of the end, in bytes
+
+func (p *outputEnds) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.n += len(b)
+	if p.n > flood {
+		p.once.Do(func() { close(p.over) })
+	}
+	rest := b
+	if room := kept - len(p.head); room > 0 {
+		n := min(room, len(rest))
+		p.head, rest = append(p.head, rest[:n]...), rest[n:]
+	}
+	rest = rest[max(0, len(rest)-kept):]
+	p.tail = append(p.tail, rest...)
+	if len(p.tail) > 2*kept {
+		p.tail = append([]byte(nil), p.tail[len(p.tail)-kept:]...)
+	}
+	return len(b), nil
+}
+
+// take returns the output so far and drops it.
+func (p *outputEnds) take() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := string(p.head)
+	if len(p.tail) > 0 {
+		tail := p.tail[max(0, len(p.tail)-kept):]
+		if left := p.n - len(p.head) - len(tail); left > 0 {
+			text += fmt.Sprintf("\n… %d bytes are left out …\n", left)
+		}
+		text += string(tail)
+	}
+	p.head, p.tail, p.n = nil, nil, 0
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,79 @@
+package runner
+
+import (
+	"os/exec"
+
+	"example.com/zklock/internal/i18n"
+)
+
+// A Failure is what a case says of itself when it fails.
+type Failure struct {
+	i18n.Text
+	Place string // in the case's code, for its authors: "cases.go:99 < world.go:12"
+}
+
+func (f Failure) String() string { return f.In(i18n.Of("")) + at(f.Place) }
+
+func at(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (" + place + ")"
+}
+
+// A Verdict is the result of a case.
+type Verdict struct {
+	Case    string
+	Words   i18n.Text // of its failure; empty if it has not failed
+	Place   string    // of its first failure, in the case's code
+	Skipped string
+	Printed string // by the lock
+	// Died means that the case has not come to its end: the process has ended, or, if
+	// Stuck is set too, the watchdog has ended it.
+	Died, Stuck bool
+	Says        string // see Case.Says
+	// Trace is the schedule that has failed, as an address of the lab; "" if the case
+	// has no such schedule. See Case.Fail.
+	Trace string
+
+	again string // see Case.Again
+}
+
+// A Launcher starts the processes of a Judge, and ends them.
+type Launcher struct {
+	// Command prepares a process of the test binary with the arguments, and with
+	// the variables added to its environment.
+	Command func(args, env []string) (*exec.Cmd, error)
+	// Started is called with a process that has been started.
+	Started func(cmd *exec.Cmd)
+	// Kill ends a process and all that it has started. It is called for each,
+	// perhaps more than once, also when the process itself has ended.
+	Kill func(cmd *exec.Cmd)
+}
+
+// Remote returns the judge of a test function of another test binary: no lock can
+// end it, for it is not part of the process that the lock is in. The test must call
+// New once only, or for the wanted cases first.
+func Remote(test string, l Launcher) *Judge {
+	return &Judge{start: func() (*worker, error) {
+		w, err := startWorker(test, "1 "+test, l)
+		if err == nil {
+			w.sweep = true
+		}
+		return w, err
+	}}
+}
+
+// Failed reports whether the case has failed.
+func (v Verdict) Failed() bool { return v.Words.En != "" }
+
+// In returns the words of a failure and their place, for a reader of the case's code.
+func (v Verdict) In(l i18n.Language) string { return v.Words.In(l) + at(v.Place) }
+
+func (v *Verdict) fails(failures []Failure) {
+	var words []i18n.Text
+	for _, f := range failures {
+		words = append(words, f.Text)
+	}
+	v.Words, v.Place = i18n.Join(words, "\n"), failures[0].Place
+}

@@ -1,0 +1,155 @@
+// Package testenv says which tests run. A test that takes long, that needs a tool, or that is not for
+// the race detector or for another server says so itself, and why; no list of names does.
+//
+// The environment variable ZKLOCK_TESTS asks for more than go test plays otherwise:
+//
+//	landing  what each change must pass: .ci/run. A test whose tool is missing fails.
+//	long     all that there is, too, and more with the race detector: .ci/long
+package testenv
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// T is what is needed of a *testing.T.
+type T interface {
+	Helper()
+	Skip(args ...any)
+	Fatal(args ...any)
+}
+
+const variable = "ZKLOCK_TESTS"
+
+// asked is read each time: go test then knows that a cached result depends on it.
+func asked() string {
+	switch value := os.Getenv(variable); value {
+	case "", "landing", "long":
+		return value
+	default:
+		panic(fmt.Sprintf("%s=%q: want landing or long", variable, value))
+	}
+}
+
+// AtLanding reports whether all is asked for that a change must pass.
+func AtLanding() bool { return asked() != "" }
+
+// AtLength reports whether all is asked for that there is.
+func AtLength() bool { return asked() == "long" }
+
+// Landing skips a test unless it is asked for what a change must pass, or -run names a part of the test.
+func Landing(t T, why string) {
+	t.Helper()
+	if run := flag.Lookup("test.run"); !AtLanding() && (run == nil || !strings.Contains(run.Value.String(), "/")) {
+		t.Skip(why + ": asked for by " + variable + "=landing")
+	}
+}
+
+// Long skips a test unless it is asked for all that there is.
+func Long(t T, why string) {
+	t.Helper()
+	if !AtLength() {
+		t.Skip(why + ": asked for by " + variable + "=long")
+	}
+}
+
+// NotRaced skips a test that runs with the race detector.
+func NotRaced(t T, why string) {
+	t.Helper()
+	if Raced {
+		t.Skip("not with the race detector: " + why)
+	}
+}
+
+// RacedAtLength skips a test that runs with the race detector, unless it is asked for all that
+// there is: it takes long, and other tests race the same lines.
+func RacedAtLength(t T, why string) {
+	t.Helper()
+	if Raced && !AtLength() {
+		t.Skip("with the race detector, asked for by " + variable + "=long: " + why)
+	}
+}
+
+// Elsewhere reports whether ZK names another server than the embedded one.
+func Elsewhere() bool {
+	zk := os.Getenv("ZK")
+	return zk != "" && zk != "embedded"
+}
+
+// Embedded skips a test where ZK names another server than the embedded one.
+func Embedded(t T, why string) {
+	t.Helper()
+	if Elsewhere() {
+		t.Skip(why + " (unset ZK)")
+	}
+}
+
+// EmbeddedMain runs the tests of a package that brings its own server. It leaves them out where ZK
+// names another one: they have been run without.
+func EmbeddedMain(m interface{ Run() int }) {
+	if Elsewhere() {
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// Again plays a trial in real time until none says that it was Spoiled.
+func Again(t *testing.T, play func(t *testing.T)) {
+	t.Helper()
+	go watch(t.Context())
+	for tries, shown := 1, false; !shown && !t.Failed(); tries++ {
+		if tries > 5 {
+			t.Fatal("each trial was spoiled")
+		}
+		t.Run(strconv.Itoa(tries), func(t *testing.T) {
+			play(t)
+			shown = true
+		})
+	}
+}
+
+// Spoiled ends a trial of Again whose outcome can be that of a machine that has stopped. It fails if
+// the processor and the disk were there all the time: then the outcome is that of what is tried.
+func Spoiled(t *testing.T, outcome string) {
+	t.Helper()
+	if at := stopped.Load(); at == nil || time.Since(*at) > 5*time.Minute {
+		t.Fatal(outcome + ", and the machine has not stopped")
+	}
+	t.Skip(outcome + ", and the machine has stopped meanwhile: Again plays another trial")
+}
+
+var stopped atomic.Pointer[time.Time] // when the machine was last seen to stop; nil: never
+
+// watch notes when this process gets no processor for a second, or the disk takes one to write.
+func watch(ctx context.Context) {
+	f, err := os.CreateTemp("", "")
+	if err == nil {
+		os.Remove(f.Name())
+		defer f.Close()
+	}
+	for last := time.Now(); ctx.Err() == nil; last = time.Now() {
+		time.Sleep(250 * time.Millisecond) // real time, which the machine loses
+		f.WriteAt([]byte{0}, 0)
+		f.Sync()
+		if now := time.Now(); now.Sub(last) > time.Second {
+			stopped.Store(&now)
+		}
+	}
+}
+
+// Missing skips a test whose tool is missing. Where it is asked for what a change must pass, the
+// tool must be there.
+func Missing(t T, what string) {
+	t.Helper()
+	if AtLanding() {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}

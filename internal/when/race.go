@@ -1,6 +1,0 @@
-//go:build race
-
-package when
-
-// Raced reports whether the program was built with the race detector.
-const Raced = true
