@@ -95,6 +95,7 @@ func (l *foreignLock) Unlock(context.Context) error {
 // its node for a second.
 func TestExploreACachedNode(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
+	testenv.Landing(t, "plays thousands of schedules")
 	testenv.NotRaced(t, "its schedules are ten times as slow, and the forced ones run the same lines")
 	ours := steps.ZklockWith(explore.SessionTimeout, zklock.WithCaching(time.Second), zklock.CachingFrom(0))
 	ours.Name = "zklock, caching"

@@ -137,22 +137,6 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	})
 }
 
-// TestALockAfterAQuietTimeTakesNoLonger: the proof that was made while the lock was
-// held before is too old, and the create is enough.
-func TestALockAfterAQuietTimeTakesNoLonger(t *testing.T) {
-	onTable(t, func(tb *table) {
-		m := tb.mutex(tb.connectAs(ordinary{}))
-		for range 2 {
-			began := time.Now()
-			l := tb.mustLock(m, zklock.NewOwner("owner"))
-			require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
-			time.Sleep(time.Minute) // the lease is proved many times
-			require.NoError(tb, l.Unlock(context.Background()))
-			time.Sleep(time.Minute) // six session timeouts
-		}
-	})
-}
-
 // TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers: the node of
 // the contender that has found the lock held cannot be deleted.
 func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {

@@ -366,8 +366,15 @@ func (h *history) check(dir string) string {
 
 var (
 	historySeed  = flag.Uint64("history.seed", 0, "play the schedule with this seed only")
-	historyCount = flag.Int("history.n", 200, "how many schedules are played")
+	historyCount = flag.Int("history.n", 0, "how many schedules are played; 0: 200 for a landing, or else 50")
 )
+
+func schedules() int {
+	if *historyCount == 0 && testenv.AtLanding() {
+		return 200
+	}
+	return cmp.Or(*historyCount, 50)
+}
 
 func needsVirtualTime(t *testing.T) {
 	if locktest.Real(t) != nil {
@@ -378,7 +385,7 @@ func needsVirtualTime(t *testing.T) {
 func TestHistoriesAreLinearizable(t *testing.T) {
 	needsVirtualTime(t)
 	t.Parallel() // it computes while TestTheProgramInTheReadmeRuns waits
-	first, n := cmp.Or(*historySeed, 1), *historyCount
+	first, n := cmp.Or(*historySeed, 1), schedules()
 	if testenv.AtLength() {
 		first = cmp.Or(*historySeed, rand.Uint64())
 	}
@@ -450,11 +457,12 @@ var broken = map[string]subject{
 }
 
 func TestHistoriesShowWhatIsBroken(t *testing.T) {
+	testenv.Landing(t, "it is about the check")
 	testenv.RacedAtLength(t, "it is about the check, and the lock has other tests")
 	needsVirtualTime(t)
 	for name, lock := range broken {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(5 * *historyCount) { // the same ones each time: none is missed by bad luck
+			for seed := range uint64(5 * schedules()) { // the same ones each time: none is missed by bad luck
 				if problem := play(t, seed, lock).check(""); problem != "" {
 					t.Logf("seed %d: %s", seed, problem)
 					return

@@ -35,20 +35,6 @@ func owners(options ...zklock.Option) locktest.OwnersSubject {
 
 func TestOwners(t *testing.T) { locktest.Run(t, owners()) }
 
-// TestANilOwnerIsANewOne: it does not share the lock with another one.
-func TestANilOwnerIsANewOne(t *testing.T) {
-	onTable(t, func(tb *table) {
-		m := tb.mutex(tb.connect())
-		holder := tb.mustLock(m, nil)
-		tb.isHeld(m)
-		waiter := lockAside(context.Background(), m, new(zklock.Owner))
-		synctest.Wait()
-		require.Empty(tb, waiter)
-		require.NoError(tb, holder.Unlock(context.Background()))
-		passes(tb, waiter)
-	})
-}
-
 // TestTryLockBesideALockOfItsOwnerIsRefused at once if another owner of the Mutex is before it.
 func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 	onTable(t, func(tb *table) {

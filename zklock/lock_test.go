@@ -106,6 +106,7 @@ func TestFaults(t *testing.T) {
 const keeps = 2100 * time.Millisecond // a node of caching.options, until it has been deleted, too
 
 func TestFaultsWithCaching(t *testing.T) {
+	testenv.Landing(t, "plays on what the fault series plays without caching")
 	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	t.Parallel()
 	s := leases(caching.options...)

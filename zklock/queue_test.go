@@ -30,7 +30,7 @@ func queued(m *zklock.Mutex, n int) (waiters []<-chan locked) {
 }
 
 // TestTheLockIsHandedOnInMemory in the order in which the owners came, and each
-// token is higher than the one before.
+// token is higher than the one before. TryLock sees in memory that others wait.
 func TestTheLockIsHandedOnInMemory(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
@@ -42,6 +42,7 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 				require.NoError(t, holder.Unlock(context.Background()))
 				require.ErrorIs(t, holder.Unlock(context.Background()), zklock.ErrUnlocked)
 				synctest.Wait()
+				m.isHeld(ours)
 				for _, later := range waiters[i+1:] {
 					require.Empty(t, later, "it overtakes waiter %d", i)
 				}
@@ -57,36 +58,8 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 	})
 }
 
-// TestAnotherProcessWaitsForNoMoreHoldsThanAgreed, however many owners wait in
-// the Mutex of the holder.
-func TestAnotherProcessWaitsForNoMoreHoldsThanAgreed(t *testing.T) {
-	for _, holds := range []int{1, 2, 16} {
-		onTable(t, func(tb *table) {
-			ours := tb.withHandOver(holds, time.Hour)
-			holder := tb.mustLock(ours, zklock.NewOwner("first"))
-			waiters := queued(ours, 50)
-			stranger := queues(tb.mutex(tb.connect()))
-			require.Len(tb, tb.srv.Children(top), 2, "the second node of ours would give it two turns")
-			served := 0
-			for ; len(stranger) == 0; served++ {
-				require.Less(tb, served, holds, "holds after which the stranger still waits")
-				require.NoError(tb, holder.Unlock(context.Background()))
-				time.Sleep(10 * time.Millisecond) // for the requests
-				if len(waiters[0]) > 0 {
-					holder, waiters = (<-waiters[0]).lease, waiters[1:]
-				}
-			}
-			require.Equal(tb, holds, served)
-			passes(tb, stranger)
-			for _, waiter := range waiters {
-				passes(tb, waiter)
-			}
-		})
-	}
-}
-
-// TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold, whenever it comes: goroutines of
-// another Mutex lock again and again.
+// TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold, nor for more holds than agreed, whenever
+// it comes: goroutines of another Mutex lock again and again.
 func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	for _, c := range []struct {
 		goroutines, holds int
@@ -96,6 +69,7 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 		{100, 16, 50 * time.Millisecond, 10 * time.Millisecond},
 		{100, 5, 10 * time.Second, 2 * time.Second},
 		{3, 1, 0, time.Second},
+		{50, 2, time.Hour, time.Second}, {50, 16, time.Hour, time.Second},
 	} {
 		onTables(t, fmt.Sprint(c), func(tb *table) {
 			m := tb.withHandOver(c.holds, c.during)
@@ -113,7 +87,7 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 				}()
 			}
 			stranger := tb.mutex(tb.connect())
-			turn := c.during + c.hold
+			turn := min(c.during+c.hold, time.Duration(c.holds)*c.hold)
 			for phase := range 20 {
 				time.Sleep(3*turn + turn*time.Duration(phase)/20)
 				began := time.Now()

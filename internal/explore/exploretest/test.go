@@ -146,7 +146,11 @@ func Test(t *testing.T, s explore.Subject) {
 	}
 	testenv.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
 	known := map[string]bool{}
+	quick := s.Timed && !testenv.AtLanding() // it has several times as many schedules: some of them are drawn
 	for _, p := range Plans(s) {
+		if quick {
+			p.Search = explore.Search{Seed: 1, Limit: 60, Depth: p.Depth}
+		}
 		t.Run(p.What, func(t *testing.T) {
 			r := explore.Explore(t, p.World, p.Search)
 			report(t, r)
@@ -159,7 +163,7 @@ func Test(t *testing.T, s explore.Subject) {
 		}
 	}
 	for _, k := range s.Known {
-		require.True(t, known[k.Name.En], "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
+		require.True(t, quick || known[k.Name.En], "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
 	}
 }
 

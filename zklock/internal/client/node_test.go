@@ -19,44 +19,6 @@ func named(id string) (prefix string, data []byte) { return id + "-", nil }
 
 func neverRefused(int, error) {}
 
-// TestANodeThatIsMadeIsThere: the create waited for the client's next session, and
-// somebody has deleted the node before it was found there.
-func TestANodeThatIsMadeIsThere(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		admin := open(t, srv)
-		_, err := admin.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
-		conn := bubble.Connect(t, srv.Dial, asked, bubble.Three)
-		synctest.Wait() // it has a session
-		id := conn.SessionID()
-		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == id })
-		srv.Cut(id)
-		<-back.Hit()
-		made := make(chan *Node, 1)
-		go func() {
-			node, err := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused)
-			require.NoError(t, err)
-			made <- node
-		}()
-		synctest.Wait() // its create waits in the client
-		srv.Expire(id)
-		looks := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
-		back.Release()
-		select {
-		case <-looks.Hit():
-		case <-time.After(time.Minute):
-			require.Fail(t, "it does not look for its node")
-		}
-		require.NoError(t, admin.Delete("/queue/"+srv.Children("/queue")[0], -1))
-		looks.Release()
-		node := <-made
-		there, ok := srv.Node(node.Path)
-		require.True(t, ok)
-		require.Equal(t, conn.SessionID(), there.Stat.EphemeralOwner)
-		require.Equal(t, conn.SessionID(), node.Session)
-	})
-}
-
 // oneServer opens an ordinary client of one server, which can be dialed while down is
 // false. dialed is when it was last.
 func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
