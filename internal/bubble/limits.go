@@ -24,6 +24,7 @@ type Limits struct {
 	// mutex, or for something outside of the bubble.
 	Idle  time.Duration
 	Doing func() string // if not nil, what the message adds; it may be called at any time
+	None  bool          // another process watches over this one, and ends it
 }
 
 // Test is [synctest.Test] with the usual limits.
@@ -37,6 +38,10 @@ var bubbles atomic.Int64 // that there are in this process
 // Test is [synctest.Test] with limits.
 func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
+	if l.None {
+		synctest.Test(t, f)
+		return
+	}
 	orElse := func(d *time.Duration, usual time.Duration) {
 		if *d == 0 {
 			*d = usual

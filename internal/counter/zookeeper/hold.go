@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
@@ -71,7 +71,7 @@ func PlayHold(lock counter.Lock, kind Kind) {
 // HoldLong plays the long hold in virtual time.
 func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 	defer func() { recover() }() // the bubble ends with goroutines that wait: the trial itself is over by then
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Limits{None: true}.Test(t, func(t *testing.T) {
 		server := zkserver.New()
 		defer server.Close()
 		s := &Server{zoo: ensemble.OverPipes(server), root: "/hold"}

@@ -57,11 +57,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有内嵌的服务器能做到（请取消环境变量 ZK）"))
 	}
 	if zoo == nil {
-		test := bubble.Test
-		if c.Watched() {
-			test = synctest.Test // another process watches over it
-		}
-		test(c.T, func(t *testing.T) {
+		bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
 			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
 			goroutines := runtime.NumGoroutine()
 			t.Cleanup(func() { w.over(goroutines) }) // after all others: the clients and the server are closed
