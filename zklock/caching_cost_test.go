@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -59,7 +58,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 			require.NoError(t, err)
 			run := func(options ...zklock.Option) (perLock float64) {
 				onMeter(t, func(m *meter) {
-					far := func(nc net.Conn) net.Conn { return newDistant(nc, time.Millisecond) }
+					far := distant(time.Millisecond)
 					ours := m.mutex(m.connectWith(ensemble.Options{Tap: m.tap, Wrap: far}), options...)
 					sent := m.sent(func() { takesInARow(t, ours, times, duration(t, pause)) })
 					perLock = float64(sum(sent)) / float64(times)
@@ -94,7 +93,7 @@ func TestUntilANodeIsCachedNothingDiffers(t *testing.T) {
 func allRequests(t *testing.T, options ...zklock.Option) (all []string) {
 	onTable(t, func(tb *table) {
 		tb.makeTop()
-		conn, began := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, time.Millisecond) }}), time.Now()
+		conn, began := tb.connectAs(ordinary{wrap: distant(time.Millisecond)}), time.Now()
 		id := conn.SessionID()
 		log := tb.srv.Hold(func(r zkserver.Request) bool {
 			if r.Session == id && r.Op != jute.OpPing {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net"
 	"testing"
 	"time"
 
@@ -36,7 +35,7 @@ func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time
 		var all []*zklock.Mutex
 		for i := range l.processes {
 			away := 2*time.Millisecond + time.Duration(i)*7*time.Microsecond // so that the order of the answers is always the same
-			far := func(nc net.Conn) net.Conn { return newDistant(nc, away) }
+			far := distant(away)
 			all = append(all, m.mutex(m.connectWith(ensemble.Options{Tap: m.tap, Wrap: far}), options...))
 		}
 		lock := func(mutex *zklock.Mutex) {

@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"context"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,7 +90,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 // whatever library it is.
 func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
-	far := ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }}
+	far := ordinary{wrap: distant(roundTrip)}
 	for name, open := range map[string]func(tb *table, conn *zk.Conn) (lock, unlock func() error){
 		"zklock": func(tb *table, conn *zk.Conn) (lock, unlock func() error) {
 			c := locktest.Background(contender(conn, top))

@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
@@ -155,13 +155,13 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 // farEpoch makes zxids in answers larger than a token has room for: the czxid and the
 // pzxid of a Stat at the end.
 func farEpoch(nc net.Conn) net.Conn {
-	return packetFilter{nc, new(bytes.Buffer), func(packet []byte) bool {
-		const header, stat = 4 + 8 + 4, 68
+	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
+		const header, stat = 4 + 4 + 8 + 4, 68
 		if n := len(packet); n >= header+stat {
 			packet[n-stat], packet[n-8] = 0x40, 0x40
 		}
-		return true
-	}}
+		return packet
+	}})
 }
 
 // TestAZxidThatATokenHasNoRoomForIsAnError, whether a list tells it or a read: a token

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
@@ -77,7 +76,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 		tb.makeTop()
 		var conn *zk.Conn
 		if connect {
-			conn = kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+			conn = tb.connect()
 		} else {
 			conn = tb.connectAs(ordinary{wrap: watchesFirst})
 		}
@@ -147,31 +146,16 @@ func (p *pause) isOver() <-chan struct{} {
 
 // wrap is a connection to the server.
 func (p *pause) wrap(nc net.Conn) net.Conn {
-	c := pausing{Conn: nc, p: p, sent: make(chan []byte, 1000), closed: make(chan struct{})}
-	go func() {
-		defer nc.Close()
-		for {
-			select {
-			case b := <-c.sent:
-				<-p.isOver()
-				if _, err := nc.Write(b); err != nil {
-					return
-				}
-			case <-c.closed:
-				return
-			}
-		}
-	}()
-	return &c
+	return &pausing{p: p, Conn: bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
+		<-p.isOver()
+		return packet
+	}}, bubble.Way{})}
 }
 
 type pausing struct {
 	net.Conn
-	p      *pause
-	asked  bool // what it is
-	sent   chan []byte
-	once   sync.Once
-	closed chan struct{}
+	p     *pause
+	asked bool // what it is
 }
 
 func (c *pausing) Read(b []byte) (int, error) {
@@ -185,13 +169,7 @@ func (c *pausing) Write(b []byte) (int, error) {
 	if c.asked = c.p.follower && string(b) == "srvr"; c.asked {
 		return len(b), nil
 	}
-	c.sent <- slices.Clone(b)
-	return len(b), nil
-}
-
-func (c *pausing) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.SetDeadline(time.Unix(1, 0)) // reads end
+	return c.Conn.Write(b)
 }
 
 // With one address, a client of Connect's loses no lease by a pause that an ordinary
@@ -368,7 +346,7 @@ func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
 	const session = 10 * time.Second
 	for phase := range 12 {
 		onTable(t, func(tb *table) {
-			conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+			conn := tb.connect()
 			id := conn.SessionID()
 			holder := tb.mustLock(tb.mutex(conn), nil)
 			time.Sleep(2*session + time.Duration(phase)*session/36)

@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,10 +36,10 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 		onTables(t, fmt.Sprintf("%+v", c), func(tb *table) {
 			ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 			tb.makeTop()
-			far := func(nc net.Conn) net.Conn { return newDistant(nc, ms(c.roundTrip)) }
+			far := distant(ms(c.roundTrip))
 			var conn *zk.Conn
 			if c.connect {
-				conn = kindsOfClients["zkconn.Connect"](tb, ensemble.Options{Wrap: far})
+				conn = tb.connectWith(ensemble.Options{Wrap: far})
 			} else {
 				conn = tb.connectAs(ordinary{sessionTimeout: ms(c.session), wrap: far})
 			}
@@ -73,7 +72,7 @@ func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop()
 		conn := tb.connectAs(ordinary{
-			sessionTimeout: session, wrap: func(nc net.Conn) net.Conn { return newNarrow(nc, 4<<10, 10*time.Millisecond) },
+			sessionTimeout: session, wrap: narrow(4<<10, 10*time.Millisecond),
 		})
 		for range 100 {
 			go conn.Exists(top)
@@ -96,7 +95,7 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 			tb.makeTop()
 			conn := tb.connectAs(ordinary{
 				sessionTimeout: 40 * time.Second, // patient
-				wrap:           func(nc net.Conn) net.Conn { return newNarrow(nc, 128, 40*time.Millisecond) },
+				wrap:           narrow(128, 40*time.Millisecond),
 			})
 			m := tb.mutex(conn)
 			late := tb.srv.HoldReply(creates(conn.SessionID()))
@@ -135,7 +134,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	} {
 		onTables(t, fmt.Sprintf("%d ms, a create %d ms", c.roundTrip, c.late), func(tb *table) {
 			tb.makeTop()
-			far := func(nc net.Conn) net.Conn { return newDistant(nc, c.roundTrip*time.Millisecond) }
+			far := distant(c.roundTrip * time.Millisecond)
 			conn := tb.connectAs(ordinary{wrap: far})
 			if c.late > 0 {
 				reply := tb.srv.HoldReply(creates(conn.SessionID()))
@@ -362,7 +361,7 @@ func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop()
-		conn, elsewhere := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{}), kindsOfClients["zkconn.Connect"](tb, ensemble.Options{})
+		conn, elsewhere := tb.connect(), tb.connect()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		var before []*zklock.Lease

@@ -161,68 +161,36 @@ func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T)
 	})
 }
 
-// A distantConn leads to a server that is so far away that each packet from it takes
-// a while. As on a real line, many packets are on the way at a time.
-type distantConn struct {
-	net.Conn
-	arrived chan packet
-	rest    []byte
-}
-
-type packet struct {
-	bytes []byte
-	at    time.Time // when the client may read it
-	err   error
-}
-
-func newDistant(nc net.Conn, away time.Duration) net.Conn { return newLine(nc, 4<<10, 0, away) }
-
-// newNarrow makes a line to a near server on which so many bytes at a time are
-// on their way.
-func newNarrow(nc net.Conn, size int, each time.Duration) net.Conn { return newLine(nc, size, each, 0) }
-
-func newLine(nc net.Conn, size int, each, away time.Duration) net.Conn {
-	c := &distantConn{Conn: nc, arrived: make(chan packet, 10000)}
-	go func() {
-		for {
-			b := make([]byte, size)
-			n, err := nc.Read(b)
-			time.Sleep(each) // of virtual time: the answer is on its way
-			c.arrived <- packet{b[:n], time.Now().Add(away), err}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return c
-}
-
-func (c *distantConn) Read(b []byte) (int, error) {
-	if len(c.rest) == 0 {
-		p := <-c.arrived
-		time.Sleep(time.Until(p.at)) // it is on the way
-		if p.err != nil {
-			c.arrived <- p // for the next call, too
-			return 0, p.err
-		}
-		c.rest = p.bytes
+// distant leads to a server that is so far away that each packet from it takes a while. As on a real line,
+// many packets are on the way at a time. The client's deadlines do not count: these tests are not about one
+// that gives up because its server is so far away.
+func distant(away time.Duration) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Far: away})}
 	}
-	n := copy(b, c.rest)
-	c.rest = c.rest[n:]
-	return n, nil
 }
 
-// SetReadDeadline does nothing: these tests are not about a client that gives up
-// because its server is so far away.
-func (c *distantConn) SetReadDeadline(time.Time) error { return nil }
+type patient struct{ net.Conn }
+
+func (patient) SetReadDeadline(time.Time) error { return nil }
+
+// narrow leads to a near server on a line from which so many bytes come at a time.
+func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
+			time.Sleep(each * time.Duration((len(packet)+size-1)/size)) // of virtual time: the answer is on its way
+			return packet
+		}})}
+	}
+}
 
 // TestAFarServerThatAnswersIsNotLeft: the two answers of a proof together take longer
 // than a server may be silent.
 func TestAFarServerThatAnswersIsNotLeft(t *testing.T) {
 	onTable(t, func(tb *table) {
 		tb.makeTop()
-		conn := kindsOfClients["zkconn.Connect"](tb, ensemble.Options{
-			Wrap: func(nc net.Conn) net.Conn { return newDistant(nc, 800*time.Millisecond) },
+		conn := tb.connectWith(ensemble.Options{
+			Wrap: distant(800 * time.Millisecond),
 		})
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		left := tb.srv.Hold(of(conn.SessionID(), jute.OpConnect, ""))
@@ -243,7 +211,7 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 			for range before {
 				holders = append(holders, queues(tb.mutex(tb.connect())))
 			}
-			m := tb.mutex(tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return newDistant(nc, roundTrip) }}))
+			m := tb.mutex(tb.connectAs(ordinary{wrap: distant(roundTrip)}))
 			began := time.Now()
 			late := lockAside(context.Background(), m, nil)
 			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it

@@ -1,8 +1,6 @@
 package zklock_test
 
 import (
-	"cmp"
-	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -11,38 +9,24 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/zklock/zkconn"
 )
 
 // connectOtherwise, if not nil, opens the clients of a table's tests.
 var connectOtherwise func(tb *table, o ensemble.Options) *zk.Conn
 
-// kindsOfClients are those that the forced schedules are played with besides
-// ensemble.Connect's.
-var kindsOfClients = map[string]func(tb *table, o ensemble.Options) *zk.Conn{
-	"zk.Connect": func(tb *table, o ensemble.Options) *zk.Conn {
-		return tb.connectAs(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
-			if o.Wrap != nil {
-				nc = o.Wrap(nc)
-			}
-			return watchesFirst(nc)
-		}})
-	},
-	"zkconn.Connect": func(tb *table, o ensemble.Options) *zk.Conn {
-		line := &bubble.Line{Server: tb.srv, Wrap: o.Wrap}
-		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second, zkconn.WithDialer(line.Dial),
-			zkconn.WithZK(zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(cmp.Or(o.Buffer, 1536<<10))))
-		require.NoError(tb, err)
-		tb.Cleanup(conn.Close)
-		return conn
-	},
+// ordinaryClient opens one of zk.Connect, in place of ensemble.Connect's, which is of zkconn.Connect.
+func ordinaryClient(tb *table, o ensemble.Options) *zk.Conn {
+	return tb.connectAs(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
+		if o.Wrap != nil {
+			nc = o.Wrap(nc)
+		}
+		return watchesFirst(nc)
+	}})
 }
 
 // TestForcedSchedulesWithOtherClients plays the schedules that were written
@@ -73,13 +57,9 @@ func TestForcedSchedulesWithOtherClients(t *testing.T) {
 			}
 		}
 	}
-	for kind, connect := range kindsOfClients {
-		t.Run(kind, func(t *testing.T) {
-			connectOtherwise = connect
-			defer func() { connectOtherwise = nil }()
-			for name, test := range tests {
-				t.Run(name, test)
-			}
-		})
+	connectOtherwise = ordinaryClient
+	defer func() { connectOtherwise = nil }()
+	for name, test := range tests {
+		t.Run(name, test)
 	}
 }

@@ -112,21 +112,12 @@ func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 	})
 }
 
-// slowly takes a millisecond for every few bytes from the server, so that each
-// of two events has a moment of its own.
-type slowly struct{ net.Conn }
-
-func (c slowly) Read(b []byte) (int, error) {
-	time.Sleep(time.Millisecond) // a slow network
-	return c.Conn.Read(b[:min(len(b), 16)])
-}
-
 // TestNobodyHoldsALockInASessionThatHasEnded: the nodes of a session go in one
-// transaction, and the server sends their events in no particular order.
+// transaction, and the server sends their events in no particular order. Each of two events has a moment of its own.
 func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
-			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn { return slowly{nc} }})
+			conn := tb.connectWith(ensemble.Options{Wrap: narrow(16, time.Millisecond)})
 			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			waiter := queues(tb.mutex(conn))
 			conn.Close()

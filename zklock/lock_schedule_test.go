@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -68,59 +67,13 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Exp(r.Float64()*math.Log(float64(high)/float64(low))))
 }
 
-// A slowConn takes a while for every packet, and so each event has a moment of its
-// own: the seed decides their order, and not Go's scheduler, as far as that is
-// possible. As with a socket, the writer does not wait for the reader.
-type slowConn struct {
-	net.Conn
-	delays *rand.Rand // of what comes in
-	out    chan []byte
-	once   sync.Once
-	closed chan struct{}
-}
-
-// newSlow makes a slow connection, which is over when ctx ends at the latest:
-// the client forgets to close one on which it got the answer that its session has
-// expired.
-func newSlow(ctx context.Context, nc net.Conn, in, out *rand.Rand) *slowConn {
-	c := &slowConn{Conn: nc, delays: in, out: make(chan []byte, 1000), closed: make(chan struct{})}
-	go func() {
-		defer c.Close()
-		for {
-			select {
-			case b := <-c.out:
-				time.Sleep(between(out, time.Microsecond, 5*time.Millisecond)) // a slow network
-				if _, err := nc.Write(b); err != nil {
-					return
-				}
-			case <-c.closed:
-				return
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return c
-}
-
-func (c *slowConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	time.Sleep(between(c.delays, time.Microsecond, 5*time.Millisecond)) // a slow network
-	return n, err
-}
-
-func (c *slowConn) Write(b []byte) (int, error) {
-	select {
-	case c.out <- bytes.Clone(b):
-		return len(b), nil
-	case <-c.closed:
-		return 0, net.ErrClosed
-	}
-}
-
-func (c *slowConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
+// slow is a network that takes a while for every packet, and so each event has a moment of its
+// own: the seed decides their order, and not Go's scheduler, as far as that is possible.
+func slow(r *rand.Rand) bubble.Way {
+	return bubble.Way{Packet: func(packet []byte) []byte {
+		time.Sleep(between(r, time.Microsecond, 5*time.Millisecond))
+		return packet
+	}}
 }
 
 // A stage is where one schedule is played, in virtual time.
@@ -141,11 +94,7 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), nodes: make(map[int64]string), taken: make(map[string]int64)}
 	bubble.Test(t, func(t *testing.T) {
 		h.start = time.Now()
-		lines, hangUp := context.WithCancel(context.Background())
-		t.Cleanup(func() {
-			hangUp()
-			time.Sleep(3 * time.Second) // all notice that what they use has been closed
-		})
+		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed
 		srv := zkserver.Run(t)
 		zoo := ensemble.OverPipes(srv)
 		limit, cancel := context.WithCancel(t.Context())
@@ -166,7 +115,7 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 			conn := connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
 				dials += 2
 				stream := uint64(i+1)<<32 | dials
-				return newSlow(lines, nc, rand.New(rand.NewPCG(seed, stream)), rand.New(rand.NewPCG(seed, stream+1)))
+				return bubble.Through(nc, slow(rand.New(rand.NewPCG(seed, stream+1))), slow(rand.New(rand.NewPCG(seed, stream))))
 			}})
 			s.sessions = append(s.sessions, conn)
 			for j := range 1 + s.r.IntN(2) {

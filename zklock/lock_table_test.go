@@ -1,17 +1,13 @@
 package zklock_test
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -381,95 +377,24 @@ func (tb *table) isHeld(m *zklock.Mutex, what ...any) {
 // when the client has connected, it reads the last zxid for SetWatches while
 // its reader writes it for other replies, which is a data race. In a new
 // session the watches may be those that the first replies have set. Here no
-// reply but the handshake's is read before SetWatches is written, or a
+// reply but the handshake's arrives before SetWatches is written, or a
 // moment of virtual time has passed: then there are no watches.
 func watchesFirst(nc net.Conn) net.Conn {
-	ended, end := context.WithCancel(context.Background())
-	return &watchesFirstConn{Conn: nc, reader: bufio.NewReader(nc), unread: -1, sent: make(chan struct{}), ended: ended, end: end}
-}
-
-type watchesFirstConn struct {
-	net.Conn
-	reader *bufio.Reader
-	unread int           // of the handshake's reply; -1 before its length is known
-	shaken bool          // the handshake has been written
-	begun  bool          // the first reply may be read
-	sent   chan struct{} // closed when SetWatches is written
-	once   sync.Once
-	ended  context.Context // when the connection is closed
-	end    context.CancelFunc
-
-	mu      sync.Mutex
-	out     [][]byte // what waits to be written
-	writing bool
-}
-
-func (c *watchesFirstConn) Write(b []byte) (int, error) {
-	switch {
-	case !c.shaken:
-		c.shaken = true
-	case jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpSetWatches: // after length and xid
-		c.once.Do(func() { close(c.sent) })
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.out = append(c.out, bytes.Clone(b))
-	if !c.writing {
-		c.writing = true
-		go c.write()
-	}
-	return len(b), nil
-}
-
-// write writes the packets that wait. As with a socket, the client does not wait for
-// the server to read; or else SetWatches might wait for a request that is held.
-func (c *watchesFirstConn) write() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for ; len(c.out) > 0; c.out = c.out[1:] {
-		b := c.out[0]
-		c.mu.Unlock()
-		_, err := c.Conn.Write(b)
-		c.mu.Lock()
-		if err != nil {
-			c.Close()
+	sent, replies := make(chan struct{}, 1000), 0
+	return bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
+		if jute.Op(binary.BigEndian.Uint32(packet[8:])) == jute.OpSetWatches { // after length and xid
+			sent <- struct{}{}
 		}
-	}
-	c.writing = false
-}
-
-func (c *watchesFirstConn) Read(b []byte) (int, error) {
-	switch {
-	case c.unread < 0:
-		if _, err := c.reader.Peek(4); err != nil {
-			return 0, err
+		return packet
+	}}, bubble.Way{Packet: func(packet []byte) []byte {
+		if replies++; replies == 2 {
+			select {
+			case <-sent:
+			case <-time.After(time.Microsecond):
+			}
 		}
-		n, err := io.ReadFull(c.reader, b[:4])
-		c.unread = int(binary.BigEndian.Uint32(b))
-		return n, err
-	case c.unread > 0:
-		n, err := c.reader.Read(b[:min(len(b), c.unread)])
-		c.unread -= n
-		return n, err
-	case !c.begun:
-		// Peek: over a pipe the server takes nothing while its own packet is not read.
-		if _, err := c.reader.Peek(1); err != nil {
-			return 0, err
-		}
-		select {
-		case <-c.sent:
-		case <-time.After(time.Microsecond):
-		case <-c.ended.Done(): // what has been read ahead would be the race
-			return 0, net.ErrClosed
-		}
-		c.begun = true
-	}
-	return c.reader.Read(b)
-}
-
-func (c *watchesFirstConn) Close() error {
-	c.end()
-	return c.Conn.Close()
+		return packet
+	}})
 }
 
 // tapped wraps each connection of a client for a tap.

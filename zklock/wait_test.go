@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/zklock"
@@ -50,33 +51,15 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 	}
 }
 
-// A packetFilter is a connection on which only those packets arrive that keep is true of, which
-// may change them.
-type packetFilter struct {
-	net.Conn
-	in   *bytes.Buffer // what has arrived of packets that are whole
-	keep func(packet []byte) bool
-}
-
-func (c packetFilter) Read(b []byte) (int, error) {
-	for c.in.Len() == 0 {
-		packet, err := jute.ReadFrame(c.Conn, nil, jute.MaxFrame)
-		if err != nil {
-			return 0, err
-		}
-		if c.keep(packet) {
-			c.in.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(packet))), packet...))
-		}
-	}
-	return c.in.Read(b)
-}
-
 // withoutEvents is a connection on which no event of one node arrives, or of any if path
 // is empty, as happens to a client that is just coming back.
 func withoutEvents(nc net.Conn, path string) net.Conn {
-	return packetFilter{nc, new(bytes.Buffer), func(packet []byte) bool {
-		return int32(binary.BigEndian.Uint32(packet)) != -1 || !bytes.Contains(packet, []byte(path))
-	}}
+	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
+		if int32(binary.BigEndian.Uint32(packet[4:])) == -1 && bytes.Contains(packet, []byte(path)) {
+			return nil
+		}
+		return packet
+	}})
 }
 
 // TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn: an operator removes the
@@ -358,10 +341,10 @@ func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 // node was carried out and not answered. Before it is tried again, a contender of
 // another process holds the lock.
 func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
-	for _, name := range []string{"zkconn.Connect", "zk.Connect"} {
+	for name, connect := range map[string]func(*table, ensemble.Options) *zk.Conn{"zkconn.Connect": (*table).connectWith, "zk.Connect": ordinaryClient} {
 		onTable(t, func(tb *table) {
 			tb.makeTop()
-			conn := kindsOfClients[name](tb, ensemble.Options{})
+			conn := connect(tb, ensemble.Options{})
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
 			other := queues(tb.mutex(tb.connect()))

@@ -390,26 +390,13 @@ func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 	server, err := srv.Dial("", "", 0)
 	require.NoError(t, err)
-	ours, theirs := net.Pipe()
-	go func() {
-		defer server.Close()
-		io.Copy(server, theirs)
-	}()
-	go func() {
-		defer theirs.Close()
-		answer, err := jute.ReadFrame(server, nil, jute.MaxFrame)
-		if err != nil {
-			return
-		}
+	rest := d
+	t.Cleanup(func() { time.Sleep(rest) }) // until what is on its way has arrived
+	return bubble.Through(server, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
 		time.Sleep(d) // of virtual time
-		var e jute.Encoder
-		mark := e.BeginFrame()
-		e.Raw(answer)
-		e.EndFrame(mark)
-		theirs.Write(e.Bytes())
-		io.Copy(theirs, server)
-	}()
-	return ours
+		d = 0
+		return packet
+	}})
 }
 
 // A server begins a session with each handshake, even if the client does not wait

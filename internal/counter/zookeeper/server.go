@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
@@ -219,7 +220,7 @@ func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int,
 	defer cancel()
 	options := ensemble.Options{Tap: tap, SessionTimeout: sessionTimeout}
 	if rtt > 0 {
-		options.Wrap = func(nc net.Conn) net.Conn { return delayed(nc, rtt) }
+		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }
 	}
 	if sessions > 1 {
 		options.Buffer = 64<<10 + 80*n*max(s.Processes, 1) // enough for a list of all names
@@ -260,5 +261,10 @@ func (s *Server) DialFar(network, address string, timeout time.Duration) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	return delayed(nc, s.RTT), nil
+	return distant(nc, s.RTT), nil
+}
+
+// distant puts half of a round trip into each direction.
+func distant(nc net.Conn, rtt time.Duration) net.Conn {
+	return bubble.Through(nc, bubble.Way{Far: rtt / 2}, bubble.Way{Far: rtt / 2})
 }

@@ -155,6 +155,7 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 // A distance that is paid for each round trip, by a lock that waits for one answer after the other.
 func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *zkserver.Server, s *Server) {
+		const rtt = 20 * time.Millisecond
 		s.RTT = rtt
 		r := report.Run{Goroutines: 1, Sessions: 1, Times: 3, Round: 1}
 		kind := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })

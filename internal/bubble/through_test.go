@@ -1,4 +1,4 @@
-package zookeeper
+package bubble_test
 
 import (
 	"io"
@@ -18,7 +18,7 @@ const rtt = 20 * time.Millisecond
 // on its way has arrived.
 func line(t *testing.T) (client, server net.Conn) {
 	near, server := net.Pipe()
-	client = delayed(near, rtt)
+	client = bubble.Through(near, bubble.Way{Far: rtt / 2}, bubble.Way{Far: rtt / 2})
 	t.Cleanup(func() {
 		client.Close()
 		time.Sleep(rtt) // in virtual time: what is on its way arrives, and its goroutines end

@@ -1,0 +1,83 @@
+package bubble
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"time"
+
+	"example.com/zklock/internal/jute"
+)
+
+// A Way is one direction of a network. Packets arrive in order.
+type Way struct {
+	Far time.Duration // how long a packet is on its way; others are, too, meanwhile
+	// Packet, if it is not nil, returns what arrives in place of a packet, which begins with its
+	// length: nothing, if the result is empty. The packets behind it wait until it returns.
+	Packet func(packet []byte) []byte
+}
+
+// Through puts a network between a client and the server at the other end of nc. As with a socket, a write does
+// not wait for the other side, and the end of a connection is noticed by its reader. Deadlines and
+// Close of the client are those of net.Pipe. Data sent before Close still arrives; then nc is closed.
+func Through(nc net.Conn, up, down Way) net.Conn {
+	client, end := net.Pipe()
+	go up.carry(nc, end)
+	go down.carry(end, nc)
+	return client
+}
+
+// onTheWay is how many pieces a line holds before its sender has to wait. The
+// client sends each request as a piece of its own.
+const onTheWay = 4096
+
+// carry sends to dst what it reads from src, and closes dst when src has ended. Where dst has
+// failed, the carrier in the other direction reads the end there, and closes src.
+func (w Way) carry(dst, src net.Conn) {
+	type piece struct {
+		data []byte
+		due  time.Time
+	}
+	line := make(chan piece, onTheWay)
+	go func() {
+		defer close(line)
+		buf := make([]byte, 32<<10)
+		for {
+			data, err := w.read(src, buf)
+			line <- piece{data, time.Now().Add(w.Far)}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	failed := false
+	for p := range line {
+		time.Sleep(time.Until(p.due))
+		if w.Packet != nil && len(p.data) > 0 && !failed {
+			p.data = w.Packet(p.data)
+		}
+		if len(p.data) > 0 && !failed { // a pipe would wait for a reader of nothing
+			_, err := dst.Write(p.data)
+			failed = err != nil
+		}
+	}
+	dst.Close()
+}
+
+// read reads a packet where packets count, else what there is. The text of a four-letter word comes
+// in pieces of four bytes.
+func (w Way) read(src net.Conn, buf []byte) (data []byte, err error) {
+	if w.Packet == nil {
+		n, err := src.Read(buf)
+		return bytes.Clone(buf[:n]), err
+	}
+	n, err := io.ReadFull(src, buf[:4])
+	data = bytes.Clone(buf[:n])
+	if size := binary.BigEndian.Uint32(buf); err == nil && size <= jute.MaxFrame {
+		data = append(data, make([]byte, size)...)
+		n, err = io.ReadFull(src, data[4:])
+		data = data[:4+n]
+	}
+	return data, err
+}
