@@ -69,7 +69,7 @@ func TestLeases(t *testing.T) { locktest.Run(t, leases) }
 
 func TestFaults(t *testing.T) {
 	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
-	locktest.RunFaults(t, leases)
+	exploretest.Faults(t, steps.Timeout())
 }
 
 // TestAFailedWriteIsTriedAgain: where the client cannot write, it returns the

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
@@ -100,19 +103,17 @@ func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 func TestFaults(t *testing.T) {
 	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	t.Parallel()
-	locktest.RunFaults(t, leases())
+	exploretest.Faults(t, steps.Zklock())
 }
-
-const keeps = 2100 * time.Millisecond // a node of caching.options, until it has been deleted, too
 
 func TestFaultsWithCaching(t *testing.T) {
 	testenv.Landing(t, "plays on what the fault series plays without caching")
 	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	t.Parallel()
-	s := leases(caching.options...)
-	s.Keeps = keeps
-	locktest.RunFaults(t, s)
+	exploretest.Faults(t, steps.ZklockWith(explore.SessionTimeout, caching.options...))
 }
+
+const keeps = 2100 * time.Millisecond // a node of caching.options, until it has been deleted, too
 
 // TestSuitesWithCaching: what differs is what WithCaching says of Unlock, and no more.
 func TestSuitesWithCaching(t *testing.T) {
@@ -137,7 +138,7 @@ func TestSuitesWithCaching(t *testing.T) {
 			for i := 0; j != nil && i < len(p.Names); i++ {
 				what := differs[p.Names[i]]
 				if what == "" {
-					j.Run(p.Names[i], "")
+					j.Run(p.Names[i])
 				} else if said := j.Ask(p.Names[i]).Words.En; said != "" { // else Unlock came before the answer to the list
 					require.Contains(t, said, what)
 				}

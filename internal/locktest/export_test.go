@@ -3,7 +3,6 @@ package locktest
 import (
 	"testing"
 
-	"example.com/zklock/internal/locktest/leases"
 	"example.com/zklock/internal/locktest/runner"
 )
 
@@ -37,21 +36,4 @@ func VerdictOf(t *testing.T, s Suite, name string) (v Verdict, judged bool) {
 	}
 	defer j.Close()
 	return j.Ask(name), true
-}
-
-// FaultVerdicts runs the fault series as RunFaults does, and returns what becomes
-// of its cases in place of failing, and whether the series has stopped. It
-// returns nil in the process in which they ran.
-func FaultVerdicts(t *testing.T, s LeaseSubject) (verdicts []Verdict, stopped bool) {
-	j := s.Faults(t)
-	if j == nil {
-		return nil, false
-	}
-	defer j.Close()
-	_, stopped = leases.Series(false, func(name, about string) Verdict {
-		v := j.AskAbout(name, about)
-		verdicts = append(verdicts, v)
-		return v
-	})
-	return verdicts, stopped
 }

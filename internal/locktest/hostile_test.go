@@ -1,7 +1,6 @@
 package locktest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
-	"example.com/zklock/zklock"
 )
 
 // A sameLock is a lock all of whose methods do the same.
@@ -108,61 +106,6 @@ func TestHostileLocks(t *testing.T) {
 			t.Logf("graded in %v; the first failure: %s", time.Since(began).Round(time.Millisecond), first)
 		})
 	}
-}
-
-// hangingLease is the complete lock, and right until a session expires during an operation: that hangs.
-type hangingLease struct {
-	conn  *zk.Conn
-	mutex *zklock.Mutex
-	owner *zklock.Owner
-}
-
-func (l hangingLease) Lock(ctx context.Context) (locktest.Lease, error) {
-	defer l.hang(l.conn.SessionID())
-	return l.mutex.Lock(ctx, l.owner)
-}
-
-func (l hangingLease) TryLock(ctx context.Context) (locktest.Lease, error) {
-	defer l.hang(l.conn.SessionID())
-	return l.mutex.TryLock(ctx, l.owner)
-}
-
-func (l hangingLease) hang(before int64) {
-	if l.conn.SessionID() != before {
-		<-outside
-	}
-}
-
-func (l hangingLease) Shutdown(ctx context.Context) error { return l.mutex.Shutdown(ctx) }
-
-// TestHostileFaults has the fault series try a lock that would end the test, if its cases ran in the
-// test's process. Each case in which it hangs fails and says so, and no other case does. The series
-// stops when many cases have not ended.
-func TestHostileFaults(t *testing.T) {
-	aboutBrokenLocks(t)
-	verdicts, stopped := locktest.FaultVerdicts(t, locktest.LeaseSubject{
-		Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-			m, err := zklock.New(conn, path, zklock.WithSessionTimeout(10*time.Second))
-			if err != nil {
-				panic(err)
-			}
-			return func(name string) locktest.LeaseLock { return hangingLease{conn, m, zklock.NewOwner(name)} }
-		},
-		ErrHeld: zklock.ErrHeld, ErrLost: zklock.ErrLost,
-	})
-	if verdicts == nil {
-		return // this is the process in which the lock was tried
-	}
-	failed := 0
-	for _, v := range verdicts {
-		if v.Failed() {
-			failed++
-			require.Contains(t, v.Words.En, "the lock hangs: it waits for something that never comes, and that is not a watch", v.Case)
-			require.Contains(t, v.Case, "session", "the lock does wrong when a session expires")
-		}
-	}
-	require.Equal(t, 50, failed)
-	require.True(t, stopped)
 }
 
 func spin() {

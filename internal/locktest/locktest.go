@@ -108,7 +108,7 @@ func Run(t *testing.T, s Suite) {
 	p := s.Plan()
 	if j := p.Judge(t); j != nil {
 		for _, name := range p.Names {
-			j.Run(name, "")
+			j.Run(name)
 		}
 	}
 }
@@ -139,12 +139,6 @@ type (
 	LeaseLock    = leases.Lock
 	Lease        = leases.Lease
 )
-
-// RunFaults is the fault series: see leases.RunFaults.
-func RunFaults(t *testing.T, s LeaseSubject) {
-	t.Helper()
-	leases.RunFaults(t, s)
-}
 
 // Names lists the cases of a suite, in the order in which they run. The
 // suite's functions are not called and may be nil.

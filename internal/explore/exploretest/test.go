@@ -167,6 +167,30 @@ func Test(t *testing.T, s explore.Subject) {
 	}
 }
 
+// Faults is the fault series: each request of an acquisition and its release is lost, or its reply is, or the
+// connection breaks, the session ends or the client stops at it, and in each case ctx goes on, or ends then.
+func Faults(t *testing.T, s explore.Subject) {
+	t.Helper()
+	testenv.Embedded(t, "the explorer brings its own server")
+	try := [][]explore.Op{{explore.TryLockOp, explore.UnlockOp}}
+	for what, w := range map[string]explore.World{
+		"the lock is free":                              {Contenders: 1},
+		"the lock is free, TryLock":                     {Contenders: 1, Scripts: try},
+		"another session holds the lock":                {},
+		"another session holds the lock, TryLock":       {Scripts: [][]explore.Op{nil, try[0]}},
+		"another session holds the lock and one waits":  {Contenders: 3},
+		"the same client holds the lock":                {Shared: true},
+		"the same client holds the lock, and one waits": {Contenders: 3, Shared: true},
+		"the same client holds the lock twice, TryLock": {Shared: true, OneOwner: true, Contenders: 3, Scripts: [][]explore.Op{nil, nil, try[0]}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w.Lock, w.Kinds = s, kinds(s)
+			played := explore.Series(t, w, func(tr *explore.Trace) { t.Errorf("%v", tr) })
+			t.Logf("%d schedules", played)
+		})
+	}
+}
+
 func report(t *testing.T, r *explore.Report) {
 	t.Helper()
 	if r.Found == nil {

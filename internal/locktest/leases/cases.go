@@ -178,7 +178,7 @@ func tryLockInSilence(w *leaseWorld) {
 	_, err := l.TryLock(ended)
 	require.ErrorIs(w, err, context.Canceled)
 	require.Empty(w, stage.RequestsOf(s), "ctx had ended before, and TryLock has sent something")
-	held := w.Server.Hold(nth(s, 1))
+	held := w.Server.Hold(stage.Number(s, 1))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -192,7 +192,7 @@ func tryLockInSilence(w *leaseWorld) {
 
 func unlockInSilence(w *leaseWorld) {
 	lease, s := w.holder()
-	held := w.Server.Hold(nth(s, 1))
+	held := w.Server.Hold(stage.Number(s, 1))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	began := time.Now()

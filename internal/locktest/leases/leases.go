@@ -1,5 +1,4 @@
-// Package leases is a suite for locks with leases: cases that each must pass, and the fault
-// series.
+// Package leases is a suite for locks with leases: cases that each must pass.
 package leases
 
 import (

@@ -17,21 +17,17 @@ import (
 type Case struct {
 	*testing.T
 	Asked string // the name by which it was asked for
-	// About is what the caller has passed of the case besides its name. What is tested
-	// cannot read it.
+	// About is what an earlier run of the case has passed to Again. What is tested cannot read it.
 	About string
 
-	says    *string
 	instant time.Time
 }
 
-func newCase(t *testing.T, name, about string) *Case {
-	return &Case{T: t, Asked: name, About: about, says: new(string)}
-}
+func newCase(t *testing.T, name, about string) *Case { return &Case{T: t, Asked: name, About: about} }
 
 // In is the case inside of a bubble.
 func (c *Case) In(t *testing.T) *Case {
-	return &Case{T: t, Asked: c.Asked, About: c.About, says: c.says}
+	return newCase(t, c.Asked, c.About)
 }
 
 // Watched reports whether a watchdog watches the case, in a process of its own. If it
@@ -150,16 +146,6 @@ func (c *Case) Left() { self.left(c.Failed()) }
 
 // Over ends the process of a case that has passed and whose goroutines do not end.
 func (c *Case) Over() { self.end(true, true) }
-
-// Says keeps the message of a case that passes for the caller.
-func (c *Case) Says(text string) {
-	*c.says = text
-	if self != nil {
-		self.mu.Lock()
-		defer self.mu.Unlock()
-		self.says = text
-	}
-}
 
 // Again has the case run again, in a process in which nothing has run before, and
 // in which About is this text. This run of it is over.

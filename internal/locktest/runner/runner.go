@@ -61,7 +61,6 @@ type report struct {
 	Ended    bool
 	Over     bool   // the process ends with the case
 	OK       bool   // the case has not failed, if it has ended
-	Says     string // see Case.Says
 	Again    string // the case is to be asked again, by another process, with this in About
 	Trace    string // of a failure; see Case.Fail
 }
@@ -124,18 +123,16 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	return j
 }
 
-// Run runs a case as a subtest, and passes it more than the name.
-func (j *Judge) Run(name, about string) (v Verdict) {
+// Run runs a case as a subtest.
+func (j *Judge) Run(name string) {
 	j.t.Helper()
 	j.t.Run(name, func(t *testing.T) {
 		t.Helper()
 		if j.inside {
-			c := newCase(t, name, about)
-			j.run(c)
-			v.Says = *c.says
+			j.run(newCase(t, name, ""))
 			return
 		}
-		v = j.AskAbout(name, about)
+		v := j.Ask(name)
 		reads := i18n.Of("")
 		if v.Printed != "" {
 			t.Log(i18n.Textf("the test has printed:\n%s", "测试打印了：\n%s", v.Printed).In(reads))
@@ -147,15 +144,11 @@ func (j *Judge) Run(name, about string) (v Verdict) {
 			t.Skip(v.Skipped)
 		}
 	})
-	return v
 }
 
-// Ask runs one case, and passes it only the name.
-func (j *Judge) Ask(name string) Verdict { return j.AskAbout(name, "") }
-
-// AskAbout has one case run, by a new process if need be.
-func (j *Judge) AskAbout(name, about string) (v Verdict) {
-	r := request{Case: name, About: about, Stuck: min(j.stuck, len(patienceWith)-1)}
+// Ask has one case run, by a new process if need be.
+func (j *Judge) Ask(name string) (v Verdict) {
+	r := request{Case: name, Stuck: min(j.stuck, len(patienceWith)-1)}
 	if j.asked++; j.asked > casesOfWorker {
 		j.Close()
 	}
@@ -324,7 +317,7 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 			v.Words = i18n.Textf("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
 		}
 		if report.OK && !failed {
-			v.Skipped, v.Says, v.again = report.Skipped, report.Says, report.Again
+			v.Skipped, v.again = report.Skipped, report.Again
 		}
 		return v, begun
 	}

@@ -31,7 +31,6 @@ type Verdict struct {
 	// Died means that the case has not come to its end: the process has ended, or, if
 	// Stuck is set too, the watchdog has ended it.
 	Died, Stuck bool
-	Says        string // see Case.Says
 	// Trace is the schedule that has failed, as an address of the lab; "" if the case
 	// has no such schedule. See Case.Fail.
 	Trace string

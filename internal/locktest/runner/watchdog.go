@@ -44,7 +44,6 @@ type watchdog struct {
 	doing  []string
 	notes  []Failure // failures of the case
 	skip   string
-	says   string
 	again  string
 	cases  int // that the process has begun
 	trace  string
@@ -108,7 +107,7 @@ func (d *watchdog) say(r report) {
 
 func (d *watchdog) begin(r request) {
 	d.mu.Lock()
-	d.active, d.limits, d.doing, d.notes, d.skip, d.says = true, patienceWith[r.Stuck], nil, nil, "", ""
+	d.active, d.limits, d.doing, d.notes, d.skip = true, patienceWith[r.Stuck], nil, nil, ""
 	d.again = ""
 	d.cases++
 	d.steps.Add(1)
@@ -124,7 +123,7 @@ func (d *watchdog) end(ok, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.notes, Skipped: d.skip, Says: d.says, Again: d.again})
+	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.notes, Skipped: d.skip, Again: d.again})
 	switch {
 	case !ok:
 		os.Exit(1)
