@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"example.com/zklock/internal/counter"
@@ -43,11 +45,10 @@ type contender interface {
 type player struct {
 	lock  counter.Lock
 	arena arena
-	limit time.Duration
 }
 
 func (p player) Lock() counter.Lock                             { return p.lock }
-func (p player) Server() i18n.Text                              { return i18n.Same(p.arena.String()) }
+func (p player) Server() i18n.Text                          { return i18n.Same(p.arena.String()) }
 func (p player) Try(context.Context) error                      { return nil }
 func (p player) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
@@ -58,26 +59,20 @@ func (p player) clean(remove func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	if err := remove(ctx); err != nil {
-		return i18n.Errorf("left behind on %v: %w", "%v 上有残留：%v", p.arena, err)
+		return fmt.Errorf("left behind on %v: %w", p.arena, err)
 	}
 	return nil
 }
 
 // Run is one round.
 func (p player) Run(ctx context.Context, r *report.Run, step func()) (err error) {
-	defer func() {
-		if e := p.clean(p.arena.end); err == nil {
-			err = e
-		} else if e != nil {
-			err = i18n.Errorf("%w; %v", "%v；%v", err, e)
-		}
-	}()
+	defer func() { err = errors.Join(err, p.clean(p.arena.end)) }()
 	contenders, err := p.arena.begin(ctx, r.Goroutines)
 	if err != nil {
 		return err
 	}
 	stock, counts := p.arena.(stock)
-	race := &counter.Race{Times: r.Times, Limit: p.limit, Step: step, Sent: p.arena.sent, Stock: counts}
+	race := &counter.Race{Times: r.Times, Limit: limit, Step: step, Sent: p.arena.sent, Stock: counts}
 	for _, c := range contenders {
 		race.Contenders = append(race.Contenders, c)
 	}

@@ -9,7 +9,6 @@ import (
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/docs/other-locks/sqlversion"
-	"example.com/zklock/internal/i18n"
 )
 
 // A sqlArena is a lock in a table, which is removed at the end unless it was there before.
@@ -34,7 +33,7 @@ func openSQL(ctx context.Context, spec string, a sqlArena, open func(context.Con
 	a.made = err != nil
 	if err := prepare(ctx, a.db); err != nil {
 		a.db.Close()
-		return nil, i18n.Errorf("%s: %w", "%s：%v", database.Redacted(spec), err)
+		return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
 	}
 	a.db.Rest()
 	return &a, nil
@@ -112,18 +111,13 @@ func (a *sqlArena) begin(ctx context.Context, n int) (all []contender, err error
 func (a *sqlArena) end(ctx context.Context) error {
 	_, err := a.db.Exec(ctx, "DELETE FROM "+a.table+" WHERE "+a.key+" = ?", a.run)
 	a.db.Rest() // a server has room for one pool, not for that of each lock
-	if err != nil {
-		err = i18n.Errorf("in table %s the row whose %s is %s: %w", "表 %s 里 %s 为 %s 的那一行：%v", a.table, a.key, a.run, err)
-	}
 	return err
 }
 
 func (a *sqlArena) close(ctx context.Context) (err error) {
 	defer a.db.Close()
 	if a.made {
-		if _, err = a.db.Exec(ctx, "DROP TABLE "+a.table); err != nil {
-			err = i18n.Errorf("table %s: %w", "表 %s：%v", a.table, err)
-		}
+		_, err = a.db.Exec(ctx, "DROP TABLE "+a.table)
 	}
 	return err
 }

@@ -76,30 +76,81 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 		"--advertise-client-urls", "http://"+address, "--listen-peer-urls", "http://"+peers)
 }
 
-// watches is an option of a client, and closes set when its first watch is set: a
-// waiter has no request under way from then on.
-func watches() (option grpc.DialOption, set <-chan struct{}) {
+// receives is an option of a client, and closes got when the first message has come in a stream that is the one.
+func receives(isIt func(m any) bool) (option grpc.DialOption, got <-chan struct{}) {
 	ch := make(chan struct{})
 	var once sync.Once
 	return grpc.WithChainStreamInterceptor(func(
 		ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
 	) (grpc.ClientStream, error) {
 		stream, err := open(ctx, desc, conn, method, options...)
-		return watchedStream{stream, func() { once.Do(func() { close(ch) }) }}, err
+		return receiver{stream, func(m any) {
+			if isIt(m) {
+				once.Do(func() { close(ch) })
+			}
+		}}, err
 	}), ch
 }
 
-type watchedStream struct {
+type receiver struct {
 	grpc.ClientStream
-	set func()
+	look func(m any)
 }
 
-func (w watchedStream) RecvMsg(m any) error {
-	err := w.ClientStream.RecvMsg(m)
-	if response, ok := m.(*etcdserverpb.WatchResponse); ok && err == nil && response.Created {
-		w.set()
+func (r receiver) RecvMsg(m any) error {
+	err := r.ClientStream.RecvMsg(m)
+	if err == nil {
+		r.look(m)
 	}
 	return err
+}
+
+// isWatch says that a watch is set: a waiter has no request under way from then on.
+func isWatch(m any) bool {
+	response, ok := m.(*etcdserverpb.WatchResponse)
+	return ok && response.Created
+}
+
+func isRenewal(m any) bool {
+	_, ok := m.(*etcdserverpb.LeaseKeepAliveResponse)
+	return ok
+}
+
+// The line is silent: no error comes, and no answer. Lost is closed by the holder's own clock, before another contender
+// gets in: also if the lease was never renewed, beside one on the same client that was.
+func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
+	t.Parallel() // it waits
+	servers.Needs(t, "etcd", "etcd-server", "ETCD")
+	address := servers.Addr(t)
+	etcdServer(t, t.TempDir(), address, servers.Addr(t))
+	for name, isRenewed := range map[string]bool{"before the first renewal": false, "after a renewal": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			line := proxy.New(t, address)
+			renews, renewed := receives(isRenewal)
+			client, prefix := to(t, line.Addr(), renews), prefix(t)
+			first := func(what string) *etcd.Lock {
+				l := etcd.New(client, prefix+what, 2)
+				require.NoError(t, l.Lock(t.Context()))
+				return l
+			}
+			if !isRenewed {
+				first("-other")
+			}
+			holder := first("")
+			if isRenewed {
+				<-renewed
+			}
+			line.Silence(proxy.ToServer, proxy.ToClient)
+			next := newLock(t, to(t, address), prefix)
+			require.NoError(t, next.Lock(t.Context()))
+			select {
+			case <-holder.Lost():
+			case <-time.After(30 * time.Second): // its goroutine may be late on a busy machine
+				t.Fatal("another contender holds the lock, and the holder's Lost is open")
+			}
+		})
+	}
 }
 
 // The server is killed, and comes back with its data. The holder holds the
@@ -110,7 +161,7 @@ func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
 	prefix := prefix(t)
-	watches, set := watches()
+	watches, set := receives(isWatch)
 	holder, waiter := etcd.New(to(t, address), prefix, ttl), etcd.New(to(t, address, watches), prefix, ttl) // all goes with the server
 	require.NoError(t, holder.Lock(t.Context()))
 	got := make(chan error, 1)

@@ -15,8 +15,8 @@
 // excludes sessions, not goroutines. Each Lock of this package has a session
 // of its own.
 //
-// Cost: a session is opened with the first Lock (1 request, and a stream that
-// keeps the lease alive) and ends with Close (1). An acquisition is a
+// Cost: a session is opened with the first Lock (1 request), renewed each third of the
+// lease's life (1), and ends with Close (1). An acquisition is a
 // transaction that puts the key and reads the first one, and a delete: 2
 // requests when the lock is free. A waiter lists the keys before its own, watches the last one
 // and reads again: 2 or 3 requests more, and 1 event. N contenders send about 5N. etcd
@@ -26,8 +26,8 @@
 //
 //   - A holder that is cut off or paused for longer than its lease writes beside the
 //     next one (bug E1). Token is the fencing token that the resource must compare.
-//   - A lease ends by the server's clock, so Lost may be closed too late on a
-//     client that was paused.
+//   - Lost is closed by a timer of the client, so a client that was paused finds it
+//     closed only when it goes on.
 //   - If the reply to the transaction that puts the key is lost, Lock returns an
 //     error that wraps ErrNoReply and revokes its lease, and the key goes with
 //     it. If the server cannot be reached, the key stays in the queue until the lease
@@ -56,6 +56,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -76,10 +77,11 @@ var cleanUp = 2 * time.Second
 // Connect opens a client of the servers at some addresses. An error is one line,
 // and comes within seconds.
 func Connect(ctx context.Context, addresses []string, options ...grpc.DialOption) (*clientv3.Client, error) {
+	reconnect := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}
+	reconnect.Backoff.MaxDelay = time.Second // and not 2 minutes, in which a lease ends beside a server that is back
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: addresses, DialOptions: options,
-		DialTimeout: time.Minute,  // the client gives up a lease whose first renewal takes longer by a second
-		Logger:      zap.NewNop(), // each error is returned, too
+		Endpoints: addresses, DialOptions: append(options, grpc.WithConnectParams(reconnect)),
+		Logger: zap.NewNop(), // each error is returned, too
 	})
 	if err != nil {
 		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(addresses, ","), err)
@@ -100,9 +102,16 @@ type Lock struct {
 	client   *clientv3.Client
 	prefix   string
 	ttl      int // seconds
-	session  *concurrency.Session
+	session  *session
 	mutex    *concurrency.Mutex // nil while we do not hold the lock
 	attempts atomic.Int64
+}
+
+// A session is a lease that is kept alive.
+type session struct {
+	*concurrency.Session
+	lost chan struct{} // closed when the lease can no longer be trusted, or is no longer kept alive
+	stop context.CancelFunc
 }
 
 // New returns a contender whose lease lives for ttl seconds after the last sign
@@ -143,7 +152,7 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 	}
 	// The Mutex adds a / and lists all that begins so. With one / alone the lock x
 	// would list the keys of the lock x/b, and wait for its holder (bug D9).
-	mutex := concurrency.NewMutex(l.session, l.prefix+"/")
+	mutex := concurrency.NewMutex(l.session.Session, l.prefix+"/")
 	// When ctx ends the Mutex deletes its key, and waits for that without a bound.
 	result := make(chan error, 1)
 	lockCtx, stop := context.WithCancel(ctx)
@@ -158,7 +167,7 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 		case <-time.After(cleanUp):
 			err = ctx.Err()
 		}
-	case <-l.session.Done(): // its place in the queue is lost, or no server is there
+	case <-l.session.lost: // its place in the queue is lost, or no server is there
 		select {
 		case err = <-result:
 		case <-time.After(cleanUp):
@@ -167,7 +176,7 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 	}
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) && ctx.Err() == nil {
 		// The lease ended, and its keeper has not noticed yet.
-		l.session.Orphan()
+		l.session.stop()
 		l.session = nil
 		l.attempts.Add(-1)
 		return l.lock(ctx, lock)
@@ -186,25 +195,60 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 func (l *Lock) Open(ctx context.Context) error {
 	if l.session != nil {
 		select {
-		case <-l.session.Done():
+		case <-l.session.lost:
 		default:
 			return nil
 		}
 	}
+	sent := time.Now()
 	lease, err := l.client.Grant(ctx, int64(l.ttl))
 	if err != nil {
 		return err
 	}
-	// Not with ctx: the session would end with it.
-	l.session, err = concurrency.NewSession(l.client, concurrency.WithLease(lease.ID), concurrency.WithTTL(l.ttl))
-	return err
+	s, err := concurrency.NewSession(l.client, concurrency.WithLease(lease.ID))
+	if err != nil {
+		return err
+	}
+	s.Orphan() // it would count the lease's life from the reply, and until the first renewal not at all
+	alive, stop := context.WithCancel(l.client.Ctx())
+	l.session = &session{s, make(chan struct{}), stop}
+	go l.session.keepAlive(alive, sent, time.Duration(lease.TTL)*time.Second) // the server may have granted more than ttl
+	return nil
+}
+
+// keepAlive renews the lease until ctx ends. The lease lives for ttl from the moment when the last
+// renewal that was answered was sent, or longer. At the end of that time lost is closed, whether the
+// server has answered or not.
+func (s *session) keepAlive(ctx context.Context, sent time.Time, ttl time.Duration) {
+	defer close(s.lost)
+	ticker := time.NewTicker(ttl / 3)
+	defer ticker.Stop()
+	for {
+		life, cancel := context.WithDeadline(ctx, sent.Add(ttl))
+		select {
+		case <-ticker.C:
+		case <-life.Done():
+		}
+		now := time.Now()
+		try, end := context.WithTimeout(life, ttl/3) // the next one asks another server
+		_, err := s.Client().KeepAliveOnce(try, s.Lease())
+		end()
+		over := life.Err() != nil
+		cancel()
+		switch {
+		case over, errors.Is(err, rpctypes.ErrLeaseNotFound):
+			return
+		case err == nil:
+			sent = now
+		}
+	}
 }
 
 // abandon ends the session, and all keys that it has with it.
 func (l *Lock) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
 	defer cancel()
-	l.session.Orphan()
+	l.session.stop()
 	l.client.Revoke(ctx, l.session.Lease())
 	l.session = nil
 }
@@ -217,9 +261,10 @@ func (l *Lock) Token() int64 { return l.mutex.Header().Revision }
 // Lease is the session's. It must be called while the lock is held.
 func (l *Lock) Lease() clientv3.LeaseID { return l.session.Lease() }
 
-// Lost is closed when the lease has ended. It must be called while the lock is
+// Lost is closed when the lock can no longer be trusted: the lease has ended, or
+// could not be renewed for as long as it lives. It must be called while the lock is
 // held.
-func (l *Lock) Lost() <-chan struct{} { return l.session.Done() }
+func (l *Lock) Lost() <-chan struct{} { return l.session.lost }
 
 // Unlock releases the lock. If this Lock does not hold it, Unlock returns
 // ErrNotLocked. After any other error the lock may still be held, and Unlock
@@ -245,7 +290,7 @@ func (l *Lock) Close(ctx context.Context) error {
 	if l.session == nil {
 		return nil
 	}
-	l.session.Orphan() // it would revoke the lease without a bound
+	l.session.stop()
 	_, err := l.client.Revoke(ctx, l.session.Lease())
 	l.session, l.mutex = nil, nil
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {

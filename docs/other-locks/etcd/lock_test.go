@@ -112,6 +112,7 @@ func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
 
 // The holder crashes: its lease is not kept alive, and ends.
 func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
+	t.Parallel() // it waits
 	client := connect(t)
 	crashing, err := etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","))
 	require.NoError(t, err)
