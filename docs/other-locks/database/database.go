@@ -9,9 +9,12 @@
 //     transaction open needs more and says how many. The others get 50, which
 //     is below PostgreSQL's limit of 100. A contender for which no connection
 //     is free waits in the process, in database/sql's queue.
-//   - Isolation. READ COMMITTED on PostgreSQL (its default) and on MariaDB
+//   - Isolation. READ COMMITTED on PostgreSQL (its default, and TxOptions) and on MariaDB
 //     (whose default is REPEATABLE READ, with locks on the gaps between rows).
 //     SQLite is always serializable.
+//   - The end of ctx. The server is asked to end the statement, and its answer is awaited
+//     for half a second: else a statement that waits is carried out after its client was
+//     told that it failed.
 //   - fsync. The servers decide; Durable says what they do. SQLite writes to
 //     memory ("embedded"), or to a file, after each commit with fsync.
 //   - Round trips. MariaDB's driver puts the arguments into the text
@@ -35,6 +38,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 	_ "github.com/ncruces/go-sqlite3/embed"
@@ -70,7 +75,7 @@ type DB struct {
 
 	memdb   string // the name of a database in memory that this DB has made
 	spec    string
-	control *sql.DB // on MariaDB: one connection, to end statements on the others
+	control *sql.DB // on MariaDB, see [session]
 
 	statements atomic.Int64
 }
@@ -131,7 +136,10 @@ func (db *DB) connect(conns int) (err error) {
 		if err != nil {
 			return err
 		}
-		cfg.RuntimeParams["default_transaction_isolation"] = "read committed"
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec                              // a prepared statement is another session's behind pgbouncer
+		cfg.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { // it awaits the answer to a cancellation
+			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: grace}
+		}
 		db.DB = stdlib.OpenDB(*cfg)
 	case "mysql", "mariadb":
 		db.Kind = MariaDB
@@ -155,12 +163,12 @@ func (db *DB) connect(conns int) (err error) {
 		cfg.Logger = &mysql.NopLogger{} // each error is returned, too
 		// In a zone with summer time the server's NOW goes back an hour each year.
 		cfg.Params = map[string]string{"time_zone": "'+00:00'"}
-		connector, err := mysqlConnector(cfg)
+		c, err := mysql.NewConnector(cfg)
 		if err != nil {
 			return err
 		}
-		db.DB = sql.OpenDB(connector)
-		db.control = sql.OpenDB(connector)
+		db.control = sql.OpenDB(connector{c, nil})
+		db.DB = sql.OpenDB(connector{c, db.control})
 		db.control.SetMaxOpenConns(1)
 		db.control.SetConnMaxIdleTime(time.Minute)
 	default:
@@ -245,6 +253,15 @@ func (db *DB) Version(ctx context.Context) string {
 // Statements is how many statements have been sent so far by Exec and Row, and
 // Count for those that a transaction sends.
 func (db *DB) Statements() int64 { return db.statements.Load() }
+
+// TxOptions are those of a transaction. PostgreSQL gets the level with BEGIN: pgbouncer
+// refuses it as a setting of the connection, and a SET would stay for its next client.
+func (db *DB) TxOptions() *sql.TxOptions {
+	if db.Kind != PostgreSQL {
+		return nil
+	}
+	return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
+}
 
 // Count counts statements that were sent in another way.
 func (db *DB) Count(n int64) { db.statements.Add(n) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +33,11 @@ func IsDuplicate(err error) bool {
 // IsDeadlock reports whether the database has ended this transaction so that another
 // one could go on. On MariaDB that happens to an insert: one that fails because
 // the row exists leaves a shared lock on it, and two that wait for the
-// deletion of the same row both get that lock, and then wait for each other.
-func IsDeadlock(err error) bool { return code(err) == "1213" || code(err) == "40P01" }
+// deletion of the same row both get that lock, and then wait for each other. On
+// PostgreSQL it happens also at a level above READ COMMITTED, if the server was set to one.
+func IsDeadlock(err error) bool {
+	return slices.Contains([]string{"1213", "40P01", "40001"}, code(err))
+}
 
 // IsHeld reports whether another transaction has not released a row in time.
 func IsHeld(err error) bool {
@@ -70,6 +74,44 @@ func Explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
+}
+
+// unanswered is the error of a statement that a slow server may carry out until gone is closed.
+type unanswered struct {
+	error
+	gone <-chan struct{}
+}
+
+func (e unanswered) Unwrap() error { return e.error }
+
+// promptly is the time that a caller whose ctx has ended waits for a clean-up.
+const promptly = 100 * time.Millisecond
+
+// Afterwards calls remove, which removes what a statement that returned err may have left, unless err is the
+// server's: then the statement has left nothing. remove has so much time. If ctx has ended, remove may go on
+// after Afterwards has returned.
+func Afterwards(ctx context.Context, err error, limit time.Duration, remove func(ctx context.Context)) {
+	if code(err) != "" || errors.As(err, new(*sqlite3.Error)) {
+		return
+	}
+	removed := make(chan struct{})
+	go func() {
+		defer close(removed)
+		if late := (unanswered{}); errors.As(err, &late) {
+			<-late.gone
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		defer cancel()
+		remove(ctx)
+	}()
+	if ctx.Err() == nil {
+		<-removed
+		return
+	}
+	select {
+	case <-removed:
+	case <-time.After(promptly):
+	}
 }
 
 // noReply reports whether an error is the connection's and not the server's.

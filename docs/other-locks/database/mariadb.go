@@ -6,12 +6,10 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // grace is the time in which a server must end a statement whose ctx has ended.
-const grace = 200 * time.Millisecond
+const grace = 500 * time.Millisecond
 
 // rollbackTimeout is the time that a rollback may take before the connection is
 // closed, which rolls back, too.
@@ -33,15 +31,14 @@ type mysqlConn interface {
 // A session is a connection to MariaDB.
 type session struct {
 	mysqlConn
-	id string // the server's number for it
+	id      string  // the server's number for it
+	control *sql.DB // one connection, to end statements on the others
 }
 
 // A connector makes sessions whose settings do not depend on the server's.
-type connector struct{ driver.Connector }
-
-func mysqlConnector(cfg *mysql.Config) (driver.Connector, error) {
-	c, err := mysql.NewConnector(cfg)
-	return connector{c}, err
+type connector struct {
+	driver.Connector
+	control *sql.DB
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -49,8 +46,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{mysqlConn: conn.(mysqlConn)}
-	_, err = s.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
+	s := &session{mysqlConn: conn.(mysqlConn), control: c.control}
+	_, err = s.mysqlConn.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
 	if err == nil {
 		s.id, err = s.text(ctx, "SELECT CONCAT(CONNECTION_ID())")
 	}
@@ -63,7 +60,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // text reads one text.
 func (s *session) text(ctx context.Context, query string) (string, error) {
-	rows, err := s.QueryContext(ctx, query, nil)
+	rows, err := s.mysqlConn.QueryContext(ctx, query, nil)
 	if err != nil {
 		return "", err
 	}
@@ -88,56 +85,111 @@ type mysqlTx struct {
 }
 
 func (tx mysqlTx) Commit() error {
-	_, err := tx.session.ExecContext(tx.ctx, "COMMIT", nil)
+	_, err := tx.session.mysqlConn.ExecContext(tx.ctx, "COMMIT", nil)
 	return err
 }
 
 func (tx mysqlTx) Rollback() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), rollbackTimeout)
 	defer cancel()
-	_, err := tx.session.ExecContext(ctx, "ROLLBACK", nil)
+	_, err := tx.session.mysqlConn.ExecContext(ctx, "ROLLBACK", nil)
 	return err
 }
 
-// EndWith calls end when ctx ends, which must end the statement that conn runs.
-// Where a statement waits on in the server's queue although its client has gone, as on
-// MariaDB, the server is asked to end it first, and end is called when it has
-// returned, or when the server does not answer. Stop ends that, as that of
-// context.AfterFunc does; it returns when nothing more is sent.
-func (db *DB) EndWith(ctx context.Context, conn *sql.Conn, returned <-chan struct{}, end func()) (stop func() bool) {
-	kill := ""
-	conn.Raw(func(c any) error {
-		if s, ok := c.(*session); ok {
-			kill = "KILL QUERY " + s.id
-		}
-		return nil
-	})
-	ended := make(chan struct{})
-	detach := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		defer end()
-		if kill == "" {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-		defer cancel()
-		for ctx.Err() == nil { // the first may come before the statement
-			db.control.ExecContext(ctx, kill)
-			select {
-			case <-returned:
-				return
-			case <-ctx.Done():
-			case <-time.After(grace / 10):
-			}
-		}
-	})
-	return func() bool {
-		if detach() {
-			return true
-		}
-		<-ended
-		return false
+// run runs a statement with a ctx of its own. When the caller's ctx ends, the server is asked to end the statement,
+// and the answer is awaited for as long as grace: MariaDB does not notice that a client has gone until it answers, and would
+// carry out later what waits. stop must be called once all of the answer is read; it returns when nothing more is sent.
+func (s *session) run(ctx context.Context, statement func(ctx context.Context) error) (stop func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
+	own, end := context.WithCancel(context.WithoutCancel(ctx))
+	returned, quiet := make(chan struct{}), make(chan struct{})
+	detach := context.AfterFunc(ctx, func() {
+		defer close(quiet)
+		defer end()
+		s.end(returned)
+	})
+	err = statement(own)
+	close(returned)
+	stop = func() {
+		if !detach() {
+			<-quiet
+		}
+		end()
+	}
+	if err != nil {
+		stop()
+		if ctx.Err() != nil && code(err) == "" { // the driver has closed the connection
+			err = unanswered{err, s.kill()}
+		}
+	}
+	return stop, err
+}
+
+// end asks the server to end the statement, until that has returned or grace is over.
+func (s *session) end(returned <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	for {
+		select {
+		case <-returned:
+			return
+		default:
+		}
+		s.control.ExecContext(ctx, "KILL QUERY "+s.id) // the first may come before the statement
+		select {
+		case <-returned:
+		case <-ctx.Done():
+			return
+		case <-time.After(grace / 20):
+		}
+	}
+}
+
+// kill ends the session at a server that is slow. The result is closed when that has been tried.
+func (s *session) kill() (gone <-chan struct{}) {
+	ch := make(chan struct{})
+	go func() {
+		defer close(ch)
+		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+		defer cancel()
+		s.control.ExecContext(ctx, "KILL "+s.id)
+	}()
+	return ch
+}
+
+func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+	stop, err := s.run(ctx, func(ctx context.Context) (err error) {
+		result, err = s.mysqlConn.ExecContext(ctx, query, args)
+		return err
+	})
+	if err == nil {
+		stop()
+	}
+	return result, err
+}
+
+func (s *session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+	stop, err := s.run(ctx, func(ctx context.Context) (err error) {
+		rows, err = s.mysqlConn.QueryContext(ctx, query, args)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer{rows, stop}, nil
+}
+
+// An answer is the rows of a statement, whose ctx lives until they are read.
+type answer struct {
+	driver.Rows
+	stop func()
+}
+
+func (a answer) Close() error {
+	defer a.stop()
+	return a.Rows.Close()
 }
 
 // Commit commits a transaction. If ctx ends, it calls end soon afterwards, which

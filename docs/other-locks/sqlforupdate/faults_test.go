@@ -112,6 +112,36 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	require.NoError(t, waiter.Unlock(t.Context()))
 }
 
+// A job tidies up: a Lock that has made its row makes it again. The row can also go and come back in one transaction; a
+// waiter of PostgreSQL then finds none, although no committed state is without it.
+func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
+	db, name := open(t, server(t), 4), name(t)
+	l := sqlforupdate.New(db, name)
+	faults.Round(t, l)
+	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
+		for _, query := range queries {
+			_, err := exec(t.Context(), db.Bind(query), name)
+			require.NoError(t, err)
+		}
+	}
+	const remove = "DELETE FROM zklock_forupdate WHERE name = ?"
+	tidy(db.ExecContext, remove)
+	faults.Round(t, l)
+	tidy(db.ExecContext, remove)
+	faults.Try(t, true, l, "nobody holds it")
+	require.NoError(t, l.Unlock(t.Context()))
+
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	tidy(tx.ExecContext, remove, "INSERT INTO zklock_forupdate (name) VALUES (?)")
+	got := make(chan error, 1)
+	go func() { got <- l.Lock(t.Context()) }()
+	require.Eventually(t, func() bool { return waiting(t, db, name) == 1 }, 2*time.Minute, 10*time.Millisecond)
+	require.NoError(t, tx.Commit())
+	require.NoError(t, <-got)
+	require.NoError(t, l.Unlock(t.Context()))
+}
+
 // waiting is how many statements wait for a row in the server's queue.
 func waiting(t testing.TB, db *database.DB, name string) (n int) {
 	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE 'SELECT name FROM zklock_forupdate%' AND info LIKE ?"

@@ -30,6 +30,8 @@
 // answers, so the statement would wait on and keep one of the server's connections,
 // of which there are 151. Package database sends KILL QUERY.
 //
+// The row may be deleted, by a job that tidies up: the next Lock makes it again.
+//
 // SQLite has no FOR UPDATE and no row locks. BEGIN IMMEDIATE is its nearest
 // counterpart: it locks the whole database for all writers. And its waiters
 // poll: they sleep up to 100 ms between two looks.
@@ -177,10 +179,8 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 	// database/sql rolls a transaction back when the ctx of BeginTx ends. This
 	// one must end with ctx only until the lock is held.
 	txCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-	returned := make(chan struct{})
-	stop := l.db.EndWith(ctx, conn, returned, end)
+	stop := context.AfterFunc(ctx, end)
 	tx, err := l.begin(txCtx, conn, limit)
-	close(returned)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -190,6 +190,11 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 		}
 		end()
 		conn.Close() // back to the pool
+		if errors.Is(err, sql.ErrNoRows) {
+			// It was deleted; or, on PostgreSQL, deleted and made again by one transaction that we waited for.
+			l.made = false
+			return l.attempt(ctx, limit)
+		}
 		if database.IsHeld(err) || database.IsDeadlock(err) {
 			return false, nil
 		}
@@ -208,7 +213,7 @@ func (l *Lock) begin(ctx context.Context, conn *sql.Conn, limit time.Duration) (
 		return l.beginImmediate(ctx, conn, limit)
 	}
 	l.db.Count(1)
-	tx, err := conn.BeginTx(ctx, nil) // READ COMMITTED, see package database
+	tx, err := conn.BeginTx(ctx, l.db.TxOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +251,7 @@ func (l *Lock) beginImmediate(ctx context.Context, conn *sql.Conn, limit time.Du
 	return tx, errors.Join(err, set(context.WithoutCancel(ctx), database.SQLiteBusyTimeout))
 }
 
-// insert makes the row, once.
+// insert makes the row, once, unless it is missed later.
 func (l *Lock) insert(ctx context.Context) error {
 	if l.made || l.db.Kind == database.SQLite {
 		return nil

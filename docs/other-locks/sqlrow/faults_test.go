@@ -38,6 +38,33 @@ func TestTheLineBreaks(t *testing.T) {
 	})
 }
 
+// Another transaction has the row, and commits late. The waiter's insert waits for that, and its ctx ends. Lock does
+// not wait for the commit, and no row is left whose holder has gone.
+func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
+	db := server(t)
+	for what, open := range map[string]func(name string) *sqlrow.Lock{
+		"plain":  func(name string) *sqlrow.Lock { return sqlrow.New(db, name, longer) },
+		"fenced": func(name string) *sqlrow.Lock { return newFenced(t, db, name) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			name := databasetest.Name(t)
+			waiter := open(name)
+			require.NoError(t, sqlrow.New(db, name, longer).Lock(t.Context()))
+			late, err := db.BeginTx(t.Context(), nil)
+			require.NoError(t, err)
+			_, err = late.Exec(db.Bind("DELETE FROM zklock_row WHERE method_name = ?"), name)
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			faults.Ends(t, ctx, context.DeadlineExceeded, "Lock", waiter.Lock)
+			require.NoError(t, late.Commit())
+			databasetest.Idle(t, db, "zklock_row")
+			faults.Try(t, true, waiter, "a row is left that nobody holds")
+			require.NoError(t, waiter.Unlock(t.Context()))
+		})
+	}
+}
+
 // A client that sends the insert again waits for itself.
 func TestAClientThatInsertsAgainWaitsForItself(t *testing.T) {
 	spec := databasetest.Spec(t)

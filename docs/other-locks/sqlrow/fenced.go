@@ -39,7 +39,7 @@ func (l *Lock) Token() int64 { return l.token }
 // insertFenced inserts the row and counts, or does neither.
 func (l *Lock) insertFenced(ctx context.Context, owner string) error {
 	l.db.Count(1)
-	tx, err := l.db.BeginTx(ctx, nil)
+	tx, err := l.db.BeginTx(ctx, l.db.TxOptions())
 	if err != nil {
 		return database.Explain(ctx, err)
 	}

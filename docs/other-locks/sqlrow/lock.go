@@ -44,7 +44,8 @@
 //     nearly one: but an insert that is slow gets its id before it gets its row.
 //   - If the reply to an insert is lost, the row is there and the contender has no
 //     reply that says so. Lock returns an error that wraps database.ErrNoReply, and
-//     tries to delete the row by its owner, which is new in each acquisition.
+//     tries to delete the row by its owner, which is new in each acquisition. So it does
+//     if its ctx ends and the server does not answer that it has ended the insert.
 //     If that fails, too, the row stays until it expires. To insert again would
 //     be to wait for one's own row: TestAClientThatInsertsAgainWaitsForItself.
 //   - If the reply to a delete is lost, Unlock returns the same error. Called
@@ -181,9 +182,9 @@ func (l *Lock) insert(ctx context.Context) (bool, error) {
 	}
 	// The row may be there all the same: the reply was lost, or ctx ended after
 	// the statement was sent.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
-	defer cancel()
-	l.db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ? AND owner = ?", l.name, owner)
+	database.Afterwards(ctx, err, cleanUp, func(ctx context.Context) {
+		l.db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ? AND owner = ?", l.name, owner)
+	})
 	return false, fmt.Errorf("sqlrow: lock %s: %w", l.name, err)
 }
 

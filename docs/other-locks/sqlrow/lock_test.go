@@ -26,6 +26,15 @@ func open(t testing.TB, spec string) *database.DB {
 	return db
 }
 
+// server is a database whose rows can be locked.
+func server(t *testing.T) *database.DB {
+	db := open(t, databasetest.Spec(t))
+	if db.Kind == database.SQLite {
+		t.Skip("SQLite has no row locks: SQL=postgres://… or mysql://…")
+	}
+	return db
+}
+
 // expire takes an hour from the life of a row.
 func expire(t testing.TB, db *database.DB, name string) {
 	_, err := db.Exec(t.Context(), "UPDATE zklock_row SET expires = expires - 3600000 WHERE method_name = ?", name)

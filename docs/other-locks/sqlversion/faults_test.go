@@ -1,14 +1,37 @@
 package sqlversion_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
+
+// Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
+func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
+	spec := databasetest.Spec(t)
+	if database.IsSQLite(spec) {
+		t.Skip("SQLite has no row locks: SQL=postgres://… or mysql://…")
+	}
+	db := databasetest.Open(t, spec)
+	s := stock(t, db, 20)
+	late, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), sqlversion.ID(s))
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	faults.Ends(t, ctx, context.DeadlineExceeded, "Buy", s.Buy)
+	require.NoError(t, late.Rollback())
+	databasetest.Idle(t, db, "zklock_version")
+	require.Equal(t, 20, read(t, s).Resource)
+}
 
 // The reply to the update is lost. The piece is taken, and the buyer has no reply
 // that says so: Buy sends nothing again. A buyer that does so itself buys twice.

@@ -64,13 +64,22 @@ func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 	}
 	line := proxy.New(t, u.Host)
 	u.Host = line.Addr()
-	if !mysql { // each statement in plain text, in one message
-		query := u.Query()
-		query.Set("sslmode", "disable")
-		query.Set("default_query_exec_mode", "exec")
-		u.RawQuery = query.Encode()
+	if !mysql { // in plain text
+		u.RawQuery = "sslmode=disable"
 	}
 	return line, u.String()
+}
+
+// Idle waits until the server runs no statement on a table of the tests.
+func Idle(t testing.TB, db *database.DB, table string) {
+	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE ? AND id <> connection_id()"
+	if db.Kind == database.PostgreSQL {
+		query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE ? AND pid <> pg_backend_pid()"
+	}
+	require.Eventually(t, func() bool {
+		var n int
+		return db.Row(t.Context(), query, "%"+table+"%").Scan(&n) == nil && n == 0
+	}, 2*time.Minute, 10*time.Millisecond)
 }
 
 // Name is a name of at most 40 bytes that no other test uses.
