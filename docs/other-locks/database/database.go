@@ -136,10 +136,8 @@ func (db *DB) connect(conns int) (err error) {
 		if err != nil {
 			return err
 		}
-		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec                              // a prepared statement is another session's behind pgbouncer
-		cfg.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { // it awaits the answer to a cancellation
-			return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: grace}
-		}
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec // a prepared statement is another session's behind pgbouncer
+		cfg.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceller{conn: conn} }
 		db.DB = stdlib.OpenDB(*cfg)
 	case "mysql", "mariadb":
 		db.Kind = MariaDB
@@ -180,6 +178,33 @@ func (db *DB) connect(conns int) (err error) {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns) // else each turn of a waiter would connect again
 	return nil
+}
+
+// A canceller asks PostgreSQL to end a statement whose ctx has ended, and has the answer awaited for as long as grace. pgx's
+// own closes the line of the request once the statement has ended: Debian's pgbouncer ends itself when it meets that.
+type canceller struct {
+	conn *pgconn.PgConn
+	sent chan struct{} // closed once the server has received the request
+}
+
+func (c *canceller) HandleCancel(context.Context) {
+	c.conn.Conn().SetDeadline(time.Now().Add(grace))
+	c.sent = make(chan struct{})
+	go func() {
+		defer close(c.sent)
+		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+		defer cancel()
+		c.conn.CancelRequest(ctx)
+	}()
+}
+
+// HandleUnwatchAfterCancel leaves the deadline where it is if the request may still end the next statement.
+func (c *canceller) HandleUnwatchAfterCancel() {
+	select {
+	case <-c.sent:
+		c.conn.Conn().SetDeadline(time.Time{})
+	case <-time.After(grace):
+	}
 }
 
 func (db *DB) sqlite(dsn, pragmas string, conns int) (err error) {

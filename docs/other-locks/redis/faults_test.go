@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/proxy"
 )
 
@@ -119,28 +120,26 @@ func (h held) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	}
 }
 
-// A waiter gives up before it has the reply, and the reply says that it holds the lock.
-func TestAReentrantWhoseCtxEndedHoldsNothing(t *testing.T) {
-	address := address(t)
-	client, k := connect(t, address), key(t)
-	require.NoError(t, redis.Load(t.Context(), client))
-	h := held{&counter{}, make(chan struct{}), make(chan struct{})}
-	client.AddHook(h)
-	ctx, cancel := context.WithCancel(t.Context())
-	r := redis.NewReentrant(client, k, longer)
-	locked := make(chan error)
-	go func() {
-		_, err := r.Lock(ctx, "A")
-		locked <- err
-	}()
-	<-h.here // A has the key
-	cancel()
-	require.ErrorIs(t, <-locked, context.Canceled)
-	close(h.goOn)
-	require.Eventually(t, func() bool {
-		times, err := r.TryLock(t.Context(), "B")
-		return err == nil && times == 1
-	}, time.Minute, time.Millisecond)
+// A waiter gives up before it has the reply, and the reply says that it holds the lock: the key goes afterwards.
+func TestAContenderWhoseCtxEndedHoldsNothing(t *testing.T) {
+	for name, contender := range map[string]func(client *goredis.Client, key string) suite.Lock{"Lock": newLock, "Reentrant": newOwned} {
+		t.Run(name, func(t *testing.T) {
+			address := address(t)
+			client, other, k := connect(t, address), connect(t, address), key(t)
+			require.NoError(t, redis.Load(t.Context(), client))
+			h := held{&counter{}, make(chan struct{}), make(chan struct{})}
+			client.AddHook(h)
+			ctx, cancel := context.WithCancel(t.Context())
+			locked := make(chan error)
+			go func() { locked <- contender(client, k).Lock(ctx) }()
+			<-h.here
+			cancel()
+			require.ErrorIs(t, <-locked, context.Canceled)
+			require.True(t, exists(t, other, k))
+			close(h.goOn)
+			require.Eventually(t, func() bool { return !exists(t, other, k) }, time.Minute, time.Millisecond)
+		})
+	}
 }
 
 // The line is silent: no error comes, and no answer. The holder's own clock closes

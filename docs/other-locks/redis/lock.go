@@ -45,6 +45,9 @@
 //     returns ErrNotLocked, because the key is gone, or nil.
 //   - While the server is away, waiters get ErrNoReply. The holder works on
 //     until Lost is closed, at the end of its key's life.
+//   - The client does not see that ctx is cancelled, so Lock does, and its SET goes on without it,
+//     on a silent line for the client's ReadTimeout of 5 s. What it has set is removed when it has
+//     returned, or expires: until then nobody holds the lock, and all others wait.
 //   - Nobody queues: a waiter can starve.
 //   - The expiry is by the server's clock: if it jumps, keys live shorter or longer.
 package redis
@@ -105,7 +108,7 @@ func Connect(ctx context.Context, address string) (*redis.Client, error) {
 		}
 	}
 	options.MaxRetries = -1              // see the package's comment
-	options.ContextTimeoutEnabled = true // else a command on a silent line waits for 3 s, whatever its ctx says
+	options.ContextTimeoutEnabled = true // else it waits for ReadTimeout, 5 s, after the deadline of its ctx
 	options.PoolSize = 50                // connections; further commands wait for one
 	options.PoolTimeout = time.Minute    // for that
 	options.Protocol = 2

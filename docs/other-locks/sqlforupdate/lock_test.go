@@ -82,6 +82,11 @@ func newLock(db *database.DB, name string) suite.Lock { return sqlforupdate.New(
 
 func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
+func TestBasicBehindPgbouncer(t *testing.T) {
+	t.Setenv("SQL", databasetest.Bouncer(t))
+	suite.Run(t, subject(t, newLock))
+}
+
 // autocommitLock is the article's without SET AUTOCOMMIT = 0.
 func autocommitLock(db *database.DB, name string) suite.Lock {
 	return &faults.Contender{Try: func(ctx context.Context) (bool, error) {
@@ -110,6 +115,16 @@ func TestWithAutocommitTheLockEndsWithItsStatement(t *testing.T) {
 	} {
 		require.Contains(t, suite.Verdict(t, s, name), "two holders")
 		require.Empty(t, suite.Verdict(t, subject(t, newLock), name))
+	}
+}
+
+// A session lock is the server connection's, and behind pgbouncer that is nobody's.
+func TestASessionLockBehindPgbouncerExcludesNobody(t *testing.T) {
+	spec := databasetest.Bouncer(t)
+	for range 2 {
+		var held bool
+		require.NoError(t, databasetest.Open(t, spec).Row(t.Context(), "SELECT pg_try_advisory_lock(53)").Scan(&held))
+		require.True(t, held)
 	}
 }
 

@@ -66,6 +66,11 @@ func newLock(db *database.DB, name string) suite.Lock { return sqlrow.New(db, na
 
 func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
+func TestBasicBehindPgbouncer(t *testing.T) {
+	t.Setenv("SQL", databasetest.Bouncer(t))
+	suite.Run(t, subject(t, newLock))
+}
+
 func newFenced(t testing.TB, db *database.DB, name string) *sqlrow.Lock {
 	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
 	return sqlrow.NewFenced(db, name, longer)

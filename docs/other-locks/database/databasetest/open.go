@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/servers"
 )
 
 // In tests SQLite starts often and does little: the interpreter starts at
@@ -68,6 +70,34 @@ func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 		u.RawQuery = "sslmode=disable"
 	}
 	return line, u.String()
+}
+
+// Bouncer is a spec of the database in SQL by way of Debian's pgbouncer in transaction mode, in which each transaction
+// gets a connection of its own. It skips a test on another database.
+func Bouncer(t testing.TB) string {
+	u, err := url.Parse(Spec(t))
+	require.NoError(t, err)
+	if u.Scheme != "postgres" {
+		t.Skip("pgbouncer is for PostgreSQL: SQL=postgres://…")
+	}
+	servers.Needs(t, "pgbouncer", "pgbouncer", "SQL")
+	password, _ := u.User.Password()
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s password=%s\n", u.Hostname(), u.Port(), u.User.Username(), password)
+	u.Host = servers.Addr(t)
+	settings += fmt.Sprintf("[pgbouncer]\nlisten_addr=%s\nlisten_port=%s\nunix_socket_dir=\nauth_type=any\npool_mode=transaction\n", u.Hostname(), u.Port())
+	if os.Getuid() == 0 { // it refuses to run as root
+		settings += "user=postgres\n"
+	}
+	file := filepath.Join(t.TempDir(), "pgbouncer.ini")
+	require.NoError(t, os.WriteFile(file, []byte(settings), 0o644))
+	servers.Start(t, func() error {
+		db, err := database.Open(t.Context(), u.String())
+		if err == nil {
+			db.Close()
+		}
+		return err
+	}, "pgbouncer", file)
+	return u.String()
 }
 
 // Idle waits until the server runs no statement on a table of the tests.
