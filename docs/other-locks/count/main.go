@@ -149,7 +149,7 @@ func players(ctx context.Context, locks string, servers map[string]*string, serv
 // A watcher says on the standard error what runs.
 type watcher struct{ w io.Writer }
 
-func (w watcher) Begin(j counter.Job)    { fmt.Fprintf(w.w, "%s, %s …\n", j.Lock().Name, j.Text().En) }
-func (w watcher) Step()                  {}
-func (w watcher) End(report.Run)         {}
-func (w watcher) Say(text i18n.Text) { fmt.Fprintf(w.w, "%s …\n", text.En) }
+func (w watcher) Begin(j counter.Job) { fmt.Fprintf(w.w, "%s, %s …\n", j.Lock().Name, j.Text().En) }
+func (w watcher) Step()               {}
+func (w watcher) End(report.Run)      {}
+func (w watcher) Say(text i18n.Text)  { fmt.Fprintf(w.w, "%s …\n", text.En) }

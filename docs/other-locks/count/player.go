@@ -48,7 +48,7 @@ type player struct {
 }
 
 func (p player) Lock() counter.Lock                             { return p.lock }
-func (p player) Server() i18n.Text                          { return i18n.Same(p.arena.String()) }
+func (p player) Server() i18n.Text                              { return i18n.Same(p.arena.String()) }
 func (p player) Try(context.Context) error                      { return nil }
 func (p player) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
