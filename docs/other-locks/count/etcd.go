@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
@@ -34,26 +31,12 @@ func openEtcd(ctx context.Context, spec string) (arena, error) {
 	if a.client, err = etcd.Connect(ctx, addresses, grpc.WithChainUnaryInterceptor(count)); err != nil {
 		return nil, err
 	}
-	if status, err := a.client.Status(ctx, addresses[0]); err == nil {
-		a.text = fmt.Sprintf("etcd %s at %s, fsync unless it was turned off there", status.Version, spec)
-	}
 	return a, nil
 }
 
 func (a *etcdArena) String() string              { return a.text }
 func (a *etcdArena) sent() int64                 { return a.requests.Load() }
 func (a *etcdArena) close(context.Context) error { return a.client.Close() }
-
-// each calls a function of all locks at the same time.
-func (a *etcdArena) each(call func(l *etcd.Lock) error) error {
-	errs := make([]error, len(a.locks))
-	var wg sync.WaitGroup
-	for i, l := range a.locks {
-		wg.Go(func() { errs[i] = call(l) })
-	}
-	wg.Wait()
-	return cmp.Or(errs...) // one line; all of them joined are many
-}
 
 // begin opens the sessions, as the run of a lock on ZooKeeper does before the clock starts.
 func (a *etcdArena) begin(ctx context.Context, n int) (all []contender, err error) {
@@ -62,12 +45,14 @@ func (a *etcdArena) begin(ctx context.Context, n int) (all []contender, err erro
 	for range n {
 		l := etcd.New(a.client, prefix, int(ttl.Seconds()))
 		a.locks, all = append(a.locks, l), append(all, l)
+		err = cmp.Or(err, l.Open(ctx))
 	}
-	ctx, cancel := context.WithTimeout(ctx, cleanTimeout+time.Duration(n)*20*time.Millisecond) // without a server it would wait
-	defer cancel()
-	return all, a.each(func(l *etcd.Lock) error { return l.Open(ctx) })
+	return all, err
 }
 
-func (a *etcdArena) end(ctx context.Context) error {
-	return a.each(func(l *etcd.Lock) error { return l.Close(ctx) })
+func (a *etcdArena) end(ctx context.Context) (err error) {
+	for _, l := range a.locks {
+		err = cmp.Or(err, l.Close(ctx)) // one line; all of them joined are many
+	}
+	return err
 }

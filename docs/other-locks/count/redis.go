@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/alicebob/miniredis/v2"
@@ -40,32 +38,10 @@ func openRedis(ctx context.Context, spec string) (arena, error) {
 		return nil, err
 	}
 	if a.embedded == nil {
-		a.text = fmt.Sprintf("Redis %s at %s, %s", a.version(ctx), a.client.Options().Addr, a.durable(ctx))
+		a.text = "Redis at " + a.client.Options().Addr
 	}
 	a.client.AddHook(a)
 	return a, nil
-}
-
-func (a *redisArena) version(ctx context.Context) string {
-	info, _ := a.client.Info(ctx, "server").Result()
-	for line := range strings.Lines(info) {
-		if v, ok := strings.CutPrefix(line, "redis_version:"); ok {
-			return strings.TrimSpace(v)
-		}
-	}
-	return "?"
-}
-
-// durable describes the server's work before it answers.
-func (a *redisArena) durable(ctx context.Context) string {
-	settings, err := a.client.ConfigGet(ctx, "append*").Result()
-	switch {
-	case err != nil:
-		return "fsync unknown"
-	case settings["appendonly"] == "yes" && settings["appendfsync"] == "always":
-		return "fsync"
-	}
-	return "no fsync"
 }
 
 func (a *redisArena) String() string                { return a.text }

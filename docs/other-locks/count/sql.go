@@ -11,12 +11,11 @@ import (
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
 
-// A sqlArena is a lock in a table, which is removed at the end unless it was there before.
+// A sqlArena is a lock in a table.
 type sqlArena struct {
 	db         *database.DB
 	text       string
 	table, key string
-	made       bool
 	run        string // the name of the present run's lock
 	contender  func(db *database.DB, name string) contender
 }
@@ -28,9 +27,7 @@ func openSQL(ctx context.Context, spec string, a sqlArena, open func(context.Con
 	if a.db, err = open(ctx, spec); err != nil {
 		return nil, err
 	}
-	a.text = fmt.Sprintf("%s, %s, %s", a.db.Version(ctx), database.Redacted(spec), a.db.Durable(ctx))
-	_, err = a.db.Exec(ctx, "SELECT 1 FROM "+a.table+" WHERE 1 = 0")
-	a.made = err != nil
+	a.text = fmt.Sprintf("%s, %s", a.db.Version(ctx), database.Redacted(spec))
 	if err := prepare(ctx, a.db); err != nil {
 		a.db.Close()
 		return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
@@ -53,16 +50,11 @@ func openForUpdate(ctx context.Context, spec string) (arena, error) {
 
 // Every waiter keeps a connection. Each one of SQLite's is an interpreter with
 // a memory of its own, and polls; PostgreSQL admits 100 by default.
-const (
-	sqliteConns = 8
-	serverConns = 50
-)
-
 func openTx(ctx context.Context, spec string) (*database.DB, error) {
 	if database.IsSQLite(spec) {
-		return database.OpenTx(ctx, spec, sqliteConns)
+		return database.OpenTx(ctx, spec, 8)
 	}
-	return database.OpenTx(ctx, spec, serverConns)
+	return database.OpenTx(ctx, spec, 50)
 }
 
 // A sqlStock is the arena of sqlversion, whose contenders take a piece each.
@@ -114,10 +106,4 @@ func (a *sqlArena) end(ctx context.Context) error {
 	return err
 }
 
-func (a *sqlArena) close(ctx context.Context) (err error) {
-	defer a.db.Close()
-	if a.made {
-		_, err = a.db.Exec(ctx, "DROP TABLE "+a.table)
-	}
-	return err
-}
+func (a *sqlArena) close(context.Context) error { return a.db.Close() }

@@ -10,7 +10,6 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
 )
 
@@ -72,9 +71,4 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	_, err = database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db")
 	require.ErrorContains(t, err, "no answer within 50ms")
 	require.False(t, strings.Contains(err.Error(), "secret"))
-}
-
-// A connection has the deadline of the ctx, and may find out first that it has passed.
-func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
-	faults.Explains(t, database.Explain, database.ErrNoReply)
 }

@@ -64,9 +64,6 @@ func Explain(ctx context.Context, err error) error {
 	}
 	err = oneLine(err)
 	cause := ctx.Err()
-	if end, ok := ctx.Deadline(); cause == nil && ok && !time.Now().Before(end) {
-		cause = context.DeadlineExceeded // the connection's deadline, which is the same, has come first
-	}
 	if cause == nil && noReply(err) {
 		cause = ErrNoReply
 	}
@@ -75,14 +72,6 @@ func Explain(ctx context.Context, err error) error {
 	}
 	return err
 }
-
-// unanswered is the error of a statement that a slow server may carry out until gone is closed.
-type unanswered struct {
-	error
-	gone <-chan struct{}
-}
-
-func (e unanswered) Unwrap() error { return e.error }
 
 // promptly is the time that a caller whose ctx has ended waits for a clean-up.
 const promptly = 100 * time.Millisecond
@@ -97,9 +86,6 @@ func Afterwards(ctx context.Context, err error, limit time.Duration, remove func
 	removed := make(chan struct{})
 	go func() {
 		defer close(removed)
-		if late := (unanswered{}); errors.As(err, &late) {
-			<-late.gone
-		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer cancel()
 		remove(ctx)

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// grace is the time in which a server must end a statement whose ctx has ended.
-const grace = 500 * time.Millisecond
+// grace is the time in which a server must end a statement whose ctx has ended; then the
+// connection is closed.
+const grace = 2 * time.Second
 
 // rollbackTimeout is the time that a rollback may take before the connection is
 // closed, which rolls back, too.
@@ -35,7 +36,7 @@ type session struct {
 	control *sql.DB // one connection, to end statements on the others
 }
 
-// A connector makes sessions whose settings do not depend on the server's.
+// A connector makes sessions.
 type connector struct {
 	driver.Connector
 	control *sql.DB
@@ -47,11 +48,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	s := &session{mysqlConn: conn.(mysqlConn), control: c.control}
-	_, err = s.mysqlConn.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
-	if err == nil {
-		s.id, err = s.text(ctx, "SELECT CONCAT(CONNECTION_ID())")
-	}
-	if err != nil {
+	if s.id, err = s.text(ctx, "SELECT CONCAT(CONNECTION_ID())"); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -120,9 +117,6 @@ func (s *session) run(ctx context.Context, statement func(ctx context.Context) e
 	}
 	if err != nil {
 		stop()
-		if ctx.Err() != nil && code(err) == "" { // the driver has closed the connection
-			err = unanswered{err, s.kill()}
-		}
 	}
 	return stop, err
 }
@@ -142,21 +136,9 @@ func (s *session) end(returned <-chan struct{}) {
 		case <-returned:
 		case <-ctx.Done():
 			return
-		case <-time.After(grace / 20):
+		case <-time.After(grace / 100):
 		}
 	}
-}
-
-// kill ends the session at a server that is slow. The result is closed when that has been tried.
-func (s *session) kill() (gone <-chan struct{}) {
-	ch := make(chan struct{})
-	go func() {
-		defer close(ch)
-		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
-		defer cancel()
-		s.control.ExecContext(ctx, "KILL "+s.id)
-	}()
-	return ch
 }
 
 func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {

@@ -153,21 +153,36 @@ func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 	}
 }
 
-// The server is killed, and comes back with its data. The holder holds the
-// lock all the time, and the waiter waits on: neither gets an error. Compare Redis.
-func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
+// The server is killed, and comes back with its data. A holder whose lease lives for longer holds the lock all the time, and
+// its waiter waits on: neither gets an error. Compare Redis. A holder whose lease is shorter is notified by its own clock, a
+// waiter with such a lease has lost its place, and both leases end once the server is back.
+func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel() // it waits
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
 	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
-	prefix := prefix(t)
 	watches, set := receives(isWatch)
-	holder, waiter := etcd.New(to(t, address), prefix, ttl), etcd.New(to(t, address, watches), prefix, ttl) // all goes with the server
+	client, watching, prefix := to(t, address), to(t, address, watches), prefix(t)
+	waits := func(l *etcd.Lock) <-chan error {
+		got := make(chan error, 1)
+		go func() { got <- l.Lock(context.WithoutCancel(t.Context())) }()
+		return got
+	}
+	holder, waiter := etcd.New(client, prefix, ttl), etcd.New(watching, prefix, ttl) // all goes with the server
 	require.NoError(t, holder.Lock(t.Context()))
-	got := make(chan error, 1)
-	go func() { got <- waiter.Lock(context.WithoutCancel(t.Context())) }()
+	got := waits(waiter)
 	<-set
+	short, shortWaiter := etcd.New(client, prefix+"-short", 2), etcd.New(client, prefix, 2)
+	require.Eventually(t, func() bool { return short.Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
+		"on a busy machine a lease may have ended before the key is put")
+	lost := waits(shortWaiter)
+	require.Eventually(t, func() bool { return keys(t, client, prefix) == 3 || len(lost) > 0 }, 2*time.Minute, time.Millisecond)
 	kill()
+	<-short.Lost()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, short.Unlock(ctx), context.DeadlineExceeded, "without that it waits for a server")
+	require.Error(t, <-lost, "the waiter has lost its place in the queue, and does not wait on")
 	etcdServer(t, dir, address, peers)
 
 	faults.Try(t, false, etcd.New(to(t, address), prefix, ttl))
@@ -178,38 +193,12 @@ func TestTheLockSurvivesARestartOfTheServer(t *testing.T) {
 		t.Fatalf("the waiter's Lock has returned: %v", err)
 	default:
 	}
-	require.NoError(t, faults.WhileNoReply(t, etcd.ErrNoReply, func() error { return holder.Unlock(t.Context()) }))
+	unlock := func(l *etcd.Lock) error {
+		return faults.WhileNoReply(t, etcd.ErrNoReply, func() error { return l.Unlock(t.Context()) })
+	}
+	require.NoError(t, unlock(holder))
 	require.NoError(t, <-got)
 	require.NoError(t, waiter.Unlock(t.Context()))
-}
-
-// The server is away for longer than the lease lives. The holder is notified by its
-// own clock; the lease ends once the server is back.
-func TestAServerThatIsAwayForLongerThanTheLease(t *testing.T) {
-	t.Parallel() // it waits
-	servers.Needs(t, "etcd", "etcd-server", "ETCD")
-	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
-	kill := etcdServer(t, dir, address, peers)
-	prefix := prefix(t)
-	client := to(t, address)
-	holder := etcd.New(client, prefix, 2)
-	require.Eventually(t, func() bool { return holder.Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
-		"on a busy machine a lease may have ended before the key is put")
-	other := prefix + "-other" // its holder lives on, so that the waiter does not get in
-	waiter := etcd.New(client, other, 2)
-	require.NoError(t, etcd.New(client, other, ttl).Lock(t.Context()))
-	got := make(chan error, 1)
-	go func() { got <- waiter.Lock(context.WithoutCancel(t.Context())) }()
-	require.Eventually(t, func() bool { return keys(t, client, other) == 2 || len(got) > 0 }, 2*time.Minute, time.Millisecond)
-	kill()
-	<-holder.Lost()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, holder.Unlock(ctx), context.DeadlineExceeded, "without that it waits for a server")
-	require.Error(t, <-got, "the waiter has lost its place in the queue, and does not wait on")
-	etcdServer(t, dir, address, peers)
-	next := etcd.New(to(t, address), prefix, ttl)
-	require.NoError(t, next.Lock(t.Context()))
-	require.ErrorIs(t, faults.WhileNoReply(t, etcd.ErrNoReply, func() error { return holder.Unlock(t.Context()) }), etcd.ErrNotLocked)
-	require.NoError(t, next.Unlock(t.Context()))
+	faults.Round(t, etcd.New(to(t, address), prefix+"-short", ttl))
+	require.ErrorIs(t, unlock(short), etcd.ErrNotLocked)
 }

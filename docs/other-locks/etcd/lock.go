@@ -15,12 +15,8 @@
 // excludes sessions, not goroutines. Each Lock of this package has a session
 // of its own.
 //
-// Cost: a session is opened with the first Lock (1 request), renewed each third of the
-// lease's life (1), and ends with Close (1). An acquisition is a
-// transaction that puts the key and reads the first one, and a delete: 2
-// requests when the lock is free. A waiter lists the keys before its own, watches the last one
-// and reads again: 2 or 3 requests more, and 1 event. N contenders send about 5N. etcd
-// writes each of the two writes to a majority of disks.
+// Cost: 2 requests if the lock is free, 2 or 3 more and 1 event for a waiter: N contenders
+// send about 5N. A session costs 1, and 1 more each third of its lease's life.
 //
 // Remaining faults:
 //
@@ -28,19 +24,11 @@
 //     next one (bug E1). Token is the fencing token that the resource must compare.
 //   - Lost is closed by a timer of the client, so a client that was paused finds it
 //     closed only when it goes on.
-//   - If the reply to the transaction that puts the key is lost, Lock returns an
-//     error that wraps ErrNoReply and revokes its lease, and the key goes with
-//     it. If the server cannot be reached, the key stays in the queue until the lease
-//     ends, and all later contenders wait for it.
-//   - If the reply to the delete is lost, Unlock returns ErrNoReply; called
-//     again it returns ErrNotLocked, because the key is gone, or nil.
 //   - While no server can be reached, Unlock waits until its ctx ends, and so does
 //     Lock, or until the lease has ended by the client's clock: then it returns
 //     ErrNoReply.
-//     After a restart leases and keys are there again: the holder holds the lock,
-//     and the waiters wait on. If it took longer than a lease lives, Lost is closed,
-//     by the client's clock; the server gives the lease a new life when it is
-//     back, and it ends after that.
+//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
+//     in a table.
 package etcd
 
 import (

@@ -110,20 +110,6 @@ func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
 	require.Contains(t, suite.Verdict(t, subject(t, oneSession), name), "two holders")
 }
 
-// The holder crashes: its lease is not kept alive, and ends.
-func TestTheKeyOfAHolderThatCrashesGoesWithItsLease(t *testing.T) {
-	t.Parallel() // it waits
-	client := connect(t)
-	crashing, err := etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","))
-	require.NoError(t, err)
-	prefix := prefix(t)
-	require.Eventually(t, func() bool { return etcd.New(crashing, prefix, 1).Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
-		"on a busy machine a lease may have ended before the key is put")
-	crashing.Close()
-	next := newLock(t, client, prefix)
-	faults.Round(t, next)
-}
-
 // A holder that was paused for longer than its lease is notified, its token is
 // lower than the next one's, and its Unlock deletes nothing.
 func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
@@ -162,7 +148,7 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	}
 }
 
-// The cost that the package's comment states.
+// The cost that the README states.
 func TestAFreeLockCostsTwoRequests(t *testing.T) {
 	connect(t)
 	var requests atomic.Int64

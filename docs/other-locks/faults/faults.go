@@ -40,16 +40,10 @@ func Run(t *testing.T, open func(t *testing.T) *Lock) {
 		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
 		"the holder keeps the lock while the server is not there": (*Lock).away,
 		"on a silent line a call ends at its deadline": func(l *Lock, t *testing.T) {
-			l.silent(t, context.DeadlineExceeded, func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 50*time.Millisecond)
-			})
+			l.silent(t, context.DeadlineExceeded, func(context.CancelFunc) {})
 		},
 		"on a silent line a call ends when it is cancelled": func(l *Lock, t *testing.T) {
-			l.silent(t, context.Canceled, func(ctx context.Context) (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancel(ctx)
-				time.AfterFunc(50*time.Millisecond, cancel)
-				return ctx, cancel
-			})
+			l.silent(t, context.Canceled, func(cancel context.CancelFunc) { cancel() })
 		},
 	} {
 		t.Run(name, func(t *testing.T) { run(open(t), t) })
@@ -145,13 +139,14 @@ func (l *Lock) away(t *testing.T) {
 }
 
 // Each call returns soon after its ctx has ended, though no answer comes, and its error says why.
-func (l *Lock) silent(t *testing.T, why error, end func(context.Context) (context.Context, context.CancelFunc)) {
+func (l *Lock) silent(t *testing.T, why error, end func(context.CancelFunc)) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	l.Silence(proxy.ToServer, proxy.ToClient)
 	defer l.Heal()
 	ends := func(name string, call func(context.Context) error) {
-		ctx, cancel := end(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
+		time.AfterFunc(50*time.Millisecond, func() { end(cancel) })
 		Ends(t, ctx, why, name, call)
 	}
 	ends("Lock", l.Waiter.Lock)

@@ -2,8 +2,6 @@ package faults
 
 import (
 	"context"
-	"net"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -85,19 +83,4 @@ func Ends(t testing.TB, ctx context.Context, why error, what string, call func(c
 		require.FailNow(t, what+" does not return")
 		return nil
 	}
-}
-
-// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
-type lateTimer struct{ context.Context }
-
-func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
-
-// Explains checks that the end of ctx explains an error of a connection that has found out first, because it has
-// the deadline of the ctx.
-func Explains(t testing.TB, explain func(context.Context, error) error, noReply error) {
-	late := &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	err := explain(lateTimer{t.Context()}, late)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, noReply)
-	require.ErrorIs(t, explain(t.Context(), late), noReply)
 }

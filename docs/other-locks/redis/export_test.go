@@ -13,13 +13,6 @@ func Renew(l *Lock, every time.Duration) { l.renewEvery = every }
 // CleanUp is the time limit of clean-ups.
 var CleanUp = &cleanUp
 
-// Scripts has the scripts' names, by their hashes.
-var Scripts = map[string]string{
-	setAndCount.Hash():      "setAndCount",
-	compareAndDelete.Hash(): "compareAndDelete",
-	compareAndRenew.Hash():  "compareAndRenew",
-}
-
 // Load loads the scripts, so that the first call of each is one command.
 func Load(ctx context.Context, client *redis.Client) error {
 	for _, s := range []*redis.Script{setAndCount, compareAndDelete, compareAndRenew, lockAgain, unlockOnce} {

@@ -18,13 +18,8 @@
 //     itself. go-redis does that by default; Connect turns it off. Lock returns an
 //     error that wraps ErrNoReply and removes the key that it may have set.
 //
-// Cost: 2 commands an acquisition that finds the lock free (SET, the script),
-// and one for each renewal. A waiter pauses after each attempt: 1 ms at first,
-// then twice as long, up to 64 ms, each pause random between half of that and
-// all of it. So one that waits for a time T makes about T/48 ms attempts of
-// one command each, and N contenders whose turn takes t each about
-// N/2 · t/48 ms per acquisition: with N the load grows as N². The article's waiters
-// spin without a pause.
+// Cost: 2 commands if the lock is free (SET, the script), and one for each renewal; with N
+// contenders the load grows as N². The article's waiters spin without a pause.
 //
 // Remaining faults:
 //
@@ -39,12 +34,8 @@
 //     TestAServerThatForgetsGivesTwoHolders forces it. "appendfsync always"
 //     cures the first, for an fsync each; nothing cures the second (WAIT makes it
 //     rarer).
-//   - If the reply to SET is lost and the server cannot be reached afterwards, the key
-//     stays until it expires, though nobody holds the lock. If the reply to the
-//     script that deletes is lost, Unlock returns ErrNoReply; called again it
-//     returns ErrNotLocked, because the key is gone, or nil.
-//   - While the server is away, waiters get ErrNoReply. The holder works on
-//     until Lost is closed, at the end of its key's life.
+//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
+//     in a table.
 //   - The client does not see that ctx is cancelled, so Lock does, and its SET goes on without it,
 //     on a silent line for the client's ReadTimeout of 5 s. What it has set is removed when it has
 //     returned, or expires: until then nobody holds the lock, and all others wait.

@@ -193,7 +193,7 @@ func TestAWrongAddressAndAWrongPasswordAreOneLine(t *testing.T) {
 	require.NoError(t, client.Close())
 }
 
-// The cost that the package's comment states.
+// The cost that the README states.
 func TestAFreeLockCostsTwoCommands(t *testing.T) {
 	client := connect(t, address(t))
 	l := redis.New(client, key(t), longer)

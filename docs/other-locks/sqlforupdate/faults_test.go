@@ -19,6 +19,13 @@ import (
 	"example.com/zklock/internal/proxy"
 )
 
+// lossy opens the database directly and by way of a proxy.
+func lossy(t *testing.T) (line *proxy.Proxy, db, client *database.DB) {
+	spec := server(t)
+	line, via := databasetest.Via(t, spec)
+	return line, open(t, spec, 4), open(t, via, 8)
+}
+
 func write(t testing.TB, db *database.DB, holder *sqlforupdate.Lock, name, text string) error {
 	_, err := holder.Tx().ExecContext(t.Context(), db.Bind("UPDATE zklock_forupdate SET description = ? WHERE name = ?"), text, name)
 	return err
@@ -33,10 +40,9 @@ func written(t testing.TB, db *database.DB, name string) string {
 // The reply to the SELECT is lost. The row is locked by a connection that is
 // gone, so the server rolls back, and the next one gets in.
 func TestALostReplyToTheSelectLocksNobodyOut(t *testing.T) {
-	spec := server(t)
-	line, via := databasetest.Via(t, spec)
+	line, db, client := lossy(t)
 	name := name(t)
-	l, next := sqlforupdate.New(open(t, via, 4), name), sqlforupdate.New(open(t, spec, 4), name)
+	l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
 	selects := line.LoseReply("FOR UPDATE", nil)
 	require.ErrorIs(t, l.Lock(t.Context()), database.ErrNoReply)
 	require.Equal(t, 1, selects())
@@ -57,9 +63,8 @@ func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 		"the COMMIT does not come in": {false, "old"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			spec := server(t)
-			line, via := databasetest.Via(t, spec)
-			db, client, name := open(t, spec, 4), open(t, via, 4), name(t)
+			line, db, client := lossy(t)
+			name := name(t)
 			l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
 			require.NoError(t, l.Lock(t.Context()))
 			require.NoError(t, write(t, client, l, name, "old"))
@@ -88,9 +93,8 @@ func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 // restart all transactions are over, so the holder has lost the lock and can
 // write nothing more with it: the transaction is its fencing token (bug E1).
 func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
-	spec := server(t)
-	line, via := databasetest.Via(t, spec)
-	db, client, name := open(t, spec, 4), open(t, via, 4), name(t)
+	line, db, client := lossy(t)
+	name := name(t)
 	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	require.NoError(t, write(t, client, holder, name, "early"))
@@ -188,9 +192,8 @@ func TestWaitersThatGaveUpLeaveTheServersQueue(t *testing.T) {
 
 // No answer comes: each call returns soon after its ctx has ended, and says why.
 func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
-	spec := server(t)
-	line, via := databasetest.Via(t, spec)
-	db, client, name := open(t, spec, 4), open(t, via, 8), name(t)
+	line, db, client := lossy(t)
+	name := name(t)
 	ends := func(what string, call func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -225,17 +228,16 @@ func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
 // that ends a connection. The server cannot see that, and keeps the row locked until
 // the connection is closed. With a limit on the idle time of a transaction it rolls back.
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
-	spec := server(t)
+	line, db, client := lossy(t)
 	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL")
-	line, via := databasetest.Via(t, spec)
-	db, name := open(t, spec, 4), name(t)
+	name := name(t)
 	const lock = "SELECT … FOR UPDATE"
 	b := sqlforupdate.New(db, name)
 	for _, idle := range []string{"", map[database.Kind]string{
 		database.PostgreSQL: "SET idle_in_transaction_session_timeout = '1s'",
 		database.MariaDB:    "SET SESSION idle_transaction_timeout = 1",
 	}[db.Kind]} {
-		a := sqlforupdate.New(open(t, via, 4), name)
+		a := sqlforupdate.New(client, name)
 		require.NoError(t, a.Lock(t.Context()))
 		e.Does("A", lock, "ok")
 		e.Note("A", "holds the lock")

@@ -36,13 +36,8 @@
 // counterpart: it locks the whole database for all writers. And its waiters
 // poll: they sleep up to 100 ms between two looks.
 //
-// Cost: 3 statements an acquisition on MariaDB (begin, select, commit), 4 on
-// PostgreSQL (the limit of the wait), 4 on SQLite (the limit is set, and set back),
-// with any number of waiters; 1 attempt, unless a wait reaches its limit. A new
-// Lock sends one more, to see
-// whether the row exists. PostgreSQL writes the
-// lock into the row, so each commit is an fsync; MariaDB keeps it in memory, and
-// a commit that has changed nothing writes nothing.
+// Cost: 3 statements an acquisition on MariaDB, 4 on PostgreSQL and SQLite, with any number of
+// waiters; 1 attempt, unless a wait reaches its limit.
 //
 // Remaining faults:
 //
@@ -59,17 +54,8 @@
 //     takes no more. That is the advantage of this lock over all others here:
 //     guarded data in the same database can be written in the same transaction.
 //     Unlock returns ErrNotLocked.
-//   - If the reply to the SELECT is lost, Lock returns an error that wraps
-//     database.ErrNoReply. The connection is gone, so the server rolls back and
-//     nothing is left.
-//   - If the reply to the COMMIT is lost, Unlock returns an error that wraps
-//     ErrNotLocked and database.ErrNoReply: the lock is free, and the writes
-//     through Tx may be there or not:
-//     TestALostReplyToTheCommitLeavesTheWriteInDoubt. A row with an id of its own
-//     in the same transaction shows it.
-//   - If the database goes away, all transactions are over: the holder has lost
-//     the lock, its writes are gone, and Unlock returns ErrNotLocked. Waiters get
-//     database.ErrNoReply, once for each connection of the pool that broke.
+//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
+//     in a table.
 //   - A client that hangs, and whose connection stays open, holds the lock
 //     until it goes on; PostgreSQL has idle_in_transaction_session_timeout
 //     for that.

@@ -249,7 +249,7 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 	require.NoError(t, holder.Unlock(t.Context()))
 }
 
-// The cost that the package's comment states.
+// The cost that the README states.
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
 	l := sqlforupdate.New(db, name(t))
@@ -262,22 +262,4 @@ func TestARoundOfStatements(t *testing.T) {
 		database.MariaDB:    3,
 	}[db.Kind]
 	require.Equal(t, want, db.Statements()-before)
-}
-
-// MariaDB counts what arrives.
-func TestTheServerCountsTheSameStatements(t *testing.T) {
-	db := on(t, database.MariaDB)
-	db.SetMaxOpenConns(1)
-	l := sqlforupdate.New(db, name(t))
-	round := func() {
-		faults.Round(t, l)
-	}
-	questions := func() (n int) {
-		require.NoError(t, db.QueryRowContext(t.Context(), "SHOW SESSION STATUS LIKE 'Questions'").Scan(new(string), &n))
-		return n
-	}
-	round() // the row exists from now on
-	before := questions()
-	round()
-	require.Equal(t, 3+1, questions()-before, "and the question itself")
 }

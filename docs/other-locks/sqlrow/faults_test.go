@@ -3,7 +3,6 @@ package sqlrow_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
-	"example.com/zklock/docs/other-locks/suite"
 )
 
 const insert = "INSERT INTO zklock_row"
@@ -77,21 +75,6 @@ func TestAClientThatInsertsAgainWaitsForItself(t *testing.T) {
 	}
 	require.ErrorIs(t, again(), database.ErrNoReply)
 	require.True(t, database.IsDuplicate(again()), "nobody else has asked for the lock")
-}
-
-// SQLite is part of the process. If that ends, the row stays in the file.
-func TestTheRowSurvivesTheEndOfTheProcessInAFile(t *testing.T) {
-	suite.Set(t, sqlrow.SweepEvery, time.Millisecond)
-	spec := "sqlite:" + filepath.Join(t.TempDir(), "locks.db")
-	before, name := open(t, spec), databasetest.Name(t)
-	require.NoError(t, sqlrow.New(before, name, longer).Lock(t.Context()))
-	require.NoError(t, before.Close())
-
-	after := open(t, spec)
-	next := sqlrow.New(after, name, longer)
-	faults.Try(t, false, next, "the row is in the file")
-	expire(t, after, name)
-	require.NoError(t, next.Lock(t.Context()))
 }
 
 // On the night when summer time ends, a clock of local time shows the hour from two to

@@ -23,12 +23,7 @@
 //     does the same while it acts as the holder: a counter in memory
 //     would not notice the expiry (bug B4).
 //
-// Cost: an acquisition that finds the lock free is 2 statements (insert,
-// delete), each a transaction and, on a server that is safe, an fsync. A
-// contender that waits for a time T makes about T/48 ms attempts of 1 statement
-// each, and a sweep each second. N contenders that come at once and whose turn
-// takes t each make about N/2 · t/48 ms attempts per acquisition: with N the
-// load grows as N².
+// Cost: 2 statements if the lock is free; with N contenders the load grows as N².
 //
 // Remaining faults:
 //
@@ -48,11 +43,8 @@
 //     if its ctx ends and the server does not answer that it has ended the insert.
 //     If that fails, too, the row stays until it expires. To insert again would
 //     be to wait for one's own row: TestAClientThatInsertsAgainWaitsForItself.
-//   - If the reply to a delete is lost, Unlock returns the same error. Called
-//     again it returns ErrNotLocked, because the row is gone, or nil.
-//   - While the database is away, waiters get that error, too. The holder keeps its
-//     row, and cannot see whether it expires. After a restart each
-//     connection of the pool that broke may cost one more such error.
+//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
+//     in a table.
 package sqlrow
 
 import (

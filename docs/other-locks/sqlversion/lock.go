@@ -9,12 +9,8 @@
 // cannot write late: its version is old. That makes the version a fencing
 // token that the resource itself compares.
 //
-// Cost: 2 statements an attempt (select, update); the update that fails
-// changes nothing. A client alone needs one attempt. If N clients come at once
-// and all go in step, one succeeds in each round: N + (N-1) + … + 1 attempts,
-// (N+1)/2 each. The article says so: many requests fail when there are many.
-// A failed attempt is followed by a random pause, up to 1 ms at first, then
-// twice as long, up to 64 ms, so that not all go in step.
+// Cost: 2 statements an attempt; if N clients come at once and go in step, (N+1)/2 attempts
+// each. A failed attempt is followed by a random pause, so that not all go in step.
 //
 // Remaining faults:
 //
@@ -25,8 +21,6 @@
 //     Buy returns an error that wraps database.ErrNoReply and does not try
 //     again: it might sell twice, as TestAfterALostReplyThePieceMayBeTaken shows.
 //     The cure is a row with the order's own id, inserted in the same transaction.
-//   - While the database is away, Buy returns that error, too. A restart costs
-//     nothing else: nobody holds anything.
 //   - The article's updated_at in place of a version: two updates in the same
 //     tick of the clock look like one. A column of whole seconds, the article's
 //     datetime, loses updates; the test

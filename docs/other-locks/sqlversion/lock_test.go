@@ -1,7 +1,6 @@
 package sqlversion_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 
@@ -113,15 +112,7 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 	require.Equal(t, 19, read(t, s).Resource, "after two sales")
 }
 
-func TestBuyEndsWithItsContext(t *testing.T) {
-	s := stock(t, databasetest.Open(t, databasetest.Spec(t)), 20)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, s.Buy(ctx), context.Canceled)
-	require.Equal(t, 20, read(t, s).Resource)
-}
-
-// The cost that the package's comment states.
+// The cost that the README states.
 func TestAPieceCostsTwoStatements(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t))
 	s := stock(t, db, 20)

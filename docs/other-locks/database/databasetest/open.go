@@ -37,19 +37,14 @@ func Spec(t testing.TB) string {
 }
 
 // Open opens the database with that spec until the test ends.
-func Open(t testing.TB, spec string) *database.DB { return opened(t)(database.Open(t.Context(), spec)) }
+func Open(t testing.TB, spec string) *database.DB { return OpenTx(t, spec, 0) }
 
 // OpenTx is Open for locks that keep connections.
 func OpenTx(t testing.TB, spec string, conns int) *database.DB {
-	return opened(t)(database.OpenTx(t.Context(), spec, conns))
-}
-
-func opened(t testing.TB) func(db *database.DB, err error) *database.DB {
-	return func(db *database.DB, err error) *database.DB {
-		require.NoError(t, err)
-		t.Cleanup(func() { db.Close() })
-		return db
-	}
+	db, err := database.OpenTx(t.Context(), spec, conns)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
 }
 
 // Via is a spec of the same database by way of a proxy. It skips a test that runs
