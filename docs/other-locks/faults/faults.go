@@ -39,12 +39,8 @@ func Run(t *testing.T, open func(t *testing.T) *Lock) {
 		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
 		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
 		"the holder keeps the lock while the server is not there": (*Lock).away,
-		"on a silent line a call ends at its deadline": func(l *Lock, t *testing.T) {
-			l.silent(t, context.DeadlineExceeded, func(context.CancelFunc) {})
-		},
-		"on a silent line a call ends when it is cancelled": func(l *Lock, t *testing.T) {
-			l.silent(t, context.Canceled, func(cancel context.CancelFunc) { cancel() })
-		},
+		"on a silent line a call ends at its deadline":            func(l *Lock, t *testing.T) { l.silent(t, context.DeadlineExceeded) },
+		"on a silent line a call ends when it is cancelled":       func(l *Lock, t *testing.T) { l.silent(t, context.Canceled) },
 	} {
 		t.Run(name, func(t *testing.T) { run(open(t), t) })
 	}
@@ -139,14 +135,17 @@ func (l *Lock) away(t *testing.T) {
 }
 
 // Each call returns soon after its ctx has ended, though no answer comes, and its error says why.
-func (l *Lock) silent(t *testing.T, why error, end func(context.CancelFunc)) {
+func (l *Lock) silent(t *testing.T, why error) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	l.Silence(proxy.ToServer, proxy.ToClient)
 	defer l.Heal()
 	ends := func(name string, call func(context.Context) error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		limits := map[error]time.Duration{context.DeadlineExceeded: 50 * time.Millisecond, context.Canceled: time.Hour}
+		ctx, cancel := context.WithTimeout(t.Context(), limits[why])
 		defer cancel()
-		time.AfterFunc(50*time.Millisecond, func() { end(cancel) })
+		if why == context.Canceled {
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}
 		Ends(t, ctx, why, name, call)
 	}
 	ends("Lock", l.Waiter.Lock)
