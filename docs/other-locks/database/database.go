@@ -13,8 +13,7 @@
 //     (whose default is REPEATABLE READ, with locks on the gaps between rows).
 //     SQLite is always serializable.
 //   - The end of ctx. The server is asked to end the statement, and its answer is awaited
-//     for 2 s: else a statement that waits is carried out after its client was
-//     told that it failed.
+//     for 2 s: else a statement that waits is carried out after its caller has got an error.
 //   - fsync. The servers decide. SQLite writes to
 //     memory ("embedded"), or to a file, after each commit with fsync.
 //   - Round trips. MariaDB's driver puts the arguments into the text
