@@ -20,6 +20,7 @@ import (
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
 )
 
 // Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
@@ -28,12 +29,12 @@ import (
 // below that is made of the program's own constants, or in one that names something:
 // a step, an address, a value of a flag in an example.
 
-const figures = "../docs/figures/"
+const figures = "docs/figures/" // from the root
 
 // runsOf are the runs of these files, in their order.
 func runsOf(t *testing.T, names ...string) (runs []report.Run) {
 	for _, name := range names {
-		for _, r := range written[[]report.Run](t, figures+name+".json") {
+		for _, r := range written[[]report.Run](t, "../"+figures+name+".json") {
 			require.Contains(t, namesOf(onZooKeeper()), r.Lock, "%s is a run of a lock that the benchmark does not have", name)
 			r.About = find(r.Lock).About()
 			runs = append(runs, r)
@@ -133,7 +134,7 @@ func peersTable(t *testing.T, names ...string) string {
 
 // figuresPage is docs/figures.md, or its Chinese edition. Its template has no digit outside of a call, stamps apart.
 func figuresPage(t *testing.T, lang i18n.Language) string {
-	source := text(t, figures+lang.Page("page.md")+".tmpl")
+	source := text(t, "../"+figures+lang.Page("page.md")+".tmpl")
 	calls := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
 	measured := func(text string) string { // what the program prints has none of these words
 		return "<!-- figures -->\n" + strings.NewReplacer(map[i18n.Language][]string{i18n.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- servers: ", "- 服务器：",
@@ -148,7 +149,7 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 		"machine":    func() string { return measured(machine(t, names)) },
 		"transcript": func(name string) string { return measured(transcript(t, false, name, lang)) },
 		"peers":      func(names ...string) string { return measured(peersTable(t, names...)) },
-		"pauses":     func() string { return strings.TrimSpace(text(t, figures+"pauses.txt")) },
+		"pauses":     func() string { return strings.TrimSpace(text(t, "../"+figures+"pauses.txt")) },
 		"quadratic": func() string {
 			naive := find("naive")
 			return i18n.Textf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
@@ -175,10 +176,9 @@ func chartsOf(t *testing.T) map[string]string {
 	return all
 }
 
-// passages are written into the pages between two marks, in the order in which they
-// are there.
-func passages(t *testing.T) map[string][]string {
-	n := "readme"
+// holdsRatios holds what the README says of the bytes and of the factor.
+func holdsRatios(t *testing.T) {
+	const n = "readme"
 	bytesOf := func(lock string) float64 {
 		return report.Median(runsOf(t, n), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
 	}
@@ -200,36 +200,23 @@ func passages(t *testing.T) map[string][]string {
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
 如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 要 %.0f ms，predecessor 要 %.0f ms。`, factor...)
-	return map[string][]string{
-		"../README.md":               {transcript(t, true, n, i18n.English), english},
-		"../README.zh-CN.md":         {strings.Replace(transcript(t, true, n, i18n.Chinese), "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", 1), chinese},
-		"../docs/benchmark.md":       {formulasPassage(t, i18n.English), peersPassage(t, i18n.English)},
-		"../docs/benchmark.zh-CN.md": {formulasPassage(t, i18n.Chinese), peersPassage(t, i18n.Chinese)},
-	}
+	site.HoldsBoth(t, "README.md", "ratios", i18n.Text{En: english + "\n", Zh: chinese + "\n"})
 }
 
-var passage = regexp.MustCompile(`(?s)(<!-- figures -->\n)(.*?)(\n<!-- end of figures -->)`)
-
 func TestTheDocsSayWhatWasMeasured(t *testing.T) {
-	files := chartsOf(t)
-	files["../docs/figures.md"], files["../docs/figures.zh-CN.md"] = figuresPage(t, i18n.English), figuresPage(t, i18n.Chinese)
-	for page, texts := range passages(t) {
-		old := text(t, page)
-		require.Len(t, passage.FindAllString(old, -1), len(texts), page)
-		i := 0
-		files[page] = passage.ReplaceAllStringFunc(old, func(found string) string {
-			i++
-			m := passage.FindStringSubmatch(found)
-			return m[1] + texts[i-1] + m[3]
-		})
+	both := func(text func(*testing.T, i18n.Language) string) i18n.Text {
+		return i18n.Text{En: text(t, i18n.English), Zh: text(t, i18n.Chinese)}
 	}
-	for file, want := range files {
-		if *update {
-			require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
-			continue
-		}
-		require.True(t, want == text(t, file), "%s is stale: go generate ./...", file)
+	for file, svg := range chartsOf(t) {
+		site.Holds(t, file, "", svg)
 	}
+	site.HoldsBoth(t, "docs/figures.md", "", both(figuresPage))
+	site.HoldsBoth(t, "docs/benchmark.md", "formulas", both(formulasPassage))
+	site.HoldsBoth(t, "docs/benchmark.md", "peers", both(peersPassage))
+	run := both(func(t *testing.T, lang i18n.Language) string { return transcript(t, true, "readme", lang) + "\n" })
+	run.Zh = strings.Replace(run.Zh, "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", 1)
+	site.HoldsBoth(t, "README.md", "run", run)
+	holdsRatios(t)
 }
 
 // claims are the texts with digits that are made of the program's constants or of
@@ -293,7 +280,7 @@ var names = map[string][]string{
 
 // unheld is a line of a page with a digit that nothing holds; "" if there is none.
 func unheld(page string, texts []string) string {
-	page = passage.ReplaceAllString(page, "") // TestTheDocsSayWhatWasMeasured
+	page = site.Strip(page) // TestTheDocsSayWhatWasMeasured
 	for _, text := range texts {
 		if !strings.Contains(page, text) {
 			return text
@@ -307,7 +294,7 @@ func unheld(page string, texts []string) string {
 func TestEachDigitIsHeld(t *testing.T) {
 	readme, benchmark := claims(t)
 	for file, texts := range map[string][]string{"../README.md": readme, "../docs/benchmark.md": benchmark} {
-		page := passage.ReplaceAllString(text(t, file), "")
+		page := site.Strip(text(t, file))
 		texts = append(texts, names[file]...)
 		require.Empty(t, unheld(page, texts), "%s: a figure that is not held: write its text into claims, made of what decides it, or into names", file)
 		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {

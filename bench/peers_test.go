@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -37,8 +36,6 @@ func written[T any](t *testing.T, file string) (value T) {
 	require.NoError(t, json.Unmarshal(b, &value), "%s", b)
 	return value
 }
-
-var update = flag.Bool("update", false, "write docs/figures.md, what README.md shows of it, and what each lock is into docs/benchmark.md")
 
 // peersPassage is the table of the peers in docs/benchmark.md.
 func peersPassage(t *testing.T, lang i18n.Language) string {

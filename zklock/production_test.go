@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -20,48 +19,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
 
-var update = flag.Bool("update", false, "write what docs/production.md and its Chinese edition take from tests and programs")
-
 var productionPages = []string{"../docs/production.md", "../docs/production.zh-CN.md"}
 
-// A passage is what a page has from a test, between two comments.
-func passage(name string) *regexp.Regexp {
-	return regexp.MustCompile(`(?s)(<!-- ` + name + ` -->\n)(.*?)(<!-- end of ` + name + ` -->)`)
-}
-
-// holdsPassage fails the test unless both editions have the text, or writes it.
-func holdsPassage(t *testing.T, name, text string) {
-	for _, file := range productionPages {
-		page, err := os.ReadFile(file)
-		require.NoError(t, err)
-		found := passage(name).FindSubmatch(page)
-		require.NotNil(t, found, "%s has no passage %q", file, name)
-		if *update {
-			page = passage(name).ReplaceAllFunc(page, func([]byte) []byte {
-				return []byte(string(found[1]) + text + string(found[3]))
-			})
-			require.NoError(t, os.WriteFile(file, page, 0o644))
-			continue
-		}
-		require.Equal(t, text, string(found[2]), "%s: go test ./zklock -run Production -update", file)
-	}
-}
-
-// A site is where clients with a session timeout use a lock in virtual time.
-type site struct {
+// A branch is where clients with a session timeout use a lock in virtual time.
+type branch struct {
 	*table
 	timeout time.Duration
 	tap     *wiretap.Tap
 }
 
 // client opens a client, and the line to its server.
-func (s *site) client() (*zk.Conn, *bubble.Line) {
+func (s *branch) client() (*zk.Conn, *bubble.Line) {
 	line := &bubble.Line{Server: s.srv}
 	conn, err := zkconn.Connect(context.Background(), three, s.timeout,
 		zkconn.WithZK(zk.WithMaxConnBufferSize(1<<16)), zkconn.WithDialer(s.tap.Dialer(line.Dial)))
@@ -71,14 +47,14 @@ func (s *site) client() (*zk.Conn, *bubble.Line) {
 }
 
 // lock holds the lock at a path, or waits for it, aside.
-func (s *site) lock(conn *zk.Conn, path string) <-chan locked {
+func (s *branch) lock(conn *zk.Conn, path string) <-chan locked {
 	m, err := zklock.New(conn, path)
 	require.NoError(s, err)
 	return queues(m)
 }
 
 // idle counts the requests and pings per second while nothing happens.
-func (s *site) idle() float64 {
+func (s *branch) idle() float64 {
 	time.Sleep(2 * s.timeout)
 	const periods = 12
 	before := s.tap.Counts()
@@ -91,12 +67,12 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of locks")
 	var rows strings.Builder
 	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second, 30 * time.Second} {
-		on := func(play func(s *site)) {
-			onTable(t, func(tb *table) { play(&site{tb, timeout, wiretap.New()}) })
+		on := func(play func(s *branch)) {
+			onTable(t, func(tb *table) { play(&branch{tb, timeout, wiretap.New()}) })
 		}
 		least, most := time.Hour, time.Duration(0)
 		for phase := range 8 {
-			on(func(s *site) {
+			on(func(s *branch) {
 				holder, line := s.client()
 				<-s.lock(holder, top)
 				other, _ := s.client()
@@ -110,7 +86,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			})
 		}
 		var session, holder, holders, waiter float64
-		on(func(s *site) {
+		on(func(s *branch) {
 			conn, _ := s.client()
 			session = s.idle()
 			s.lock(conn, top)
@@ -120,7 +96,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			}
 			holders = s.idle() - session
 		})
-		on(func(s *site) {
+		on(func(s *branch) {
 			come := func(n int) {
 				for range n {
 					conn, _ := s.client()
@@ -135,7 +111,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.1f | %.2f |\n",
 			timeout, timeout/2, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
 	}
-	holdsPassage(t, "session timeouts", rows.String())
+	site.HoldsBoth(t, "docs/production.md", "session timeouts", i18n.Same(rows.String()))
 }
 
 // TestProductionHasEveryError: both editions have each exported error of zklock and zkconn,
@@ -200,14 +176,5 @@ func TestProductionHasEveryCount(t *testing.T) {
 			row := regexp.MustCompile("(?m)^\\| `zklock_[a-z_]+` \\| [a-z]+ \\| `" + f.Name + "`")
 			require.True(t, row.Match(text), "%s: the table of metrics lacks %s", page, f.Name)
 		}
-	}
-}
-
-// TestProductionQuotesItsPrograms, which are in docs/production.
-func TestProductionQuotesItsPrograms(t *testing.T) {
-	for _, name := range []string{"leader", "daily"} {
-		program, err := os.ReadFile("../docs/production/" + name + "/main.go")
-		require.NoError(t, err)
-		holdsPassage(t, name, "```go\n"+string(program)+"```\n")
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -21,7 +21,7 @@ import (
 // right, or in which group they are wrong.
 var attemptLine = regexp.MustCompile(`^(?://|#) (right|wrong)(?: \((\w+)\))?: (.*)\n`)
 
-// attemptsPage has what each of them gets. With -exercises.update the proof writes
+// attemptsPage has what each of them gets. With -update the proof writes
 // it.
 const attemptsPage = "testdata/attempts/README.md"
 
@@ -42,7 +42,7 @@ func TestForeignAttempts(t *testing.T) {
 	files := must(filepath.Glob("testdata/attempts/*.txt"))
 	require.GreaterOrEqual(t, len(files), 40)
 	page := text(t, attemptsPage)
-	long := *update || testenv.AtLength()
+	long := site.Updates() || testenv.AtLength()
 	if !long {
 		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong|)`).FindString(file) }
 		files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(kind(file), "-") })
@@ -83,20 +83,20 @@ func TestForeignAttempts(t *testing.T) {
 			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file),
 				strings.TrimSpace(says[1]+" "+says[2]),
 				cellText(says[3]), r.Points, r.Of, cellText(first))
-			if !*update {
+			if !site.Updates() {
 				points := fmt.Sprint(r.Points)
 				if !long && says[1] == "wrong" && !r.Unsafe {
 					points = `\d+` // of them it has lost some
 				}
 				require.Regexp(t, regexp.MustCompile(`(?m)^\| \[`+regexp.QuoteMeta(name)+`\]\(.* \| `+fmt.Sprintf("%s of %d", points, r.Of)+` \| `), page,
-					"%s is stale: ZKLOCK_TESTS=long go test ./cmd/exercises -run TestForeignAttempts -exercises.update", attemptsPage)
+					"%s is stale: ZKLOCK_TESTS=long go test ./cmd/exercises -run TestForeignAttempts -update", attemptsPage)
 			}
 		})
 	}
-	if *update {
+	if site.Updates() {
 		t.Cleanup(func() {
 			all.Wait()
-			require.NoError(t, os.WriteFile(attemptsPage, []byte(attemptsHead+strings.Join(rows, "")), 0o644))
+			site.Holds(t, "cmd/exercises/"+attemptsPage, "", attemptsHead+strings.Join(rows, ""))
 		})
 	}
 }

@@ -57,5 +57,5 @@
 // attempt says what it must say, and hostile attempts cost their own points only. Of the
 // foreign attempts a right and a wrong one of each exercise are graded; after a change to a
 // case set ZKLOCK_TESTS=long, which grades all and runs the solutions with the race detector,
-// too, and after a change to a stub add -exercises.update.
+// too, and after a change to a stub add -update.
 package main

@@ -11,7 +11,7 @@ import (
 )
 
 // stubsFile has the hash of each exercise's stub in each language, so that one that
-// nobody has touched need not be graded. go test ./cmd/exercises -exercises.update
+// nobody has touched need not be graded. go test ./cmd/exercises -update
 // writes it.
 const stubsFile = "docs/exercises/stubs.json"
 

@@ -42,7 +42,7 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			a, err := find(m[1])
 			require.NoError(t, err, "%s says %s", file, m[0])
-			require.Contains(t, string(list), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go test ./internal/lab/locks -update writes it", file, m[0])
+			require.Contains(t, string(list), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go generate ./... writes it", file, m[0])
 			seen[m[1]] = true
 		}
 		return err

@@ -1,24 +1,13 @@
 package bugs
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
-)
-
-var update = flag.Bool("update", false, "write what is generated in docs/bugs.md, its Chinese edition and the steps' READMEs")
-
-const (
-	// Page is the catalogue, seen from the folder of the bugs' tests.
-	Page   = "../../../docs/bugs.md"
-	pageZh = "../../../docs/bugs.zh-CN.md"
+	"example.com/zklock/internal/site"
 )
 
 // elsewhere are the folders in docs/other-locks, a module of its own, of the bugs without a
@@ -49,39 +38,14 @@ func (b Bug) shown() scenes.Text {
 	}
 }
 
-// inDocs compares the diagrams of the bug's entry in both editions of the catalogue with
-// what has happened.
+// inDocs compares the bug's entry in both editions of the catalogue with what has happened.
 func (b Bug) inDocs(t *testing.T, diagram i18n.Text) {
 	t.Helper()
 	if t.Failed() {
 		return
 	}
-	for file, language := range map[string]i18n.Language{Page: i18n.English, pageZh: i18n.Chinese} {
-		checkMermaid(t, diagram.In(language))
-		page, err := os.ReadFile(file)
-		require.NoError(t, err)
-		before, drawn, after, ok := cutDiagram(string(page), b.ID)
-		require.True(t, ok, "%s needs an entry with the heading ### %s and a colon, and a line <!-- %[2]s --> in it: go generate ./... draws the "+
-			"diagram below that", file, b.ID)
-
-		want := fmt.Sprintf("<!-- %s -->\n%s\n\n```mermaid\n%s```\n", b.ID, b.shown().In(language), diagram.In(language))
-		if *update && drawn != want {
-			require.NoError(t, os.WriteFile(file, []byte(before+want+after), 0o644))
-		} else {
-			require.Equal(t, drawn, want, "%s is stale: go generate ./...", file)
-		}
-	}
-}
-
-// cutDiagram cuts a catalogue around what is generated in a bug's entry: its
-// mark, and all up to the end of the diagram, if there is one.
-func cutDiagram(page, id string) (before, drawn, after string, ok bool) {
-	mark := "<!-- " + id + " -->\n"
-	before, after, ok = strings.Cut(page, mark)
-	entry, _, _ := strings.Cut(after, "\n#")
-	const end = "\n```\n"
-	if i := strings.Index(entry+"\n", end); i >= 0 && strings.Contains(entry[:i], "```mermaid") {
-		return before, mark + after[:i+len(end)], after[i+len(end):], ok
-	}
-	return before, mark, after, ok
+	checkMermaid(t, diagram.En)
+	checkMermaid(t, diagram.Zh)
+	const entry = "%s\n\n```mermaid\n%s```\n"
+	site.HoldsBoth(t, "docs/bugs.md", b.ID, i18n.Textf(entry, entry, b.shown(), diagram))
 }

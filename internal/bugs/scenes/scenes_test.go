@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,13 +14,12 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/site"
 )
-
-var update = flag.Bool("update", false, "let the explorer find the schedules again")
 
 // TestEachScheduleEndsWithItsBug: with the article's lock, not with ours.
 func TestEachScheduleEndsWithItsBug(t *testing.T) {
-	if *update {
+	if site.Updates() {
 		write(t)
 		return // what is embedded here is what was there before
 	}
@@ -67,7 +65,7 @@ func write(t *testing.T) {
 	}
 	b, err := json.MarshalIndent(all, "", "\t")
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile("schedules.json", append(b, '\n'), 0o644))
+	site.Holds(t, "internal/bugs/scenes/schedules.json", "", string(b)+"\n")
 }
 
 // find returns the choices of a schedule that shows the scene's bug.

@@ -1,4 +1,4 @@
-package house
+package site_test
 
 import (
 	"crypto/sha256"
@@ -19,6 +19,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 
 	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
 )
 
 // A page X.md may have a Chinese edition, X.zh-CN.md. It says what the English page
@@ -27,10 +29,7 @@ import (
 // that was translated. No test can check whether the sense is the same, or whether
 // the translator read the section before the stamp was renewed.
 
-var (
-	stampPages  = flag.String("edition.stamp", "", "write the stamps of these Chinese `pages`, paths from the root of the repository with commas between them")
-	updatePages = flag.Bool("edition.update", false, "lead the links of Chinese pages to Chinese pages, where these exist, and write the stamps that are missing")
-)
+var stampPages = flag.String("edition.stamp", "", "write the stamps of these Chinese `pages`, paths from the root of the repository with commas between them")
 
 var (
 	headingLine = regexp.MustCompile(`^(#{1,6}) (.*?)\s*$`)
@@ -44,10 +43,10 @@ var (
 	figure    = regexp.MustCompile(`[A-Za-z]*\pN+(?:[.,]\pN+)*`)
 )
 
-// chinese returns the path of a page's Chinese edition, and english that of the
-// page of which a page is the edition, or its own.
-func chinese(page string) string { return strings.TrimSuffix(english(page), ".md") + ".zh-CN.md" }
+// english returns the path of the page of which a page is the edition, or its own.
 func english(page string) string { return strings.Replace(page, ".zh-CN.md", ".md", 1) }
+
+func chinese(page string) string { return i18n.Chinese.Page(english(page)) }
 
 // switches returns the first lines that a page and its edition must have.
 func switches(page string) (en, zh string) {
@@ -60,40 +59,55 @@ type section struct {
 	title string
 	line  int      // of the heading, from 0
 	body  []string // without the stamp
+	own   []string // of the body, what is not generated
 	stamp string
 
-	written bool // by a test, in both languages, with all below it
+	written bool // the heading is generated, and all below it
 }
 
-// written is what tests write in both languages: what the benchmark has measured, which
-// packages import one, and what the bugs' entries say, with the runs that show them.
-var written = regexp.MustCompile("(?s)<!-- (?:figures|weights) -->.*?<!-- end of (?:figures|weights) -->" +
-	"|<!-- [A-Z]\\d+ -->\n`go test (?:-C docs/other-locks )?-v -run Bug.*?\n```(?:\n|$)" +
-	`|(?m:^\| \[[A-Z]\d+(?:: |\]\(\.\./docs/bugs\.md#)[^\n]*)` +
-	"|(?m:^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*)")
+// renewed is what is generated in rows whose first cells are translated: the users of a package, and the bugs of an
+// article.
+var renewed = regexp.MustCompile("(?m)^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*")
 
-// hash is the same after a change of the line breaks, and of what is written. A section of
-// which all is written has none.
+// hash is the same after a change of the line breaks, and of what is generated. A section of
+// which all is generated has none.
 func (s section) hash() string {
 	if s.written {
 		return ""
 	}
-	text := strings.Join(strings.Fields(written.ReplaceAllString(s.title+"\n"+strings.Join(s.body, "\n"), "$1")), " ")
+	text := strings.Join(strings.Fields(renewed.ReplaceAllString(s.title+"\n"+strings.Join(s.own, "\n"), "$1")), " ")
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8]
+}
+
+// generated are the lines of a page between marks, and the marks. What a package is has been translated.
+func generated(page string) map[int]bool {
+	lines := make(map[int]bool)
+	rest := page
+	for _, mark := range matches(page, `(?m)^<!-- end of (.+) -->$`) {
+		before, there, after, ok := site.Cut(rest, mark)
+		if !ok || mark == "packages" {
+			continue
+		}
+		begin := strings.Count(page, "\n") - strings.Count(rest, "\n") + strings.Count(before, "\n") - 1
+		for n := range strings.Count(there, "\n") + 2 {
+			lines[begin+n] = true
+		}
+		rest = after
+	}
+	return lines
 }
 
 // sections takes a page apart, and returns the anchors of its headings, too. What
 // is before the first heading is not among them.
 func sections(page string) (all []section, anchors []string) {
-	fenced, written := false, false
+	fenced, written := false, generated(page)
 	for i, line := range strings.Split(page, "\n") {
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
-		written = written || strings.HasPrefix(line, "<!-- written by go test ")
 		last := len(all) - 1
 		if m := headingLine.FindStringSubmatch(line); m != nil && !fenced {
-			all = append(all, section{level: len(m[1]), title: m[2], line: i, written: written})
+			all = append(all, section{level: len(m[1]), title: m[2], line: i, written: written[i]})
 			name := scenes.Anchor(linkTarget.ReplaceAllString(m[2], ""))
 			anchor := name
 			for n := 1; slices.Contains(anchors, anchor); n++ {
@@ -104,6 +118,9 @@ func sections(page string) (all []section, anchors []string) {
 			all[last].stamp = m[1]
 		} else if last >= 0 {
 			all[last].body = append(all[last].body, line)
+			if !written[i] {
+				all[last].own = append(all[last].own, line)
+			}
 		}
 	}
 	return all, anchors
@@ -392,7 +409,7 @@ func (e edition) faults(page string) (all []string) {
 		case "":
 			say("the stamp is missing: go generate ./...")
 		default:
-			say("the English section has changed since it was translated: translate it again, then go test ./internal/house -run Edition -edition.stamp %s",
+			say("the English section has changed since it was translated: translate it again, then go test ./internal/site -run Edition -edition.stamp %s",
 				chinese(page))
 		}
 		enNames, enUnits := en.units()
@@ -541,11 +558,11 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	stamp := strings.FieldsFunc(*stampPages, func(r rune) bool { return r == ',' })
 	require.Subset(t, pages, stamp)
 	for _, page := range pages {
-		if *updatePages {
+		if site.Updates() {
 			write(page, e.led(page))
 		}
 		renew := slices.Contains(stamp, page)
-		if text, err := e.stamped(page, renew); err == nil && (renew || *updatePages) { // an error is a fault below
+		if text, err := e.stamped(page, renew); err == nil && (renew || site.Updates()) { // an error is a fault below
 			write(page, text)
 		}
 	}

@@ -1,19 +1,22 @@
-package bugs
+package site_test
 
 import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
 )
 
-const glossary = "../../docs/glossary.md"
+const glossary = "docs/glossary.md"
 
 // A term is a row of the glossary.
 type term struct {
@@ -44,14 +47,14 @@ func terms(page string) (all []term) {
 	return all
 }
 
-// token is how a Chinese page that has tokens names them, once.
-const token = "fencing token（隔离令牌）"
+// fencingToken is how a Chinese page that has tokens names them, once.
+const fencingToken = "fencing token（隔离令牌）"
 
 // avoided returns the words of a Chinese page that the glossary says to avoid. Code
 // and quotations of code are left out. A monitor of Java is 监视器, and the isolation of
 // transactions has levels.
 func avoided(text string, all []term) (found []string) {
-	text = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|"+token).ReplaceAllString(text, "")
+	text = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|"+fencingToken).ReplaceAllString(text, "")
 	for _, term := range all {
 		for _, word := range term.not {
 			if strings.Contains(text, word) {
@@ -63,9 +66,9 @@ func avoided(text string, all []term) (found []string) {
 }
 
 func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
-	all := terms(read(t, glossary))
+	all := terms(site.Read(t, glossary))
 	require.GreaterOrEqual(t, len(all), 60)
-	require.Equal(t, all, terms(read(t, strings.Replace(glossary, ".md", ".zh-CN.md", 1))),
+	require.Equal(t, all, terms(site.Read(t, i18n.Chinese.Page(glossary))),
 		"both have the same terms, with the same words of the articles and the same words to avoid")
 	seen := make(map[string]bool)
 	for _, term := range all {
@@ -76,13 +79,13 @@ func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
 }
 
 func TestTheGlossaryQuotesTheArticles(t *testing.T) {
-	if _, err := os.Stat(articles); err != nil {
+	if _, err := os.Stat(root + "/" + articles); err != nil {
 		t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
 	}
-	all := terms(read(t, glossary))
+	all := terms(site.Read(t, glossary))
 	missing := func(all []term) (words []string) {
 		for letter, file := range theArticles {
-			text := read(t, articles+file)
+			text := site.Read(t, articles+file)
 			for _, term := range all {
 				for _, word := range term.quoted[letter] {
 					if !strings.Contains(strings.ToLower(text), word) {
@@ -99,17 +102,17 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 }
 
 func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
-	all := terms(read(t, glossary))
+	all := terms(site.Read(t, glossary))
 	pages := 0
-	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.Contains(file, ".zh-CN.") {
 			return err
 		}
 		pages++
-		text := read(t, file)
+		text := site.Read(t, file)
 		require.Empty(t, avoided(text, all), file)
-		if strings.Contains(text, "令牌") && filepath.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
-			require.Equal(t, 1, strings.Count(text, token), "%s has tokens: it introduces them as %s, once", file, token)
+		if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
+			require.Equal(t, 1, strings.Count(text, fencingToken), "%s has tokens: it introduces them as %s, once", file, fencingToken)
 		}
 		return nil
 	})
@@ -117,18 +120,18 @@ func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
 	require.Positive(t, pages)
 	t.Run("and another word is found", func(t *testing.T) {
 		require.Equal(t, []string{"应答: the term for reply is 响应"}, avoided("服务器的应答丢失了", all))
-		require.Empty(t, avoided("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+token+"与隔离级别。\n```\n应答\n```\n", all))
+		require.Empty(t, avoided("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+fencingToken+"与隔离级别。\n```\n应答\n```\n", all))
 	})
 }
 
 // The handout has a few of the terms, in the glossary's words, and so has its Chinese
 // edition, where they come first.
 func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
-	handout := read(t, "../../docs/teaching/handout.md")
-	handoutZh := read(t, "../../docs/teaching/handout.zh-CN.md")
+	handout := site.Read(t, "docs/teaching/handout.md")
+	handoutZh := site.Read(t, "docs/teaching/handout.zh-CN.md")
 	exchanged := regexp.MustCompile(`(?m)^\| \*\*([^|]*\p{Han}[^|]*)\*\* \| ([^|]*) \|`)
 	known := make(map[string]bool)
-	for _, term := range terms(read(t, glossary)) {
+	for _, term := range terms(site.Read(t, glossary)) {
 		for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(term.zh, -1) {
 			known[word] = true
 		}

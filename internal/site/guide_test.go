@@ -1,4 +1,4 @@
-package bugs
+package site_test
 
 import (
 	"os"
@@ -7,13 +7,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
 )
 
-const guide = "../../docs/reading-guide.md"
+const guidePage = "docs/reading-guide.md"
 
 // The articles are beside the repository where they are at hand: they are
 // other people's texts and no part of it.
-const articles = "../../../shared/articles/"
+const articles = "../shared/articles/"
 
 // theArticles are the files of the texts, by letter.
 var theArticles = map[string]string{
@@ -56,23 +59,23 @@ func notInOrder(text string, phrases []string) string {
 // quotes asserts that a page has phrases of each article, in the article's words
 // and order.
 func quotes(t *testing.T, page string, atLeast int) {
-	quoted := phrases(read(t, page))
+	quoted := phrases(site.Read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
 	for letter := range theArticles {
 		require.GreaterOrEqual(t, len(quoted[letter]), atLeast, "phrases of article %s", letter)
 	}
 	t.Run("against the articles", func(t *testing.T) {
-		if _, err := os.Stat(articles); err != nil {
+		if _, err := os.Stat(root + "/" + articles); err != nil {
 			t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
 		}
 		for letter, file := range theArticles {
-			require.Empty(t, notInOrder(read(t, articles+file), quoted[letter]), "article %s does not have this phrase here", letter)
+			require.Empty(t, notInOrder(site.Read(t, articles+file), quoted[letter]), "article %s does not have this phrase here", letter)
 		}
 	})
 }
 
 func TestTheGuideQuotesVerbatim(t *testing.T) {
-	quotes(t, guide, 8)
+	quotes(t, guidePage, 8)
 	t.Run("and a phrase out of its place is found", func(t *testing.T) {
 		require.Empty(t, notInOrder("one  two\nthree", []string{"one", "two three"}))
 		require.Equal(t, "one", notInOrder("one two three", []string{"two", "one"}))
@@ -83,11 +86,11 @@ func TestTheGuideQuotesVerbatim(t *testing.T) {
 // Each claim has a verdict, and a test in the file that its row names, or a scene of
 // the lab. That the links lead somewhere is asked of all pages.
 func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
-	const claims = "../../docs/claims.md"
+	const claims = "docs/claims.md"
 	quotes(t, claims, 4)
-	text := read(t, claims)
+	text := site.Read(t, claims)
 	require.Empty(t, unshown(t, text))
-	require.Empty(t, unlike(text, read(t, "../../docs/claims.zh-CN.md")), "the Chinese page has another verdict")
+	require.Empty(t, unlike(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page has another verdict")
 	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
 	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
@@ -129,7 +132,7 @@ func unshown(t *testing.T, page string) string {
 		test := regexp.MustCompile("^`(Test\\w+)` in \\[[\\w.]+\\]\\(([^)]+)\\)$").FindStringSubmatch(shown)
 		switch {
 		case test != nil:
-			if !strings.Contains(read(t, "../../docs/"+test[2]), "func "+test[1]+"(") {
+			if !strings.Contains(site.Read(t, "docs/"+test[2]), "func "+test[1]+"(") {
 				return claim + ": " + test[1] + " is not in " + test[2]
 			}
 		case !regexp.MustCompile(`^\[scene \w+\]\(scenes\.md#\w+\)$`).MatchString(shown):

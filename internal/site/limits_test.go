@@ -1,4 +1,4 @@
-package house
+package site_test
 
 import (
 	"bytes"

@@ -1,9 +1,8 @@
-package house
+package site_test
 
 import (
 	"cmp"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"go/doc"
 	"go/parser"
@@ -19,18 +18,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "write the table of docs/architecture.md")
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
+)
 
 const (
 	module       = "example.com/zklock"
 	root         = "../.."
-	architecture = root + "/docs/architecture.md"
+	architecture = "docs/architecture.md"
 	contributing = root + "/CONTRIBUTING.md"
 	otherLocks   = root + "/docs/other-locks" // a module of its own
-	begin        = "<!-- written by go generate ./... -->\n"
-	end          = "<!-- end of what is written -->\n"
 )
 
 // A room is a package, as go list prints it.
@@ -183,28 +181,17 @@ func inChinese(table, page string) string {
 	return b.String()
 }
 
-// TestTheTableOfPackagesIsTheTree: each package is in docs/architecture.md and in its
-// Chinese edition, with the packages that import it, and in English with the first
-// sentence of its comment.
-func TestTheTableOfPackagesIsTheTree(t *testing.T) {
+// packagesTable has each package with the packages that import it. What it is is in English the first sentence
+// of its comment.
+func packagesTable(t *testing.T, lang i18n.Language) string {
 	// Of all builds; -find, so that the modules of the tags need not be there.
 	want := "\n" + table(t, listFor(t, root, "-find", "-tags=docker,browser", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
-	for _, file := range []string{architecture, chinese(architecture)} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		before, rest, begins := strings.Cut(string(text), begin)
-		there, after, ends := strings.Cut(rest, end)
-		require.True(t, begins && ends, "%s has no line %s or %s", file, begin, end)
-		if file != architecture {
-			want = inChinese(want, there)
-		}
-		if *update {
-			require.NoError(t, os.WriteFile(file, []byte(before+begin+want+end+after), 0o644))
-			continue
-		}
-		require.Equal(t, want, there, "the table of %s is stale: run go generate ./...", file)
+	if lang == i18n.Chinese {
+		_, there, _, _ := site.Cut(site.Read(t, lang.Page(architecture)), "packages")
+		want = inChinese(want, there)
 	}
+	return want
 }
 
 // arrows are those of the picture: from a folder to one that it uses.
@@ -239,9 +226,7 @@ func in(r, folder string) bool {
 // TestThePictureIsTheTree: an arrow of the picture is an import, and an import
 // between two folders of the picture is an arrow, or a way along several.
 func TestThePictureIsTheTree(t *testing.T) {
-	text, err := os.ReadFile(architecture)
-	require.NoError(t, err)
-	drawn := arrows(t, string(text))
+	drawn := arrows(t, site.Read(t, architecture))
 	reaches := make(map[string][]string)
 	var folders []string
 	for _, a := range drawn {
@@ -328,26 +313,4 @@ func TestEachRequirementHasAReason(t *testing.T) {
 		}
 		require.ElementsMatch(t, required, explained, "the table of requirements in %s", says)
 	}
-}
-
-// TestGoGenerateHasEveryFlag: each flag -update of a test is in the list of
-// commands; only those of the explorer and of the foreign suites are not.
-func TestGoGenerateHasEveryFlag(t *testing.T) {
-	commands, err := os.ReadFile("house.go")
-	require.NoError(t, err)
-	flags := 0
-	for _, r := range tree(t) {
-		for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
-			text, err := os.ReadFile(filepath.Join(r.Dir, file))
-			require.NoError(t, err)
-			m := regexp.MustCompile(`flag\.Bool\("((?:\w+\.)?update)"`).FindStringSubmatch(string(text))
-			if m == nil || m[1] == "explore.update" || m[1] == "suites.update" {
-				continue
-			}
-			flags++
-			users := regexp.MustCompile(`(?m)^//go:generate .* \./` + regexp.QuoteMeta(path.Clean(r.name())) + `(?:/\w+)?(?: .*)? -` + m[1] + `$`)
-			require.Regexp(t, users, string(commands), "go generate does not run the tests of %s with -%s: add the command to internal/house/house.go", r.name(), m[1])
-		}
-	}
-	require.GreaterOrEqual(t, flags, 6)
 }

@@ -1,9 +1,7 @@
-package picture_test
+package site_test
 
 import (
 	"encoding/xml"
-	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/picture"
+	"example.com/zklock/internal/site"
 )
-
-var update = flag.Bool("update", false, "draw the pictures of the pages again")
 
 // pictures are the pages' pictures: for each file the lock whose scene it shows, "" for the
 // opening, the page with it, and a text for a reader who does not see it. The picture on the
@@ -31,53 +29,51 @@ var pictures = []struct{ file, lock, page, alt string }{
 	{"zklock.svg", "zklock", "zklock/README.md", "Six clients with the complete lock: the next one holds it once the event arrives, and asks nothing more."},
 }
 
-// TestThePicturesAreTheirScenes: each is drawn from its film, and its page
-// shows it and says how to open its scene.
-func TestThePicturesAreTheirScenes(t *testing.T) {
-	for _, p := range pictures {
-		t.Run(p.file, func(t *testing.T) {
-			a, anchor, command := locks.Opening, "the-opening-scene", "go run ./cmd/lab -open"
-			if p.lock != "" {
-				l, err := locks.Find(p.lock)
-				require.NoError(t, err)
-				a, anchor, command = l.Open(), p.lock, command+" -scene "+p.lock
-			}
-			films, err := lab.Films(t, a)
+// pictured is a picture, of the films of its scene.
+func pictured(lock, alt string) func(*testing.T, i18n.Language) string {
+	return func(t *testing.T, _ i18n.Language) string {
+		a := locks.Opening
+		if lock != "" {
+			l, err := locks.Find(lock)
 			require.NoError(t, err)
-			var panels []picture.Panel
-			for i, name := range a.Locks {
-				l, err := locks.Find(name)
-				require.NoError(t, err)
-				require.Nil(t, films[i].Violation)
-				panels = append(panels, picture.Panel{Title: l.Title.En, Film: films[i]})
-			}
-			svg := picture.Draw(p.alt, panels...)
-			require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), "it is not well formed")
-			at := "../../../docs/" + p.file
-			if *update {
-				require.NoError(t, os.WriteFile(at, []byte(svg), 0o644))
-			}
-			there, err := os.ReadFile(at)
+			a = l.Open()
+		}
+		films, err := lab.Films(t, a)
+		require.NoError(t, err)
+		var panels []picture.Panel
+		for i, name := range a.Locks {
+			l, err := locks.Find(name)
 			require.NoError(t, err)
-			require.True(t, svg == string(there), "docs/%s is stale: go test ./internal/lab/picture -update", p.file)
+			require.Nil(t, films[i].Violation)
+			panels = append(panels, picture.Panel{Title: l.Title.En, Film: films[i]})
+		}
+		svg := picture.Draw(alt, panels...)
+		require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), "it is not well formed")
+		return svg
+	}
+}
 
-			page, err := os.ReadFile("../../../" + p.page)
-			require.NoError(t, err)
-			folder := "docs/"
-			if strings.Contains(p.page, "/") {
-				folder = "../docs/"
-			}
-			link := "[![" + p.alt + "](" + folder + p.file + ")](" + folder + "scenes.md#" + anchor + ")"
-			require.Contains(t, string(page), link, "%s does not show its picture as a link to its scene", p.page)
-			require.Contains(t, string(page), "`"+command+"`", "%s does not say how to open its scene", p.page)
-		})
+// TestEachPictureIsALinkToItsScene: its page shows it so, and says how to open the scene.
+func TestEachPictureIsALinkToItsScene(t *testing.T) {
+	for _, p := range pictures {
+		anchor, command := "the-opening-scene", "go run ./cmd/lab -open"
+		if p.lock != "" {
+			anchor, command = p.lock, command+" -scene "+p.lock
+		}
+		page, folder := site.Read(t, p.page), "docs/"
+		if strings.Contains(p.page, "/") {
+			folder = "../docs/"
+		}
+		link := "[![" + p.alt + "](" + folder + p.file + ")](" + folder + "scenes.md#" + anchor + ")"
+		require.Contains(t, page, link, "%s does not show its picture as a link to its scene", p.page)
+		require.Contains(t, page, "`"+command+"`", "%s does not say how to open its scene", p.page)
 	}
 }
 
 // TestEachPictureOfTheLabIsOfAScene: no drawing in docs is without a scene. The
 // benchmark's charts are in docs/figures.
 func TestEachPictureOfTheLabIsOfAScene(t *testing.T) {
-	files, err := filepath.Glob("../../../docs/*.svg")
+	files, err := filepath.Glob("../../docs/*.svg")
 	require.NoError(t, err)
 	for _, file := range files {
 		require.True(t, slices.ContainsFunc(pictures, func(p struct{ file, lock, page, alt string }) bool { return p.file == filepath.Base(file) }),

@@ -1,0 +1,145 @@
+package site_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
+)
+
+const catalogue = "docs/bugs.md"
+
+var effectsZh = map[scenes.Effect]string{
+	scenes.Hang: "永远等待", scenes.TwoHolders: "两个持有者", scenes.Leak: "残留", scenes.Starvation: "饥饿", scenes.Crash: "崩溃",
+}
+
+var (
+	articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
+	headings   = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
+)
+
+// bugsTable is that of all bugs.
+func bugsTable(_ *testing.T, lang i18n.Language) string {
+	rows := i18n.Textf("| bug | article | kind | cured in |", "| bug | 文章 | 类型 | 在哪里解决 |").In(lang) + "\n|---|---|---|---|\n"
+	for _, b := range scenes.Bugs {
+		heading, effect := b.Heading().In(lang), i18n.Text{En: string(b.Effect), Zh: effectsZh[b.Effect]}.In(lang)
+		rows += fmt.Sprintf("| [%s](#%s) | %s | %s | %s |\n", heading, scenes.Anchor(heading), b.Article(), effect, b.CuredIn().In(lang))
+	}
+	return rows
+}
+
+// bugsOf is the table of a step's README: a row leads to the bug's entry in the catalogue, and to its scene
+// in the lab.
+func bugsOf(step string) func(*testing.T, i18n.Language) string {
+	return func(_ *testing.T, lang i18n.Language) string {
+		rows := i18n.Textf("| bug | what goes wrong | play it |", "| bug | 错在哪里 | 播放 |").In(lang) + "\n|---|---|---|\n"
+		for _, b := range scenes.Bugs {
+			if b.Step != step && !(b.ID == "A6" && step == "02-herd-effect") { // step 1 has it, and step 2 cures it
+				continue
+			}
+			scene := i18n.Textf("no scene", "没有场景")
+			if _, ok := scenes.Find(b.ID); ok {
+				scene = i18n.Textf("scene %s", "场景 %s", b.ID)
+			}
+			rows += fmt.Sprintf("| [%s](../%s#%s) | %s | [%s](../%s#%s) |\n", b.ID, lang.Page(catalogue), scenes.Anchor(b.Heading().In(lang)),
+				b.Title.In(lang), scene.In(lang), lang.Page("docs/scenes.md"), strings.ToLower(b.ID))
+		}
+		return rows
+	}
+}
+
+// named is the catalogue with what the bugs' entries in package scenes say outside of what is between marks: the
+// headings, the links by article, and those in the text.
+func named(t *testing.T, lang i18n.Language, page string) string {
+	colon := i18n.Textf(":", "：").In(lang)
+	for _, b := range scenes.Bugs {
+		heading := b.Heading().In(lang)
+		line := regexp.MustCompile(`(?m)^### ` + b.ID + colon + `.*$`)
+		require.Len(t, line.FindAllString(page, -1), 1, "entries of %s in %s: write one with the heading ### %[1]s%[3]s below that of its step", b.ID,
+			lang.Page(catalogue), colon)
+		page = line.ReplaceAllLiteralString(page, "### "+heading)
+		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, "](#"+scenes.Anchor(heading)+")")
+	}
+
+	// By article, the English page has the order: that in which the article comes to its bugs.
+	orders := make(map[string][]string)
+	for _, m := range articleRow.FindAllStringSubmatch(site.Read(t, catalogue), -1) {
+		orders[m[2]] = matches(m[3], `\[([A-Z]\d+)\]`)
+	}
+	for _, b := range scenes.Bugs {
+		ids := orders[b.Article()]
+		require.NotNil(t, ids, "%s has no row of article %s in its table of the articles", catalogue, b.Article())
+		if !slices.Contains(ids, b.ID) {
+			orders[b.Article()] = append(ids, b.ID)
+		}
+	}
+	return articleRow.ReplaceAllStringFunc(page, func(line string) string {
+		m := articleRow.FindStringSubmatch(line)
+		var links []string
+		for _, id := range orders[m[2]] {
+			links = append(links, "["+id+"](#"+scenes.Anchor(scenes.Get(id).Heading().In(lang))+")")
+		}
+		return m[1] + strings.Join(links, i18n.Textf(", ", "、").In(lang)) + " |"
+	})
+}
+
+// ordered are the steps and the bugs in the order of package scenes.
+func ordered() (list []string) {
+	step := ""
+	for _, b := range scenes.Bugs {
+		if b.Step != step {
+			list = append(list, strings.TrimPrefix(strings.Split(b.Step, "-")[0], "0"))
+		}
+		step = b.Step
+		list = append(list, b.ID)
+	}
+	return list
+}
+
+func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
+	for lang, pattern := range headings {
+		page := site.Read(t, lang.Page(catalogue))
+		require.Equal(t, ordered(), matches(page, pattern), "%s has each bug below the step of its entry in internal/bugs/scenes, by article and number",
+			lang.Page(catalogue))
+		require.Equal(t, matches(page, `(?m)^### (\w+)(?::|：)`), matches(page, `(?m)^<!-- ([A-Z]\d+) -->$`),
+			"%s: each entry has one place for its diagram, between <!-- A1 --> and <!-- end of A1 --> with its ID", lang.Page(catalogue))
+	}
+	page := site.Read(t, catalogue)
+	for _, change := range [][2]string{{"### D1: a watch", "### D1: the watch"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"}} {
+		changed := strings.Replace(page, change[0], change[1], 1)
+		require.NotEqual(t, page, changed)
+		require.NotEqual(t, changed, named(t, i18n.English, changed), change)
+	}
+	for _, change := range [][2]string{{"### D1:", "### D13:"}, {"\n## Step 4", "\n## Then 4"}} {
+		require.NotEqual(t, ordered(), matches(strings.Replace(page, change[0], change[1], 1), headings[i18n.English]))
+	}
+}
+
+// matches are what the group of a pattern finds.
+func matches(text, pattern string) (found []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// Each cure names a function and a file; the file has that function. So it is
+// with the reading guide, and with the page on how the server works.
+func TestThePagesNameFunctionsThatExist(t *testing.T) {
+	for page, atLeast := range map[string]int{catalogue: 31, guidePage: 50, "zkserver/README.md": 15} {
+		flat := strings.ReplaceAll(site.Read(t, page), "\n", " ")
+		named := regexp.MustCompile("`(\\w+)` in \\[[\\w.]+\\]\\(([^)]+)\\)").FindAllStringSubmatch(flat, -1)
+		require.GreaterOrEqual(t, len(named), atLeast, "functions that %s names", page)
+		for _, f := range named {
+			require.Regexp(t, `(?m)^(func (\(.*\) )?`+f[1]+`\(|\t`+f[1]+` = )`, site.Read(t, filepath.Join(filepath.Dir(page), f[2])), "%s in %s", f[1], f[2])
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package site_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
+)
+
+// scenesPage is the list of docs/scenes.md: each scene of the lab with its command and its address, and how
+// it ends.
+func scenesPage(t *testing.T, lang i18n.Language) string {
+	var b strings.Builder
+	colon, stop := i18n.Textf(": ", "：").In(lang), i18n.Textf(".", "。").In(lang)
+	space := i18n.Textf(" ", "").In(lang)
+	section := func(en, zh string) { fmt.Fprintf(&b, "\n## %s\n", i18n.Text{En: en, Zh: zh}.In(lang)) }
+	entry := func(heading, text, command, address string) {
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n`go run ./cmd/lab -open%s`\n\n```\n%s\n```\n", heading, text, command, address)
+	}
+	scene := func(name, text string) {
+		l, err := locks.Find(name)
+		require.NoError(t, err)
+		entry(name, text, " -scene "+name, l.Open().String())
+	}
+	link := func(bug scenes.Bug) string { // to the catalogue
+		return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(lang)), colon, bug.Title.In(lang), stop, space)
+	}
+
+	section("The steps", "各步骤")
+	entry(i18n.Textf("The opening scene", "打开时的场景").In(lang), i18n.Textf(
+		"Step 2 beside step 3: the herd and the chain, with the times of [a measured server](benchmark.md#where-the-labs-server-has-its-times-from).",
+		"第 2 步与第 3 步对照：惊群与链条，耗时取自[实测的服务器](benchmark.zh-CN.md#实验室的服务器的时间从何而来)。").In(lang),
+		"", locks.Opening.String())
+	for _, o := range locks.Openings[1:] {
+		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", "“%s”与“%s”对照。打开时的场景可以一路走到这里。",
+			o.Titles[0].In(lang), o.Titles[1].In(lang))
+		entry(strings.TrimSuffix(o.Name.In(lang), " ›"), beside.In(lang), " -scene '"+o.String()+"'", o.String())
+	}
+	for _, l := range locks.All() {
+		if l.Group == locks.Steps {
+			scene(l.Name, strings.TrimSuffix(l.Title.In(lang), stop)+stop)
+		}
+	}
+
+	section("The articles' bugs", "文章里的 bug")
+	schedules := scenes.Schedules()
+	for _, s := range scenes.All {
+		text := link(s)
+		if s.Substitute.En != "" {
+			text += s.Substitute.In(lang) + space
+		}
+		scene(s.ID, text+i18n.Textf("It ends with: *%s*.", "结局：*%s*。", schedules[s.ID].Violation).In(lang))
+	}
+
+	section("Exercise 11", "练习 11")
+	b.WriteString("\n" + i18n.Textf(
+		"Here the listing is at its beginning, and the schedule is [the exercise](exercises/_11-break-this-lock/README.md).",
+		"这里的代码停在起点，要找的调度就是[练习](exercises/_11-break-this-lock/README.zh-CN.md)。").In(lang) + "\n")
+	for _, task := range locks.Tasks {
+		_, what, _ := strings.Cut(task.Lock.Title.In(lang), colon)
+		scene(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", "，`internal/bugs/listings/%s`。%s",
+			task.Source, task.Lock.Goal.Text).In(lang))
+	}
+
+	section("Bugs without a scene", "没有场景的 bug")
+	for _, bug := range scenes.Bugs {
+		n := bug.NoScene
+		if n == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s%s%s%s", bug.ID, link(bug), i18n.Textf("There is no scene: ", "没有场景的原因：").In(lang), n.Why.In(lang), stop)
+		if n.Near != "" {
+			b.WriteString(space + i18n.Textf("Scene [%s](#%s) shows the same mistake on ZooKeeper.", "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。",
+				n.Near, strings.ToLower(n.Near)).In(lang))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// capital begins a text with a capital letter, if its script has them.
+func capital(text string) string {
+	first, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[n:]
+}

@@ -1,0 +1,145 @@
+package site_test
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/guide"
+	"example.com/zklock/internal/site"
+)
+
+// A fact is what is written at a mark of a page and of its Chinese edition, or a whole file if the mark is "".
+type fact struct {
+	page, mark string
+	text       func(t *testing.T, lang i18n.Language) string
+}
+
+// facts are what this package writes, in the order in which they depend on each other.
+func facts() []fact {
+	all := []fact{
+		{architecture, "packages", packagesTable},
+		{architecture, "weights", priceList},
+		{catalogue, "", func(t *testing.T, lang i18n.Language) string {
+			return named(t, lang, site.Read(t, lang.Page(catalogue)))
+		}},
+		{catalogue, "bugs", bugsTable},
+		{"docs/scenes.md", "scenes", scenesPage},
+		{"docs/teaching.md", "plan", plan},
+		{"docs/teaching.md", "shell", shell},
+		{"docs/production.md", "leader", program("docs/production/leader/main.go")},
+		{"docs/production.md", "daily", program("docs/production/daily/main.go")},
+	}
+	for _, step := range strings.Fields(wings[0].folders + " zklock") {
+		all = append(all, fact{step + "/README.md", "bugs", bugsOf(step)})
+	}
+	for _, p := range pictures {
+		all = append(all, fact{"docs/" + p.file, "", pictured(p.lock, p.alt)})
+	}
+	return all
+}
+
+func TestEachFactIsOnItsPage(t *testing.T) {
+	for _, f := range facts() {
+		t.Run(path.Join(f.page, f.mark), func(t *testing.T) {
+			site.Holds(t, f.page, f.mark, f.text(t, i18n.English))
+			if strings.HasSuffix(f.page, ".md") {
+				chinese := i18n.Chinese.Page(f.page)
+				site.Holds(t, chinese, f.mark, f.text(t, i18n.Chinese))
+			}
+		})
+	}
+}
+
+// written are the tests that write all that is generated, in the order in which they depend on each other. Those of
+// other packages hold what cannot be imported here: what a program prints, and what is drawn of a play as it is tested.
+// A package whose tests stand here twice embeds what it writes.
+var written = []struct{ module, pkg, tests string }{
+	{".", "internal/bugs/scenes", "EachSchedule"},
+	{".", "internal/bugs/scenes", "TheFates"},
+	{".", "internal/bugs/scenes", "TheOrder"},
+	{".", "internal/bugs/examples", "BugByItsScene"},
+	{"docs/other-locks", "sqlrow", "Bug"},
+	{"docs/other-locks", "redis", "Bug"},
+	{".", "cmd/exercises", "Stub"},
+	{".", "cmd/primers", "ThePages"},
+	{".", "bench", "TheDocsSay"},
+	{".", "zklock", "Production"},
+	{".", "internal/site", "EachFact|NoWing"},
+	{".", "internal/site", "Edition"},
+}
+
+// TestGoGenerateWritesAll: each package whose tests hold a page is in the list, and with -update its tests write.
+func TestGoGenerateWritesAll(t *testing.T) {
+	lines := 0
+	for _, in := range []string{".", "docs/other-locks"} {
+		for _, r := range listFor(t, filepath.Join(root, in), "-find", "./...") {
+			name := strings.TrimPrefix(r.name(), in+"/")
+			for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
+				text, err := os.ReadFile(filepath.Join(r.Dir, file))
+				require.NoError(t, err)
+				lines += len(regexp.MustCompile(`(?m)^//go:generate `).FindAll(text, -1))
+				if !strings.HasSuffix(file, "_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
+					continue
+				}
+				require.True(t, slices.ContainsFunc(written, func(w struct{ module, pkg, tests string }) bool { return w.module == in && w.pkg == name }),
+					"go generate does not run the tests of %s in %s: add them to the list above", name, in)
+			}
+		}
+	}
+	require.Equal(t, 1, lines, "lines of go generate: that of this package runs all")
+	if !site.Updates() {
+		return
+	}
+	for _, w := range written {
+		cmd := exec.Command("go", "test", "-count=1", "./"+w.pkg, "-run", w.tests, "-update")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, w.module), os.Stdout, os.Stderr
+		require.NoError(t, cmd.Run(), "%v", cmd.Args)
+	}
+}
+
+// program is a block of code with a whole file.
+func program(file string) func(*testing.T, i18n.Language) string {
+	return func(t *testing.T, _ i18n.Language) string { return "```go\n" + site.Read(t, file) + "```\n" }
+}
+
+// shell is what the program for a class does, without its imports.
+func shell(t *testing.T, _ i18n.Language) string {
+	const file = "cmd/shell/main.go"
+	parts, err := guide.Declared(file, site.Read(t, file))
+	require.NoError(t, err)
+	for _, p := range parts {
+		if p.Name == "main" {
+			return "```go\n" + regexp.MustCompile(`^(?://.*\n)+`).ReplaceAllString(p.Text, "") + "\n```\n"
+		}
+	}
+	t.Fatalf("%s has no function main", file)
+	return ""
+}
+
+var slide = regexp.MustCompile(`(?s)^<!-- minute (\d+) -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
+
+// plan has the minutes, the questions and the answers of the slides.
+func plan(t *testing.T, lang i18n.Language) string {
+	rows := i18n.Textf("| minute | slide | ask | usual answer, and what to say to it |\n", "| 分钟 | 幻灯片 | 问 | 学生通常的回答，以及怎么接 |\n").In(lang) + "|---:|---|---|---|\n"
+	before := -1
+	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
+		m := slide.FindStringSubmatch(text)
+		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
+		minute, _ := strconv.Atoi(m[1])
+		require.True(t, before < minute && minute < 90, "the minutes of %q", m[2])
+		before = minute
+		quoted := strings.NewReplacer("\n> ", " ")
+		rows += "| " + strings.Join([]string{m[1], m[2], quoted.Replace(m[3]), quoted.Replace(strings.TrimSpace(m[4]))}, " | ") + " |\n"
+	}
+	return rows
+}
