@@ -14,15 +14,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
-	"example.com/zklock/internal/lab/picture"
 	"example.com/zklock/internal/loopback"
 )
 
@@ -334,29 +335,30 @@ func TestACommentHasItsChineseBelowIt(t *testing.T) {
 	require.Contains(t, string(theBook(t).files["rows.js"]), `"theirs":["checkLocked()"],"zh":{"1":"predecessor 返回`)
 }
 
-// TestADiagramIsThatOfItsFilm: each arrow of a diagram with a scene is a packet of the film that
-// plays below it. Of the others, which tests draw, docs/bugs.md says that the test has another schedule.
+// TestADiagramIsThatOfItsFilm: each diagram with a scene is that of the film which plays below it, and each of its
+// arrows is a packet of the film.
 func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	b := theBook(t)
-	for _, a := range b.apart {
-		_, lock, ok := strings.Cut(a, " #lock=")
-		require.True(t, ok, a)
-		lock, _, _ = strings.Cut(lock, "&")
-		says := "-scene " + lock + "` plays it in [the lab](scenes.md#" + strings.ToLower(lock) + ") with another schedule"
-		require.Contains(t, string(b.pages["docs/bugs.md"].source), says, "%s: the film has other packets than the diagram", a)
-	}
-	require.Equal(t, len(scenes.All)-len(b.apart)/2, strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
+	require.Empty(t, b.apart, "pages with a diagram below a scene that shows another run")
+	require.Equal(t, len(scenes.All), strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
 	for _, stop := range locks.Opening.Locks {
 		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+stop)
 	}
-	// Another lock's film has not these arrows.
-	s, err := picture.ParseSequence("sequenceDiagram\n A->>S: create lock_0\n S-)A: event: lock_0 is deleted\n")
-	require.NoError(t, err)
-	l, err := locks.Find("D3")
-	require.NoError(t, err)
-	f, err := b.filmOf(l.Open().String())
-	require.NoError(t, err)
-	require.Equal(t, 1, timed(s, f))
+	for _, scene := range scenes.All {
+		l, err := locks.Find(scene.ID)
+		require.NoError(t, err)
+		play, err := b.playOf(l.Open().String())
+		require.NoError(t, err)
+		s := diagram.Of(play.Trace)
+		timed(s, play.Film)
+		at := time.Duration(0)
+		for _, step := range s.Steps {
+			if strings.HasPrefix(step.Kind, "-") {
+				require.True(t, step.Timed && step.At >= at, "%s: %v, after %v", scene.ID, step, at)
+				at = step.At
+			}
+		}
+	}
 }
 
 func TestAnExercisesLockHasTheTitleOfItsPage(t *testing.T) {

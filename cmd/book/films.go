@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/lab/picture"
 )
 
 // requests are those of the lab's page when it opens an address: internal/lab/page/films.js and
@@ -156,73 +155,33 @@ func (b *book) answer(t *testing.T, request map[string]any) (err error) {
 	return err
 }
 
-// played is the film of an address in which somebody has chosen the schedule.
-func (b *book) filmOf(address string) (*film.Film, error) {
+// playOf is what the answer to the request of an address has, in which somebody has chosen the schedule. Its trace
+// is nil if nobody has.
+func (b *book) playOf(address string) (made lab.PlayedSchedule, err error) {
 	all, err := requests(address)
-	if err != nil || len(all) != 1 {
-		return nil, err
+	if err == nil && len(all) == 1 && all[0]["do"] == "play" {
+		err = json.Unmarshal(b.answers[key(all[0])], &made)
 	}
-	var made struct{ Film *film.Film }
-	if answer := b.answers[key(all[0])]; answer != nil {
-		err = json.Unmarshal(answer, &made)
-	}
-	return made.Film, err
+	return made, err
 }
 
-// timed gives the arrows of a diagram the instants of their packets in a film: when a request
-// is carried out, when a reply or an event arrives. The result is the number of arrows that
-// have none.
-func timed(s *picture.Sequence, f *film.Film) (without int) {
-	for i := range s.Steps {
-		s.Steps[i].Timed = false
-	}
-	packets := slices.Clone(f.Packets)
+// timed gives the arrows of a sequence the instants of their packets in the film of the same run: when a request
+// is carried out, when a reply or an event arrives.
+func timed(s *diagram.Sequence, f *film.Film) {
+	packets := slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return p.Lost || p.Pending })
 	slices.SortStableFunc(packets, func(p, q film.Packet) int { return cmp.Compare(p.Arrived, q.Arrived) })
-	replies := make(map[int]film.Packet)
+	number, arrived := make(map[diagram.Packet]int), make(map[diagram.Packet]time.Duration)
 	for _, p := range packets {
-		if p.Kind == "reply" {
-			replies[p.Of] = p
-		}
+		one := diagram.Packet{Client: p.Client, Kind: p.Kind}
+		number[one]++
+		one.N = number[one]
+		arrived[one] = p.Arrived
 	}
-	var now time.Duration
-	used := make(map[int]bool)
 	for i := range s.Steps {
 		step := &s.Steps[i]
-		if !step.Arrow() {
-			continue
-		}
-		at := slices.IndexFunc(packets, func(p film.Packet) bool {
-			return p.Arrived >= now && !used[p.ID] && !p.Lost && shows(s, *step, p, replies[p.ID])
-		})
-		if at < 0 {
-			without++
-			continue
-		}
-		used[packets[at].ID] = true
-		now = packets[at].Arrived
-		step.At, step.Timed = now, true
+		at, ok := arrived[step.Packet]
+		step.At, step.Timed = at, ok
 	}
-	return without
-}
-
-// shows reports whether an arrow is that of a packet.
-func shows(s *picture.Sequence, step picture.Step, p, reply film.Packet) bool {
-	from, to := s.Lanes[step.From], s.Lanes[step.To]
-	about := func(paths ...string) bool {
-		for _, path := range paths {
-			if path != "" && strings.HasPrefix(step.Text, strings.TrimSuffix(p.Op, "2")+" "+scenes.Short(path)) {
-				return true
-			}
-		}
-		return false
-	}
-	switch p.Kind {
-	case "request":
-		return from == p.Client && to == "S" && (about(p.Path, reply.Made) || step.Text == strings.TrimSuffix(p.Op, "2"))
-	case "reply":
-		return from == "S" && to == p.Client && step.Kind == "-->>" && about(p.Path, p.Made)
-	}
-	return from == "S" && to == p.Client && step.Kind == "-)" && strings.Contains(step.Text, scenes.Short(p.Path))
 }
 
 // storyOf is the story of the lock of a scene, and the address of its scene, which may be

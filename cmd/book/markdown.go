@@ -21,11 +21,10 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
-	"example.com/zklock/internal/lab/picture"
 )
 
 var (
@@ -389,27 +388,28 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// diagram draws a diagram. If the text before it names a scene, the film plays below it: then the
-// arrows have the instants of their packets, and the story of the scene is a list.
+// diagram draws a diagram. If the text before it names a scene of which it is drawn, the film plays below it: then
+// the arrows have the instants of their packets, and the story of the scene is a list.
 func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 	if strings.HasPrefix(mermaid, "flowchart") {
 		return flowchart(mermaid), nil
 	}
-	s, err := picture.ParseSequence(mermaid)
-	if err != nil {
-		return "", err
-	}
 	address, _ := scene.(string)
 	story, told := storyOf(address)
 	for _, address := range slices.Compact([]string{address, told}) {
-		f, err := w.b.filmOf(address)
+		play, err := w.b.playOf(address)
 		if err != nil {
 			return "", err
 		}
-		if f == nil || timed(s, f) > 0 {
+		if play.Trace == nil {
 			continue
 		}
-		text := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(address), s.SVG(w.p.title))
+		s := diagram.Of(play.Trace)
+		if drawn, _ := s.Mermaid(w.p.lang); drawn != mermaid {
+			continue
+		}
+		timed(s, play.Film)
+		text := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(address), s.SVG(w.p.title, w.p.lang))
 		if address == told {
 			text += "<ol class=\"stops\">\n"
 			for _, stop := range story.Stops {
@@ -422,8 +422,11 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 	if address != "" {
 		w.b.apart = append(w.b.apart, w.p.src+" "+address)
 	}
-	timed(s, new(film.Film)) // none
-	return `<figure class="diagram">` + s.SVG(w.p.title) + "</figure>\n", nil
+	s, err := diagram.Parse(mermaid)
+	if err != nil {
+		return "", err
+	}
+	return `<figure class="diagram">` + s.SVG(w.p.title, w.p.lang) + "</figure>\n", nil
 }
 
 var (

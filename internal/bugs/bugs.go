@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"testing"
 
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/testenv"
@@ -35,7 +36,7 @@ func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 	s := &Script{T: t, server: server}
 	play(s)
 	if b.NoScene != nil {
-		b.inDocs(t, s.diagram())
+		b.inDocs(t, diagram.New(s.actors, s.server, s.steps))
 	}
 	b.Print(t)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
@@ -39,13 +40,16 @@ func (b Bug) shown() scenes.Text {
 }
 
 // inDocs compares the bug's entry in both editions of the catalogue with what has happened.
-func (b Bug) inDocs(t *testing.T, diagram i18n.Text) {
+func (b Bug) inDocs(t *testing.T, drawn *diagram.Sequence) {
 	t.Helper()
 	if t.Failed() {
 		return
 	}
-	checkMermaid(t, diagram.En)
-	checkMermaid(t, diagram.Zh)
-	const entry = "%s\n\n```mermaid\n%s```\n"
-	site.HoldsBoth(t, "docs/bugs.md", b.ID, i18n.Textf(entry, entry, b.shown(), diagram))
+	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
+		mermaid, err := drawn.Mermaid(lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		site.Holds(t, lang.Page("docs/bugs.md"), b.ID, b.shown().In(lang)+"\n\n```mermaid\n"+mermaid+"```\n")
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 )
@@ -33,7 +34,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 			last, _ = explore.Play(t, told.world, told.choices)
 			require.True(t, b.Shows(last), "%v", last)
 		}
-		b.inDocs(t, Draw(last))
+		b.inDocs(t, diagram.Of(last))
 	})
 	t.Run("it does not happen to ours", func(t *testing.T) {
 		for _, told := range all {

@@ -1,8 +1,10 @@
 package bugs
 
 import (
+	"slices"
 	"testing"
 
+	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/i18n"
 )
 
@@ -12,13 +14,13 @@ type Script struct {
 	*testing.T
 	server i18n.Text
 	actors []string
-	lines  []i18n.Text
+	steps  []diagram.Step
 }
 
 // Say records a client's request to the server, with the answer, in both languages.
 func (s *Script) Say(actor, en, zh string, args ...any) {
 	s.meet(actor)
-	s.lines = append(s.lines, join(actor+"->>S: ", i18n.Textf(en, zh, args...)))
+	s.steps = append(s.steps, diagram.Request(actor, i18n.Textf(en, zh, args...)))
 }
 
 // Note writes a note beside a client's line, or beside the server's, which is
@@ -27,22 +29,17 @@ func (s *Script) Note(actor, en, zh string, args ...any) {
 	if actor != "S" {
 		s.meet(actor)
 	}
-	s.lines = append(s.lines, join("Note over "+actor+": ", i18n.Textf(en, zh, args...)))
+	s.steps = append(s.steps, diagram.Note(i18n.Textf(en, zh, args...), actor))
 }
 
 // TwoHolders writes a note that both clients hold the lock, which the play has
 // asserted.
 func (s *Script) TwoHolders(a, b string) {
-	s.lines = append(s.lines, join("Note over "+a+","+b+": ", i18n.Textf("two holders", "两个持有者")))
+	s.steps = append(s.steps, diagram.Note(i18n.Textf("two holders", "两个持有者"), a, b))
 }
 
 func (s *Script) meet(actor string) {
-	for _, a := range s.actors {
-		if a == actor {
-			return
-		}
+	if !slices.Contains(s.actors, actor) {
+		s.actors = append(s.actors, actor)
 	}
-	s.actors = append(s.actors, actor)
 }
-
-func (s *Script) diagram() i18n.Text { return diagramOf(s.actors, s.server, s.lines) }

@@ -23,7 +23,7 @@ import (
 // The tables of docs/explorer.md and of the foreign suites in docs/tests.md are written by commands
 // that these pages name: they take some minutes.
 //
-//go:generate go test -C ../.. -count=1 -v ./internal/site -run GoGenerate -update
+//go:generate go test -C ../.. -count=1 -timeout 1h -v ./internal/site -run GoGenerate -update
 
 var update = flag.Bool("update", false, "write what is generated, in place of comparing it")
 

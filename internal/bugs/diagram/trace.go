@@ -1,4 +1,4 @@
-package bugs
+package diagram
 
 import (
 	"cmp"
@@ -13,12 +13,12 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// Draw returns a trace of the explorer as a mermaid sequence diagram, in the words
-// of the museum's own. A request and its reply are one arrow, drawn where the
-// server carries the request out, unless the reply comes in a later action.
-func Draw(tr *explore.Trace) i18n.Text {
+// Of returns the sequence of a trace of the explorer, in the words of the museum's own. A request and its reply
+// are one arrow, drawn where the server carries the request out, unless the reply comes in a later action.
+func Of(tr *explore.Trace) *Sequence {
 	var actors, holders []string
-	var lines []i18n.Text
+	var lines []Step
+	arrived := make(map[Packet]int)
 	for i, e := range tr.Log {
 		if e.Who != "" && e.Who != "server" && !slices.Contains(actors, e.Who) {
 			actors = append(actors, e.Who)
@@ -33,28 +33,36 @@ func Draw(tr *explore.Trace) i18n.Text {
 		if e.Kind == "note" {
 			line = noteOf(e, holders, lines)
 		}
-		if line.En != "" {
+		packet := Packet{Client: e.Who, Kind: e.Kind}
+		if e.Kind == "carried out" {
+			packet.Kind = "request"
+		}
+		arrived[packet]++
+		packet.N = arrived[packet]
+		if line.Text.En != "" {
+			if strings.HasPrefix(line.Kind, "-") {
+				line.Packet = packet
+			}
 			lines = append(lines, line)
 		}
 	}
 	slices.Sort(actors)
-	return diagramOf(actors, i18n.Textf("server", "服务器"), cutRepeats(lines))
+	return New(actors, i18n.Textf("server", "服务器"), cutRepeats(lines))
 }
 
 const longest = 6 // lines of which a repetition may consist
 
 // cutRepeats cuts what repeats itself after the third time.
-func cutRepeats(lines []i18n.Text) (cut []i18n.Text) {
+func cutRepeats(lines []Step) (cut []Step) {
 	for i := 0; i < len(lines); i++ {
 		cut = append(cut, lines[i])
 		for n := 1; n <= longest && 3*n <= i+1; n++ {
 			start, end := i+1-3*n, i+1
-			for end < len(lines) && lines[end] == lines[end-n] {
+			for end < len(lines) && lines[end].like(lines[end-n]) {
 				end++
 			}
-			if more := end - i - 1; more > 1 && slices.Equal(lines[start:start+2*n], lines[start+n:i+1]) {
-				actor, _, _ := strings.Cut(lines[start].En, "-")
-				cut = append(cut, join("Note over "+actor+": ", i18n.Textf("… %d more", "……还有 %d 条", more)))
+			if more := end - i - 1; more > 1 && slices.EqualFunc(lines[start:start+2*n], lines[start+n:i+1], Step.like) {
+				cut = append(cut, Note(i18n.Textf("… %d more", "……还有 %d 条", more), lines[start].From))
 				i = end - 1
 				break
 			}
@@ -63,38 +71,40 @@ func cutRepeats(lines []i18n.Text) (cut []i18n.Text) {
 	return cut
 }
 
-// lineOf is the line of an entry of a log, empty if it has none.
-func lineOf(log []explore.Entry, i int) i18n.Text {
+// lineOf is the line of an entry of a log, without a text if it has none.
+func lineOf(log []explore.Entry, i int) Step {
 	e := log[i]
 	if e.Op == jute.OpCloseSession.String() { // the client library sends it
-		return i18n.Text{}
+		return Step{}
 	}
 	other := func(kind string) func(o explore.Entry) bool { // of the same request
 		return func(o explore.Entry) bool {
 			return o.Kind == kind && o.Who == e.Who && o.Point == e.Point && o.Op == e.Op
 		}
 	}
+	says := func(e explore.Entry, answer i18n.Text) i18n.Text {
+		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch(e.Watch), answer}, "")
+	}
 	switch e.Kind {
 	case "carried out":
 		if reply := slices.IndexFunc(log[i:], other("reply")); reply >= 0 {
 			e = log[i+reply]
 		}
-		return join(e.Who+"->>S: "+message(e), watch(e.Watch), answer(e))
+		return Request(e.Who, says(e, answer(e)))
 	case "reply":
 		if !slices.ContainsFunc(log[:i], other("carried out")) {
-			return join("S-->>"+e.Who+": "+message(e), watch(e.Watch), cmp.Or(answer(e), done))
+			return Step{Kind: "-->>", From: "S", To: e.Who, Text: says(e, cmp.Or(answer(e), done))}
 		}
 	case "event":
-		return join("S-)"+e.Who+": ", eventText(scenes.Short(e.Path), events[e.Op]))
+		return Step{Kind: "-)", From: "S", To: e.Who, Text: eventText(scenes.Short(e.Path), events[e.Op])}
 	case "lost":
 		op := strings.TrimSuffix(e.Op, "2")
-		how := i18n.Textf("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who)
 		if e.Text.En == "the reply is lost" {
-			how = lostReply(op, e.Who)
+			return Note(lostReply(op, e.Who), "S")
 		}
-		return join("Note over S: ", how)
+		return Note(i18n.Textf("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who), "S")
 	}
-	return i18n.Text{}
+	return Step{}
 }
 
 // message is a request with the node that it is about.
@@ -132,23 +142,23 @@ var words = map[string]i18n.Text{
 }
 
 var (
-	refused = regexp.MustCompile(`: (lock fails|finds the lock held)$`)
+	refused = regexp.MustCompile(`^(.*: )?(lock fails|finds the lock held)$`)
 	moment  = regexp.MustCompile(`(\d)\.0\d+s`) // a moment more than whole seconds
 )
 
 // noteOf is the line of a note behind lines. Holders are the clients that hold the lock, or
 // go on as if they do.
-func noteOf(e explore.Entry, holders []string, lines []i18n.Text) i18n.Text {
-	over := cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")
+func noteOf(e explore.Entry, holders []string, lines []Step) Step {
+	over := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}
 	full := i18n.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "出现已知问题：")}
 	var text, what i18n.Text
 	text.En, what.En, _ = strings.Cut(full.En, ": ")
 	text.Zh, what.Zh, _ = strings.Cut(full.Zh, "：")
 	switch kind := explore.Kind(text.En); {
 	case kind == explore.TwoHolders || kind == explore.Outlived:
-		over, text = strings.Join(slices.Sorted(slices.Values(holders)), ","), explore.TwoHolders.Text()
-	case kind == explore.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].En):
-		return i18n.Text{}
+		over, text = slices.Sorted(slices.Values(holders)), explore.TwoHolders.Text()
+	case kind == explore.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].Text.En):
+		return Step{}
 	case kind == explore.Hang && !strings.HasSuffix(what.En, "nothing can happen any more"):
 		text = what
 	default:
@@ -162,9 +172,49 @@ func noteOf(e explore.Entry, holders []string, lines []i18n.Text) i18n.Text {
 		}
 	}
 	text.En = strings.ReplaceAll(text.En, ";", ",")
-	line := join("Note over "+over+": ", text)
-	if text.En == "" || len(lines) > 0 && lines[len(lines)-1] == line {
-		return i18n.Text{}
+	if text.En == "" {
+		return Step{}
+	}
+	line := Note(text, over...)
+	if len(lines) > 0 && lines[len(lines)-1].like(line) {
+		return Step{}
 	}
 	return line
+}
+
+func clientText(name string) i18n.Text { return i18n.Textf("client %s", "客户端 %s", name) }
+
+// watch says that a request sets a watch.
+func watch(sets bool) (text i18n.Text) {
+	if sets {
+		text = i18n.Text{En: " and watch", Zh: " 并监听"}
+	}
+	return text
+}
+
+// done says that a reply has no error and comes late, and the next ones which error it has.
+var (
+	done         = i18n.Text{En: ": done", Zh: "：完成"}
+	noNode       = i18n.Text{En: ": no node", Zh: "：节点不存在"}
+	nodeExists   = i18n.Text{En: ": node exists", Zh: "：节点已存在"}
+	noPermission = i18n.Text{En: ": no permission", Zh: "：没有权限"}
+	otherError   = i18n.Text{En: ": error", Zh: "：错误"}
+)
+
+// eventText says what an event of a node is about.
+func eventText(node string, t jute.EventType) i18n.Text {
+	switch t {
+	case jute.EventDataChanged:
+		return i18n.Textf("event: %s has new data", "事件：%s 有新数据", node)
+	case jute.EventChildrenChanged:
+		return i18n.Textf("event: %s has other children", "事件：%s 的子节点有变化", node)
+	case jute.EventDeleted:
+		return i18n.Textf("event: %s is deleted", "事件：%s 已删除", node)
+	}
+	return i18n.Textf("event: %s is %v", "事件：%[1]s 已创建", node, t)
+}
+
+// lostReply says that the reply to a client's request is lost.
+func lostReply(op, client string) i18n.Text {
+	return i18n.Textf("%s of %s is carried out, the reply is lost with the connection", "%[2]s 的 %[1]s 已经执行，连接断开，响应丢失", op, clientText(client))
 }
