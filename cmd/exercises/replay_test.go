@@ -69,7 +69,7 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 // TestAnEngineThatSpinsIsStopped: at the attempt's limit.
 func TestAnEngineThatSpinsIsStopped(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30}, dyingArg,
+	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}, dyingArg,
 		map[int]string{5: "spins"})
 	require.NoError(t, err)
 	require.Empty(t, played)
