@@ -98,7 +98,7 @@ func (w *watch) look() {
 	now := ProcessorTime()
 	blocks := w.goroutines()
 	w.idle++
-	if slices.ContainsFunc(blocks, canRun) {
+	if w.mark.Load() == nil || slices.ContainsFunc(blocks, canRun) { // a bubble that has not begun waits for the processor
 		w.idle = 0
 		// A late look, of a machine that was suspended, counts as one in time.
 		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
