@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -46,6 +47,7 @@ func takesInARow(t *testing.T, m *zklock.Mutex, times int, pause time.Duration) 
 // TestAProcessThatIsAloneSendsNearlyNothing: after five nodes, each of which the one before
 // could have replaced. The rows are those of docs/figures.md.
 func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
+	testenv.RacedAtLength(t, "it counts what hundreds of locks send")
 	rows, err := os.ReadFile("../docs/figures/pauses.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, rows)

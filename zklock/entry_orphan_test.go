@@ -17,15 +17,25 @@ const throttled = jute.Code(-127) // what a server under load says; it passes
 
 // TestASearchThatIsThrottledLeavesNoOrphan: the reply to create is lost, and
 // the server refuses once to answer one of the requests with which the
-// contender looks for its node.
+// contender looks for its node. If the contender gives up meanwhile, the node goes.
 func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
-	for what, op := range map[string]jute.Op{"Sync": jute.OpSync, "Children": jute.OpGetChildren2, "Get": jute.OpGetData} {
+	for what, op := range map[string]jute.Op{"Sync": jute.OpSync, "Children": jute.OpGetChildren2, "Get": jute.OpGetData, "it gives up": jute.OpGetChildren2} {
 		onTables(t, what, func(tb *table) {
 			tb.makeTop()
 			conn := tb.connectAs(ordinary{})
 			id := conn.SessionID()
 			lost := tb.srv.LoseReply(creates(id))
 			refused := tb.srv.Fail(throttled, of(id, op, ""))
+			if what == "it gives up" {
+				asks := tb.srv.Hold(of(id, jute.OpSync, ""))
+				_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
+				<-asks.Hit()
+				giveUp()
+				asks.Release()
+				time.Sleep(5 * time.Second) // much less than the session timeout
+				require.Empty(tb, tb.srv.Children(top), "a contender that has given up leaves its node")
+				return
+			}
 			l, err := tb.mutex(conn).Lock(limited(tb, time.Minute), nil)
 			require.Len(tb, lost.Hit(), 1)
 			require.Len(tb, refused.Hit(), 1)
@@ -36,25 +46,6 @@ func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 			require.Empty(tb, tb.srv.Children(top))
 		})
 	}
-}
-
-// TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan is the same
-// for a contender that nobody waits for when the search is refused.
-func TestAContenderThatGivesUpDuringAThrottledSearchLeavesNoOrphan(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn := tb.connectAs(ordinary{})
-		id := conn.SessionID()
-		tb.srv.LoseReply(creates(id))
-		asks := tb.srv.Hold(of(id, jute.OpSync, ""))
-		tb.srv.Fail(throttled, of(id, jute.OpGetChildren2, ""))
-		_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
-		<-asks.Hit()
-		giveUp()
-		asks.Release()
-		time.Sleep(5 * time.Second) // much less than the session timeout
-		require.Empty(tb, tb.srv.Children(top), "a contender that has given up leaves its node")
-	})
 }
 
 // TestARecordOfAnotherDoesNotCostTheLease: somebody writes another contender's record

@@ -118,24 +118,6 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete: in the next session the
-// node has gone, too, but not by Unlock.
-func TestUnlockReturnsErrLostIfTheSessionEndsBeforeItsDelete(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		lost := tb.srv.LoseRequest(of(id, jute.OpDelete, ""))
-		back := tb.srv.Hold(of(id, jute.OpConnect, ""))
-		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
-		<-lost.Hit()
-		<-back.Hit()
-		tb.srv.Expire(id)
-		back.Release()
-		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
-	})
-}
-
 // TestASearchThatIsRefusedEndsWithItsSession: the node has gone with it.
 func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 	onTable(t, func(tb *table) {

@@ -284,6 +284,7 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 // which the server works; and one that is a second shorter than half the session timeout, or
 // than a quarter if the lease is young. One server is interrupted, or three together.
 func TestShortInterruptionsCostNoLease(t *testing.T) {
+	testenv.RacedAtLength(t, "it plays hundreds of leases, and other outages are played with it")
 	const ms = time.Millisecond
 	for _, c := range []struct{ timeout, age, away, times time.Duration }{
 		{3000 * ms, 0, 300 * ms, 3},
@@ -316,6 +317,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 // watches, for which the client waits before it reads the first answer. The shortest
 // session timeouts are given, and shorter than what the server agrees to.
 func TestABrokenConnectionCostsNoLease(t *testing.T) {
+	testenv.RacedAtLength(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond, time.Second,
 		1200 * time.Millisecond, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		for _, addresses := range []int{1, 3} {

@@ -1,17 +1,10 @@
 package zklock_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"net"
-	"reflect"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
 )
@@ -29,37 +22,13 @@ func ordinaryClient(tb *table, o ensemble.Options) *zk.Conn {
 	}})
 }
 
-// TestForcedSchedulesWithOtherClients plays the schedules that were written
-// for ensemble.Connect's client with a user's.
-func TestForcedSchedulesWithOtherClients(t *testing.T) {
-	tests := make(map[string]func(t *testing.T))
-	for _, test := range []func(t *testing.T){
-		TestLostClosesInTimeAfterAHandOver, TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay,
-		TestARefusedDeleteIsReportedWhole,
-		TestAContenderThatDoesNotFitIntoAPacketGetsAnError, TestNobodyHoldsALockInASessionThatHasEnded,
-		TestOnceCtxHasEndedLockReturnsNoLease, TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner, TestALeaseIsLostWithoutAnEvent,
-		TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne, TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself,
-		TestParticipantsAreShownInTheOrderOfTheQueue, TestParticipantsAreInOrderWhereTheNumbersWrap,
-		TestAParticipantThatLeavesMeanwhileIsNotShown,
-		TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers, TestAHolderIsAskedForTheLock,
-		TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock, TestCuratorsWayOfAskingIsUnderstoodAndSpoken, TestDoUnlocksWhateverHappens,
-		TestDoEndsTheCtxWhenTheLockIsLost, TestBadArgumentsAreRefusedAtOnce, TestAHolderInTheOldParentLetsNobodyInInTheNewOne,
-	} {
-		_, name, _ := strings.Cut(runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name(), ".Test")
-		tests["Test"+name] = test
-	}
-	for _, file := range []string{"lock_forced_test.go", "participants_test.go"} {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		for _, decl := range parsed.Decls {
-			if f, ok := decl.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "Test") {
-				require.Contains(t, tests, f.Name.Name, "%s: the table lacks it", file)
-			}
-		}
-	}
-	connectOtherwise = ordinaryClient
-	defer func() { connectOtherwise = nil }()
-	for name, test := range tests {
-		t.Run(name, test)
-	}
+// onEachClient plays a schedule with ensemble.Connect's client, and with an ordinary one.
+func onEachClient(t *testing.T, play func(tb *table)) {
+	t.Helper()
+	onTable(t, play)
+	t.Run("zk.Connect", func(t *testing.T) {
+		connectOtherwise = ordinaryClient
+		defer func() { connectOtherwise = nil }()
+		onTable(t, play)
+	})
 }

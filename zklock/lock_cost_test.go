@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 )
@@ -287,6 +288,7 @@ func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
 }
 
 func TestAHundredMutexesOfAClientProveLikeOne(t *testing.T) {
+	testenv.RacedAtLength(t, "it counts the requests of a hundred, and two Mutexes of a client are played with it")
 	for _, mutexes := range []int{1, 100} {
 		onTable(t, func(tb *table) {
 			tap := wiretap.New()

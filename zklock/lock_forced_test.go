@@ -21,7 +21,7 @@ import (
 // TestLostClosesInTimeAfterAHandOver: nothing of the new holder has reached
 // the server for nearly the session timeout when it gets the lock.
 func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		tb.create(admin, "/config", "", zk.FlagPersistent)
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
@@ -48,7 +48,7 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 }
 
 func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until it watches its node
@@ -74,7 +74,7 @@ func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
 
 // TestARefusedDeleteIsReportedWhole is for the race detector.
 func TestARefusedDeleteIsReportedWhole(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connect()
 		for range 3 {
@@ -92,7 +92,7 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 }
 
 func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		const most = 32 << 10 // that the client sends at once
 		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
 		for _, size := range []int{most - 1<<10, most, 64 << 10} {
@@ -116,7 +116,7 @@ func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 // transaction, and the server sends their events in no particular order. Each of two events has a moment of its own.
 func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 	for range 20 {
-		onTable(t, func(tb *table) {
+		onEachClient(t, func(tb *table) {
 			conn := tb.connectWith(ensemble.Options{Wrap: narrow(16, time.Millisecond)})
 			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			waiter := queues(tb.mutex(conn))
@@ -140,7 +140,7 @@ func (c *quietCtx) Err() error {
 }
 
 func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx := &quietCtx{Context: context.Background()}
 		waiter := lockAside(ctx, tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
@@ -154,7 +154,7 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 }
 
 func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		m, shared := tb.mutex(tb.connect()), zklock.NewOwner("shared")
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx := &quietCtx{Context: context.Background()}
@@ -178,7 +178,7 @@ func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
 // reconnects.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
-		onTables(t, what, func(tb *table) {
+		onEachClient(t, func(tb *table) {
 			admin := tb.connect()
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
 				return withoutEvents(nc, "")
@@ -202,7 +202,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 // TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne: the reply to its create
 // is lost, and while it looks for its node another of its Mutex queues.
 func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn := tb.connect()
 		m, id := tb.mutex(conn), conn.SessionID()
 		tb.makeTop()
@@ -222,7 +222,7 @@ func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 }
 
 func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn := tb.connect()
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		tb.makeTop()

@@ -18,7 +18,7 @@ import (
 )
 
 func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		a := tb.mutex(tb.connect(), zklock.WithData([]byte("host a\n\xff")))
 		require.Empty(tb, tb.participants(a), "of a top that is not there")
 
@@ -58,7 +58,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 }
 
 func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		m := tb.mutex(tb.connect())
 		held := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
@@ -77,7 +77,7 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 }
 
 func TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		m := tb.mutex(tb.connect())
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		all := tb.participants(m)
@@ -97,7 +97,7 @@ func TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers(t *testing.T) {
 }
 
 func TestAHolderIsAskedForTheLock(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect(), zklock.WithData([]byte("who"))), zklock.NewOwner("holder"))
 		synctest.Wait()
 		require.False(tb, isClosed(holder.RevokeRequested()), "nobody has asked")
@@ -115,7 +115,7 @@ func TestAHolderIsAskedForTheLock(t *testing.T) {
 }
 
 func TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		m := tb.mutex(tb.connect())
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		done := queues(tb.mutex(tb.connect()))
@@ -128,7 +128,7 @@ func TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock(t *testing.T) {
 }
 
 func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn := tb.connect()
 		m := tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
@@ -143,7 +143,7 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 }
 
 func TestDoUnlocksWhateverHappens(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		m := tb.mutex(tb.connect())
 		owner := zklock.NewOwner("owner")
 		oops := errors.New("oops")
@@ -181,7 +181,7 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 }
 
 func TestDoEndsTheCtxWhenTheLockIsLost(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn := tb.connect()
 		m := tb.mutex(conn)
 		for _, want := range []error{nil, context.Canceled} {
@@ -202,7 +202,7 @@ func TestDoEndsTheCtxWhenTheLockIsLost(t *testing.T) {
 }
 
 func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		conn := tb.connectWith(ensemble.Options{})
 		for _, p := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1"} {
 			_, err := zklock.New(conn, p)
@@ -234,7 +234,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 // TestParticipantsAreInOrderWhereTheNumbersWrap: the server's counter goes on
 // from 2³¹-1 with -2³¹.
 func TestParticipantsAreInOrderWhereTheNumbersWrap(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onEachClient(t, func(tb *table) {
 		admin := tb.makeTop()
 		nodes := []string{top + "/lock-2147483646", top + "/lock-2147483647", top + "/lock--2147483648", top + "/lock--2147483647"}
 		for _, node := range nodes {

@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -61,6 +62,7 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 // TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold, nor for more holds than agreed, whenever
 // it comes: goroutines of another Mutex lock again and again.
 func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
+	testenv.RacedAtLength(t, "it plays thousands of holds, and TestOwners hands the lock on with it")
 	for _, c := range []struct {
 		goroutines, holds int
 		during, hold      time.Duration

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
@@ -19,6 +20,7 @@ import (
 // TestAttemptsThatGiveUpShareTheirWatches: go-zookeeper keeps a channel for
 // each GetW until the node goes. The tap counts how many it wakes then.
 func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
+	testenv.RacedAtLength(t, "it plays a thousand attempts, and a hundred are played with it")
 	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
 		onTables(t, what, func(tb *table) {
 			tap := wiretap.New()

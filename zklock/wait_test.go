@@ -31,7 +31,7 @@ import (
 // delete the node of another.
 func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 	for after := range 10 {
-		onTable(t, func(tb *table) {
+		onEachClient(t, func(tb *table) {
 			conn, admin := tb.connect(), tb.connect()
 			m := tb.mutex(conn)
 			back, unlocked := tb.unlockUnanswered(conn.SessionID(), tb.mustLock(m, zklock.NewOwner("holder")))
