@@ -44,6 +44,10 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			suspend()
 			require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
 		}},
+		{"so does ValidUntil", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.Zero(t, l.ValidUntil())
+		}},
 		{"so does Holds", func(t *testing.T, l *Lease, suspend func()) {
 			require.Equal(t, 1, l.m.Holds(l.turn.owner))
 			suspend()

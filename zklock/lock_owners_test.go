@@ -57,6 +57,26 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 	})
 }
 
+// TestTryLockDoesNotWaitForALockThatCameAfterIt: another process is before both, which the list
+// shows, and the Lock of another owner goes on waiting.
+func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m := tb.mutex(conn)
+		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		list := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, top))
+		tried := aside(func() error { _, err := m.TryLock(context.Background(), nil); return err })
+		<-list.Hit()
+		waiter := waits(m)
+		list.Release()
+		synctest.Wait()
+		require.Len(tb, tried, 1, "it waits")
+		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		passes(tb, waiter)
+	})
+}
+
 // TestTryLockBesideALockOfItsOwner gets the lock if Lock does, and ErrHeld once another
 // contender is known to be before it. That does not end Lock, whichever came first.
 func TestTryLockBesideALockOfItsOwner(t *testing.T) {
