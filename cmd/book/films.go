@@ -179,8 +179,7 @@ func timed(s *diagram.Sequence, f *film.Film) {
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]
-		at, ok := arrived[step.Packet]
-		step.At, step.Timed = at, ok
+		step.At, step.Timed = arrived[step.Packet]
 	}
 }
 

@@ -53,8 +53,7 @@ func TestEachFactIsOnItsPage(t *testing.T) {
 		t.Run(path.Join(f.page, f.mark), func(t *testing.T) {
 			site.Holds(t, f.page, f.mark, f.text(t, i18n.English))
 			if strings.HasSuffix(f.page, ".md") {
-				chinese := i18n.Chinese.Page(f.page)
-				site.Holds(t, chinese, f.mark, f.text(t, i18n.Chinese))
+				site.Holds(t, i18n.Chinese.Page(f.page), f.mark, f.text(t, i18n.Chinese))
 			}
 		})
 	}
