@@ -1,7 +1,9 @@
 package database_test
 
 import (
+	"context"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
 )
 
@@ -71,4 +74,10 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	_, err = database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db")
 	require.ErrorContains(t, err, "no answer within 50ms")
 	require.False(t, strings.Contains(err.Error(), "secret"))
+}
+
+func TestADialersDeadlineIsTheEndOfCtx(t *testing.T) {
+	silent := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+	require.ErrorIs(t, database.Explain(faults.LateTimer{Context: t.Context()}, silent), context.DeadlineExceeded)
+	require.ErrorIs(t, database.Explain(t.Context(), silent), database.ErrNoReply)
 }

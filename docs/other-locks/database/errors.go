@@ -64,6 +64,9 @@ func Explain(ctx context.Context, err error) error {
 	}
 	err = oneLine(err)
 	cause := ctx.Err()
+	if deadline, ok := ctx.Deadline(); ok && cause == nil && time.Now().After(deadline) {
+		cause = context.DeadlineExceeded // a dialer looks at the clock itself, and may be earlier than ctx
+	}
 	if cause == nil && noReply(err) {
 		cause = ErrNoReply
 	}

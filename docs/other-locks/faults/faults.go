@@ -165,3 +165,8 @@ func WhileNoReply(t testing.TB, noReply error, do func() error) error {
 		require.True(t, time.Now().Before(end), "no connection can be made: %v", err)
 	}
 }
+
+// A LateTimer is a context whose deadline has passed and whose own timer has not run yet.
+type LateTimer struct{ context.Context }
+
+func (LateTimer) Deadline() (time.Time, bool) { return time.Now(), true }

@@ -168,14 +168,9 @@ func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// A lateTimer is a context whose deadline has passed and whose own timer has not run yet.
-type lateTimer struct{ context.Context }
-
-func (lateTimer) Deadline() (time.Time, bool) { return time.Now(), true }
-
 // A connection has the deadline of the ctx, and may find out first that it has passed.
 func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
-	err := redis.Explain(lateTimer{t.Context()}, os.ErrDeadlineExceeded)
+	err := redis.Explain(faults.LateTimer{Context: t.Context()}, os.ErrDeadlineExceeded)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, redis.ErrNoReply)
 	require.ErrorIs(t, redis.Explain(t.Context(), os.ErrDeadlineExceeded), redis.ErrNoReply)
