@@ -261,7 +261,7 @@ var names = map[string][]string{
 		"step 1\nbegins with a single node", "Step 4 is a layer over step 3", "go test ./01-naive-ephemeral\n",
 		// Measured on a machine with two cores, with empty caches and with full ones.
 		"| `go run ./bench -n 1000` | 2 min | 1 min | 3 MB |", "| `go test ./01-naive-ephemeral` | 1 min | 10 s | 3 MB |",
-		"| `go test ./...` | 7 min | 4 min | 3 MB |",
+		"| `go test ./...` | 5 min | 3 min | 3 MB |",
 		"[1 naive](01-naive-ephemeral/)", "[2 herd](02-herd-effect/)", "[3 predecessor](03-sequential-predecessor/)",
 		"[4 reentrant](04-reentrant/)", "[5 timeout](05-timeout/)",
 		"before its own | 1 | A", "may lock again | 1 | A", "late writes | 1 | A", // TestUnderContentionTheRequestsAreExactlyAsPredicted
