@@ -2,13 +2,17 @@ package zklock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
@@ -133,4 +137,159 @@ func allRequests(t *testing.T, options ...zklock.Option) (all []string) {
 		require.NoError(tb, ours.Shutdown(context.Background()))
 	})
 	return all
+}
+
+// TestWhatACachedNodeChanges is what WithCaching says that differs, beside what is without it:
+// what another process finds, or the caller, after an Unlock.
+func TestWhatACachedNodeChanges(t *testing.T) {
+	twice := func(tb *table, conn *zk.Conn, try func() (bool, error)) string {
+		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, "")) // the first attempt is faster
+		first, err := try()
+		require.NoError(tb, err)
+		slow.Release()
+		time.Sleep(time.Second)
+		second, err := try()
+		return fmt.Sprint(first, second, err)
+	}
+	unnoticed := func(end func(tb *table, id int64)) func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
+		return func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
+			l := tb.mustLock(ours, nil)
+			time.Sleep(time.Second) // for the answer to the list
+			id := conn.SessionID()
+			back := tb.srv.Hold(of(id, jute.OpConnect, "")) // the client does not learn it
+			unlocked := aside(func() error { end(tb, id); return l.Unlock(limited(tb, time.Minute)) })
+			time.Sleep(time.Second)
+			back.Release()
+			return fmt.Sprint(errors.Is(<-unlocked, zklock.ErrLost), len(tb.srv.Children(top)))
+		}
+	}
+	for _, c := range []struct {
+		what          string
+		see           func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string
+		with, without string
+	}{
+		{"TryLock", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
+			other := contender(tb.connect(), top)
+			return twice(tb, conn, other.TryLock)
+		}, "false true <nil>", "true true <nil>"},
+		{"TryLock of another library", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
+			other := &foreignLock{conn: tb.connect(), path: top, name: "other"}
+			return twice(tb, conn, func() (bool, error) { return other.TryLock(context.Background()) })
+		}, "false true <nil>", "true false <nil>"}, // it is not reentrant
+		{"a crash", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
+			id, began := conn.SessionID(), time.Now()
+			silence := tb.srv.Hold(from(id)).Every()
+			passes(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
+			silence.Release()
+			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
+		}, "10s", "0s"}, // the session timeout
+		{"Unlock after the end of the session", unnoticed(func(tb *table, id int64) { tb.srv.Expire(id) }), "false 0", "true 0"},
+		{"Unlock after its node was deleted", unnoticed(func(tb *table, id int64) {
+			tb.srv.Cut(id)
+			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+		}), "false 0", "true 0"},
+	} {
+		for _, with := range []bool{true, false} {
+			onTables(t, fmt.Sprintf("%s, with caching %v", c.what, with), func(tb *table) {
+				conn, options, want := tb.connect(), always, c.with
+				if !with {
+					options, want = nil, c.without
+				}
+				ours := tb.mutex(conn, options...)
+				l := tb.mustLock(ours, nil)
+				time.Sleep(time.Minute)
+				require.NoError(tb, l.Unlock(context.Background()))
+				require.Equal(tb, want, c.see(tb, conn, ours))
+			})
+		}
+	}
+}
+
+// A load is what some processes do with one lock, whose server is 2 ms away.
+type load struct {
+	processes, times int           // that each of them locks
+	think, hold      time.Duration // before each Lock, on average, and until its Unlock
+	burst            int           // at once, 1 ms apart, before another process does; 0: they do not take turns
+}
+
+func (l load) String() string {
+	if l.burst > 0 {
+		return fmt.Sprintf("bursts of %d", l.burst)
+	}
+	return fmt.Sprintf("%d processes, think %v, hold %v", l.processes, l.think, l.hold)
+}
+
+// run returns how many requests a load takes, and how long.
+func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time.Duration) {
+	onMeter(t, func(m *meter) {
+		var all []*zklock.Mutex
+		for i := range l.processes {
+			away := 2*time.Millisecond + time.Duration(i)*7*time.Microsecond // so that the order of the answers is always the same
+			far := distant(away)
+			all = append(all, m.mutex(m.connectWith(ensemble.Options{Tap: m.tap, Wrap: far}), options...))
+		}
+		lock := func(mutex *zklock.Mutex) {
+			held := m.mustLock(mutex, nil)
+			time.Sleep(l.hold)
+			m.mustUnlock(held)
+		}
+		began := time.Now()
+		requests := m.sent(func() {
+			done := make(chan bool)
+			for i, mutex := range all {
+				go func() {
+					defer func() { done <- true }()
+					time.Sleep(time.Duration(i) * 100 * time.Microsecond) // they come one after the other
+					r := rand.New(rand.NewPCG(1, uint64(i)))
+					for range l.times {
+						if l.burst > 0 {
+							return
+						}
+						time.Sleep(time.Duration(2 * r.Float64() * float64(l.think)))
+						lock(mutex)
+					}
+				}()
+			}
+			for range all {
+				<-done
+			}
+			for n := 0; l.burst > 0 && n < l.processes*l.times; n += l.burst {
+				for range l.burst {
+					lock(all[n/l.burst%l.processes])
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(10 * time.Millisecond) // the next one comes while a node may be cached
+			}
+			took = time.Since(began)
+			for _, mutex := range all {
+				require.NoError(m, mutex.Shutdown(context.Background()))
+			}
+		})
+		sent = sum(requests)
+	})
+	return sent, took
+}
+
+// TestCachingCostsNothingUnderContention: where several processes want the lock, there are at
+// most 1 % more requests than without it, and it takes at most 1 % longer.
+func TestCachingCostsNothingUnderContention(t *testing.T) {
+	testenv.Landing(t, "plays many contenders")
+	testenv.RacedAtLength(t, "it counts what thousands of locks send")
+	const ms = time.Millisecond
+	loads := []load{
+		{2, 500, 0, 0, 0}, {2, 500, ms, 0, 0}, {2, 500, 4 * ms, 0, 0}, {2, 500, 10 * ms, 0, 0}, {2, 500, 30 * ms, 0, 0},
+		{2, 500, 90 * ms, 0, 0}, {2, 500, 4 * ms, 3 * ms, 0}, {2, 500, 20 * ms, 3 * ms, 0},
+		{5, 200, 20 * ms, ms, 0}, {5, 200, 60 * ms, ms, 0}, {50, 20, 0, 0, 0}, {50, 20, 0, ms, 0},
+	}
+	for _, burst := range []int{1, 2, 3, 4, 5, 6, 8, 10, 20, 50} {
+		loads = append(loads, load{processes: 2, times: 300, burst: burst})
+	}
+	for _, l := range loads {
+		sent, took := l.run(t)
+		sentWith, tookWith := l.run(t, zklock.WithCaching(100*time.Millisecond))
+		more := 100 * (float64(sentWith)/float64(sent) - 1)
+		longer := 100 * (float64(tookWith)/float64(took) - 1)
+		t.Logf("%v: %d requests in %v; with caching %+.1f %%, %+.1f %%", l, sent, took, more, longer)
+		require.LessOrEqual(t, math.Max(more, longer), 1.0, "%v", l)
+	}
 }

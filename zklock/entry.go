@@ -154,8 +154,10 @@ func (m *Mutex) create(e *entry) (err error) {
 	m.mu.Lock()
 	m.entries[e.node.Name()] = e
 	m.mu.Unlock()
-	if e.node.Number == math.MaxInt32 {
-		return fmt.Errorf("%w: %s has the last number that there is: when nobody uses the lock, delete %s", zk.ErrNodeExists, e.node.Path, m.path)
+	// Behind the last number but one the server gives out some numbers again, and leaves the
+	// parent's pzxid, which may be a token, as it is.
+	if e.node.Number == math.MaxInt32 || e.node.Number < 0 {
+		return fmt.Errorf("%w: %s has a number that comes again: delete %s until that succeeds, when it is empty", zk.ErrNodeExists, e.node.Path, m.path)
 	}
 	return nil
 }

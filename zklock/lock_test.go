@@ -2,22 +2,29 @@ package zklock_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
+	"net"
+	"reflect"
 	"runtime/debug"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 func TestMain(m *testing.M) {
@@ -150,4 +157,276 @@ func TestSuitesWithCaching(t *testing.T) {
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, leases())
+}
+
+// connectOtherwise, if not nil, opens the clients of a table's tests.
+var connectOtherwise func(tb *table, o ensemble.Options) *zk.Conn
+
+// ordinaryClient opens one of zk.Connect, in place of ensemble.Connect's, which is of zkconn.Connect.
+func ordinaryClient(tb *table, o ensemble.Options) *zk.Conn {
+	return tb.connectAs(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
+		if o.Wrap != nil {
+			nc = o.Wrap(nc)
+		}
+		return watchesFirst(nc)
+	}})
+}
+
+// onEachClient plays a schedule with ensemble.Connect's client, and with an ordinary one.
+func onEachClient(t *testing.T, play func(tb *table)) {
+	t.Helper()
+	onTable(t, play)
+	t.Run("zk.Connect", func(t *testing.T) {
+		connectOtherwise = ordinaryClient
+		defer func() { connectOtherwise = nil }()
+		onTable(t, play)
+	})
+}
+
+// owners is the subject of the suite for locks with owners.
+func owners(options ...zklock.Option) locktest.OwnersSubject {
+	s := leases(options...)
+	return locktest.OwnersSubject{
+		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
+			owner := s.Open(conn, path)
+			return func(name string) locktest.Lock { return locktest.Background(locktest.NewContender(s, owner(name))) }
+		},
+		Nobody: func(conn *zk.Conn, path string) locktest.Lock {
+			return locktest.Background(locktest.NewContender(s, ownedLock{mutexAt(conn, path, options...), nil}))
+		},
+		ErrNotOwner: locktest.ErrNotLocked,
+		Requeues:    true,
+		Shared:      true,
+	}
+}
+
+func TestOwners(t *testing.T) { locktest.Run(t, owners()) }
+
+// TestTryLockBesideALockOfItsOwnerIsRefused at once if another owner of the Mutex is before it.
+func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		tb.create(conn, top, "", zk.FlagPersistent)
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+		slow := tb.srv.Hold(creates(conn.SessionID()))
+		first := lockAside(context.Background(), m, nil)
+		<-slow.Hit()
+		second := lockAside(context.Background(), m, owner)
+		synctest.Wait()
+		for range 2 { // before the other holds the lock, and then
+			_, err := m.TryLock(limited(tb, time.Minute), owner)
+			require.ErrorIs(tb, err, zklock.ErrHeld)
+			slow.Release()
+			synctest.Wait()
+		}
+		passes(tb, first)
+		passes(tb, second)
+	})
+}
+
+// TestTryLockDoesNotWaitForALockThatCameAfterIt: another process is before both, which the list
+// shows, and the Lock of another owner goes on waiting.
+func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		m := tb.mutex(conn)
+		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		list := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, top))
+		tried := aside(func() error { _, err := m.TryLock(context.Background(), nil); return err })
+		<-list.Hit()
+		waiter := waits(m)
+		list.Release()
+		synctest.Wait()
+		require.Len(tb, tried, 1, "it waits")
+		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		passes(tb, waiter)
+	})
+}
+
+// TestTryLockBesideALockOfItsOwner gets the lock if Lock does, and ErrHeld once another
+// contender is known to be before it. That does not end Lock, whichever came first.
+func TestTryLockBesideALockOfItsOwner(t *testing.T) {
+	for _, c := range []struct{ first, held bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
+		onTables(t, fmt.Sprintf("Lock first: %v; held: %v", c.first, c.held), func(tb *table) {
+			conn := tb.connectAs(ordinary{})
+			m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+			tb.create(conn, top, "", zk.FlagPersistent)
+			var holder *zklock.Lease
+			if c.held {
+				holder = tb.mustLock(tb.mutex(tb.connect()), nil)
+			}
+			late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
+			tried, tries := make(chan locked, 2), 1
+			var waiter <-chan locked
+			try := func() {
+				l, err := m.TryLock(context.Background(), owner)
+				tried <- locked{l, err}
+			}
+			if c.first {
+				waiter = lockAside(context.Background(), m, owner)
+				synctest.Wait()
+				go try()
+			} else {
+				tries = 2 // which share the attempt, too
+				go try()
+				go try()
+				<-late.Hit()
+				waiter = lockAside(context.Background(), m, owner)
+			}
+			synctest.Wait()
+			require.Empty(tb, tried)
+			late.Release()
+			if c.held {
+				for range tries {
+					require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
+				}
+				began := time.Now()
+				try()
+				require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
+				require.Zero(tb, time.Since(began), "the Mutex knows already that another contender is before it")
+				require.EqualValues(tb, tries+1, m.Stats().Refused)
+				tries = 1
+				synctest.Wait()
+				unproved := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing }).Every()
+				time.Sleep(5 * time.Second) // until the session is not known to be safe
+				require.Empty(tb, waiter)
+				require.NoError(tb, holder.Unlock(context.Background()))
+				synctest.Wait()
+				go try() // it is the first, and needs a proof
+				synctest.Wait()
+				require.Empty(tb, waiter)
+				unproved.Release()
+			}
+			token := gets(tb, waiter).Token()
+			for range tries {
+				require.Equal(tb, token, gets(tb, tried).Token())
+			}
+			require.Equal(tb, tries+1, m.Holds(owner))
+		})
+	}
+}
+
+// TestWhatAnOptionWasGivenMayBeChangedAfterNew is for the race detector, too.
+func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
+	onTable(t, func(tb *table) {
+		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
+		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
+		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
+		copy(data, "CHANGED") // while the node is made
+		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
+		got := gets(tb, holder)
+		queue := tb.participants(m)
+		require.Len(tb, queue, 1)
+		require.Equal(tb, "the first words", string(queue[0].Data))
+		for _, path := range []string{top, queue[0].Node} {
+			node, ok := tb.srv.Node(path)
+			require.True(tb, ok)
+			require.EqualValues(tb, zk.PermAll, node.ACL[0].Perms, path)
+		}
+		require.NoError(tb, got.Unlock(context.Background()))
+	})
+}
+
+// TestAParentThatIsThereKeepsItsList, which decides whose nodes may be made and deleted. Clients
+// that have two passwords lead from one list to the next.
+func TestAParentThatIsThereKeepsItsList(t *testing.T) {
+	onTable(t, func(tb *table) {
+		admin := tb.makeTop()
+		list := func(password string) []zk.ACL { return zk.DigestACL(zk.PermAll, "orders", password) }
+		mutex := func(writes string, passwords ...string) *zklock.Mutex {
+			conn := tb.connect()
+			for _, p := range passwords {
+				require.NoError(tb, conn.AddAuth("digest", []byte("orders:"+p)))
+			}
+			return tb.mutex(conn, zklock.WithACL(list(writes)))
+		}
+		old, between, both, latest := mutex("old", "old"), mutex("old", "old", "new"), mutex("new", "old", "new"), mutex("new", "new")
+		lease := tb.mustLock(old, nil)
+		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
+		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)
+		_, err := admin.SetACL(top, list("old"), -1)
+		require.NoError(tb, err)
+		lease = tb.mustLock(old, nil)
+		require.ErrorIs(tb, admin.Delete(lease.Node(), -1), zk.ErrNoAuth)
+		_, err = latest.Lock(context.Background(), nil)
+		require.ErrorIs(tb, err, zk.ErrNoAuth)
+		require.NoError(tb, lease.Unlock(context.Background()))
+		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
+		for _, parent := range []string{"old", "new"} {
+			_, err = admin.SetACL(top, list(parent), -1)
+			require.NoError(tb, err)
+			for _, waiter := range []<-chan locked{queues(between), queues(both), queues(mutex("old", "old", "new"))} {
+				passes(tb, waiter)
+			}
+			require.NoError(tb, admin.AddAuth("digest", []byte("orders:new")))
+		}
+		passes(tb, queues(latest))
+	})
+}
+
+func TestNewRefusesCharactersThatServersRefuse(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		for _, path := range []string{
+			"/lock/\U00010000", "/lock/\U0001F512", "/\U0010FFFF/lock", "/lock/a\U0001F512b",
+			"/lock/\ufff0", "/lock/\uf8ff", "/lock/\ue000", "/lock/\u0000", "/lock/\u0001", "/lock/\u001f", "/lock/\u007f", "/lock/\u009f",
+		} {
+			_, err := zklock.New(conn, path)
+			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", path)
+		}
+		for _, path := range []string{"/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/锁", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} {
+			m, err := zklock.New(conn, path)
+			require.NoError(tb, err, "%q", path)
+			l, err := m.TryLock(context.Background(), zklock.NewOwner("owner"))
+			require.NoError(tb, err, "%q", path)
+			require.NoError(tb, l.Unlock(context.Background()))
+		}
+	})
+}
+
+// TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown: the client asks for 1 s, a
+// server of default configuration makes it 4 s, and an ordinary client does not
+// export that.
+func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{sessionTimeout: time.Second})
+		require.Equal(tb, 4*time.Second, tb.srv.Sessions()[0].Timeout)
+		m, err := zklock.New(conn, top)
+		require.NoError(tb, err)
+		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
+		time.Sleep(10 * time.Second) // the holder is well
+		require.False(tb, isClosed(holder.Lost()))
+		sent := time.Now() // the server has received its last packet by now
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		select {
+		case <-holder.Lost():
+		case <-next:
+			require.Fail(tb, "two holders: the next one is in, and Lost is open")
+		}
+		require.LessOrEqual(tb, time.Since(sent), 4*time.Second)
+		got := gets(tb, next)
+		silence.Release()
+		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+		require.NoError(tb, got.Unlock(context.Background()))
+	})
+}
+
+// TestAZeroValuePanicsWithASentence in each method, and not somewhere inside.
+func TestAZeroValuePanicsWithASentence(t *testing.T) {
+	const mutex, lease = "zklock: a Mutex is made with New", "zklock: a Lease is what Lock or TryLock returns with a nil error"
+	for zero, want := range map[any]string{
+		new(zklock.Mutex): mutex, (*zklock.Mutex)(nil): mutex, new(zklock.Lease): lease, (*zklock.Lease)(nil): lease,
+	} {
+		v := reflect.ValueOf(zero)
+		for i := range v.NumMethod() {
+			method := v.Method(i)
+			var args []reflect.Value
+			for j := range method.Type().NumIn() {
+				args = append(args, reflect.Zero(method.Type().In(j)))
+			}
+			require.PanicsWithValue(t, want, func() { method.Call(args) }, v.Type().Method(i).Name)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
+	"example.com/zklock/zkserver"
 )
 
 // withHandOver makes a Mutex of a client of its own.
@@ -217,4 +218,189 @@ func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 		}
 		require.NoError(tb, ours.Shutdown(context.Background()))
 	})
+}
+
+// TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp, whichever came first.
+func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
+	for what, order := range map[string][]int{"the first first": {0, 1, 2}, "the last first": {2, 1, 0}, "one between": {1, 0, 2}} {
+		onTables(t, what, func(tb *table) {
+			m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			var giveUp [3]func()
+			for i := range giveUp {
+				_, giveUp[i] = tb.mayGiveUp(m, shared)
+			}
+			for _, i := range order {
+				require.Len(tb, tb.srv.Children(top), 2, "before %d gives up", i)
+				giveUp[i]()
+				synctest.Wait()
+			}
+			require.Len(tb, tb.srv.Children(top), 1, "nobody waits, and the node is in the queue")
+			require.NoError(tb, holder.Unlock(context.Background()))
+		})
+	}
+}
+
+// TestAWaiterThatLeavesLetsNobodyIn: before its node has gone, its Mutex has
+// another waiter, with a node behind that one. A holder of another process is
+// before both.
+func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
+	for what, c := range map[string]struct {
+		leave func(tb *table, session int64, giveUp func())
+		want  error
+	}{
+		"it gives up": {func(tb *table, session int64, giveUp func()) { giveUp() }, context.Canceled},
+		"the server does not let it see the queue": {func(tb *table, session int64, giveUp func()) {
+			tb.srv.Fail(jute.ErrNoAuth, of(session, jute.OpGetChildren2, ""))
+			tb.set(tb.connect(), tb.node(0), "") // so that it lists the queue
+		}, zk.ErrNoAuth},
+	} {
+		onTables(t, what, func(tb *table) {
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			conn := tb.connectAs(ordinary{})
+			m := tb.mutex(conn)
+			ctx, giveUp := context.WithCancel(context.Background())
+			defer giveUp()
+			first := lockAside(ctx, m, zklock.NewOwner("first"))
+			synctest.Wait()
+			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(1)))
+			c.leave(tb, conn.SessionID(), giveUp)
+			<-refused.Hit()
+			second := waits(m)
+			require.Len(tb, tb.srv.Children(top), 3)
+			require.ErrorIs(tb, (<-first).err, c.want)
+			time.Sleep(time.Second) // for the second to get in by mistake
+			require.Len(tb, tb.srv.Children(top), 2, "the node of the first is in the queue")
+			require.Empty(tb, second, "two holders: the first was not the first of all")
+			require.NoError(tb, holder.Unlock(context.Background()))
+			passes(tb, second)
+		})
+	}
+}
+
+// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: a holder of another library goes
+// when the Mutex has no waiter, and the next one has its name, because the parent
+// was made again in between.
+func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
+	onTable(t, func(tb *table) {
+		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.makeTop()
+		foreign := func() string { return tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential) } // a lock without ids
+		holder := foreign()
+		tb.givesUp(m)
+		require.NoError(tb, admin.Delete(holder, -1))
+		tb.remakeTop(admin)
+		next := foreign()
+		require.Equal(tb, holder, next)
+		second := queues(m) // for the second to get in by mistake
+		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
+		require.NoError(tb, admin.Delete(next, -1))
+		passes(tb, second)
+	})
+}
+
+// TestAMutexOvertakesNoStranger: of two nodes of a Mutex, one of which leaves, a
+// contender of another process is between.
+func TestAMutexOvertakesNoStranger(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connectAs(ordinary{})
+		m, id := tb.mutex(conn), conn.SessionID()
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		_, giveUp := tb.mayGiveUp(m, nil)
+		time.Sleep(time.Second) // until it waits
+		stranger := queues(tb.mutex(tb.connect()))
+		refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
+		giveUp()
+		<-refused.Hit() // its node is in the queue until the next try
+		last := waits(m)
+		require.Len(tb, tb.srv.Children(top), 4)
+		time.Sleep(time.Second) // until the next try
+		require.Len(tb, tb.srv.Children(top), 3)
+		require.NoError(tb, holder.Unlock(context.Background()))
+		synctest.Wait()
+		require.Empty(tb, last, "two holders: the stranger is before the last one")
+		passes(tb, stranger)
+		passes(tb, last)
+	})
+}
+
+// TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex: somebody deletes the holder's
+// node by hand, and a stranger gets the lock. The next one of the holder's Mutex
+// finds that one node is before its own, and its Mutex has an entry before it, too.
+func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
+	for what, unlocks := range map[string]bool{"the holder finds that it has gone": false, "the holder unlocks": true} {
+		onTables(t, what, func(tb *table) {
+			m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
+			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
+			stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+			require.False(tb, isClosed(holder.Lost()), "Lost has closed: there is nothing to show")
+			last := waits(m)
+			if unlocks {
+				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
+			}
+			time.Sleep(2 * time.Second) // until the holder looks at its node
+			require.True(tb, isClosed(holder.Done()))
+			require.Empty(tb, last, "two holders: the stranger is before the last one")
+			require.NoError(tb, stranger.Unlock(context.Background()))
+			passes(tb, last)
+		})
+	}
+}
+
+// TestTryLockDoesNotWaitForANodeThatCannotBeDeleted: Unlock has said so.
+func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn, admin := tb.connect(), tb.connect()
+		m := tb.mutex(conn)
+		l := tb.mustLock(m, zklock.NewOwner("holder"))
+		tb.allow(admin, top, zk.PermAll&^zk.PermDelete)
+		require.ErrorIs(tb, l.Unlock(context.Background()), zk.ErrNoAuth)
+		tb.isHeld(m)
+		tb.allow(admin, top, zk.PermAll)
+		require.NoError(tb, l.Unlock(context.Background()), "it waits until the node has gone")
+		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
+		require.NoError(tb, m.Shutdown(context.Background()))
+		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock: nobody holds it by this
+// Mutex yet, but another owner has asked for it before.
+func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop()
+		conn := tb.connect()
+		m := tb.mutex(conn)
+		late := tb.srv.HoldReply(creates(conn.SessionID()))
+		first := lockAside(context.Background(), m, zklock.NewOwner("first"))
+		<-late.Hit()
+		tb.isHeld(m)
+		late.Release()
+		passes(tb, first)
+	})
+}
+
+// TestAWaiterWhoseTurnHasComeLeavesAtOnce: it is the first, and its session is not
+// proved to be safe. The contenders behind it do not wait for a proof that nobody needs.
+func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
+	onTable(t, func(tb *table) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connect()
+		waiter, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
+		time.Sleep(time.Second) // until it waits
+		unproved := tb.throttle(ofProof(conn.SessionID())).Every()
+		time.Sleep(sessionTimeout) // until its create proves nothing any more
+		require.NoError(tb, holder.Unlock(context.Background()))
+		time.Sleep(time.Second) // for it to get the lock by mistake
+		require.Empty(tb, waiter)
+		giveUp()
+		synctest.Wait()
+		require.Empty(tb, tb.srv.Children(top))
+		unproved.Release()
+	})
+}
+
+// throttle makes the server say that it has too much to do for a request.
+func (tb *table) throttle(when func(zkserver.Request) bool) *zkserver.Fault {
+	return tb.srv.Fail(throttled, when)
 }

@@ -242,6 +242,14 @@ func (c *conn) read() {
 		return
 	}
 	var frame []byte
+	busy := false
+	rest := func() {
+		if busy && c.s.busy.Add(-1) == 0 {
+			c.s.lulls.Add(1)
+		}
+		busy = false
+	}
+	defer rest()
 	for {
 		// Replies are sent when there is no other request at hand: one by
 		// one to a client that waits for each, many at once under load.
@@ -249,12 +257,19 @@ func (c *conn) read() {
 			// As on a real server, the other connections have their turn between
 			// two requests of this one.
 			runtime.Gosched()
-		} else if !c.flush() {
-			return
+		} else {
+			rest()
+			if !c.flush() {
+				return
+			}
 		}
 		var err error
 		if frame, err = jute.ReadFrame(r, frame, jute.MaxFrame); err != nil {
 			return
+		}
+		if !busy {
+			busy = true
+			c.s.busy.Add(1)
 		}
 		if !c.handle(frame) || !c.waitForSpace() {
 			return

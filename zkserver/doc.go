@@ -43,6 +43,9 @@
 //     fails, and one that succeeds uses up a zxid and gets no reply.
 //   - A setWatches or setWatches2 with a null list does nothing and is answered
 //     with -5, by both; the real server first carries out the lists before it.
+//   - Behind 2³¹-1, creates that are under way together get negative numbers, and later ones
+//     2³¹-1 again, on both. Here they are together if no connection was without a request in
+//     between; on a real server, which waits for its disk, more of them are.
 //   - No quotas, no read-only mode, no TLS, no limit of connections per
 //     address. TTL nodes are refused, as by a real server, without [WithTTL].
 //   - ACL schemes: world, auth, digest, ip (in canonical form). No super

@@ -213,14 +213,14 @@ func (s *Server) Delete(path string) bool {
 }
 
 // SetSequence makes the next child of the node at path the one with number
-// next, as if that many had been made before. It returns false if there is no such
+// next, as if that many had been made before; a negative one as if they had wrapped. It returns false if there is no such
 // node.
 func (s *Server) SetSequence(path string, next int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.nodes[path]
 	if n != nil {
-		n.creates = next
+		n.creates, n.together = next, -1
 	}
 	return n != nil
 }

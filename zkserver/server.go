@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/zklock/internal/jute"
@@ -33,7 +34,9 @@ type Server struct {
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup
 
-	conditions sync.Mutex // held while the conditions of faults are called, and never under mu
+	busy       atomic.Int64 // connections of which a request has been read that is not answered
+	lulls      atomic.Int64 // times that there was none
+	conditions sync.Mutex   // held while the conditions of faults are called, and never under mu
 
 	// mu guards everything below, and every conn and session: the server's steps
 	// are one sequence, as in ZooKeeper. Nothing blocks while it is held.

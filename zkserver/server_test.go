@@ -1,12 +1,19 @@
 package zkserver_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/adler32"
+	"math"
 	"math/rand"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +24,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/servers"
 	"example.com/zklock/zkserver"
 )
 
@@ -195,37 +203,6 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 	})
 }
 
-// What a real 3.8.0 does when it starts from a snapshot with such a number:
-// its tree only ever raises it. Negative numbers exist all the same, on
-// servers that let it wrap.
-func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		next := func() (jute.Code, string) {
-			code, d := c.do(jute.OpCreate, &jute.CreateRequest{Path: tg.root + "/n", ACL: jute.WorldACL(), Flags: jute.FlagSequential})
-			if code != jute.OK {
-				return code, ""
-			}
-			return code, d.String()[len(tg.root):]
-		}
-		require.True(tg, tg.srv.SetSequence(tg.root, 1<<31-2))
-		require.False(tg, tg.srv.SetSequence(tg.root+"/no", 0))
-		for _, want := range []string{"/n2147483646", "/n2147483647"} {
-			code, name := next()
-			require.Equal(tg, jute.OK, code)
-			require.Equal(tg, want, name)
-		}
-		code, _ := next()
-		require.Equal(tg, jute.ErrNodeExists, code)
-		require.Equal(tg, jute.OK, c.delete(tg.root+"/n2147483647"))
-		_, name := next()
-		require.Equal(tg, "/n2147483647", name, "the same number again")
-		tg.srv.SetSequence(tg.root, -1<<31)
-		_, name = next()
-		require.Equal(tg, "/n-2147483648", name)
-	})
-}
-
 // No other test makes nodes here, so that the whole tree can be counted.
 func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
 	inBubble(t, func(tg *target) {
@@ -389,5 +366,156 @@ func FuzzConn(f *testing.F) {
 		if c.session.SessionID != 0 {
 			srv.Expire(c.session.SessionID)
 		}
+	})
+}
+
+// nearTheEnd is a target at whose root the next number is the last but one. A real server is one
+// of the test's own, which is stopped, and the number is written into its snapshot.
+func nearTheEnd(t *testing.T) *target {
+	tg := newTarget(t)
+	if tg.srv != nil {
+		require.True(t, tg.srv.SetSequence(tg.root, math.MaxInt32-1))
+		require.False(t, tg.srv.SetSequence(tg.root+"/no", 0))
+		return tg
+	}
+	zoo := servers.ZooKeepers(t, 1)[0]
+	tg = &target{T: t, addr: zoo.Addr, root: "/t"}
+	require.Equal(t, jute.OK, tg.connect().create(tg.root, jute.FlagPersistent))
+	zoo.Stop()
+	zoo.Start(t) // it writes a snapshot, of whose folder the name is the last
+	zoo.Stop()
+	files, err := filepath.Glob(filepath.Join(zoo.Data, "version-2", "snapshot.*"))
+	require.NoError(t, err)
+	b, err := os.ReadFile(files[len(files)-1])
+	require.NoError(t, err)
+	const name, data, acl, zxidsAndTimes, version, sum, end, digest = 6, 4, 8, 32, 4, 8, 5, 20
+	at := bytes.Index(b, []byte("\x00\x00\x00\x02/t")) + name + data + acl + zxidsAndTimes + version
+	binary.BigEndian.PutUint32(b[at:], math.MaxInt32-1)
+	for _, at := range []int{len(b) - end - sum - digest - end - sum, len(b) - end - sum} {
+		binary.BigEndian.PutUint64(b[at:], uint64(adler32.Checksum(b[:at])))
+	}
+	require.NoError(t, os.WriteFile(files[len(files)-1], b, 0o644))
+	zoo.Start(t)
+	return tg
+}
+
+// TestSequenceNumbersEndAtTheLargest: creates that are under way together get negative numbers
+// behind it. When nothing is under way, the largest comes again. None of these creates shows
+// in the parent, except by the number of children; their deletes do.
+func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
+	tg := nearTheEnd(t)
+	c := tg.connect()
+	var made []string
+	create := func() *jute.CreateRequest {
+		c.xid++ // so that the name is another one
+		return &jute.CreateRequest{Path: fmt.Sprint(tg.root, "/", c.xid, "n"), ACL: jute.WorldACL(), Flags: jute.FlagSequential}
+	}
+	reply := func() *jute.Decoder {
+		h, d, err := c.read()
+		require.NoError(t, err)
+		require.Equal(t, jute.OK, h.Err)
+		return d
+	}
+	one := func() {
+		c.write(frame(&jute.RequestHeader{Op: jute.OpCreate}, create()))
+		made = append(made, reply().String())
+	}
+	multi := func() {
+		parts := []encoder{&jute.RequestHeader{Op: jute.OpMulti}}
+		for range 4 {
+			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, create())
+		}
+		c.write(frame(append(parts, &jute.MultiHeader{Op: -1, Done: true, Err: -1})...))
+		d := reply()
+		for range 4 {
+			new(jute.MultiHeader).Decode(d)
+			made = append(made, d.String())
+		}
+	}
+	pipelined := func() {
+		var all []byte
+		for range 4 {
+			all = append(all, frame(&jute.RequestHeader{Op: jute.OpCreate}, create())...)
+		}
+		c.write(all)
+		for range 4 {
+			made = append(made, reply().String())
+		}
+	}
+
+	one()
+	full := c.stat(tg.root)
+	require.Equal(t, c.stat(made[0]).Czxid, full.Pzxid)
+	const largest = "2147483647"
+	const again = largest + " -2147483648 -2147483647 -2147483646"
+	for _, part := range []struct {
+		create func()
+		want   string
+	}{{one, largest}, {one, largest}, {multi, again}, {pipelined, again}, {one, largest}} {
+		for got := ""; got != part.want; {
+			before := len(made)
+			part.create()
+			numbers := made[before:]
+			for i, path := range numbers {
+				_, numbers[i], _ = strings.Cut(path, "n")
+			}
+			got = strings.Join(numbers, " ")
+			if tg.srv != nil || len(numbers) == 1 {
+				require.Equal(t, part.want, got)
+			} // or some of them have been carried out before the server has read the others
+		}
+	}
+
+	full.NumChildren += int32(len(made) - 1)
+	full.Cversion -= int32(len(made) - 1) // it counts each creation twice, less the children
+	require.Equal(t, full, c.stat(tg.root))
+	require.Equal(t, jute.OK, c.delete(made[0]))
+	require.Equal(t, c.zxid, c.stat(tg.root).Pzxid)
+	if tg.srv != nil {
+		tg.srv.SetSequence(tg.root, math.MinInt32)
+		one()
+		require.Contains(t, made[len(made)-1], "n-2147483648")
+	}
+}
+
+// requests are all that a client can send to a 3.8.0 (ZooDefs.OpCode in the Apache source).
+var requests = map[jute.Op]string{
+	1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 6: "getACL", 7: "setACL", 8: "getChildren", 9: "sync",
+	11: "ping", 12: "getChildren2", 13: "check", 14: "multi", 15: "create2", 16: "reconfig", 17: "checkWatches",
+	18: "removeWatches", 19: "createContainer", 20: "deleteContainer", 21: "createTTL", 22: "multiRead",
+	100: "auth", 101: "setWatches", 102: "sasl", 103: "getEphemerals", 104: "getAllChildrenNumber", 105: "setWatches2",
+	106: "addWatch", 107: "whoAmI", -10: "createSession", -11: "closeSession",
+}
+
+// The package's documentation lists what is not served: here the list is made from
+// the answers.
+func TestWhatIsNotServedIsDocumented(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		text, err := os.ReadFile("doc.go")
+		require.NoError(tg, err)
+		listed := func(after string) []string {
+			_, list, ok := strings.Cut(strings.Join(strings.Fields(strings.ReplaceAll(string(text), "\n//", " ")), " "), after)
+			require.True(tg, ok, after)
+			list, _, _ = strings.Cut(list, ".")
+			return strings.Split(list, ", ")
+		}
+		var not []string
+		for op, name := range requests {
+			c := tg.connect()
+			c.write(frame(&jute.RequestHeader{Xid: 1, Op: op}))
+			if h, _, err := c.read(); err == nil && h.Err == jute.ErrUnimplemented {
+				c.closes()
+				not = append(not, name)
+			}
+		}
+		slices.Sort(not)
+		require.Equal(tg, not, listed("Not served, and answered with -6 and a closed connection: "))
+
+		srv := zkserver.Run(tg, zkserver.WithWords("*"))
+		words := strings.Fields("conf cons crst dirs dump envi gtmk hash isro lead mntr ruok srst srvr stat stmk wchc wchp wchs")
+		words = slices.DeleteFunc(words, func(word string) bool {
+			return !strings.Contains((&target{T: tg.T, srv: srv}).say(word), "not in the whitelist")
+		})
+		require.Equal(tg, words, listed("Never on the whitelist: "))
 	})
 }

@@ -17,7 +17,9 @@ type node struct {
 	czxid, mzxid, pzxid int64
 	ctime, mtime        int64
 	version, aversion   int32
-	creates             int32 // children ever made: the next sequence number
+	creates             int32 // children ever made: the next sequence number, up to the largest
+	wrapped             int32 // the next one after that, among creates that are under way together
+	together            int64 // for which it counts: Server.lulls then
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	ttl                 int64 // of a node with a time to live, in ms, else 0
@@ -170,8 +172,9 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 		return "", jute.ErrNoAuth
 	}
 	path = r.Path
+	number := t.s.nextOf(parent)
 	if r.Flags&jute.FlagSequential != 0 {
-		path += fmt.Sprintf("%010d", parent.creates)
+		path += fmt.Sprintf("%010d", number)
 	}
 	switch {
 	case !validPath(path):
@@ -200,22 +203,35 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	before := *parent
 	t.undo = append(t.undo, func() {
 		t.s.unlink(path)
-		parent.creates, parent.pzxid = before.creates, before.pzxid
+		parent.creates, parent.wrapped, parent.together, parent.pzxid = before.creates, before.wrapped, before.together, before.pzxid
 	})
 	t.s.link(path, n)
-	if parent.creates == math.MaxInt32 {
-		// The real server only ever raises the number: here it stays, and the
-		// zxid of the change with it. The next sequential create meets the
-		// node that this one has made.
-		parent.pzxid = before.pzxid
-	} else {
-		parent.creates++
-	}
+	t.s.count(parent, number, before.pzxid)
 	t.events = append(t.events, func() {
 		t.s.dataWatches.fire(path, jute.EventCreated, n.acl, nil)
 		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, parent.acl, nil)
 	})
 	return path, jute.OK
+}
+
+// nextOf is the number of the parent's next child.
+func (s *Server) nextOf(parent *node) int32 {
+	if parent.creates == math.MaxInt32 && parent.together == s.lulls.Load() {
+		return parent.wrapped
+	}
+	return parent.creates
+}
+
+// count notes that the child of a number was made. The real server counts creates that are under
+// way together in a copy of the parent, where the number wraps. In the tree the number is only
+// ever raised: at the largest it stays, and the zxid of the change with it.
+func (s *Server) count(parent *node, number int32, pzxid int64) {
+	parent.wrapped, parent.together = number+1, s.lulls.Load()
+	if number+1 > parent.creates {
+		parent.creates = number + 1
+	} else {
+		parent.pzxid = pzxid
+	}
 }
 
 // delete removes a node as c asks.

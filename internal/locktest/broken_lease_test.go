@@ -25,7 +25,8 @@ var leaseBugs = map[bug]failure{
 	"Unlock by path after an expiry":      {"Unlock after the parent was made again touches nobody else's node", "has deleted another contender's node"},
 	"order by whole name":                 {"a contender with another name that comes later waits", "the contender before one of Curator's gets the lock"},
 	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
-	"signed order":                        {"the queue goes by number where numbers wrap", "two holders"},
+	"signed order":                        {"the queue goes by number where numbers wrap", "a contender watches lock/lock--2147483648"},
+	"negative numbers are taken":          {"the queue goes by number where numbers wrap", "two holders"},
 	"the token is the number":             {"tokens grow though the parent is made again", "the token of the next holder is not higher"},
 	"Lost is never closed":                {"an expired session's holder is notified and its Unlock returns ErrLost", "the session has expired, and Lost is not closed"},
 	"a lease ends by itself":              {"a holder that is cut off for a moment keeps the lock", "the connection broke and came back, and Lost is closed"},
@@ -64,7 +65,7 @@ func (l *brokenLeaseLock) enqueue() (node string, err error) {
 				}
 			}
 		case errors.Is(err, zk.ErrConnectionClosed), errors.Is(err, zk.ErrNoServer): // until the client has connected again
-		case err == nil && suffix(node) == math.MaxInt32:
+		case err == nil && (suffix(node) == math.MaxInt32 || suffix(node) < 0 && l.bug != "negative numbers are taken"):
 			l.conn.Delete(node, -1)
 			return "", zk.ErrNodeExists
 		default:

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/zklock"
 )
 
@@ -125,5 +127,110 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	left, _, err := conn.Children(lock)
 	require.NoError(t, err)
 	require.Empty(t, left, "nodes are left behind")
+	g.leave()
+}
+
+// lines returns what a process has said, of those lines that begin with a word,
+// without that word.
+func (p *process) lines(word string) (out []string) {
+	for line := range strings.Lines(p.all()) {
+		if rest, ok := strings.CutPrefix(line, word+" "); ok {
+			out = append(out, strings.TrimSuffix(rest, "\n"))
+		}
+	}
+	return out
+}
+
+// says waits until a process has said exactly these lines that begin with a
+// word.
+func (g *counterTest) says(p *process, word string, want ...string) {
+	g.Helper()
+	defer func() {
+		if g.Failed() {
+			g.Logf("%s says\n%q\nand not\n%q", word, p.lines(word), want)
+		}
+	}()
+	g.eventually(p.name+" prints the events that it gets: "+word, func() bool { return slices.Equal(p.lines(word), want) })
+}
+
+// The recipes of Curator that rest on persistent watches share a client with a
+// mutex. The client is cut off for a while and comes back.
+func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
+	classPath := compileCurator(t)
+	g, conn, root := newSharedTest(t)
+	tree, one := root+"/tree", root+"/one"
+	write := func(path, data string) {
+		_, err := conn.Set(path, []byte(data), -1)
+		if err == zk.ErrNoNode {
+			_, err = conn.Create(path, []byte(data), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		}
+		require.NoError(t, err)
+	}
+	write(tree, "")
+	server, _, _ := strings.Cut(g.addr, ",")
+	line := proxy.New(t, server)
+	p := g.startJava(classPath, "Watchers", line.Addr(), root)
+	for _, recipe := range []string{"cache", "recursive", "persistent"} {
+		g.eventually(recipe+" has set its watch", func() bool { return slices.Contains(p.lines("armed"), recipe) })
+	}
+	cache := []string{"NODE_CREATED " + tree}
+	g.says(p, "cache", cache...)
+
+	write(tree+"/a", "1")
+	write(tree+"/a", "2")
+	write(tree+"/a/b", "1")
+	recursive := []string{"NodeCreated " + tree + "/a", "NodeDataChanged " + tree + "/a", "NodeCreated " + tree + "/a/b"}
+	write(one, "1")
+	write(one, "2")
+	write(one+"/b", "1")
+	persistent := []string{"NodeCreated " + one, "NodeDataChanged " + one, "NodeChildrenChanged " + one}
+	g.says(p, "recursive", recursive...)
+	g.says(p, "persistent", persistent...)
+	// The cache reads after each event; what it says of two changes in a row
+	// depends on when it reads.
+	g.eventually("the cache has the last node", func() bool { return slices.Contains(p.lines("cache"), "NODE_CREATED "+tree+"/a/b") })
+	cache = p.lines("cache")
+
+	line.CutOff()
+	g.says(p, "state", "CONNECTED", "SUSPENDED")
+	write(one, "3")
+	write(tree+"/a", "3")
+	write(tree+"/missed", "1")
+	require.NoError(t, conn.Delete(tree+"/a/b", -1))
+	line.Heal()
+	g.says(p, "state", "CONNECTED", "SUSPENDED", "RECONNECTED")
+	for _, recipe := range []string{"recursive", "persistent"} {
+		g.eventually(recipe+" has set its watch again", func() bool {
+			return len(slices.DeleteFunc(p.lines("armed"), func(r string) bool { return r != recipe })) == 2
+		})
+	}
+	missed := []string{"NODE_CHANGED " + tree + "/a", "NODE_CREATED " + tree + "/missed", "NODE_DELETED " + tree + "/a/b"}
+	g.eventually("the cache has the change that it has missed", func() bool {
+		now := p.lines("cache")[len(cache):]
+		slices.Sort(now)
+		return slices.Equal(now, missed)
+	})
+	write(one, "4")
+	write(tree+"/a", "4")
+	g.says(p, "recursive", append(recursive, "NodeDataChanged "+tree+"/a")...)
+	g.says(p, "persistent", append(persistent, "NodeDataChanged "+one)...)
+	g.eventually("the cache has the change after it", func() bool {
+		now := p.lines("cache")
+		return len(now) == len(cache)+4 && now[len(now)-1] == "NODE_CHANGED "+tree+"/a"
+	})
+
+	say(g.processes, "")
+	g.all(g.processes, "closed")
+	write(one, "5")
+	write(tree+"/a", "5") // no recipe gets an event of it
+	say(g.processes, "")
+	g.all(g.processes, "done")
+	queue, _, err := conn.Children(root + "/lock")
+	require.NoError(t, err)
+	require.Empty(t, queue, "the mutex is not released")
+	require.Equal(t, []string{"CONNECTED", "SUSPENDED", "RECONNECTED"}, p.lines("state"), "the connection flaps")
+	require.Len(t, p.lines("recursive"), 4)
+	require.Len(t, p.lines("persistent"), 4)
+	require.Len(t, p.lines("cache"), len(cache)+4)
 	g.leave()
 }

@@ -1,13 +1,20 @@
 package client
 
 import (
+	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/jute"
+	"example.com/zklock/zkserver"
 )
 
 // TestNothingIsLeftOfAConnThatIsGarbage: clients and serials have an entry of each conn.
@@ -23,4 +30,72 @@ func TestNothingIsLeftOfAConnThatIsGarbage(t *testing.T) {
 		runtime.GC()
 		return entries(&clients) == 0 && entries(&serials) == 0
 	}, 10*time.Minute, time.Millisecond)
+}
+
+// TestIdleIsOfAllTasks: a caller of Idle also waits for a task that begins while
+// another one runs.
+func TestIdleIsOfAllTasks(t *testing.T) {
+	var tasks Tasks
+	require.True(t, IsClosed(tasks.Idle()), "before the first")
+	for range 2 {
+		tasks.Begin()
+		idle := tasks.Idle()
+		tasks.Begin()
+		tasks.End()
+		require.False(t, IsClosed(idle), "the second runs")
+		tasks.End()
+		require.True(t, IsClosed(idle))
+		require.True(t, IsClosed(tasks.Idle()))
+	}
+}
+
+func named(id string) (prefix string, data []byte) { return id + "-", nil }
+
+func neverRefused(int, error) {}
+
+// oneServer opens an ordinary client of one server, which can be dialed while down is
+// false. dialed is when it was last.
+func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
+	dialed = new(time.Time)
+	line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { *dialed = time.Now(); return nc }}
+	return bubble.Connect(t, line.Dial, asked, bubble.One), &line.Down, dialed
+}
+
+// TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne, and not a pause later, which
+// may cost a lease.
+func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		conn, down, dialed := oneServer(t, srv)
+		c := Of(conn, asked)
+		_, _, err := c.Get(nil, "/")
+		require.NoError(t, err)
+		for outage := asked / 4; outage < asked/2; outage += asked / 20 {
+			down.Store(true)
+			srv.Cut(conn.SessionID())
+			synctest.Wait() // the client looks for a server
+			time.AfterFunc(outage, func() { down.Store(false) })
+			_, _, err = c.Get(nil, "/")
+			require.NoError(t, err)
+			require.Zero(t, time.Since(*dialed), "after an outage of %v", outage)
+		}
+	})
+}
+
+// TestADeleteCountsAlthoughTheNextFindsNoServer: the first one has deleted the node,
+// so the lock was not lost.
+func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		conn, down, _ := oneServer(t, srv)
+		_, err := conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+		node, err := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused)
+		require.NoError(t, err)
+		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
+		down.Store(true) // when the connection breaks
+		time.AfterFunc(asked/2, func() { down.Store(false) })
+		_, err = node.Delete(neverRefused)
+		require.NoError(t, err)
+		require.Len(t, lost.Hit(), 1)
+		require.Empty(t, srv.Children("/queue"))
+	})
 }

@@ -91,7 +91,7 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 			return node, nil
 		case errors.Is(err, zk.ErrNodeExists):
 			return nil, fmt.Errorf("%w: the server has given out the last number that there is: "+
-				"when nobody uses the lock, delete %s", zk.ErrNodeExists, p.path)
+				"delete %s until that succeeds, when it is empty", zk.ErrNodeExists, p.path)
 		}
 		if err := c.again(err, stop, 0); err != nil {
 			return nil, err
