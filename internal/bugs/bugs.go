@@ -45,7 +45,7 @@ func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 // -v.
 func (b Bug) Print(t *testing.T) {
 	if !t.Failed() && testing.Verbose() {
-		fmt.Printf("%-4s%-13s%-62scured in %s\n", b.ID, b.Effect, b.Title.En, b.CuredIn().En)
+		fmt.Printf("%-4s%-29s%-62scured in %s\n", b.ID, b.Kinds[0], b.Title.En, b.CuredIn().En)
 	}
 }
 

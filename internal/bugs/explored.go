@@ -65,36 +65,3 @@ func Played(t *testing.T, w explore.World, choices []string) *explore.Trace {
 	}
 	return tr
 }
-
-// FindsBugs gives the articles' listings whose bugs break the idea of a step to
-// the explorer, without a schedule. In the scene's world it must find the bug. In the
-// same world, with the lock that cures it, it must not.
-func FindsBugs(t *testing.T, step string) {
-	NeedsEmbedded(t)
-	for _, s := range scenes.All {
-		if s.Step != step {
-			continue
-		}
-		t.Run(s.ID, func(t *testing.T) {
-			t.Run("the article's", func(t *testing.T) {
-				r, found := search(t, s, s.World, s.Search)
-				require.NotNil(t, found, "%v shows nothing", r)
-			})
-			t.Run("ours", func(t *testing.T) {
-				ours := s.Search
-				ours.Limit = 50 // some worlds have too many schedules to play them all
-				r, found := search(t, s, s.Ours, ours)
-				require.Nil(t, found, "%v", found)
-				require.True(t, r.Complete || r.Schedules+r.Cut+r.Left >= ours.Limit, "%v", r)
-			})
-		})
-	}
-}
-
-func search(t *testing.T, s scenes.Bug, w explore.World, how explore.Search) (*explore.Report, *explore.Trace) {
-	r := explore.Explore(t, s.Only(w), how)
-	if slices.Contains(s.Kinds, explore.Outlived) { // it is reported apart, and does not end a search
-		return r, r.Known[string(explore.Outlived)]
-	}
-	return r, r.Found
-}

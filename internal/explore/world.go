@@ -71,7 +71,9 @@ const (
 	TooLong       = player.TooLong
 	Starves       = player.Starves
 	SessionLeft   = player.SessionLeft
-	OwnCheck      = player.OwnCheck
+	LostAddition  = player.LostAddition
+	StackGrows    = player.StackGrows
+	StaleWrite    = player.StaleWrite
 	Outlived      = player.Outlived
 )
 

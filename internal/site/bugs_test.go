@@ -17,10 +17,6 @@ import (
 
 const catalogue = "docs/bugs.md"
 
-var effectsZh = map[scenes.Effect]string{
-	scenes.Hang: "永远等待", scenes.TwoHolders: "两个持有者", scenes.Leak: "残留", scenes.Starvation: "饥饿", scenes.Crash: "崩溃",
-}
-
 var (
 	articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
 	headings   = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
@@ -30,8 +26,8 @@ var (
 func bugsTable(_ *testing.T, lang i18n.Language) string {
 	rows := i18n.Textf("| bug | article | kind | cured in |", "| bug | 文章 | 类型 | 在哪里解决 |").In(lang) + "\n|---|---|---|---|\n"
 	for _, b := range scenes.Bugs {
-		heading, effect := b.Heading().In(lang), i18n.Text{En: string(b.Effect), Zh: effectsZh[b.Effect]}.In(lang)
-		rows += fmt.Sprintf("| [%s](#%s) | %s | %s | %s |\n", heading, scenes.Anchor(heading), b.Article(), effect, b.CuredIn().In(lang))
+		heading := b.Heading().In(lang)
+		rows += fmt.Sprintf("| [%s](#%s) | %s | %s | %s |\n", heading, scenes.Anchor(heading), b.Article(), b.Kinds[0].Text().In(lang), b.CuredIn().In(lang))
 	}
 	return rows
 }

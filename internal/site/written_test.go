@@ -69,6 +69,7 @@ var written = []struct{ module, pkg, tests string }{
 	{".", "internal/bugs/examples", "BugByItsScene"},
 	{"docs/other-locks", "sqlrow", "Bug"},
 	{"docs/other-locks", "redis", "Bug"},
+	{".", "internal/lab/lab", "EachOpening"},
 	{".", "cmd/exercises", "Stub"},
 	{".", "cmd/primers", "ThePages"},
 	{".", "bench", "TheDocsSay"},

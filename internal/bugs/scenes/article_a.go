@@ -10,20 +10,20 @@ import (
 var articleA = []Bug{
 	{
 		// The article's lock tries without end. Ours is right to return the error.
-		ID: "A1", Step: first, Effect: Crash, Cure: mayFail(naive),
+		ID: "A1", Step: first, Cure: mayFail(naive),
 		Title:   Text{En: "every error means held, and the stack grows", Zh: "任何错误都被当成“锁被占用”，调用栈越来越深"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Path: "/private/lock"}, Contenders: 1, Forbidden: true}, Kinds: []explore.Kind{explore.Endless},
 		Level: Level{
 			Name:    Text{En: "Try, and try again", Zh: "不停重试"},
 			Intro:   Text{En: "A wants the lock /private/lock, but no client may create a node below /private. There is nothing to choose here: watch what the code does with an error that is not about the lock.", Zh: "A 要的锁是 /private/lock，但任何客户端都没有权限在 /private 下面创建节点。这一关不用选择：看看代码怎样对待一个与锁无关的错误。"},
-			Victory: Text{En: "The server refused A's create, and the code took that for a lock that is held. It waited for nobody, called lock() again within lock(), and so on without end. Rule: only the error NodeExists means that the lock is held. Every other error belongs to the caller.", Zh: "服务器拒绝了 A 的 create，代码却以为锁被占用。要等的持有者并不存在，于是立刻在 lock() 里又调用 lock()，永无休止。要点：只有 NodeExists 才表示锁被占用，其他错误都应当返回给调用者。"},
+			Victory: Text{En: "The server refused the create, and the code took that for a lock that is held. It waited for nobody, called lock() again within lock(), and so on without end. Rule: only the error NodeExists means that the lock is held. Every other error belongs to the caller.", Zh: "服务器拒绝了 create，代码却以为锁被占用。要等的持有者并不存在，于是立刻在 lock() 里又调用 lock()，永无休止。要点：只有 NodeExists 才表示锁被占用，其他错误都应当返回给调用者。"},
 		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A calls lock(), and its request to create /private/lock is on its way. The node /private exists, but no client may create a child of it.", Zh: "A 调用了 lock()，创建 /private/lock 的请求正在路上。/private 存在，但任何客户端都没有权限在它下面创建子节点。"}, States: "waits"},
 			{At: 250 * ms, Text: Text{En: "The server has refused the request: A has no permission. The reply with this error is on its way.", Zh: "服务器拒绝了请求：A 没有权限。带有这个错误的响应正在路上。"}, States: "waits"},
 			{At: 400 * ms, Quote: "3、创建失败,则证明节点已存在", Text: Text{En: "The listing catches every exception, and tryLock() returns false. For lock(), false means that another client holds the lock.", Zh: "文章的代码捕获所有异常，tryLock() 返回 false。在 lock() 看来，false 就是锁在别的客户端手里。"}, States: "waits"},
 			{At: 600 * ms, Text: Text{En: "So A waits for a release. Its exists request is on its way, to look for the node and to set a watch.", Zh: "于是 A 去等锁释放，exists 请求正在路上，要查看节点，同时设置监听。"}, States: "waits"},
-			{At: 750 * ms, Text: Text{En: "The node does not exist: no client holds the lock, and there is no release to wait for. The watch is set all the same.", Zh: "节点不存在：锁没有持有者，A 不必等待，但监听照样设置上了。"}, States: "waits", Watchers: "A"},
+			{At: 750 * ms, Text: Text{En: "The node does not exist: no client holds the lock, and A has no release to wait for. The watch is set all the same.", Zh: "节点不存在：锁没有持有者，A 不必等待，但监听照样设置上了。"}, States: "waits", Watchers: "A"},
 			{At: 900 * ms, Text: Text{En: "waitForRelease() has called lock() at once, within the first call: two calls of lock() are on the stack. The second create is on its way.", Zh: "waitForRelease() 立即又调用 lock()，而第一次调用还没有返回：栈上有两层 lock()。第二个 create 正在路上。"}, States: "waits", Watchers: "A"},
 			{At: 1050 * ms, Text: Text{En: "The second create is refused like the first one: A's permission has not changed.", Zh: "第二个 create 同样遭到拒绝：A 的权限并没有变。"}, States: "waits", Watchers: "A"},
 			{At: 1700 * ms, Text: Text{En: "The third create is on its way, and three calls of lock() are on the stack. The listing does not pause between two attempts.", Zh: "第三个 create 正在路上，栈上有三层 lock()。两次尝试之间，代码没有任何停顿。"}, States: "waits", Watchers: "A"},
@@ -32,7 +32,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A2", Step: first, Effect: TwoHolders, Cure: naive,
+		ID: "A2", Step: first, Cure: naive,
 		Title:   Text{En: "unlock deletes its successor's node", Zh: "unlock 删除了后来者的节点"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.Stop), Kinds: []explore.Kind{explore.ForeignDelete},
 		// Both have made the node and hold the lock, and the next holder works on.
@@ -48,7 +48,7 @@ var articleA = []Bug{
 				{En: "Give A the lock, and stop A. Its node goes with its session. Then wake A, and let B create the node.", Zh: "让 A 拿到锁，再让它停顿：它的节点会随会话消失。然后唤醒 A，再让 B 创建节点。"},
 				{En: "A has slept, and B has created the node. Let A unlock, while B works.", Zh: "A 停顿过，B 已创建节点。让 A 释放锁，而 B 还在干活。"},
 			},
-			Victory: Text{En: "A's session was over and its node gone, and /lock was B's. A did not know it, and unlocked: delete(path, -1) asks nobody whose node it is. The next client creates /lock and works beside B. Rule: a lock that is released must prove that it is one's own. Put an id into the node, or give each contender a node with a name of its own, and compare before you delete.", Zh: "A 的会话已结束，节点随之消失，/lock 已经是 B 的。A 并不知道，照样释放锁：delete(path, -1) 从不过问节点是谁的。下一个客户端会创建 /lock，与 B 同时干活。要点：释放锁之前，先证明锁是自己的。在节点里写入 ID，或者让每个竞争者的节点各有各的名字，核对之后再删除。"},
+			Victory: Text{En: "The first holder's session was over and its node gone, and /lock was the next one's. The first did not know it, and unlocked: delete(path, -1) asks nobody whose node it is. The next client that comes creates /lock and works beside the second. Rule: a lock that is released must prove that it is one's own. Put an id into the node, or give each contender a node with a name of its own, and compare before you delete.", Zh: "前一个持有者的会话已结束，节点随之消失，/lock 已经是后一个的。前一个并不知道，照样释放锁：delete(path, -1) 从不过问节点是谁的。再来一个客户端就能创建 /lock，与后一个同时干活。要点：释放锁之前，先证明锁是自己的。在节点里写入 ID，或者让每个竞争者的节点各有各的名字，核对之后再删除。"},
 			Else: map[explore.Kind]Text{
 				explore.Outlived:      {En: "Two take themselves for the holder: you are close. The one whose session is over does not know it; now let it unlock.", Zh: "已经有两个以为自己是持有者了，就差一步：会话已结束的那个并不知情，让它释放锁吧。"},
 				explore.ForeignDelete: {En: "It deleted another's node, but not like this: let both create the node, one after the other, and let the first unlock while the second works.", Zh: "确实删了别人的节点，但不是这一种：要让两个先后创建节点，并在后一个干活时，让前一个释放锁。"},
@@ -67,9 +67,9 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A3", Step: first, Effect: Crash, Cure: checked(naive, "(*Lock).Lock"),
+		ID: "A3", Step: first, Cure: checked(naive, "(*Lock).Lock"),
 		Title:   Text{En: "each lost race adds a frame to the stack", Zh: "每抢输一次，调用栈就多一层"},
-		Listing: listings.NewZookeeperLock, World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom,
+		Listing: listings.NewZookeeperLock, World: explore.World{Lock: checked(bare, "(*zookeeperLock).Lock"), Scripts: again}, Kinds: []explore.Kind{explore.StackGrows}, Search: atRandom,
 		Goal: Text{En: "Make the calls of lock() pile up on the stack.", Zh: "让 lock() 的调用在栈上越堆越深。"},
 		Level: Level{
 			Name:  Text{En: "Deeper and deeper", Zh: "越陷越深"},
@@ -79,7 +79,7 @@ var articleA = []Bug{
 				{En: "Let B wait with its watch set. Let A unlock and lock again before B's next create arrives, and then let B try.", Zh: "先让 B 设好监听等待。再让 A 释放，并赶在 B 的下一个 create 到达之前重新加锁，然后放行 B。"},
 				{En: "B waits with its watch set. Let A release and lock again first, and then B; and once more.", Zh: "B 已设好监听，正在等待。让 A 释放并抢先重新加锁，再放行 B；然后再来一次。"},
 			},
-			Victory: Text{En: "B lost one race after another, and each of them left a call of lock() on the stack: none returns before the last one does. In Java, a busy lock ends with a StackOverflowError. Rule: a wait that may have to be repeated is a loop, not a call of itself.", Zh: "B 一次次抢输，每次都在栈上留下一层 lock()，最里面的一层不返回，外面的都不返回。在 Java 里，繁忙的锁最终会抛出 StackOverflowError。要点：可能要重复的等待应当写成循环，而不是自己调用自己。"},
+			Victory: Text{En: "The waiter lost one race after another, and each of them left a call of lock() on the stack: none returns before the last one does. In Java, a busy lock ends with a StackOverflowError. Rule: a wait that may have to be repeated is a loop, not a call of itself.", Zh: "等待者一次次抢输，每次都在栈上留下一层 lock()，最里面的一层不返回，外面的都不返回。在 Java 里，繁忙的锁最终会抛出 StackOverflowError。要点：可能要重复的等待应当写成循环，而不是自己调用自己。"},
 		},
 		Stops: []Stop{
 			{At: 400 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -95,7 +95,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A4", Step: first, Effect: Hang, Cure: naive,
+		ID: "A4", Step: first, Cure: naive,
 		Title:   Text{En: "a waiter whose session is gone never wakes", Zh: "会话已失效的等待者永远不会被唤醒"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.Expire), Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
@@ -106,7 +106,7 @@ var articleA = []Bug{
 				{En: "Let A hold the lock, and let B wait with its watch set. Then take from B what it needs to be woken.", Zh: "让 A 持有锁，让 B 设好监听等待。然后夺走 B 赖以醒来的东西。"},
 				{En: "B waits with its watch set. One choice decides, and it is about B.", Zh: "B 已设好监听，正在等待。关键的一步，要对 B 下手。"},
 			},
-			Victory: Text{En: "B's session ended, and its watch ended with it. The client was notified of that, but the code opens the latch for NodeDeleted only, so B waits for an event that nobody sends. Rule: a watch lives no longer than its session. A waiter must also wake when the session ends, and then queue again or return an error.", Zh: "B 的会话过期，监听也随之消失。客户端得到了通知，可是代码只在收到 NodeDeleted 时打开 latch，于是 B 等的是一个永远不会发出的事件。要点：监听与会话同生共死。会话结束时，等待者也必须醒来，重新排队，或者返回错误。"},
+			Victory: Text{En: "The waiter's session ended, and its watch ended with it. The client was notified of that, but the code opens the latch for NodeDeleted only, so it waits for an event that nobody sends. Rule: a watch lives no longer than its session. Each waiter must also wake when the session ends, and then queue again or return an error.", Zh: "等待者的会话过期，监听也随之消失。客户端得到了通知，可是代码只在收到 NodeDeleted 时打开 latch，于是它等的是一个永远不会发出的事件。要点：监听与会话同生共死。会话结束时，等待者也必须醒来，重新排队，或者返回错误。"},
 		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -119,7 +119,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A5", Step: first, Effect: Hang, Cure: complete,
+		ID: "A5", Step: first, Cure: complete,
 		Title:   Text{En: "the reply to create is lost: the client waits for itself", Zh: "create 的响应丢失：客户端在等自己"},
 		Listing: listings.NewZookeeperLock, World: among(1, bare, explore.LoseReply), Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
@@ -130,7 +130,7 @@ var articleA = []Bug{
 				{En: "If the create has succeeded and A cannot see that, whose node will A find at the path?", Zh: "如果 create 已经成功，A 却不知道，那么它在路径上看到的会是谁的节点？"},
 				{En: "The first choice decides: lose the reply to the create.", Zh: "第一个选择就是关键：丢掉 create 的响应。"},
 			},
-			Victory: Text{En: "A's node exists, and A waits until it is deleted: A waits for itself. The session lives on, because the client sends its pings. Rule: after a lost reply a client does not know whether its request was carried out. It has to look, and it must be able to recognize its own node: by an id in the node's data or name.", Zh: "A 的节点已经存在，A 却在等它被删除：A 在等自己。客户端照常发送心跳，会话不会过期。要点：响应丢失之后，客户端并不知道请求有没有执行，必须去查看，而且要认得出自己的节点：在节点的数据或名字里放一个 ID。"},
+			Victory: Text{En: "The node exists, and the client that created it waits until it is deleted: it waits for itself. The session lives on, because the client sends its pings. Rule: after a lost reply a client does not know whether its request was carried out. It has to look, and it must be able to recognize its own node: by an id in the node's data or name.", Zh: "节点已经存在，创建它的客户端却在等它被删除：等的是自己。客户端照常发送心跳，会话不会过期。要点：响应丢失之后，客户端并不知道请求有没有执行，必须去查看，而且要认得出自己的节点：在节点的数据或名字里放一个 ID。"},
 		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A calls lock(), and its create is on its way. A is the only contender.", Zh: "A 调用了 lock()，create 正在路上。竞争者只有 A 一个。"}, States: "waits"},
@@ -144,7 +144,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A6", Step: first, Effect: Starvation, Cure: herd,
+		ID: "A6", Step: first, Cure: herd,
 		Title:   Text{En: "waiters have no order: a slow one starves", Zh: "等待者没有次序：慢的那个会陷入饥饿"},
 		Listing: listings.NewZookeeperLock, World: explore.World{Lock: explore.Subject{Bypass: cycles - 1}, Scripts: again}, Kinds: []explore.Kind{explore.Starves}, Search: atRandom,
 		Goal: Text{En: "Let A get in three times while B waits.", Zh: "让 A 在 B 等待期间连续三次拿到锁。"},
@@ -156,7 +156,7 @@ var articleA = []Bug{
 				{En: "Let B be refused once, and then leave its next packet where it is. A can do everything else.", Zh: "让 B 失败一次，然后就把它的下一个包一直扣住。其余的事，都交给 A。"},
 				{En: "Go on with A alone.", Zh: "接下来只让 A 走。"},
 			},
-			Victory: Text{En: "A was let in three times while B waited. A node of one name does not record which contender came first: at each release all start over, and the fastest wins. Rule: fairness needs an order that the server keeps. Sequential nodes are such an order: a contender that comes again is the last in the queue.", Zh: "B 还在等，A 却进去了三次。只有一个名字的节点，看不出谁先来：每次释放，大家都从头再抢，快者得胜。要点：公平需要一个由服务器维护的次序。顺序节点就是这样的次序：再来一次，就排到队尾。"},
+			Victory: Text{En: "One contender was let in three times while another waited. One node with one name does not record which contender came first: at each release all start over, and the fastest wins. Rule: fairness needs an order that the server keeps. Sequential nodes are such an order: a contender that comes again is the last in the queue.", Zh: "有一个还在等，另一个却进去了三次。只有一个名字的节点，看不出谁先来：每次释放，大家都从头再抢，快者得胜。要点：公平需要一个由服务器维护的次序。顺序节点就是这样的次序：再来一次，就排到队尾。"},
 		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's create has succeeded: A holds the lock.", Zh: "A 的 create 成功了，A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -168,7 +168,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A7", Step: third, Effect: Hang, Cure: predecessor,
+		ID: "A7", Step: third, Cure: predecessor,
 		Title:   Text{En: "a release before the latch exists is lost", Zh: "latch 创建之前的释放通知会丢失"},
 		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
@@ -179,7 +179,7 @@ var articleA = []Bug{
 				{En: "A must release while B stands between its look at the node and its latch. So let A's delete be on its way early, and keep it back.", Zh: "要让 A 的释放恰好落在 B 查看节点与创建 latch 之间。所以，让 A 的删除请求早早发出，然后扣住它。"},
 				{En: "A's delete is on its way, and B stands between its look and its latch. Deliver the delete now.", Zh: "A 的删除请求正在路上，B 正好在查看节点与创建 latch 之间。现在就放行删除请求。"},
 			},
-			Victory: Text{En: "The event came, the listener found no latch, and did nothing. A watch fires once, so B waits forever for a lock that is free. Rule: create what the event is to wake before you ask for the event. In Go, a channel does that: it keeps the event until somebody looks.", Zh: "事件来了，监听器没有找到 latch，什么也没做。监听只触发一次，所以锁已空闲，B 却永远等下去。要点：先准备好要被唤醒的东西，再去设置监听。Go 的 channel 就能做到：事件会留在里面，直到被取走。"},
+			Victory: Text{En: "The event came, the listener found no latch, and did nothing. Each watch fires once, so the waiter waits forever for a lock that is free. Rule: create what the event is to wake before you ask for the event. In Go, a channel does that: it keeps the event until somebody looks.", Zh: "事件来了，监听器没有找到 latch，什么也没做。监听只触发一次，所以锁已空闲，等待者却永远等下去。要点：先准备好要被唤醒的东西，再去设置监听。Go 的 channel 就能做到：事件会留在里面，直到被取走。"},
 		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
@@ -192,7 +192,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A8", Step: third, Effect: Crash, Cure: predecessor,
+		ID: "A8", Step: third, Cure: predecessor,
 		Title:   Text{En: "a waiter whose own node is gone panics", Zh: "自己的节点被删除后，等待者会崩溃"},
 		Listing: listings.NewZkClientLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.Crash},
 		Like: func(tr *explore.Trace) bool { return strings.Contains(tr.Violation.What.En, "out of range [-") },
@@ -204,7 +204,7 @@ var articleA = []Bug{
 				{En: "End the session of the waiter in the middle. Its client connects again, and the library sets its watch again; nobody makes its node again. Then let it be woken, while another waits behind it.", Zh: "让中间那个等待者的会话过期。客户端会重连，库会重新设置监听，但不会重新创建节点。再让这个等待者醒来，而后面还有别的等待者。"},
 				{En: "B's session is over, and it waits as before. Let A go, so that B wakes, reads the list, and is not in it.", Zh: "B 的会话已过期，B 还在等。让 A 离开：B 会醒来读取列表，而列表里没有它。"},
 			},
-			Victory: Text{En: "B's node had gone with its session, so B's name was not in the list, the search returned a negative number, and get(i − 1) threw in the middle of lock(). Rule: one's own node may be gone at every look. Look for it, and return an error, or queue again, if it is not there.", Zh: "B 的节点已随会话消失，列表里没有它的名字，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。要点：每次查看，自己的节点都可能已经不在。先确认它还在；不在，就返回错误，或者重新排队。"},
+			Victory: Text{En: "The waiter's node had gone with its session, so its name was not in the list, the search returned a negative number, and get(i − 1) threw in the middle of lock(). Rule: one's own node may be gone at every look. Look for it, and return an error, or queue again, if it is not there.", Zh: "等待者的节点已随会话消失，列表里没有它的名字，查找返回负数，get(i − 1) 就在 lock() 里抛出异常。要点：每次查看，自己的节点都可能已经不在。先确认它还在；不在，就返回错误，或者重新排队。"},
 			Else:    map[explore.Kind]Text{explore.Crash: {En: "Broken, but not like this: the panic must be that of a waiter whose own node is gone.", Zh: "出错了，但不是这一种：要让自己的节点已消失的等待者崩溃。"}},
 			Route:   strings.Split("A: request,B: request,A: request,B: request,C: request,B: request,B: request,C: request,B: expire,B: reconnect,A: unlock,C: request,B: reconnect,C: request,B: request,gap A7: go on,A: request,B: request", ","),
 		},
@@ -219,7 +219,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A9", Step: third, Effect: Crash, Cure: predecessor,
+		ID: "A9", Step: third, Cure: predecessor,
 		Title:   Text{En: "the second lock() on the same object panics", Zh: "同一对象第二次 lock() 会崩溃"},
 		Listing: listings.NewZkClientLock, World: explore.World{Lock: queue, Scripts: [][]explore.Op{times(2)}}, Kinds: []explore.Kind{explore.Crash},
 		Level: Level{
@@ -245,7 +245,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A10", Step: third, Effect: Crash, Cure: predecessor,
+		ID: "A10", Step: third, Cure: predecessor,
 		Title:   Text{En: "lock() throws if the parent does not exist", Zh: "父节点不存在时，lock() 抛出异常"},
 		Listing: listings.NewZkClientLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Crash},
 		Level: Level{
@@ -256,7 +256,7 @@ var articleA = []Bug{
 				{En: "Nobody does.", Zh: "没有代码创建它。"},
 				{En: "Let either of them send its first request.", Zh: "放行任何一个的第一个请求就行。"},
 			},
-			Victory: Text{En: "A node can be created only if its parent exists, no line of the code creates the parent, and the exception is caught nowhere. Rule: a lock creates the parent of its queue itself when the server says NoNode, and then tries again.", Zh: "父节点存在，才能创建子节点；可是没有一行代码创建父节点，也没有代码捕获异常。要点：服务器回答 NoNode 时，锁应当自己创建父节点，然后再试一次。"},
+			Victory: Text{En: "The server creates a node only if its parent exists, no line of the code creates the parent, and the exception is caught nowhere. Rule: a lock creates the parent of its queue itself when the server says NoNode, and then tries again.", Zh: "父节点存在，才能创建子节点；可是没有一行代码创建父节点，也没有代码捕获异常。要点：服务器回答 NoNode 时，锁应当自己创建父节点，然后再试一次。"},
 		},
 		Stops: []Stop{
 			{At: 50 * ms, Text: Text{En: "A and B have called lock(). The server is new, and has no node /lock.", Zh: "A 和 B 都调用了 lock()。服务器是新的，还没有 /lock 节点。"}, States: "waits waits"},
@@ -268,7 +268,7 @@ var articleA = []Bug{
 		},
 	},
 	{
-		ID: "A11", Step: first, Effect: TwoHolders, Cure: naive,
+		ID: "A11", Step: first, Cure: naive,
 		Title:   Text{En: "an exception while it waits: lock() just returns", Zh: "等待时发生异常：lock() 直接返回"},
 		Listing: listings.NewZookeeperLock, World: one(bare, explore.LoseRequest), Kinds: []explore.Kind{explore.TwoHolders},
 		Level: Level{
@@ -279,7 +279,7 @@ var articleA = []Bug{
 				{En: "Let A hold the lock, let B be refused, and lose the request with which B wants to begin its wait.", Zh: "让 A 持有锁，让 B 创建失败，然后丢掉 B 准备开始等待的那个请求。"},
 				{En: "B is about to ask for A's node. Lose that request.", Zh: "B 正要查看 A 的节点。丢掉这个请求。"},
 			},
-			Victory: Text{En: "exists failed, the code printed the exception, and lock() returned, as it does when it has the lock: B's caller works beside A. Rule: a lock call has two ways to end, the lock or an error. An exception that is only printed becomes a success.", Zh: "exists 失败，代码打印异常，lock() 就返回了，与拿到锁时一模一样：B 的调用者和 A 同时干活。要点：加锁调用只有两种结局：拿到锁，或者返回错误。只打印不上报的异常，就成了“成功”。"},
+			Victory: Text{En: "exists failed, the code printed the exception, and lock() returned, as it does when it has the lock: the caller works beside the holder. Rule: a lock call has two ways to end, the lock or an error. If an exception is only printed, the failure becomes a success.", Zh: "exists 失败，代码打印异常，lock() 就返回了，与拿到锁时一模一样：调用者和持有者同时干活。要点：加锁调用只有两种结局：拿到锁，或者返回错误。只打印不上报的异常，就成了“成功”。"},
 		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A and B have called lock(), and both creates are on their way.", Zh: "A 和 B 都调用了 lock()，两个 create 正在路上。"}, States: "waits waits"},

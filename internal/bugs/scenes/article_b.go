@@ -7,7 +7,7 @@ import (
 
 var articleB = []Bug{
 	{
-		ID: "B1", Step: third, Effect: Hang, Cure: predecessor,
+		ID: "B1", Step: third, Cure: predecessor,
 		Title:   Text{En: "the sequence number is taken for the number of children", Zh: "把序号当成了子节点的个数"},
 		Listing: listings.NewCountingLock, World: explore.World{Lock: queue, Contenders: 3}, Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
@@ -18,7 +18,7 @@ var articleB = []Bug{
 				{En: "Do not let them queue up. One after the other.", Zh: "别让它们排到一起，让它们一个一个来。"},
 				{En: "Let A lock and unlock to the end. Only then let B create its node.", Zh: "让 A 加锁、释放，全部做完，然后才让 B 创建节点。"},
 			},
-			Victory: Text{En: "B came when A had gone. Its number was 1, so it waited for one release, and that one was over. The number counts the nodes that were ever created, not those that are there. Rule: only the list of children says who is before you.", Zh: "A 走了，B 才来。B 的序号是 1，就要等一次释放，而那一次早已过去。序号统计的是累计创建过的节点，不是现有的节点。要点：谁排在前面，只有子节点列表说了算。"},
+			Victory: Text{En: "The waiter came when the first holder had gone. Its number was 1, so it waited for one release, and that one was over. The number counts the nodes that were ever created, not those that are there. Rule: only the list of children says which contenders are before yours.", Zh: "第一个持有者走了，等待者才来。它的序号是 1，就要等一次释放，而那一次早已过去。序号统计的是累计创建过的节点，不是现有的节点。要点：谁排在前面，只有子节点列表说了算。"},
 		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A's node has the number 0: no contender is before A, and A holds the lock.", Zh: "A 的节点序号是 0：前面没有别的竞争者，A 持有锁。"}, States: "holds waits waits", Nodes: "A", Watchers: "A"},
@@ -31,17 +31,17 @@ var articleB = []Bug{
 		},
 	},
 	{
-		ID: "B2", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		ID: "B2", Step: fifth, Kinds: []explore.Kind{explore.TwoHolders}, Cure: timeout,
 		Title:   Text{En: "anybody may delete the row, and it has no expiry", Zh: "谁都能删除这一行，而且它永不过期"},
 		NoScene: &NoScene{Why: Text{En: "the server in the lab is a ZooKeeper, and this lock is a row in a database", Zh: "实验室里的服务器是 ZooKeeper，而这个锁是数据库里的一行"}, Near: "A2"},
 	},
 	{
-		ID: "B3", Step: fifth, Effect: Hang, Cure: timeout,
+		ID: "B3", Step: fifth, Kinds: []explore.Kind{explore.Hang}, Cure: timeout,
 		Title:   Text{En: "after a crash, a key without a time to live stays", Zh: "崩溃之后，没有过期时间的键一直留着"},
 		NoScene: &NoScene{Why: Text{En: "the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing deletes when its client ends", Zh: "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，客户端结束后它不会自动删除"}},
 	},
 	{
-		ID: "B4", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		ID: "B4", Step: fifth, Kinds: []explore.Kind{explore.TwoHolders}, Cure: timeout,
 		Title:   Text{En: "a slow holder deletes its successor's key", Zh: "动作慢的持有者删除了后来者的键"},
 		NoScene: &NoScene{Why: Text{En: "the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own", Zh: "实验室里的服务器是 ZooKeeper，而这个锁是 Redis 里的一个键，按 Redis 自己的时钟过期"}, Near: "A2"},
 	},

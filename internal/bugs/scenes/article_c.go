@@ -7,7 +7,7 @@ import (
 
 var articleC = []Bug{
 	{
-		ID: "C1", Step: fourth, Effect: TwoHolders, Cure: reentrant,
+		ID: "C1", Step: fourth, Cure: reentrant,
 		Title:   Text{En: "a thread that failed to lock is counted as the holder", Zh: "加锁失败的线程被记为持有者"},
 		Listing: listings.NewCountedLock,
 		World: explore.World{
@@ -23,7 +23,7 @@ var articleC = []Bug{
 				{En: "Let A hold the lock. Let B's lock() find A's node first in the list, and fail. B will call it once more.", Zh: "让 A 持有锁。让 B 的 lock() 发现 A 的节点排第一，于是失败。B 会再调用一次。"},
 				{En: "A holds the lock. Now carry out both requests of B.", Zh: "A 持有锁。现在执行 B 的两个请求。"},
 			},
-			Victory: Text{En: "B's first lock() failed, but had counted already. The second one saw a count of 1 and its own thread, made it 2, and returned true without a request. Rule: write into the book only what the server has granted, and take it out again if a call fails.", Zh: "B 的第一次 lock() 失败了，次数却已经记上。第二次看到次数是 1、线程又是自己，就加成 2，一个请求也没发，返回 true。要点：服务器给了锁，才能记账；调用失败，就要把账销掉。"},
+			Victory: Text{En: "The first lock() failed, but had counted already. The second call saw a count of 1 and its own thread, made it 2, and returned true without a request, beside the real holder. Rule: write into the book only what the server has granted, and take it out again if a call fails.", Zh: "第一次 lock() 失败了，次数却已经记上。第二次看到次数是 1、线程又是自己，就加成 2，一个请求也没发，返回 true，与真正的持有者同时持有。要点：服务器给了锁，才能记账；调用失败，就要把账销掉。"},
 		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue, and it is the only one.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
@@ -36,7 +36,7 @@ var articleC = []Bug{
 		},
 	},
 	{
-		ID: "C2", Step: third, Effect: Crash, Cure: predecessor,
+		ID: "C2", Step: third, Cure: predecessor,
 		Title:   Text{En: "the lock call fails just when its node becomes the first", Zh: "节点刚排到第一，加锁调用却失败了"},
 		Listing: listings.NewAwaitLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Failure, explore.Crash},
 		Level: Level{
@@ -47,7 +47,7 @@ var articleC = []Bug{
 				{En: "Let B read the list while A's node is in it. Then keep B's next request back, and let A get in and out.", Zh: "趁 A 的节点还在，让 B 读取列表。然后扣住 B 的下一个请求，让 A 进去再出来。"},
 				{En: "B has read the list, and A is about to delete its node. Let A be faster.", Zh: "B 已读取列表，A 正要删除自己的节点。让 A 快一步。"},
 			},
-			Victory: Text{En: "The node before B had gone: B was the first. The error said so, and the code took it for a failure. B's node stays, and keeps everybody out. Rule: NoNode from the node that you want to watch means that the queue has moved. Read the list again.", Zh: "前一个节点已消失，B 正好排第一。错误说的就是这件事，代码却当成了失败。B 的节点还留着，谁也进不去。要点：要监听的节点返回 NoNode，只表示队伍向前动了。重新读取列表就行。"},
+			Victory: Text{En: "The node before it had gone: the waiter was the first. The error said so, and the code took it for a failure. The waiter's own node stays, and keeps everybody out. Rule: NoNode from the node that you want to watch means that the queue has moved. Read the list again.", Zh: "前一个节点已消失，等待者正好排第一。错误说的就是这件事，代码却当成了失败。它自己的节点还留着，谁也进不去。要点：要监听的节点返回 NoNode，只表示队伍向前动了。重新读取列表就行。"},
 		},
 		Stops: []Stop{
 			{At: 250 * ms, Text: Text{En: "A's node is in the queue.", Zh: "A 的节点已在队列里。"}, States: "waits waits", Nodes: "A"},

@@ -10,7 +10,7 @@ import (
 
 var articleD = []Bug{
 	{
-		ID: "D1", Step: third, Effect: Hang, Cure: predecessor,
+		ID: "D1", Step: third, Cure: predecessor,
 		Title: Text{En: "a watch on a deleted node never fires", Zh: "对已删除节点的监听永远不会触发"},
 		// D2 hangs, too. Here the node to watch has gone, there it has not.
 		Listing: listings.NewZkLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang}, Like: noNode,
@@ -22,7 +22,7 @@ var articleD = []Bug{
 				{En: "A holds. Let B create its node and read the list, and not one packet more. What may A do now?", Zh: "A 持有锁。让 B 创建节点、读取列表，然后一个包也别再放行。这时 A 能做什么？"},
 				{En: "B has its list, and A's name is in it. Let A unlock, all the way. Then let B ask for its watch.", Zh: "B 手里的列表上还有 A。让 A 释放锁，彻底完成，然后再让 B 去设置监听。"},
 			},
-			Victory: Text{En: "B watches a node that has gone, with a number that never comes again, so the event never comes. exists answered “no node”, and the code did not read the answer. Nobody crashed and nothing was lost: only the order was unlucky. Rule: check and watch in one request, and look at its answer. getData fails on a node that is gone and leaves no watch; then read the list again.", Zh: "B 监听的节点已经不在了，这个序号也不会再出现，事件永远不会来。exists 明明回答了“节点不存在”，代码却没有看。没有客户端崩溃，也没有数据包丢失，只是次序不巧。要点：检查和监听要用同一个请求完成，并且要看它的回答：节点不存在时，getData 会报错，也不留下监听；这时重新读取列表即可。"},
+			Victory: Text{En: "The waiter watches a node that has gone, with a number that never comes again, so the event never comes. exists answered “no node”, and the code did not read the answer. No session ended and nothing was lost: only the order was unlucky. Rule: check and watch in one request, and look at its answer. getData fails on a node that is gone and leaves no watch; then read the list again.", Zh: "等待者监听的节点已经不在了，这个序号也不会再出现，事件永远不会来。exists 明明回答了“节点不存在”，代码却没有看。没有会话结束，也没有数据包丢失，只是次序不巧。要点：检查和监听要用同一个请求完成，并且要看它的回答：节点不存在时，getData 会报错，也不留下监听；这时重新读取列表即可。"},
 			Else:    map[explore.Kind]Text{explore.Hang: {En: "It hangs, but by another mistake: the watch was set in time, and the event came before wait(). That is a level of its own.", Zh: "确实卡住了，不过原因是另一个错误：监听设得及时，事件却先于 wait() 到达。那是另外一关。"}},
 			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ","),
 		},
@@ -37,7 +37,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D2", Step: third, Effect: Hang, Cure: predecessor,
+		ID: "D2", Step: third, Cure: predecessor,
 		Title:   Text{En: "a notify that comes before the wait is lost", Zh: "先于 wait 的 notify 会丢失"},
 		Listing: listings.NewZkLock, World: explore.World{Lock: queue}, Kinds: []explore.Kind{explore.Hang}, Like: func(tr *explore.Trace) bool { return !noNode(tr) },
 		Level: Level{
@@ -48,8 +48,8 @@ var articleD = []Bug{
 				{En: "Keep A's delete back until B has set its watch and stands between the two lines.", Zh: "扣住 A 的删除请求，直到 B 设好监听、停在那两行之间。"},
 				{En: "B's watch is set, and B has not come to wait() yet. Let A's delete arrive now.", Zh: "B 的监听已设好，还没有走到 wait()。现在就让 A 的删除请求到达。"},
 			},
-			Victory: Text{En: "The event came in time, notify() woke nobody, and B went on to wait(). A notify is not kept for later. Rule: under one mutex, test a condition before you wait, and set it before you notify. Or let the event go through a channel, which keeps it.", Zh: "事件及时到了，notify() 却没有唤醒谁，随后 B 才走到 wait()。notify 不会留到以后。要点：在同一把互斥锁下，等待之前先检查条件，通知之前先设置条件；或者让事件走 channel，它会一直留在里面。"},
-			Else:    map[explore.Kind]Text{explore.Hang: {En: "It hangs, but because the node had gone before B asked for it. Here B's watch must be in time.", Zh: "确实卡住了，不过是因为 B 去监听时节点已经不在。这一关要让 B 的监听及时设好。"}},
+			Victory: Text{En: "The event came in time, notify() woke nobody, and the waiter went on to wait(). No notify is kept for later. Rule: under one mutex, test a condition before you wait, and set it before you notify. Or let the event go through a channel, which keeps it.", Zh: "事件及时到了，notify() 却没有唤醒谁，随后等待者才走到 wait()。notify 不会留到以后。要点：在同一把互斥锁下，等待之前先检查条件，通知之前先设置条件；或者让事件走 channel，它会一直留在里面。"},
+			Else:    map[explore.Kind]Text{explore.Hang: {En: "It hangs, but because the node had gone before the waiter asked for it. Here the watch must be in time.", Zh: "确实卡住了，不过是因为等待者去监听时节点已经不在。这一关要让监听及时设好。"}},
 		},
 		Stops: []Stop{
 			{At: 1250 * ms, Text: Text{En: "A holds the lock.", Zh: "A 持有锁。"}, States: "holds waits", Nodes: "A"},
@@ -62,7 +62,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D3", Step: third, Effect: TwoHolders, Cure: predecessor,
+		ID: "D3", Step: third, Cure: predecessor,
 		Title:   Text{En: "a waiter that is woken does not read the list again", Zh: "等待者被唤醒后不再重新读取列表"},
 		Listing: listings.NewZkLock, World: among(3, queue, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders, explore.Overtaken, explore.NodeMissing}, Search: atRandom,
 		Level: Level{
@@ -73,7 +73,7 @@ var articleD = []Bug{
 				{En: "Let all three queue up, so that the first holds the lock and the others wait. Whose end would wake somebody too early?", Zh: "让三个都排好队：第一个持有锁，另外两个等待。谁出事，会让人醒得太早？"},
 				{En: "A holds, B waits for A, C waits for B. One choice is left, and it is in the middle.", Zh: "A 持有锁，B 等 A，C 等 B。只差一步，就在中间。"},
 			},
-			Victory: Text{En: "B crashed while it was waiting, its node went, and C was woken. C took the wake-up for its turn: after wait() the code says return true. But an event says only that something has changed, not that it is your turn. Rule: after each wake-up read the list again, and go in only if yours is the first. The article's own text says so; its code does not.", Zh: "B 还在等待就崩溃了，节点随之消失，C 被唤醒。C 把“醒来”当成了“轮到我”：wait() 返回之后，Lock 就直接返回 true。可是事件只说明有了变化，并不说明轮到你。要点：每次醒来都要重新读取列表，只有自己排第一才能进入。文章的文字正是这样写的：“当前一个子节点被删除时，重新执行第四步”，代码却没有照做。"},
+			Victory: Text{En: "The session of a waiter ended, its node went, and the next one in the queue was woken. That one took the wake-up for its turn: after wait() the code says return true. But an event says only that something has changed, not that it is your turn. Rule: after each wake-up read the list again, and go in only if yours is the first. The article's own text says so; its code does not.", Zh: "有一个等待者的会话结束，节点随之消失，排在它后面的被唤醒，把“醒来”当成了“轮到我”：wait() 返回之后，Lock 就直接返回 true。可是事件只说明有了变化，并不说明轮到你。要点：每次醒来都要重新读取列表，只有自己排第一才能进入。文章的文字正是这样写的：“当前一个子节点被删除时，重新执行第四步”，代码却没有照做。"},
 			Else:    map[explore.Kind]Text{explore.Overtaken: {En: "It came in before its turn, but not beside a holder. Do it while the first one still holds.", Zh: "确实插队了，但当时没有别的持有者。要趁第一个还持有锁的时候下手。"}},
 			Route:   strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire", ","),
 		},
@@ -87,7 +87,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D4", Step: third, Effect: Crash, Cure: predecessor,
+		ID: "D4", Step: third, Cure: predecessor,
 		Title:   Text{En: "two clients create the parent at once: one gets false", Zh: "两个客户端同时创建父节点：其中一个得到 false"},
 		Listing: listings.NewZkLock, World: explore.World{Missing: true}, Kinds: []explore.Kind{explore.Failure},
 		Level: Level{
@@ -114,7 +114,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D5", Step: third, Effect: Crash, Cure: predecessor,
+		ID: "D5", Step: third, Cure: predecessor,
 		Title:   Text{En: "a missing session is taken for a held lock", Zh: "没有会话，却当成锁被占用"},
 		Listing: listings.NewZkLock,
 		World: explore.World{
@@ -143,7 +143,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D6", Step: third, Effect: Leak, Cure: predecessor,
+		ID: "D6", Step: third, Cure: predecessor,
 		Title:   Text{En: "a waiter that is woken queues again, behind its own node", Zh: "等待者被唤醒后再次排队，排到了自己的节点后面"},
 		Listing: listings.NewDistributedLock, World: explore.World{Lock: deep}, Kinds: []explore.Kind{explore.Failure, explore.NodeLeft},
 		Level: Level{
@@ -154,7 +154,7 @@ var articleD = []Bug{
 				{En: "It has two. Which node is before the second one?", Zh: "两个。第二个节点前面的，是谁的节点？"},
 				{En: "Let A hold the lock, and B wait behind it. Then let A release, and B go on.", Zh: "让 A 持有锁，B 在后面等待。然后让 A 释放，让 B 继续。"},
 			},
-			Victory: Text{En: "B was woken, its node was the first, and it queued once more, behind its own node. It waited for itself, gave up, and deleted the second node only. The first one keeps everybody out. Rule: one acquisition has one node. After a wake-up read the list again, and create nothing.", Zh: "B 醒来时，自己的节点已排第一，却又排了一次队，排在自己后面。B 等的是自己，等不到就放弃，只删了第二个节点，第一个还挡着所有人。要点：一次加锁只有一个节点。醒来后重新读取列表，什么也不要创建。"},
+			Victory: Text{En: "The waiter was woken, its node was the first, and it queued once more, behind its own node. It waited for itself, gave up, and deleted the second node only. The first one keeps everybody out. Rule: one acquisition has one node. After a wake-up read the list again, and create nothing.", Zh: "等待者醒来时，自己的节点已排第一，却又排了一次队，排在自己后面。它等的是自己，等不到就放弃，只删了第二个节点，第一个还挡着所有人。要点：一次加锁只有一个节点。醒来后重新读取列表，什么也不要创建。"},
 		},
 		Stops: []Stop{
 			{At: 550 * ms, Text: Text{En: "Two nodes are in the queue: A's is the first, and B's is the second.", Zh: "队列里有两个节点：A 的第一，B 的第二。"}, States: "waits waits", Nodes: "A B"},
@@ -170,7 +170,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D7", Step: third, Effect: TwoHolders, Cure: predecessor,
+		ID: "D7", Step: third, Cure: predecessor,
 		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点一消失，等待者就当作拿到了锁"},
 		Listing: listings.NewDistributedLock, World: among(3, deep, explore.Expire), Kinds: []explore.Kind{explore.TwoHolders}, Search: atRandom,
 		Level: Level{
@@ -181,7 +181,7 @@ var articleD = []Bug{
 				{En: "A holds, B is in the middle, and C has read the list but not asked for B's node yet. B must go just then.", Zh: "A 持有锁，B 在中间，C 已读取列表，还没有查看 B 的节点。B 要恰好在这时消失。"},
 				{En: "C has read the list, and B's node has gone since. Let C ask for it.", Zh: "C 已读取列表，B 的节点随后消失了。让 C 去查看它。"},
 			},
-			Victory: Text{En: "C asked for B's node, it had gone, and the code went on as if C had the lock, beside A. “The one before me has gone” is not “I am the first”. Rule: whenever the queue may have changed, read the list again; only the first place is the lock.", Zh: "C 去查看 B 的节点，节点已经不在，代码就当 C 拿到了锁，与 A 同时持有。“前一个走了”不等于“我排第一”。要点：只要队列可能变了，就重新读取列表；排第一，才算拿到锁。"},
+			Victory: Text{En: "The waiter asked for the node before its own, which had gone, and the code went on as if the waiter had the lock, beside the holder. “The one before me has gone” is not “I am the first”. Rule: whenever the queue may have changed, read the list again; only the first place is the lock.", Zh: "等待者去查看前一个节点，节点已经不在，代码就当它拿到了锁，与持有者同时持有。“前一个走了”不等于“我排第一”。要点：只要队列可能变了，就重新读取列表；排第一，才算拿到锁。"},
 			Route:   strings.Split("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request", ","),
 		},
 		Stops: []Stop{
@@ -189,12 +189,12 @@ var articleD = []Bug{
 			{At: 650 * ms, Text: Text{En: "C has read the list, and holds the lock.", Zh: "C 读取了列表，C 持有锁。"}, States: "waits waits holds", Nodes: "C"},
 			{At: 1450 * ms, Text: Text{En: "A and B have queued behind C. B has read the list: A's node is before its own. It is about to ask for that node.", Zh: "A 和 B 排在 C 后面。B 读取了列表：前一个节点是 A 的。B 正要去查看它。"}, States: "waits waits holds", Nodes: "C A B"},
 			{At: 1750 * ms, Text: Text{En: "A's session expires just now, and A's node is gone. B's request is still on its way.", Zh: "就在这时，A 的会话过期，A 的节点已被删除。B 的请求还在路上。"}, States: "done waits holds", Nodes: "C B"},
-			{At: 4310 * ms, Text: Text{En: "B's request arrives: the node does not exist. A lock must now read the list again, because C's node is still before B's.", Zh: "B 的请求到了：节点不存在。这时必须重新读取列表，因为 C 的节点仍排在 B 前面。"}, States: "done waits holds", Nodes: "C B", Watchers: "B"},
+			{At: 4310 * ms, Text: Text{En: "B's request arrives: the node does not exist. Here the list must be read again, because C's node is still before B's.", Zh: "B 的请求到了：节点不存在。这时必须重新读取列表，因为 C 的节点仍排在 B 前面。"}, States: "done waits holds", Nodes: "C B", Watchers: "B"},
 			{At: 4401 * ms, Quote: "if (stat != null) {", Text: Text{En: "The listing waits only if the node exists, and has no else: B goes on as if it had the lock. B and C hold it at once.", Zh: "文章的代码只在节点存在时才等待，没有 else：于是 B 当作自己拿到了锁。B 和 C 同时持有锁。"}, States: "done holds holds", Nodes: "C B", Watchers: "B", Broken: true},
 		},
 	},
 	{
-		ID: "D8", Step: third, Effect: Hang, Cure: patient(),
+		ID: "D8", Step: third, Cure: patient(),
 		Title:   Text{En: "each wake-up starts the wait time again", Zh: "每次唤醒都重新计算等待时间"},
 		Listing: listings.NewDistributedLock,
 		World: explore.World{
@@ -213,7 +213,7 @@ var articleD = []Bug{
 				{En: "As in “Queueing behind oneself”, a contender that is woken waits once more. Two waits of five seconds are more than five.", Zh: "与“排在自己后面”一样，醒来的竞争者会再等一次。两个五秒，就超过五秒了。"},
 				{En: "Only B is left before C. Let B go, and C will wait twice.", Zh: "C 前面只剩 B 了。让 B 离开，C 就会等两次。"},
 			},
-			Victory: Text{En: "Each wake-up began a new wait with the whole time, so there is no bound at all. Rule: a wait has one end, which is computed once, at the start. A ctx with a deadline is handed down and never begun again.", Zh: "每次醒来都重新等满五秒，所以根本没有上限。要点：等待只有一个终点，一开始就算好。带截止时间的 ctx 一路传下去，从不重来。"},
+			Victory: Text{En: "Each wake-up began a new wait with the whole time, so there is no bound at all. Rule: a wait has one end, which is computed once, at the start. Hand a ctx with a deadline down, and never begin it again.", Zh: "每次醒来都重新等满五秒，所以根本没有上限。要点：等待只有一个终点，一开始就算好。带截止时间的 ctx 一路传下去，从不重来。"},
 		},
 		Stops: []Stop{
 			{At: 850 * ms, Text: Text{En: "A holds the lock, and B's node is behind A's.", Zh: "A 持有锁，B 的节点排在 A 后面。"}, States: "holds waits", Nodes: "A B"},
@@ -225,11 +225,11 @@ var articleD = []Bug{
 			{At: 4200 * ms, Text: Text{En: "B's second node is behind its own first one: this is bug D6. So B will wait once more.", Zh: "B 的第二个节点排在自己的第一个节点后面：这就是 D6。所以 B 还要再等。"}, States: "unlocks waits", Nodes: "B B"},
 			{At: 4450 * ms, Text: Text{En: "B waits at a new latch, for five seconds. The second that has passed does not count.", Zh: "B 在新的 latch 上等待，又是五秒。已经过去的那一秒没有算进去。"}, States: "unlocks waits", Nodes: "B B", Watchers: "B"},
 			{At: 9950 * ms, Text: Text{En: "B has waited for six seconds, and lock was to give up after five. The film draws the ways of packets, too; they take no time on B's clock.", Zh: "B 等了六秒，而 lock 应当在五秒时放弃。画面上还画出了数据包在路上的时间，B 的时钟不计这部分。"}, States: "done waits", Nodes: "B B", Watchers: "B", Broken: true},
-			{At: 10050 * ms, Text: Text{En: "Each event that wakes B starts the wait time again, so there is no bound. The cure, step 5: a ctx has one end, whatever happens meanwhile.", Zh: "每次唤醒都重新计时，等待就没有上限。解决办法见第 5 步：不管中间发生什么，ctx 的截止时间只有一个。"}, States: "done waits", Nodes: "B B", Watchers: "B", Broken: true},
+			{At: 10050 * ms, Text: Text{En: "Each event that wakes B starts the wait time again, so there is no bound. The cure, step 5: a ctx has one end, whatever happens meanwhile.", Zh: "每个唤醒 B 的事件都让它重新计时，等待就没有上限。解决办法见第 5 步：不管中间发生什么，ctx 的截止时间只有一个。"}, States: "done waits", Nodes: "B B", Watchers: "B", Broken: true},
 		},
 	},
 	{
-		ID: "D9", Step: third, Effect: Hang, Cure: predecessor,
+		ID: "D9", Step: third, Cure: predecessor,
 		Title:   Text{En: "lock b waits for lock a", Zh: "锁 b 在等锁 a"},
 		Listing: listings.NewDistributedLock, World: explore.World{Lock: deep, Apart: true}, Kinds: []explore.Kind{explore.Hang},
 		Level: Level{
@@ -240,7 +240,7 @@ var articleD = []Bug{
 				{En: "Let A's node be there first.", Zh: "让 A 的节点先创建。"},
 				{En: "A's node is there. Now let B queue.", Zh: "A 的节点已经在了。现在让 B 来排队。"},
 			},
-			Victory: Text{En: "B took A's node for the one before it, and waits for a lock that it does not want. Rule: each lock has a parent of its own, and a contender counts only names that are its lock's.", Zh: "B 把 A 的节点当成了前驱节点，等的是一把它并不要的锁。要点：每把锁有自己的父节点，竞争者只认自己这把锁的节点名。"},
+			Victory: Text{En: "The waiter took the node of another lock for the one before its own, and waits for a lock that it does not want. Rule: each lock has a parent of its own, and a contender counts only names that are its lock's.", Zh: "等待者把另一把锁的节点当成了前驱节点，等的是一把它并不要的锁。要点：每把锁有自己的父节点，竞争者只认自己这把锁的节点名。"},
 		},
 		Stops: []Stop{
 			{At: 100 * ms, Text: Text{En: "A asks for the lock lockA, and B asks for the lock lockB. The two locks are independent, but the listing puts the nodes of all locks below one parent.", Zh: "A 要的是锁 lockA，B 要的是锁 lockB。两个锁毫不相干，文章的代码却把所有锁的节点放在同一个父节点下。"}, States: "waits waits"},
@@ -254,7 +254,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D10", Step: third, Effect: Leak, Cure: closing(),
+		ID: "D10", Step: third, Cure: closing(),
 		Title:   Text{En: "close() after a failed lock() deletes path null", Zh: "lock() 失败后的 close() 删除路径 null"},
 		Listing: listings.NewDistributedLock,
 		World: explore.World{
@@ -280,7 +280,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D11", Step: fifth, Effect: Leak, Cure: timeout,
+		ID: "D11", Step: fifth, Cure: timeout,
 		Title:   Text{En: "the heartbeat outlives the lock, as a hot loop", Zh: "释放锁之后，心跳线程仍空转不停"},
 		Listing: listings.NewHeartbeatLock, World: explore.World{Lock: deep, Contenders: 1}, Kinds: []explore.Kind{explore.Endless},
 		// In the scene no heartbeat is sent.
@@ -305,7 +305,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D12", Step: fifth, Effect: TwoHolders, Cure: timeout,
+		ID: "D12", Step: fifth, Cure: timeout,
 		Title: Text{En: "the heartbeat writes, and does not keep the lock", Zh: "心跳只是不停地写，保不住锁"},
 		// It is reported apart, and does not end a search.
 		Listing: listings.NewHeartbeatLock, World: one(deep, explore.Expire), Kinds: []explore.Kind{explore.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
@@ -321,7 +321,7 @@ var articleD = []Bug{
 				{En: "Let A hold the lock, and end its session. Then let B in.", Zh: "让 A 持有锁，再让它的会话过期。然后让 B 进去。"},
 				{En: "A's session is over, and A does not know it. Let B in.", Zh: "A 的会话已结束，A 却不知道。让 B 进去。"},
 			},
-			Victory: Text{En: "A's session ended, its node went, and B got in. A still takes itself for the holder: a heartbeat can neither bring a session back nor notice that it has gone. Rule: a holder needs a clock of its own, which ends its lease before the server gives the lock to another.", Zh: "A 的会话结束，节点消失，B 进来了。A 还以为自己是持有者：心跳既恢复不了会话，也发觉不了会话已经结束。要点：持有者要有自己的时钟，赶在服务器把锁交给别人之前，结束自己的租约。"},
+			Victory: Text{En: "The holder's session ended, its node went, and the next one got in. The first still takes itself for the holder: no heartbeat can bring a session back, or notice that it has gone. Rule: a holder needs a clock of its own, which ends its lease before the server gives the lock to another.", Zh: "持有者的会话结束，节点消失，下一个进来了。前一个还以为自己是持有者：心跳既恢复不了会话，也发觉不了会话已经结束。要点：持有者要有自己的时钟，赶在服务器把锁交给别人之前，结束自己的租约。"},
 		},
 		Stops: []Stop{
 			{At: 350 * ms, Text: Text{En: "A's node is the only one in the queue.", Zh: "队列里只有 A 的节点。"}, States: "waits waits", Nodes: "A"},
@@ -337,7 +337,7 @@ var articleD = []Bug{
 		},
 	},
 	{
-		ID: "D13", Step: fifth, Effect: Hang, Cure: timeout,
+		ID: "D13", Step: fifth, Cure: timeout,
 		Title:   Text{En: "a heartbeat uses up the waiter's watch", Zh: "心跳用掉了等待者的监听"},
 		Listing: listings.NewHeartbeatLock, World: one(deep, explore.Pause), Kinds: []explore.Kind{explore.Hang}, Search: atRandom,
 		// A contender waits before time passes.
@@ -354,10 +354,10 @@ var articleD = []Bug{
 				{En: "Let both queue up, and let B set its watch on A's node before A sends a heartbeat.", Zh: "让两个都排好队，让 B 在 A 发送心跳之前监听 A 的节点。"},
 				{En: "B watches A's node. Let time pass.", Zh: "B 已监听 A 的节点。让时间流逝。"},
 			},
-			Victory: Text{En: "The watch fired for the heartbeat, which is not a deletion, and B went on to wait. A watch fires once: nothing was left that could report A's release. Rule: after each event look again, whatever it says, and set the watch again with that look. And do not write into a node that others watch.", Zh: "监听因心跳而触发，而心跳不是删除，B 于是继续等待。监听只触发一次：A 释放锁时，已经没有监听可以通知 B 了。要点：不管收到什么事件，都要再看一次，并在查看的同时重新设置监听。别人监听的节点，不要去写。"},
+			Victory: Text{En: "The watch fired for the heartbeat, which is not a deletion, and the waiter went on to wait. Each watch fires once: nothing was left that could report the release. Rule: after each event look again, whatever it says, and set the watch again with that look. And do not write into a node that others watch.", Zh: "监听因心跳而触发，而心跳不是删除，等待者于是继续等待。监听只触发一次：持有者释放锁时，已经没有监听可以通知它了。要点：不管收到什么事件，都要再看一次，并在查看的同时重新设置监听。别人监听的节点，不要去写。"},
 			Else: map[explore.Kind]Text{
-				explore.Hang:    {En: "A contender waits in vain: you are close. Let it set its watch before time passes.", Zh: "有竞争者白等了，就差一步：要让它在时间流逝之前设好监听。"},
-				explore.Endless: {En: "The thread of the heartbeat loops without end: that is a level of its own. Here B must wait in vain.", Zh: "心跳线程空转不停，那是另外一关。这一关要让 B 白等。"},
+				explore.Hang:    {En: "One contender waits in vain: you are close. Let it set its watch before time passes.", Zh: "有竞争者白等了，就差一步：要让它在时间流逝之前设好监听。"},
+				explore.Endless: {En: "The thread of the heartbeat loops without end: that is a level of its own. Here a contender must wait in vain.", Zh: "心跳线程空转不停，那是另外一关。这一关要让一个竞争者白等。"},
 			},
 		},
 		Stops: []Stop{

@@ -6,9 +6,9 @@ import (
 
 var articleE = []Bug{
 	{
-		ID: "E1", Step: fifth, Effect: TwoHolders, Cure: (&stock{fenced: true}).under(timeout),
+		ID: "E1", Step: fifth, Cure: (&stock{fenced: true}).under(timeout),
 		Title: Text{En: "a paused holder writes after the next one has started", Zh: "暂停过的持有者在后来者开始之后才写入"},
-		World: one(new(stock).under(predecessor), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
+		World: one(new(stock).under(predecessor), explore.Stop), Kinds: []explore.Kind{explore.LostAddition}, Search: atRandom, Goal: lostAddition,
 		Substitute: Text{
 			En: "The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
 			Zh: "这里的锁是第 3 步的，也就是文章里的链条，而且没有写错。每个持有者从 /stock 读一个数，加一后写回。",
@@ -21,7 +21,7 @@ var articleE = []Bug{
 				{En: "Stop A when it has read the number. Let B come and go. Then wake A.", Zh: "等 A 读到数之后让它停顿。让 B 进来、离开。然后唤醒 A。"},
 				{En: "B is about to write, and A still has the old number. Let B finish, and then let A go on.", Zh: "B 正要写入，A 手里还是旧数。让 B 做完，再让 A 继续。"},
 			},
-			Victory: Text{En: "A wrote what it had computed from an old number, after B: one addition is lost, although the lock made no mistake. No lock can stop a holder that sleeps. Rule: give each holder a token that grows, and let what is protected refuse a token lower than one it has seen.", Zh: "A 在 B 之后写入了根据旧数算出的结果，有一次加一丢失了，而锁没有任何错误。再好的锁也拦不住睡着的持有者。要点：给每个持有者一个递增的令牌，让受保护的资源拒绝比见过的更小的令牌。"},
+			Victory: Text{En: "The holder that was stopped wrote what it had computed from an old number, after the next holder: one addition is lost, although the lock made no mistake. No lock can stop a holder that sleeps. Rule: give each holder a token that grows, and let what is protected refuse a token lower than one it has seen.", Zh: "停顿过的持有者在后来者之后写入了根据旧数算出的结果，有一次加一丢失了，而锁没有任何错误。再好的锁也拦不住睡着的持有者。要点：给每个持有者一个递增的令牌，让受保护的资源拒绝比见过的更小的令牌。"},
 		},
 		Stops: []Stop{
 			{At: 950 * ms, Text: Text{En: "A holds the lock, and has read the number in /stock: 0.", Zh: "A 持有锁，读到 /stock 里的数是 0。"}, States: "holds waits", Nodes: "A"},
@@ -34,9 +34,9 @@ var articleE = []Bug{
 		},
 	},
 	{
-		ID: "E2", Step: fifth, Effect: TwoHolders, Cure: (&stock{fenced: true}).under(timeout),
+		ID: "E2", Step: fifth, Cure: (&stock{fenced: true}).under(timeout),
 		Title: Text{En: "compare and delete protects the key, not the resource", Zh: "先比较再删除，保护的是键，不是资源"},
-		World: one(new(stock).under(naive), explore.Stop), Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
+		World: one(new(stock).under(naive), explore.Stop), Kinds: []explore.Kind{explore.LostAddition}, Search: atRandom, Goal: lostAddition,
 		// The late holder's Unlock finds the node of the next one, compares, and does
 		// not delete it. By then both have held the lock at once, and have written.
 		Like: func(tr *explore.Trace) bool {
@@ -54,8 +54,8 @@ var articleE = []Bug{
 				{En: "Stop A when it has read the number, let B's create succeed, and wake A. Now both are holders.", Zh: "等 A 读到数之后让它停顿，让 B 创建成功，再唤醒 A。现在两个都是持有者。"},
 				{En: "Both have written. Let A look at the node.", Zh: "两个都写入了。让 A 去看节点。"},
 			},
-			Victory: Text{En: "A compared, found another id in the node, and rightly deleted nothing. But it had written to /stock before that. To compare protects the key, not the resource. Rule: the resource must compare, too: with tokens that grow it refuses the write of A.", Zh: "A 作了比较，发现节点里是别的 ID，于是什么也没删，这没有错。可是在此之前，A 已经写了 /stock。比较保护的是键，不是资源。要点：资源自己也要比较：有了递增的令牌，它就会拒绝 A 的写入。"},
-			Else:    map[explore.Kind]Text{explore.OwnCheck: {En: "An addition is lost, but the late holder's comparison is missing: it must look at the node after both have written.", Zh: "有一次加一丢失了，但还缺少那次比较：迟到的持有者要在两个都写入之后再去看节点。"}},
+			Victory: Text{En: "The late holder compared, found another id in the node, and rightly deleted nothing. But it had written to /stock before that. To compare protects the key, not the resource. Rule: the resource must compare, too: with tokens that grow it refuses the late write.", Zh: "迟到的持有者作了比较，发现节点里是别的 ID，于是什么也没删，这没有错。可是在此之前，它已经写了 /stock。比较保护的是键，不是资源。要点：资源自己也要比较：有了递增的令牌，它就会拒绝那次迟到的写入。"},
+			Else:    map[explore.Kind]Text{explore.LostAddition: {En: "An addition is lost, but the late holder's comparison is missing: it must look at the node after both have written.", Zh: "有一次加一丢失了，但还缺少那次比较：迟到的持有者要在两个都写入之后再去看节点。"}},
 		},
 		Stops: []Stop{
 			{At: 650 * ms, Text: Text{En: "A holds the lock, and has read 0 from /stock. This lock compares before it deletes, as the article's script on Redis does.", Zh: "A 持有锁，从 /stock 读到 0。这个锁先比较再删除，与文章里 Redis 的脚本一样。"}, States: "holds waits", Nodes: "A"},

@@ -14,9 +14,9 @@ import (
 // often proposed.
 var articleZ = []Bug{
 	{
-		ID: "Z1", Step: library, Effect: TwoHolders, Cure: late(byGuard).under(complete),
+		ID: "Z1", Step: library, Cure: late(byGuard).under(complete),
 		Title: Text{En: "a check of the holder's node lets a late write pass", Zh: "检查持有者的节点，放过了迟到的写入"},
-		World: explore.World{Lock: late(byNode).under(complete), Shared: true}, Kinds: []explore.Kind{explore.OwnCheck}, Goal: lostAddition,
+		World: explore.World{Lock: late(byNode).under(complete), Shared: true}, Kinds: []explore.Kind{explore.LostAddition}, Goal: lostAddition,
 		Substitute: Text{
 			En: "The lock is zklock, and A and B are goroutines of one process. Each holder reads a number from /stock, and writes it back with one added, in a transaction that checks that the holder's node exists. A has a goroutine write, and unlocks without waiting for it.",
 			Zh: "锁是 zklock，A 和 B 是同一个进程的 goroutine。每个持有者从 /stock 读一个数，加一后写回，写入的事务检查持有者的节点存在。A 把写入交给一个 goroutine，不等它就释放锁。",
@@ -29,7 +29,7 @@ var articleZ = []Bug{
 				{En: "A's write has to come late: after B has read the number, and before B unlocks.", Zh: "A 的写入要迟到：在 B 读完数之后，B 释放之前。"},
 				{En: "Let A unlock, and let B read. Then let A's write go on, and after that B's.", Zh: "让 A 释放，让 B 读数。然后放行 A 的写入，最后才是 B 的。"},
 			},
-			Victory: Text{En: "A had unlocked, and B held the lock: by the same node, because goroutines of a process hand the lock on in memory. So the check of A's late write succeeded, and one addition is lost. Rule: a node stands for a process's place in the queue, not for one holder. Zklock's Guard has a node that is named after the token, and each holder has a token of its own.", Zh: "A 已经释放，持有锁的是 B，凭的却是同一个节点，因为同一进程的 goroutine 在内存里交接锁。所以 A 迟到的写入通过了检查，有一次加一丢失了。要点：节点代表的是进程在队列里的位置，不是某一个持有者。zklock 的 Guard 用令牌给节点命名，而每个持有者的令牌都不同。"},
+			Victory: Text{En: "The late writer had unlocked, and the next holder held the lock: by the same node, because goroutines of a process hand the lock on in memory. So the check of the late write succeeded, and one addition is lost. Rule: a node stands for a process's place in the queue, not for one holder. Zklock's Guard has a node that is named after the token, and each holder has a token of its own.", Zh: "迟到的写入者已经释放，持有锁的是下一个，凭的却是同一个节点，因为同一进程的 goroutine 在内存里交接锁。所以迟到的写入通过了检查，有一次加一丢失了。要点：节点代表的是进程在队列里的位置，不是某一个持有者。zklock 的 Guard 用令牌给节点命名，而每个持有者的令牌都不同。"},
 		},
 		Stops: []Stop{
 			{At: 1 * ms, Text: Text{En: "A and B are goroutines of one process. Their Mutex makes one node for both.", Zh: "A 和 B 是同一个进程的 goroutine，共用的 Mutex 只创建一个节点。"}, States: "waits waits"},
@@ -43,9 +43,9 @@ var articleZ = []Bug{
 		},
 	},
 	{
-		ID: "Z2", Step: library, Effect: TwoHolders, Cure: late(byGuard).under(complete),
+		ID: "Z2", Step: library, Cure: late(byGuard).under(complete),
 		Title: Text{En: "the version of a node that was made again is the same", Zh: "节点重建之后，版本号还是同一个"},
-		World: explore.World{Lock: late(byVersion).under(complete)}, Kinds: []explore.Kind{explore.OwnCheck}, Search: atRandom, Goal: lostAddition,
+		World: explore.World{Lock: late(byVersion).under(complete)}, Kinds: []explore.Kind{explore.LostAddition}, Search: atRandom, Goal: lostAddition,
 		Substitute: Text{
 			En: "The lock is zklock, in two processes. Each holder makes the node /guard, writes its token there, and deletes the node before it unlocks. It reads a number from /stock, and writes it back with one added, in a transaction that checks the version of /guard. A has a goroutine write, and unlocks without waiting for it.",
 			Zh: "锁是 zklock，A 和 B 在两个进程里。每个持有者创建节点 /guard，写入自己的 fencing token（隔离令牌），释放锁之前再删掉它。持有期间从 /stock 读一个数，加一后写回，写入的事务检查 /guard 的版本号。A 把写入交给一个 goroutine，不等它就释放锁。",
@@ -58,7 +58,7 @@ var articleZ = []Bug{
 				{En: "Let A lock and unlock, and keep its write back. Then let B lock, and make /guard again.", Zh: "让 A 加锁、释放，扣住它的写入。然后让 B 加锁，重新创建 /guard。"},
 				{En: "B has the lock. Let it write its token to /guard and read the number. Then let A's write go on, before B's.", Zh: "B 拿到了锁。让它把令牌写入 /guard，读完数。然后放行 A 的写入，赶在 B 之前。"},
 			},
-			Victory: Text{En: "B had made /guard again and written its token there. The versions of a new node begin at 0, so /guard had the version that A had noted, and A's late write passed its check. Rule: a version tells apart the states of one node, not those of two nodes with one name. Zklock's Guard checks a node that is named after the token: no later holder makes that one.", Zh: "B 重新创建了 /guard，写入了自己的令牌。新节点的版本号从 0 开始，所以 /guard 的版本号又和 A 记下的一样，A 迟到的写入通过了检查。要点：版本号区分的是同一个节点的先后状态，区分不了同名的两个节点。zklock 的 Guard 检查的节点以令牌命名，后来的持有者不会再创建它。"},
+			Victory: Text{En: "The next holder had made /guard again and written its token there. The versions of a new node begin at 0, so /guard had the version that the late writer had noted, and the late write passed its check. Rule: a version tells apart the states of one node, not those of two nodes with one name. Zklock's Guard checks a node that is named after the token: no later holder makes that one.", Zh: "下一个持有者重新创建了 /guard，写入了自己的令牌。新节点的版本号从 0 开始，所以 /guard 的版本号又和迟到的写入者记下的一样，那次写入通过了检查。要点：版本号区分的是同一个节点的先后状态，区分不了同名的两个节点。zklock 的 Guard 检查的节点以令牌命名，后来的持有者不会再创建它。"},
 		},
 		Stops: []Stop{
 			{At: 501 * ms, Text: Text{En: "A and B are two processes. Each has its node in the queue, and A is the first.", Zh: "A 和 B 是两个进程，各有一个节点在队列里，A 排在第一。"}, States: "waits waits", Nodes: "A B"},

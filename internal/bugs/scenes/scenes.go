@@ -22,25 +22,16 @@ import (
 
 type Text = i18n.Text
 
-// An Effect is what a bug does, as docs/bugs.md explains it.
-type Effect string
-
-// The effects.
-const (
-	Hang       Effect = "hang"
-	TwoHolders Effect = "two holders"
-	Leak       Effect = "leak"
-	Starvation Effect = "starvation"
-	Crash      Effect = "crash"
-)
-
 // A Bug is an entry of the catalogue.
 type Bug struct {
-	ID     string // the article's letter, or Z if no article has it, and a number
-	Step   string // the folder of the step whose idea it breaks
-	Effect Effect
-	Title  Text            // the heading in docs/bugs.md, without the ID
-	Cure   explore.Subject // the lock of a step that cures it, or zklock
+	ID    string          // the article's letter, or Z if no article has it, and a number
+	Step  string          // the folder of the step whose idea it breaks
+	Title Text            // the heading in docs/bugs.md, without the ID
+	Cure  explore.Subject // the lock of a step that cures it, or zklock
+	// Kinds are the violations that show it. The first one is its kind on all pages. Goal says in words
+	// what a person who plays the scheduler is to reach; the default is that of the first.
+	Kinds []explore.Kind
+	Goal  Text
 
 	// NoScene says why the lab cannot show it. Without a scene it has none of the
 	// fields below, and needs a test in internal/bugs/examples.
@@ -55,10 +46,6 @@ type Bug struct {
 	// has all that a Subject needs, and the same Path as Cure.
 	World explore.World
 	Ours  explore.World // the same with Cure; set here
-	// Kinds are the violations that show it. Goal says in words what a person who
-	// plays the scheduler is to reach; the default is that of the first of Kinds.
-	Kinds []explore.Kind
-	Goal  Text
 	// Like, if it is not nil, says which of the schedules with such a violation
 	// is the one to show.
 	Like func(tr *explore.Trace) bool

@@ -72,15 +72,15 @@ func (s *stock) add(number int) {
 
 // lost reports whether an addition is lost: then there are more of them than the
 // highest number says.
-func (s *stock) lost() i18n.Text {
+func (s *stock) lost() (v explore.Violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.highest >= s.added {
-		return i18n.Text{}
+	if s.highest < s.added {
+		v.Kind, v.What = explore.LostAddition, i18n.Textf(
+			"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
+			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：有一次加一丢失了", s.added, s.highest)
 	}
-	return i18n.Textf(
-		"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
-		"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：有一次加一丢失了", s.added, s.highest)
+	return v
 }
 
 // read returns the number. A fenced stock keeps the reader's token, so that it

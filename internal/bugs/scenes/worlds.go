@@ -72,12 +72,12 @@ func checked(lock explore.Subject, function string) explore.Subject {
 }
 
 // frames is a check that no call of Lock is made within another one.
-func frames(function string) func() i18n.Text {
-	return func() i18n.Text {
+func frames(function string) func() (v explore.Violation) {
+	return func() (v explore.Violation) {
 		if n := java.Frames(function); n > 3 {
-			return i18n.Textf("%d calls of Lock are on the stacks of two contenders", "调用栈越堆越深，两个竞争者共压了 %d 层 Lock", n)
+			v.Kind, v.What = explore.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", n)
 		}
-		return i18n.Text{}
+		return v
 	}
 }
 

@@ -25,8 +25,8 @@ func (w *Player) checkLocked() {
 			What: i18n.Textf("%s has not noticed that it has lost the lock, and %s holds it", "%s 仍以为自己持有锁，实际的持有者却是 %s", outlived[0], holders[0])})
 	}
 	if w.Lock.Check != nil {
-		if what := w.Lock.Check(); what.En != "" {
-			w.ViolateLocked(Violation{Kind: OwnCheck, What: what})
+		if v := w.Lock.Check(); v.Kind != "" {
+			w.ViolateLocked(v)
 		}
 	}
 	if w.Lock.Lenient && !w.Apart && !slices.Contains(w.Lock.Ignore, NodeMissing) {

@@ -9,7 +9,8 @@ import (
 // A Kind of violation.
 type Kind string
 
-// The kinds of violation.
+// The kinds of violation. The museum, the lab and the grader have no others: each is something
+// that a reader sees happen.
 const (
 	TwoHolders    Kind = "two holders"
 	Hang          Kind = "hang" // nothing can happen any more that wakes a contender that waits
@@ -19,7 +20,7 @@ const (
 	NodeLeft      Kind = "node left"
 	WatchLeft     Kind = "watch left"
 	GoroutineLeft Kind = "goroutine left"
-	Failure       Kind = "error not allowed"
+	Failure       Kind = "fails without a cause"
 	HidesLoss     Kind = "loss not reported"
 	LateLoss      Kind = "loss reported too late"
 	ForeignDelete Kind = "deletes another's node"
@@ -29,7 +30,9 @@ const (
 	TooLong       Kind = "waits too long"
 	Starves       Kind = "starves"
 	SessionLeft   Kind = "session left"
-	OwnCheck      Kind = "own check fails" // Subject.Check
+	LostAddition  Kind = "an addition is lost"
+	StackGrows    Kind = "the stack grows"
+	StaleWrite    Kind = "an old token writes"
 	// Outlived is a holder whose session has ended while it held the lock, and
 	// that cannot notice it: article E. It is reported apart, as Known, always.
 	Outlived Kind = "holder outlives its session"
@@ -38,7 +41,7 @@ const (
 // Kinds are all kinds of violation that end a schedule.
 var Kinds = []Kind{
 	TwoHolders, Hang, Endless, TokenShrinks, Overtaken, NodeLeft, WatchLeft, GoroutineLeft, Failure, HidesLoss,
-	LateLoss, ForeignDelete, Crash, NodeMissing, Costly, TooLong, Starves, SessionLeft, OwnCheck,
+	LateLoss, ForeignDelete, Crash, NodeMissing, Costly, TooLong, Starves, SessionLeft, LostAddition, StackGrows, StaleWrite,
 }
 
 // A Violation is something that a lock must not do.
@@ -57,9 +60,10 @@ func (v Violation) Text() i18n.Text {
 
 var kindsZh = map[Kind]string{
 	TwoHolders: "两个持有者", Hang: "永远等待", Endless: "永不结束", TokenShrinks: "令牌没有增大", Overtaken: "插队",
-	NodeLeft: "残留节点", WatchLeft: "残留监听", GoroutineLeft: "残留 goroutine", Failure: "不应出现的错误",
+	NodeLeft: "残留节点", WatchLeft: "残留监听", GoroutineLeft: "残留 goroutine", Failure: "无故失败",
 	HidesLoss: "失去锁却未报告", LateLoss: "失去锁，报告太迟", ForeignDelete: "删除了别人的节点", NodeMissing: "持有者没有节点",
-	Crash: "panic", Costly: "超出公式的预测", TooLong: "等待太久", Starves: "饥饿", SessionLeft: "残留会话", OwnCheck: "自检失败",
+	Crash: "panic", Costly: "超出公式的预测", TooLong: "等待太久", Starves: "饥饿", SessionLeft: "残留会话",
+	LostAddition: "丢失一次加一", StackGrows: "调用栈越来越深", StaleWrite: "旧令牌写了进去",
 	Outlived: "会话已结束，仍以为持有锁",
 }
 

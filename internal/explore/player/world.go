@@ -81,7 +81,7 @@ type Subject struct {
 	Bypass int
 	// Check, if it is not nil, is asked whenever all have got as far as they
 	// can. It returns what is wrong with the lock, an empty Text if nothing is.
-	Check func() i18n.Text
+	Check func() Violation
 	// Requests and Events are how many requests n contenders send at most, and
 	// how many watch events they get, if each locks once and no fault
 	// happens. Nil: not checked.

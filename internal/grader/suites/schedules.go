@@ -326,7 +326,7 @@ func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 }
 
 // unsafe are the violations for which a lock gets no points.
-var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing, explore.OwnCheck}
+var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing, explore.LostAddition, explore.StaleWrite}
 
 // address is where the lab plays a trace, from the # on, up to its violation. If another
 // violation would end the schedule there before, the address says which one is wanted.

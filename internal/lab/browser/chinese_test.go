@@ -2,7 +2,10 @@
 
 package browser
 
-import "example.com/zklock/internal/lab/locks"
+import (
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/lab/locks"
+)
 
 // inChinese looks for English on a page that is in Chinese, also after its reader has changed
 // the language there and back.
@@ -33,5 +36,6 @@ func chinesePages() (rows []row) {
 		rows = append(append(rows, row{do: "open #lang=zh&" + bad + " | wait !one('#notice').hidden"}), inChinese(bad)...)
 	}
 	rows = append(rows, row{"open #lock=D3&n=3&mode=find&kinds=expire&faults=1&lang=zh | " + longSearch + " | " + search, "count('#trace li') > 0", nil})
-	return append(append(rows, inChinese("what Find has found")...), row{"", "text('#trace')", has{"："}}) // its choices
+	return append(append(rows, inChinese("what Find has found")...), row{"", "text('#trace')", has{"："}}, // its choices
+		row{"open " + scene("A7", "&lang=zh") + " | click [data-bug]", "text('#bug-box')", has{scenes.Get("A7").Title.Zh, "错在哪里"}})
 }

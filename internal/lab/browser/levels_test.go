@@ -47,7 +47,8 @@ var levels = []pageCase{
 		{"set lock zklock-caching | wait s.scene.locks[0] == 'zklock-caching' && app.play?.lock == 'zklock-caching'", "[s.scene.choices.length, said()]",
 			list{len(address("zklock-caching").Choices), ""}},
 		// A link that has the choices shows them, and does not count.
-		{"open " + scene("A2"), "[!!one('#lesson'), " + done + "]", list{true, "0"}},
+		{"open " + scene("A2", "&t=0ns"), "!one('#reached')", nil}, // before there is anything to see
+		{"go s.end", "[text('#reached strong'), !!one('#lesson'), " + done + "]", list{"It ends with: Deletes another's node.", true, "0"}},
 	}},
 	// A violation on the way is answered, and the way goes on.
 	{name: "another violation is answered", at: level, rows: []row{

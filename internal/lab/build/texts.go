@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/guide"
 	"example.com/zklock/internal/lab/locks"
@@ -82,12 +83,17 @@ func (b *Builder) texts() ([]byte, error) {
 		return nil, err
 	}
 	fmt.Fprintf(&out, "export const OPENINGS = %s;\n", opening)
-	below, _ := json.Marshal(notes) // texts
+	kinds := make(map[explore.Kind]i18n.Text)
+	for _, kind := range slices.Concat(explore.Kinds, []explore.Kind{explore.Outlived}) {
+		kinds[kind] = kind.Text()
+	}
+	violations, _ := json.Marshal(kinds) // texts
+	below, _ := json.Marshal(notes)
 	text, err := json.Marshal(bugs) // JSON is JavaScript
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&out, "export const NOTES = %s;\nexport const BUGS = %s;\n", below, text)
+	fmt.Fprintf(&out, "export const NOTES = %s;\nexport const BUGS = %s;\nexport const VIOLATIONS = %s;\n", below, text, violations)
 	return []byte(out.String()), nil
 }
 

@@ -1,7 +1,6 @@
 package lab_test
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,22 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/lab/locks"
 )
-
-// TestThePageNamesAViolationAsTheExplorerDoes: the kind alone, in Chinese.
-func TestThePageNamesAViolationAsTheExplorerDoes(t *testing.T) {
-	words, err := os.ReadFile("../page/strings.js")
-	require.NoError(t, err)
-	_, zh, _ := strings.Cut(string(words), "\n  zh: {\n")
-	kinds := slices.Concat(explore.Kinds, []explore.Kind{explore.Outlived})
-	require.Len(t, regexp.MustCompile(`"violation\.[^"]+":`).FindAllString(zh, -1), len(kinds))
-	for _, kind := range kinds {
-		require.Contains(t, zh, fmt.Sprintf("%q: %q", "violation."+string(kind), kind.Text().Zh))
-	}
-}
 
 var (
 	literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)

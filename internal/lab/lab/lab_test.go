@@ -39,19 +39,6 @@ func played(t *testing.T, w explore.World, choices []string) lab.PlayedSchedule 
 	return p
 }
 
-func TestTheCatalogueNamesEachLock(t *testing.T) {
-	list, err := ask[[]locks.Lock](t, `{"do":"locks"}`)
-	require.NoError(t, err)
-	require.NotEmpty(t, list)
-	for _, l := range list {
-		require.Regexp(t, `^[A-Za-z0-9-]+$`, l.Name)
-		if l.Group != locks.Own {
-			require.NotEmpty(t, l.Title.En, l.Name)
-			require.NotEmpty(t, l.Title.Zh, l.Name)
-		}
-	}
-}
-
 // notPossible are requests, and what their errors say.
 var notPossible = map[string]string{
 	`{"do":"fly"}`: "has no request",

@@ -26,8 +26,8 @@ var Openings = []OpeningScene{
 		Text{}, [2]Text{{En: "Wake all · step 2", Zh: "全部唤醒 · 第 2 步"}, {En: "Wake one · step 3", Zh: "唤醒一个 · 第 3 步"}},
 		[]Stop{
 			{At: 300 * us, Text: Text{
-				En: "Twenty programs, A to T, want to write one file, and only one may write at a time. They ask a server, ZooKeeper, for a lock. The pictures differ only in whom a release wakes: on the left all that wait, as in step 2 of the lessons, on the right one, as in step 3.",
-				Zh: "A 到 T，二十个程序都要写同一个文件，而同一时刻只许一个写。于是它们向 ZooKeeper 服务器要一把锁。两幅图只有一点不同：释放锁时，左边唤醒所有等待者（教程第 2 步的锁），右边只唤醒一个（教程第 3 步的锁）。",
+				En: "Twenty programs, A to T, want to write one file, and only one may write at a time. So they ask a server, ZooKeeper, for a lock.",
+				Zh: "A 到 T，二十个程序都要写同一个文件，而同一时刻只许一个写。于是它们向 ZooKeeper 服务器要一把锁。",
 			}},
 			{At: 3900 * us, Text: Text{
 				En: "A came first and has the lock. The cards are the queue at the server, in the order of arrival. A purple line is a watch: “tell me when this changes”. “Wake all”: each watches the whole queue. “Wake one”: each watches the card before its own, which takes one more request each.",
@@ -37,16 +37,16 @@ var Openings = []OpeningScene{
 				En: "A is done and takes its card away. “Wake all”: ZooKeeper must notify all 19 that wait, and A, whose own watch is still set: the stars. “Wake one”: it has notified one, B, and B is already making sure that it is first.",
 				Zh: "A 用完了，取走自己的卡片。“全部唤醒”：ZooKeeper 要通知全部 19 个等待者（A 排队时也设过监听，也收到一个）：就是这些星星。“唤醒一个”：只通知了 B，B 已经在查自己是不是第一了。",
 			}},
-			{At: 4620 * us, Quote: "有个专业名词:惊群效应", Text: Text{
-				En: "“Wake all”: 19 ask at once “is it my turn?” and wait in line at the server. 18 of them will read “no”: they wake for nothing (the number below follows when they are woken again). This is the herd effect. “Wake one”: B has had the lock, and its card is about to go.",
-				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”，在服务器门口排起了长队。其中 18 个会读到“没有”，也就是被无效唤醒（等再次被唤醒时，才计入下面的数字）。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：这时 B 已经用完了锁，马上取走卡片。",
+			{At: 4900 * us, Quote: "有个专业名词:惊群效应", Text: Text{
+				En: "“Wake all”: all 19 have asked “is it my turn?” at once. Ten have read “no” already: they were woken for nothing. Seven stand in line at the server. This is the herd effect. “Wake one”: B has had the lock, and C is making sure that it is first.",
+				Zh: "“全部唤醒”：19 个同时来问“轮到我了吗”。十个已经读到“没有”，也就是被无效唤醒；还有七个在服务器门口排队。这就是“惊群效应”，又叫“羊群效应”。“唤醒一个”：B 已经用完了锁，C 正在查自己是不是第一。",
 			}},
 			{At: 16560 * us, Text: Text{
-				En: "It happens again each time that a card is taken away. “Wake one”: all twenty are done, and none woke for nothing. “Wake all”: twelve are done, and they have woken for nothing more than 140 times.",
-				Zh: "每取走一张卡片，就重演一次。“唤醒一个”：二十个全部完成，没有一次无效唤醒。“全部唤醒”：才完成十二个，已经无效唤醒了 140 多次。",
+				En: "It happens again each time that a card is taken away. “Wake one”: all twenty are done, and none woke for nothing. “Wake all”: twelve are done, and programs were woken for nothing 150 times.",
+				Zh: "每取走一张卡片，就重演一次。“唤醒一个”：二十个全部完成，没有一次无效唤醒。“全部唤醒”：才完成十二个，已经有 150 次无效唤醒。",
 			}},
 			{At: 21303780 * time.Nanosecond, Text: Text{
-				En: "Twice as many programs: four times as many wake for nothing. A thousand, measured at a real ZooKeeper (docs/figures.md):",
+				En: "With twice as many programs, four times as many are woken for nothing. A thousand, measured at a real ZooKeeper (docs/figures.md):",
 				Zh: "程序多一倍，无效唤醒的次数就是四倍。一千个程序和真实的 ZooKeeper 在同一台机器上，实测（docs/figures.md）：",
 			}},
 		},

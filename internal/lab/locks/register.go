@@ -79,7 +79,7 @@ func (s *store) Lock(context.Context) error {
 	case s.refused:
 		return nil
 	case err == nil && before > s.token:
-		return wrong(explore.OwnCheck, "Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
+		return wrong(explore.StaleWrite, "Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
 			"an old token has written. Compare the tokens before each Set",
 			"用令牌 %d 调用 Write 没有返回错误，而在它开始之前，令牌 %d 的写入已经得到确认：旧令牌写了进去。每次 Set 之前都要比较令牌", s.token, before)
 	case err == nil:
@@ -94,7 +94,7 @@ func (s *store) Unlock(context.Context) error {
 	before := s.all.begins(0)
 	token, _, err := s.r.Read()
 	if err == nil && token < before {
-		return wrong(explore.OwnCheck, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
+		return wrong(explore.StaleWrite, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
 			"Compare the tokens again before each Set that is repeated",
 			"令牌 %d 的 Write 没有返回错误，现在 Read 却返回令牌 %d：旧令牌写了进去。每次重发 Set 之前都要重新比较令牌", before, token)
 	}

@@ -30,7 +30,7 @@ export const actions = {
   "language": () => switchLanguage(getLanguage() === "en" ? "zh" : "en"),
   "code": toggleCode,
   "predict": togglePredict, "inspect": toggleInspect, "cost": toggleCost, "projector": toggleProjector,
-  "more": () => $("more").setAttribute("aria-expanded", String($("choose").classList.toggle("open"))),
+  "more": () => document.body.classList.contains("trying") ? document.body.classList.remove("trying") : $("more").setAttribute("aria-expanded", String($("choose").classList.toggle("open"))),
   "another": () => { open({ seed: app.scene.seed % 1000000 + 1 }); },
 };
 for (const kind of Object.keys(JUMPS)) {

@@ -9,7 +9,7 @@ import { showFate } from "./fate.js";
 import { showLink, showScene } from "./scene.js";
 import { failed, setPanels } from "./panels.js";
 import { goto, setPlaying, setSpeed } from "./time.js";
-import { help, hint, instead, introduction, isWon, lesson, secret, showLevel, toWatch, wasReached } from "./levels.js";
+import { help, hint, instead, introduction, isWon, lesson, secret, showLevel, toWatch, wasReached, wasShown } from "./levels.js";
 import { bugOf, cureOf, sceneOf } from "./modes.js";
 import { broke, choiceText, choose, faultBox, keysOf, saveButton, takeBack, world } from "./world.js";
 
@@ -91,9 +91,12 @@ function madeText(choice, made) {
   return choiceWords(choice) + op;
 }
 
+let told = false; // whether it has said with what the schedule ends
+
 function showPlayBench() {
   const box = $("workbench"), s = app.scene, r = app.play, l = app.byName.get(s.locks[0]) || {};
   box.hidden = false;
+  told = !!r && wasShown(r);
   document.body.dataset.secret = secret(s.locks[0]) ? "yes" : "";
   const goal = l.goal ? el("p", { class: "goal", id: "goal" }, say("goal") + say("colon") + translated(l.goal.text)) : null;
   const settings = el("div", { class: "row" }, faultBox(restartPlay));
@@ -102,8 +105,8 @@ function showPlayBench() {
     const enabled = r.enabled || [];
     const bad = broke(r), won = isWon(l, r), keys = keysOf(enabled);
     if (won && (app.chosen || toWatch(l, r))) wasReached(l.name); // and not only looked at
-    if (won || bad && !(l.level && toWatch(l, r))) {
-      const what = !l.level ? "broke" : !won ? "brokeElse" : bad ? "goalReached" : "level.held";
+    if (won || bad && wasShown(r)) { // and not before there is anything to see
+      const what = !l.level ? "broke" : !won ? "brokeElse" : !bad ? "level.held" : app.chosen || toWatch(l, r) ? "goalReached" : "endsWith";
       parts.push(el("div", { class: "reached" + (won ? "" : " bad"), id: "reached", "data-reached": won ? "yes" : "no" },
         el("strong", {}, say(what) + (bad ? say("colon") + violationText(bad.kind) + say("fullStop") : "")), say("sentenceGap"),
         ...won ? [...lesson(l), showLevel(l.name)] : [l.level && instead(l, bad.kind) || (l.goal && l.goal.kind === "two holders" && !r.violation ? say("notTwo") : translated(bad.what))]));
@@ -207,9 +210,9 @@ export function drawPlayHints() {
   });
 }
 
-// showWatched says what there was to see in a level without choices.
+// showWatched says what there is to learn when the picture comes to it, and takes it back before.
 export function showWatched() {
-  if (app.scene.mode === "schedule" && app.play && toWatch(app.byName.get(app.scene.locks[0]) || {}, app.play)) showPlayBench();
+  if (app.scene.mode === "schedule" && app.play && wasShown(app.play) !== told) showPlayBench();
 }
 
 export function sayPlay() {

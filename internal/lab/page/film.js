@@ -46,7 +46,7 @@ export function indexFilm(film) {
   F.requestAt = of("request");
   F.eventAt = of("event");
   F.wakeAt = Float64Array.from(marks.filter(m => m.kind === "wakeup"), m => m.at_ns).sort();
-  F.wasteAt = wasted(marks);
+  F.wasteAt = wasted(marks, packets);
   const done = marks.filter(m => m.kind === "state" && m.state === "done");
   F.doneAt = new Set(done.map(m => m.who)).size < units.length ? Infinity : Math.max(0, ...done.map(m => m.at_ns));
   F.byId = new Map(packets.map((p, i) => [p.id, i]));
@@ -108,18 +108,22 @@ export function way(p, t) {
   return t >= to ? 1 : Math.max(0, (t - p.sent_ns) / Math.max(1, to - p.sent_ns));
 }
 
-// wasted are the instants at which it is known that a contender has woken for nothing: it
-// wakes again, and has not held the lock meanwhile.
-function wasted(marks) {
-  const woken = new Set(), list = [];
-  for (const m of marks) {
-    if (m.kind === "wakeup") {
-      if (woken.has(m.who)) list.push(m.at_ns);
-      woken.add(m.who);
-    }
-    if (m.kind === "state" && m.state === "holds") woken.delete(m.who);
+// wasted are the instants at which a contender that was woken has read that it is not its turn:
+// the last of its requests is answered, and it waits.
+function wasted(marks, packets) {
+  const asked = new Map(), answers = new Map(), states = new Map(), list = [];
+  for (const p of packets) {
+    if (p.kind === "request") asked.set(p.who + p.sent_ns, p);
+    if (p.kind === "reply" && !p.lost && !p.pending) answers.set(p.of, p.arrived_ns);
   }
-  return Float64Array.from(list);
+  for (const m of marks) if (m.kind === "state") states.set(m.who, [...states.get(m.who) || [], m]);
+  for (const m of marks) {
+    if (m.kind !== "wakeup") continue;
+    let at = m.at_ns;
+    for (let p; at !== undefined && (p = asked.get(m.who + at));) at = answers.get(p.id);
+    if (at !== undefined && states.get(m.who)?.findLast(s => s.at_ns <= at)?.state === "waits") list.push(at);
+  }
+  return Float64Array.from(list).sort();
 }
 
 function unique(sorted) {

@@ -23,12 +23,15 @@ const start = l => open({ ...sceneOf(l), mode: "schedule", choices: [] });
 // toWatch reports whether a level has nothing to choose.
 export const toWatch = (l, r) => !!l.level && !app.scene.choices.length && !(r.enabled || []).length;
 
+// wasShown reports whether the picture has come to the violation with which a schedule ends.
+export const wasShown = r => !r.F || !r.F.violations.length || app.t >= r.F.violations.at(-1);
+
 // isWon reports whether a schedule ends a level: one that cannot be won ends when nothing is
-// left to choose, and one without choices when it was watched.
+// left to choose.
 export function isWon(l, r) {
   if (!l.level) return false;
   if (!l.goal.kind) return r.over && !broke(r);
-  return r.reached && !(toWatch(l, r) && app.t < r.F.violations[0]);
+  return r.reached && wasShown(r);
 }
 
 // isReached reports whether a reader has reached a goal, ever.
@@ -71,7 +74,7 @@ export function hint({ level, name }) {
 // not decisive, and then the whole schedule.
 export function help(l, r, again) {
   const { level, name, scene } = l, all = level.hints || [], n = asked.get(name) || 0, plays = n === all.length - 1 && level.plays.length;
-  if (toWatch(l, r)) return [el("button", { id: "watch-it", class: "main", onclick: () => playTo(r.F.violations[0], 12) }, say("level.watch"))];
+  if (toWatch(l, r)) return [el("button", { id: "watch-it", class: "main", onclick: () => playTo(r.F.violations.at(-1), 12) }, say("level.watch"))];
   return [
     n < all.length ? el("button", { id: "hint", onclick: () => {
       asked.set(name, n + 1);

@@ -30,8 +30,8 @@ import "./keys.js";
 const whenShown = f => () => { if (app.clock) f(); };
 on("scene", closeMenu, forgetPlay, forgetFind, showScene, () => showRuns(), () => { if (app.file || app.scene.mode !== "schedule") showFate(); }, drawStory,
   options => app.file ? loadFile(options) : { watch: loadFilms, schedule: loadPlay, find: loadFind }[app.scene.mode](options));
-on("at", drawStory, drawPredict, ...[drawPanels, drawInspect, drawCost, drawInstant, drawOverview, drawPlayHints].map(whenShown));
-on("rest", () => showLink(), showWatched);
+on("at", drawStory, drawPredict, showWatched, ...[drawPanels, drawInspect, drawCost, drawInstant, drawOverview, drawPlayHints].map(whenShown));
+on("rest", () => showLink());
 on("play", showPlay);
 on("words", words, sayNotice, showScene, sayPanels, sayFile, showPlay, () => showRuns(), sayPlay, sayFind);
 on("selected", what => { if (what && what.packet !== undefined) announce(app.panels[what.panel].now.textContent); });

@@ -2,10 +2,10 @@
 // measured server, and nothing else on the page.
 import { getLanguage, say, translated } from "./strings.js";
 import { OPENINGS } from "./texts.js";
-import { DEFAULT, formatLink, parseLink } from "./link.js";
+import { formatLink, parseLink } from "./link.js";
 import { $, el, refill } from "./app.js";
 import { app, open } from "./store.js";
-import { jump, playTo } from "./time.js";
+import { isPast, jump, playTo, when } from "./time.js";
 
 // The openings, each after the one before. opening is the one that the scene is, whatever instant is shown.
 const { scenes, times } = OPENINGS;
@@ -14,14 +14,13 @@ export const opening = () => app.file ? undefined : scenes.find(o => o.address =
 export function drawOpening() {
   const is = opening();
   if (!is || app.panels.length !== 2) return false;
-  const STOPS = is.stops, box = $("story"), at = STOPS.filter(s => s.at_ns <= app.t).length, key = [is.address, at, getLanguage()].join();
+  const STOPS = is.stops, box = $("story"), at = STOPS.filter(s => s.at_ns <= app.t).length, stop = STOPS[Math.max(0, at - 1)], key = [is.address, at, isPast(stop), getLanguage()].join();
   if (box.dataset.shown === key) return true;
   const last = at === STOPS.length, next = scenes[scenes.indexOf(is) + 1];
   box.dataset.shown = key;
   box.hidden = false;
-  const stop = STOPS[Math.max(0, at - 1)];
   refill(box, [
-    el("p", { id: "caption" }, el("span", {}, translated(stop.text)), last && is === scenes[0] ? bars() : null),
+    el("p", { id: "caption", class: isPast(stop) ? "past" : null }, el("span", {}, when(stop), translated(stop.text)), last && is === scenes[0] ? bars() : null),
     el("span", { class: "group" },
       el("button", { id: "story-back", disabled: at < 2, title: say("story.back"), "aria-label": say("story.back"), onclick: () => jump(STOPS[at - 2].at_ns) }, "‹"),
       el("span", { class: "count" }, Math.max(1, at) + " / " + STOPS.length),
@@ -32,8 +31,12 @@ export function drawOpening() {
 
 const longest = 8; // seconds from one stop to the next
 
-// The usual page begins with fewer contenders, which have time for a person.
-function leave() { open(DEFAULT, { start: 0 }); }
+// It goes on with the opening's run of fewer contenders, which have time for a person, and with few
+// controls: the button of more settings brings the others.
+function leave() {
+  document.body.classList.add("trying");
+  open({ ...parseLink(scenes[0].address).scene, n: 5 }, { start: 0 });
+}
 
 // bars shows what a thousand contenders took at a real server.
 function bars() {

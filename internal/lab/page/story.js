@@ -3,7 +3,7 @@ import { getLanguage, say, translated } from "./strings.js";
 import { formatLink } from "./link.js";
 import { $, el, refill } from "./app.js";
 import { app, open } from "./store.js";
-import { jump, playTo } from "./time.js";
+import { isPast, jump, playTo, when } from "./time.js";
 import { drawOpening } from "./opening.js";
 import { secret } from "./levels.js";
 import { sceneOf } from "./modes.js";
@@ -29,7 +29,7 @@ export function drawStory() {
   if (drawOpening()) return;
   const box = $("story"), is = app.panels.length ? currentStory() : null;
   const at = is && is.same ? is.story.stops.filter(s => s.at_ns <= app.t).length : -1;
-  const key = is ? [app.scene.locks[0], at, getLanguage(), app.projector].join() : "";
+  const shown = is && is.story.stops[at - 1], key = is ? [app.scene.locks[0], at, isPast(shown), getLanguage(), app.projector].join() : "";
   if (box.dataset.shown === key) return;
   box.dataset.shown = key;
   box.hidden = !is;
@@ -37,7 +37,7 @@ export function drawStory() {
   if (!is.same) { box.replaceChildren(el("button", { id: "tell", onclick: () => open(is.scene, { start: 0 }) }, say("story.tell"))); return; }
   const stops = is.story.stops, stop = stops[at - 1];
   refill(box, [
-    el("p", { id: "caption" }, stop ? translated(stop.text) : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),
+    el("p", { id: "caption", class: isPast(stop) ? "past" : null }, stop ? [when(stop), translated(stop.text)].join("") : say("story.start"), stop && stop.quote ? el("q", { lang: "zh-CN" }, stop.quote) : ""),
     el("span", { class: "group" }, ...app.projector && stop ? named(translated(stop.text)) : [],
       el("button", { id: "story-back", disabled: at < 1, onclick: () => jump(stops.findLast(x => x.at_ns < app.t)?.at_ns ?? 0), title: say("story.back"), "aria-label": say("story.back") }, "‹"),
       el("span", { class: "count" }, at + " / " + stops.length),

@@ -1,6 +1,7 @@
 // All words of the page, in two languages. A word that one language lacks is
 // found by checkStrings, which the page runs when it opens. The engine's texts come in both:
 // { en, zh }, or a string that is the same in both.
+import { VIOLATIONS } from "./texts.js";
 
 export const WORDS = {
   en: {
@@ -44,14 +45,13 @@ export const WORDS = {
     "name.lose request": "{0} loses a request", "name.lose reply": "{0} loses a reply", "name.cut": "{0} is cut off", "name.expire": "{0}'s session expires", "name.stop": "{0} stops", "name.runs on": "{0} runs on", "name.end ctx": "{0}'s ctx ends",
     runs: "Runs", asItComes: "as it comes", compare: "Compare with the original run", compareOff: "No comparison", undo: "Undo", rename: "Rename", nameOf: "Name of this run", without: "before", withit: "what if",
     whatIfHint: "Click a client or a packet to interfere: the run branches from this moment.",
-    goal: "Goal", goalReached: "Goal reached", levels: "Levels", "levels.tip": "A game with a lesson: the goals in their order", "levels.of": "Levels: {0} of {1}", nextLevel: "Next level",
+    goal: "Goal", goalReached: "Goal reached", endsWith: "It ends with", levels: "Levels", "levels.tip": "A game with a lesson: the goals in their order", "levels.of": "Levels: {0} of {1}", nextLevel: "Next level",
     "levels.about": "Each level is a lock that is wrong in one place. You decide what happens next, until it breaks. In each chapter the goals that random play reaches most often come first.",
     "levels.alone": "reached", "levels.hints": "reached with hints", "levels.shown": "reached after it was shown", "levels.chance": "Random play reaches it in {0} % of the runs",
     "level.hint": "Hint {0} of {1}", "level.plays": ", which plays {0} choices", "level.watch": "Watch it break", "level.held": "It held.", "key.g": "the levels", "key.i": "a hint", choicesMade: "Your choices ({0})", yourTurn: "Your turn: what happens next?", over: "The run is over. Nothing broke.", broke: "Broken", brokeElse: "Broken, but not the goal", notTwo: "A holder whose session has ended does not count as one of the two.", undoChoice: "Take back", restart: "From the start", whatHappens: "what happens", packetsToo: "replies and events wait, too", noEnabled: "Nothing can happen any more.", showMe: "Show me", rest: "Let the rest happen", save: "Save the trace", choicesFound: "The schedule, as choices ({0})", fault1: "1 fault", faultN: "{0} faults", butKnown: "The faults that its page lists are shown below.", withCure: "The same with the lock that cures it", besideCure: "Beside the lock that cures it", withBug: "Back to the article's lock",
     faultKinds: "What may go wrong", howMany: "faults, at most", faultsAre: "{0}; at most {1}", faultsMade: "; {0} so far", seconds: "s", start: "Search", stop: "Stop", searching: "Searching: {0} schedules, {1} a second", foundIt: "Found after {0} schedules: {1}", foundNone: "{0} schedules of {1} with {2} contenders and at most {3}: these are all schedules, and none breaks it.", foundNoneIncomplete: "{0} schedules of {1} with {2} contenders and at most {3}, then the time was over: none of them breaks it.", openTrace: "Watch it", stopped: "Stopped.", known: "Known, and on its page: {0}",
     findHint: "The explorer plays the orders of messages one after another, the real code each time, until one breaks the lock.",
     "kind.lose request": "a lost request", "kind.lose reply": "a lost reply", "kind.cut": "a broken connection", "kind.expire": "an expired session", "kind.stop": "a stopped client", "kind.stall": "a stalled client", "kind.end ctx": "an ended ctx", "kind.time passes": "time that passes", "kind.a day passes": "a day that passes", "kind.refuse": "a refused connection", "kind.parent goes": "a parent that goes", "kind.node goes": "a node that goes", "kind.ctx ends after its next look": "a ctx that ends after a look", "kind.ctx ends after its next look but one": "a ctx that ends after two looks",
-    "violation.two holders": "Two holders", "violation.hang": "It hangs", "violation.endless": "It never ends", "violation.node left": "A znode is left", "violation.watch left": "A watch is left", "violation.goroutine left": "A goroutine is left", "violation.error not allowed": "An error", "violation.loss not reported": "A loss not reported", "violation.loss reported too late": "A loss reported too late", "violation.deletes another's node": "Deletes another's znode", "violation.panic": "Panic", "violation.holder without a node": "A holder without a znode", "violation.token does not grow": "The token does not grow", "violation.order overturned": "Overtaken", "violation.more requests or wake-ups than predicted": "More than the formula says", "violation.waits too long": "Waits too long", "violation.starves": "Starves", "violation.session left": "A session is left", "violation.own check fails": "Its own check fails", "violation.holder outlives its session": "A holder outlives its session",
     loading: "The engine starts …", running: "{0} runs …", takesLong: "This run takes long.", stopRun: "Stop it", runStopped: "Stopped. Choose fewer contenders, or another lock.", engineError: "The engine says:", compileError: "Does not compile. The page still runs the last version that compiled.", building: "Building …", badFile: "{0} cannot be opened: {1}", badLink: "The address cannot be read: {0}", retry: "Try again", unknownLock: "There is no lock called {0}.",
     fromFile: "from {0}", recorded: "A recorded run", backToLocks: "Back to the locks",
     instant: "{0} of {1}", soFar: "{0} of {1} …", later: "{0} pass", legend: "What you see",
@@ -69,7 +69,7 @@ export const WORDS = {
     "at": "at", fullStop: ".", colon: ": ", comma: ", ", sentenceGap: " ", names: "{0} names", packet: "packet", client: "client", nothingThere: "(gone)",
     inGap: "{0}, kept between two lines:",
     code: "Code", "code.tip": "The lock's source, and at which line each contender is", "key.k": "the lock's source", sourceOf: "The lock's source: {0}", file: "File",
-    "story.tell": "Show its story", "story.next": "Next ›", "story.back": "Back to the caption before", "story.start": "Next plays to the first caption. You can go back and forth in time as before.",
+    "story.tell": "Show its story", "story.was": "At {0}: ", "story.next": "Next ›", "story.back": "Back to the caption before", "story.start": "Next plays to the first caption. You can go back and forth in time as before.",
     predict: "Predict", "predict.tip": "Before each release: say what will happen, then watch it", "predict.now": "{0} is about to release the lock.", "predict.who": "Which contender wakes first?", "predict.n": "How many requests are sent until the next one holds it?", "predict.nobody": "none", "predict.play": "Play the answer", "predict.next": "To the next release",
     "predict.idle": "Play. Before each release, the page stops and asks.", "predict.none": "In this run no waiter gets the lock after a release.", "predict.wait": "The answer plays …", "predict.right": "{0}: right.", "predict.wrong": "{0}: wrong.", "predict.saidWho": "First to wake, {0}", "predict.saidN": "Requests, {0}", "predict.score": "{0} of {1} right",
     "predict.noEvent": "No event was sent: no waiter watched what the release has changed.", "predict.woke": "The release woke {0} of {1} waiters: {2}. The event about {4} reached {3} first.", "predict.woke1": "The release woke {0} of {1} waiters: only {3} watched {4}.", "predict.firstAtServer": "{0} holds the lock next, because its create was the first at the server.", "predict.firstInQueue": "{0} holds the lock next, because its node is the first in the queue.", "predict.sent": "Until {0} held the lock, {1} requests were sent: {2}.",
@@ -123,14 +123,13 @@ export const WORDS = {
     "name.lose request": "{0} 丢失请求", "name.lose reply": "{0} 丢失响应", "name.cut": "{0} 断线", "name.expire": "{0} 的会话过期", "name.stop": "{0} 停顿", "name.runs on": "{0} 继续运行", "name.end ctx": "{0} 的 ctx 结束",
     runs: "运行", asItComes: "未干预", compare: "与原来的运行对照", compareOff: "不对照", undo: "撤销", rename: "重命名", nameOf: "这次运行的名字", without: "原来", withit: "假如",
     whatIfHint: "点击客户端或数据包即可干预：运行从这一刻分叉。",
-    goal: "目标", goalReached: "目标达成", levels: "关卡", "levels.tip": "边玩边学：按次序闯关", "levels.of": "关卡：{0} / {1}", nextLevel: "下一关",
+    goal: "目标", goalReached: "目标达成", endsWith: "结局", levels: "关卡", "levels.tip": "边玩边学：按次序闯关", "levels.of": "关卡：{0} / {1}", nextLevel: "下一关",
     "levels.about": "每一关的锁都有一处写错。接下来发生什么由你决定，直到锁出错。每一章里，随机试跑最容易达成的目标排在前面。",
     "levels.alone": "已通过", "levels.hints": "看提示通过", "levels.shown": "看过演示后通过", "levels.chance": "随机试跑，{0}% 能达成",
     "level.hint": "提示 {0} / {1}", "level.plays": "（会走 {0} 步）", "level.watch": "看它出错", "level.held": "锁没有出错。", "key.g": "关卡", "key.i": "提示", choicesMade: "你的选择（{0}）", yourTurn: "轮到你了：接下来执行哪个动作？", over: "运行结束，未发现违规。", broke: "锁出错了", brokeElse: "锁出错了，但这不是目标", notTwo: "会话已结束的持有者，不算两个持有者之一。", undoChoice: "撤回一步", restart: "从头开始", whatHappens: "接下来", packetsToo: "响应和事件也要等待调度", noEnabled: "没有可执行的动作了。", showMe: "演示给我看", rest: "让其余动作自动执行", save: "保存 trace", choicesFound: "这个调度的全部选择（{0}）", fault1: "1 次故障", faultN: "{0} 次故障", butKnown: "下面是这个锁的页面上已列出的遗留问题。", withCure: "换成已修复的锁", besideCure: "与已修复的锁并排播放", withBug: "回到文章中的锁",
     faultKinds: "允许的故障", howMany: "故障次数上限", faultsAre: "{0}；最多 {1}", faultsMade: "；已发生 {0} 次", seconds: "秒", start: "开始搜索", stop: "停止", searching: "搜索中：已试 {0} 个调度，每秒 {1} 个", foundIt: "试了 {0} 个调度后找到：{1}", foundNone: "{1}，{2} 个竞争者，最多 {3}：全部 {0} 个调度都已试过，没有一个让锁出错。", foundNoneIncomplete: "{1}，{2} 个竞争者，最多 {3}：试了 {0} 个调度，时间用完，没有一个让锁出错。", openTrace: "观看", stopped: "已停止。", known: "已知问题，页面上有说明：{0}",
     findHint: "探索器逐一尝试消息的各种次序，每次都运行真实代码，直到某种次序让锁出错。",
     "kind.lose request": "请求丢失", "kind.lose reply": "响应丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.a day passes": "一天过去", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点被删除", "kind.node goes": "节点被删除", "kind.ctx ends after its next look": "ctx 在检查之后结束", "kind.ctx ends after its next look but one": "ctx 在两次检查之后结束",
-    "violation.two holders": "两个持有者", "violation.hang": "永远等待", "violation.endless": "永不结束", "violation.node left": "残留节点", "violation.watch left": "残留监听", "violation.goroutine left": "残留 goroutine", "violation.error not allowed": "不应出现的错误", "violation.loss not reported": "失去锁却未报告", "violation.loss reported too late": "失去锁，报告太迟", "violation.deletes another's node": "删除了别人的节点", "violation.panic": "panic", "violation.holder without a node": "持有者没有节点", "violation.token does not grow": "令牌没有增大", "violation.order overturned": "插队", "violation.more requests or wake-ups than predicted": "超出公式的预测", "violation.waits too long": "等待太久", "violation.starves": "饥饿", "violation.session left": "残留会话", "violation.own check fails": "自检失败", "violation.holder outlives its session": "会话已结束，仍以为持有锁",
     loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
     fromFile: "来自 {0}", recorded: "录制的运行", backToLocks: "返回实验室的锁",
     instant: "{0} / {1}", soFar: "{0} / {1} …", later: "经过 {0}", legend: "图例",
@@ -148,7 +147,7 @@ export const WORDS = {
     "at": "在", fullStop: "。", colon: "：", comma: "、", sentenceGap: "", names: "{0} 个节点", packet: "数据包", client: "客户端", nothingThere: "（不存在）",
     inGap: "{0} 停在两行代码之间：",
     code: "代码", "code.tip": "锁的源代码，以及每个竞争者执行到哪一行", "key.k": "锁的源代码", sourceOf: "锁的源代码：{0}", file: "文件",
-    "story.tell": "讲解这个场景", "story.next": "下一步 ›", "story.back": "返回上一处讲解", "story.start": "按“下一步”，播放到第一处讲解。仍可随意前后移动时间。",
+    "story.tell": "讲解这个场景", "story.was": "{0} 时：", "story.next": "下一步 ›", "story.back": "返回上一处讲解", "story.start": "按“下一步”，播放到第一处讲解。仍可随意前后移动时间。",
     predict: "预测", "predict.tip": "每次释放之前，先说出会发生什么，再看结果", "predict.now": "{0} 即将释放锁。", "predict.who": "哪个竞争者最先醒来？", "predict.n": "到下一个竞争者持有锁为止，一共发出多少个请求？", "predict.nobody": "没有竞争者醒来", "predict.play": "播放答案", "predict.next": "到下一次释放",
     "predict.idle": "请点“播放”。每次释放之前，页面会停下来提问。", "predict.none": "在这次运行中，没有哪个等待者在释放之后拿到锁。", "predict.wait": "正在播放答案……", "predict.right": "{0}：答对了。", "predict.wrong": "{0}：答错了。", "predict.saidWho": "最先醒来：{0}", "predict.saidN": "请求数：{0}", "predict.score": "答对 {0} / {1}",
     "predict.noEvent": "服务器没有发出事件：这次释放改变的节点，没有等待者在监听。", "predict.woke": "这次释放唤醒了 {1} 个等待者中的 {0} 个：{2}。{4} 的事件最先到达 {3}。", "predict.woke1": "这次释放只唤醒了 {1} 个等待者中的 {0} 个：只有 {3} 监听 {4}。", "predict.firstAtServer": "下一个持有锁的是 {0}：它的 create 最先到达服务器。", "predict.firstInQueue": "下一个持有锁的是 {0}：它的节点排在队列最前面。", "predict.sent": "到 {0} 持有锁为止，一共发出 {1} 个请求：{2}。",
@@ -281,4 +280,7 @@ export function explainMark(m) {
   return "";
 }
 
-export function violationText(kind) { return has("violation." + kind) ? say("violation." + kind) : kind || ""; }
+export function violationText(kind) {
+  const text = translated(VIOLATIONS[kind]) || kind || "";
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

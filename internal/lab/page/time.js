@@ -32,6 +32,11 @@ export function drawInstant() {
 const plainRate = () => Math.max(app.clock.latency / 0.55, app.clock.length / 120) * app.speed;
 const rate = () => app.until ? Math.max(plainRate(), app.hurry) : plainRate();
 
+// isPast reports whether the picture has gone on from the instant of a stop, and when says then of
+// which instant its sentence is.
+export const isPast = stop => !!stop && app.t > stop.at_ns;
+export const when = stop => isPast(stop) ? say("story.was", clockText(stop.at_ns)) : "";
+
 let before = 0, pending = 0, asked = () => Infinity;
 // stopAt gives the instants before which playing stops: f returns the next one after t.
 export function stopAt(f) { asked = f; }

@@ -1,0 +1,107 @@
+package lab_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/lab/locks"
+)
+
+// clientsIn are the clients that a text names. In English "A" is an article, too; in Chinese a letter may stand beside a character.
+func clientsIn(text string) []string {
+	text = regexp.MustCompile(`(^|[.:] )A (waiter|watch|minute)\b|[A-Z]\d`).ReplaceAllString(text, "")
+	list := regexp.MustCompile(`\b[A-H]\b`).FindAllString(regexp.MustCompile(`\p{Han}`).ReplaceAllString(text, " "), -1)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// A claim is what a caption says of a client or of a number, as its film shows it at an instant.
+type claim func(f *film.Film, is locks.Stop, at time.Duration, what string) bool
+
+var claims = map[string]claim{
+	`\b([A-T])(?: and [A-T])? holds? the lock`:      inState("holds"),
+	`\b[A-T] and ([A-T]) hold the lock`:             inState("holds"),
+	`\b([A-T]) (?:unlocks|has unlocked)\b`:          inState("unlocks done"),
+	`\b([A-T])'s session (?:has e|expires|is over)`: was("expire", "stop"),
+	`\b([A-T]) is stopped`:                          was("stop"),
+	`\b([A-T])'s connection breaks`:                 was("cut", "lose request", "lose reply"),
+	`\b([A-T]) (?:watches|has set a watch)`: func(_ *film.Film, is locks.Stop, _ time.Duration, who string) bool {
+		return strings.Contains(is.Watchers, who)
+	},
+	`\b([A-T]) (?:is awake|has woken|is woken)`: func(f *film.Film, _ locks.Stop, at time.Duration, who string) bool {
+		return slices.ContainsFunc(f.Marks, func(m film.Mark) bool { return m.At <= at && m.Kind == "wakeup" && m.Who == who })
+	},
+	`\b(second|third|hundred) creates? (?:is|were)`: func(f *film.Film, _ locks.Stop, at time.Duration, how string) bool {
+		sent := len(slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return p.Kind != "request" || p.Op != "create" || p.Sent > at }))
+		return sent == howMany[how] || how == "hundred" && sent > 100
+	},
+	`\b(two|three) calls (?:of lock\(\) )?are on the stack`: func(f *film.Film, _ locks.Stop, at time.Duration, how string) bool {
+		var stack []int
+		for _, w := range f.Where {
+			if w.From <= at && len(w.At) > 0 {
+				stack = w.At
+			}
+		}
+		return howMany[how] == len(slices.DeleteFunc(slices.Clone(stack), func(i int) bool { return f.Places[i].Func != "Lock" }))
+	},
+}
+
+var howMany = map[string]int{"second": 2, "two": 2, "third": 3, "three": 3}
+
+func inState(states string) claim {
+	return func(_ *film.Film, is locks.Stop, _ time.Duration, who string) bool {
+		return slices.Contains(strings.Fields(states), strings.Fields(is.States)[who[0]-'A'])
+	}
+}
+
+func was(faults ...string) claim {
+	return func(f *film.Film, _ locks.Stop, at time.Duration, who string) bool {
+		return slices.ContainsFunc(f.Choices, func(c film.Choice) bool {
+			name, what, _ := strings.Cut(c.Choice, ": ")
+			return c.At <= at && name == who && slices.Contains(faults, what)
+		})
+	}
+}
+
+// What stands beside a scene agrees with it: a caption has the same clients in both languages, they are its film's, and what
+// it says of them is so at its instant; a lesson names none, because a reader may have given them other parts; the
+// hints name clients of the way that they lead; the level's label is the violation with which the film ends.
+func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
+	compared := 0
+	for _, l := range locks.All() {
+		if l.Story == nil || l.Goal == nil {
+			continue
+		}
+		f := filmOf(t, l)
+		assert.Equal(t, l.Goal.Kind, f.Violation.Kind, "%s: the label of the level", l.Name)
+		for i, s := range l.Story.Stops {
+			is := seen(f, s.At)
+			for _, who := range clientsIn(s.Text.Zh) {
+				assert.Less(t, int(who[0]-'A'), len(strings.Fields(is.States)), "%s, stop %d: %s", l.Name, i+1, s.Text.Zh)
+			}
+			assert.Equal(t, clientsIn(s.Text.Zh), clientsIn(s.Text.En), "%s, stop %d: %s\n%s", l.Name, i+1, s.Text.En, s.Text.Zh)
+			for words, holds := range claims {
+				for _, m := range regexp.MustCompile(words).FindAllStringSubmatch(strings.ReplaceAll(s.Text.En, "until ", "until"), -1) {
+					compared++
+					assert.True(t, holds(f, is, s.At, m[1]), "%s, stop %d: %q of %s", l.Name, i+1, m[0], s.Text.En)
+				}
+			}
+		}
+		for _, text := range append(slices.Collect(maps.Values(l.Level.Else)), l.Level.Victory) {
+			assert.Empty(t, clientsIn(text.En+" "+text.Zh), "%s: %v names clients, which may be others in a reader's schedule", l.Name, text)
+		}
+		for _, hint := range l.Level.Hints {
+			for _, who := range clientsIn(hint.Zh) {
+				assert.Less(t, int(who[0]-'A'), l.Scene.Contenders, "%s: %v", l.Name, hint)
+			}
+		}
+	}
+	assert.Greater(t, compared, 60)
+}
