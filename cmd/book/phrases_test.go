@@ -48,7 +48,7 @@ func TestAPhraseOfAnArticleIsFound(t *testing.T) {
 		{"说明前一节点无法正常释放锁", "D/30"}, {"if (latch.await(waittime, timeunit.milliseconds)) {", "D/33"},
 		{"应该每隔一段时间检查一下当前的线程状态", "D/38"}, {"heartbeatthread.interrupt();", "D/41"},
 		{"thread.sleep(heartbeat_rate);", "D/42"}, {"一旦被打断,线程就会退出,从而不再发送心跳信号", "D/44"},
-		{"然后争先抢后的尝试加锁", "A/23"}, {"返回锁的节点名称", "A/57"}, {"当前创建的节点,是否在上一步获取到的子节点列表的第一个位置", "C/1"},
+		{"然后争先抢后的尝试加锁", "A/23"}, {"返回锁的节点名称", "A/58"}, {"//如果加锁成功,则返回当前锁的节点路径", "A/56"}, {"Zookeeper 漫衍式锁实现示例", "E/17"}, {"当前创建的节点,是否在上一步获取到的子节点列表的第一个位置", "C/1"},
 	} {
 		asked, want = append(asked, [2]string{c[0], c[1][:1]}), append(want, c[1])
 	}

@@ -69,6 +69,10 @@ globalThis.nearest = function (text, open) {
     }
     return { r: k.r, score: 3 * near + share(k.phrase) + .6 * share(k.text) + (k.letters.includes(l.join("")) ? .5 : 0), ours: k.article === open ? 1 : 0 };
   });
+  // A heading leads to the first row below it that has something to play.
+  const title = GUIDE.findIndex(r => r.heading && l.length > 3 && letters(told(r.zh)).join("").includes(l.join("")));
+  const below = title < 0 ? null : GUIDE.slice(title + 1).find(r => r.scene);
+  for (const s of scored) if (s.r === below) s.score += 4;
   return scored.filter(s => s.score > .35).sort((a, b) => b.score + b.ours - a.score - a.ours).map(s => s.r);
 };
 }

@@ -89,18 +89,17 @@ function showCode() {
   }
 }
 
-// The lab in the frame goes on in the same page when only its address changes. A phrase
-// without a scene has an empty stage.
+// The lab in the frame goes on in the same page when only its address changes, and shows what it shows in a
+// page of the book. A phrase without a scene has an empty stage, behind which the lab waits.
 function showLab() {
   const scene = played || at.scene;
   $("lab").hidden = !scene;
   $("empty").hidden = !!scene;
   if (!scene) {
     $("empty").textContent = at.nothing ? at.nothing[lang] : say("noscene");
-    $("lab").removeAttribute("src");
     return;
   }
-  const src = "lab.html" + scene + "&lang=" + lang;
+  const src = "lab.html" + scene + "&lang=" + lang + "&embed=1";
   if ($("lab").getAttribute("src") !== src) $("lab").setAttribute("src", src);
 }
 

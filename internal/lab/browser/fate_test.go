@@ -55,16 +55,16 @@ var fates = []pageCase{
 		{"wait text('#fate-line').includes('" + outOfReach + "')", "one('#out-of-reach').innerText", has{outOfReach}},
 		{"open " + d3(1, asPlayed[:len(asPlayed)-1]...) + " | wait " + shares + ".length == 11", "text('#fate-line')", lacks{outOfReach}},
 		{"", "one('#out-of-reach').hidden", nil},
-		{"open " + hangs + " | wait app.play?.violation?.kind == 'hang' | wait " + shares + ".length == 18", "text('#fate-line')", has{outOfReach}},
+		{"open " + hangs + " | wait app.play?.violation?.kind == 'hang' | wait " + shares + ".length == 18 | go s.end", "text('#fate-line')", has{outOfReach}},
 		{"", "one('#out-of-reach').innerText", has{outOfReach}},
 		{"", "text('#reached')", has{"Broken, but not the goal: It hangs."}},
 	}},
 	// Two contenders act as holders, and the page says why that is not the goal.
 	{name: "an outlived session is not the goal", at: outlived, rows: []row{
-		{"", "one('#reached').dataset.reached", "no"},
-		{"", "text('#reached')", has{"Broken, but not the goal: A holder outlives its session. A holder whose session has ended does not count"}},
+		{"go s.end", "one('#reached').dataset.reached", "no"},
+		{"", "text('#reached')", has{"Broken, but not the goal: Holder outlives its session. A holder whose session has ended does not count"}},
 		{"", "text('.faults summary')", has{"1 so far"}},
-		{"open " + outlived + "&lang=zh", "text('#reached')", has{"这不是目标"}},
+		{"open " + outlived + "&lang=zh | go s.end", "text('#reached')", has{"这不是目标"}},
 	}},
 	// A goal brings its faults. A line names them, and the choices are in sight above
 	// the bar with the time, after the first of them, too.
@@ -85,7 +85,7 @@ var fates = []pageCase{
 func chosen(a locks.Address) (rows []row) {
 	for i, choice := range a.Choices {
 		do := fmt.Sprintf("click [data-choice=%s] | wait app.play?.length == %d", quoted(choice), i+1)
-		rows = append(rows, row{do, "!!one('#reached')", i == len(a.Choices)-1})
+		rows = append(rows, row{do + " | go s.end", "!!one('#reached')", i == len(a.Choices)-1})
 	}
 	return rows
 }

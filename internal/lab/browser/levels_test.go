@@ -52,7 +52,7 @@ var levels = []pageCase{
 	}},
 	// A violation on the way is answered, and the way goes on.
 	{name: "another violation is answered", at: level, rows: []row{
-		{"open #lock=A2&n=2&mode=schedule&kinds=stop&faults=1&t=0ns | " + askAll + "6", "text('#reached')", has{"Broken, but not the goal", a2Level.Else["holder outlives its session"].En}},
+		{"open #lock=A2&n=2&mode=schedule&kinds=stop&faults=1&t=0ns | " + askAll + "6 | go s.end", "text('#reached')", has{"Broken, but not the goal", a2Level.Else["holder outlives its session"].En}},
 	}},
 	{name: "a level without choices is watched", at: "#lock=naive&n=2&t=0ns", rows: []row{
 		{"tab #lock=A1&n=1&mode=schedule&kinds=&faults=0", "[s.t, one('#reached'), " + done + "]", list{0, nil, "0"}},

@@ -95,15 +95,6 @@ func draft(f *film.Film) string {
 	return b.String()
 }
 
-// The draft of a story that is there claims what the story does.
-func TestADraftOfAStoryIsTrue(t *testing.T) {
-	l, err := locks.Find("B1")
-	require.NoError(t, err)
-	lines := draft(filmOf(t, l))
-	require.Contains(t, lines, `States: "holds waits waits", Nodes: "A", Watchers: "A", Broken: false},`)
-	require.Contains(t, lines, `States: "done waits waits", Nodes: "B C", Watchers: "B C", Broken: true},`)
-}
-
 // The claims of a caption are what the film shows at its instant.
 func TestEachStoryIsTrue(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/reading-guide.md")

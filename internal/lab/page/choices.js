@@ -5,9 +5,9 @@ import { DEFAULT } from "./link.js";
 import { $, el, refill } from "./app.js";
 import { amend, app, nextTurn, open } from "./store.js";
 import { announce, notice, settleNotice } from "./notice.js";
-import { showFate } from "./fate.js";
+import { outOfReach, showFate } from "./fate.js";
 import { showLink, showScene } from "./scene.js";
-import { failed, setPanels } from "./panels.js";
+import { failed, setPanels, setWaiting } from "./panels.js";
 import { goto, setPlaying, setSpeed } from "./time.js";
 import { help, hint, instead, introduction, isWon, lesson, secret, showLevel, toWatch, wasReached, wasShown } from "./levels.js";
 import { bugOf, cureOf, sceneOf } from "./modes.js";
@@ -29,10 +29,12 @@ export async function loadPlay({ keep, start }) {
   setPlaying(false);
   mend();
   const s = app.scene;
+  const early = setTimeout(() => { if (turn === app.turn) setWaiting([{ lock: s.locks[0] }], false, keep); }, 150);
   const from = app.play && app.play.lock === s.locks[0] && s.choices.length > app.play.length ? app.play.end : null;
   try {
     const r = await app.engine.ask({ do: "play", world: world(), choices: s.choices, want: s.want });
     if (turn !== app.turn) return;
+    clearTimeout(early);
     const F = indexFilm(r.film);
     const panels = [{ lock: s.locks[0], which: "", F }];
     if (s.locks[1] && app.byName.has(s.locks[1])) {
@@ -59,6 +61,7 @@ export async function loadPlay({ keep, start }) {
     const last = broke(r) ? violationText(broke(r).kind) + say("fullStop") : "";
     announce(last + app.panels[0].sentence(F.end, stateAt(F, F.end)));
   } catch (e) {
+    clearTimeout(early);
     if (turn !== app.turn) return;
     const wrong = /^choice (\d+) is |^the schedule ends after (\d+) of /.exec(e.message);
     const valid = wrong ? wrong[1] ? wrong[1] - 1 : Number(wrong[2]) : s.choices.length;
@@ -118,7 +121,7 @@ function showPlayBench() {
         return el("button", { "data-choice": c.choice, "data-action": "choose", class: c.fault ? "fault" : null, title: detail, onclick: () => choose(c.choice) }, el("b", {}, gapWords(c) || whoWords(c.who)), " ", choiceText(c), p ? say("colon") + (p.op || p.event) : "", keys.has(c) ? el("kbd", { "aria-hidden": "true" }, keys.get(c)) : null);
       })));
     }
-    parts.push(el("p", { id: "out-of-reach", class: "reached bad", role: "status", hidden: true })); // fate.js says so
+    parts.push(el("p", { id: "out-of-reach", class: "reached bad", role: "status", hidden: !outOfReach() }, outOfReach())); // fate.js says so
     parts.push(el("div", { class: "row" },
       ...l.level ? help(l, r, showPlayBench) : [],
       el("button", { id: "take-back", "data-action": "take-back", disabled: s.choices.length === 0, onclick: takeBack }, say("undoChoice")),

@@ -8,11 +8,15 @@ import { app } from "./store.js";
 import { broke, faultsMade, world } from "./world.js";
 import { jump } from "./time.js";
 
-let counting = null;
+let counting = null, reach = "";
+
+// outOfReach says, beside the choices, that no continuation reaches the goal; "" as long as one may.
+export const outOfReach = () => reach;
 
 // showFate shows the strip of the schedule that is played.
 export function showFate() {
   if (counting) { counting.stop(); counting = null; }
+  reach = "";
   const s = app.scene, l = app.byName.get(s.locks[0]) || {}, r = app.play, bad = r && broke(r);
   const goal = l.goal ? l.goal.kind : bad && bad.kind;
   $("fate").hidden = !(s.mode === "schedule" && !app.file && r && goal && s.choices.length);
@@ -57,10 +61,8 @@ function drawFate(fates, goal) {
   $("fate-line").textContent = line;
   $("fate-line").title = line;
   const note = $("out-of-reach"); // beside the choices, where a reader looks
-  if (note && (app.byName.get(s.locks[0]) || {}).goal) {
-    note.hidden = !none;
-    note.textContent = none ? line : "";
-  }
+  reach = none && (app.byName.get(s.locks[0]) || {}).goal ? line : "";
+  if (note) Object.assign(note, { hidden: !reach, textContent: reach });
   const button = $("last-moment");
   button.hidden = k <= 0 || !made[k - 1];
   if (!button.hidden) {
