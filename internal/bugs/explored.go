@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bugs/diagram"
-	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 )
 
