@@ -212,6 +212,21 @@ func (s *Server) Delete(path string) bool {
 	return true
 }
 
+// Touch writes the data of the node at path again, as another client does, and its watches fire. It returns
+// false if there is no such node.
+func (s *Server) Touch(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.nodes[path]
+	if n == nil {
+		return false
+	}
+	t := s.begin()
+	t.set(path, n, n.data)
+	t.commit()
+	return true
+}
+
 // SetSequence makes the next child of the node at path the one with number
 // next, as if that many had been made before; a negative one as if they had wrapped. It returns false if there is no such
 // node.

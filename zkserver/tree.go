@@ -339,10 +339,14 @@ func (t *txn) setData(c *conn, r *jute.SetDataRequest) (jute.Stat, jute.Code) {
 	if r.Version != -1 && r.Version != n.version {
 		return jute.Stat{}, jute.ErrBadVersion
 	}
-	n.data, n.mzxid, n.mtime = r.Data, t.s.zxid, t.now
-	n.version++
-	t.events = append(t.events, func() { t.s.dataWatches.fire(r.Path, jute.EventDataChanged, n.acl, nil) })
+	t.set(r.Path, n, r.Data)
 	return n.stat(), jute.OK
+}
+
+func (t *txn) set(path string, n *node, data []byte) {
+	n.data, n.mzxid, n.mtime = data, t.s.zxid, t.now
+	n.version++
+	t.events = append(t.events, func() { t.s.dataWatches.fire(path, jute.EventDataChanged, n.acl, nil) })
 }
 
 func (t *txn) setACL(c *conn, r *jute.SetACLRequest) (jute.Stat, jute.Code) {

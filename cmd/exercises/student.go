@@ -333,27 +333,10 @@ func (a *app) failed(e *exercise, at *attempt, r *result) {
 			a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
-	if trace := r.trace(); trace != "" {
+	if f.Trace != "" { // another schedule would show something else than the message says
 		a.print(
-			"\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.own(e, at), trace)
+			"\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.own(e, at), f.Trace)
 	}
-}
-
-// trace is the shortest schedule that shows what the first failure shows, as an
-// address of the lab; "" if none does.
-func (r *result) trace() (shortest string) {
-	if r.Failed[0].Trace != "" {
-		return r.Failed[0].Trace
-	}
-	if r.Failed[0].weight() > 0 {
-		return ""
-	}
-	for _, f := range r.Failed {
-		if f.Trace != "" && f.weight() == 0 && (shortest == "" || len(f.Trace) < len(shortest)) {
-			shortest = f.Trace
-		}
-	}
-	return shortest
 }
 
 // own is the flag with which the lab plays an attempt that is not in its exercise's

@@ -46,6 +46,7 @@ const (
 	Remake      = player.Remake
 	Refuse      = player.Refuse
 	NodeGoes    = player.NodeGoes
+	NodeSet     = player.NodeSet
 
 	EndAfterLook  = player.EndAfterLook
 	EndAfterLook2 = player.EndAfterLook2

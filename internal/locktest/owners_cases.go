@@ -127,6 +127,15 @@ func lastUnlock(w *owners) {
 		w.tryLock(true, another, i18n.Textf("another owner, after the last Unlock,", "另一个所有者（最后一次 Unlock 之后）"))
 		w.Unlock(another, i18n.Textf("the other owner", "另一个所有者"))
 	}
+	const many = 300 // more than a byte counts
+	for range many {
+		w.MustLock(owner, i18n.Textf("the owner, one of %d times", "所有者（连续加锁 %d 次）", many))
+	}
+	for range many - 1 {
+		w.Unlock(owner, i18n.Textf("the owner, which has locked %d times", "所有者（已加锁 %d 次）", many))
+	}
+	w.tryLock(false, another, i18n.Textf("another owner, before the last of %d Unlocks,", "另一个所有者（%d 次 Unlock 的最后一次之前）", many))
+	w.Unlock(owner, i18n.Textf("the owner, for the last time,", "所有者（最后一次释放）"))
 	w.NothingLeft()
 }
 

@@ -201,7 +201,7 @@ func (w *Player) enteredWithoutNodeLocked(k *Contender) {
 // before is how many contenders have a lower number than a node.
 func (w *Player) before(node string) (n int) {
 	for _, name := range w.Srv.Children(w.at()) {
-		if name != "a-stranger" && number(name)-number(node) < 0 {
+		if !slices.Contains(Strangers, name) && number(name)-number(node) < 0 {
 			n++
 		}
 	}
@@ -263,7 +263,7 @@ func (w *Player) final() {
 	}
 	for _, name := range w.Srv.Children(w.at()) {
 		node, ok := w.Srv.Node(w.at() + "/" + name)
-		if name != "a-stranger" && ok && node.Stat.EphemeralOwner == 0 {
+		if !slices.Contains(Strangers, name) && ok && node.Stat.EphemeralOwner == 0 {
 			w.ViolateLocked(Violation{Kind: NodeLeft, What: stays(name)})
 		}
 	}

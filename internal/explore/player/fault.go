@@ -99,6 +99,9 @@ func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who strin
 		if !w.Shared && k.State == Waiting && live && len(w.nodesOf(c)) > 0 {
 			add(k.Name, NodeGoes, func() { w.nodeGoes(k) })
 		}
+		if !w.Shared && (k.State == Waiting || k.State == Inside) && live && len(w.nodesOf(c)) > 0 {
+			add(k.Name, NodeSet, func() { w.nodeIsSet(k) })
+		}
 	}
 }
 
@@ -163,6 +166,21 @@ func (w *Player) nodeGoes(k *Contender) {
 	w.mu.Unlock()
 	for _, p := range nodes {
 		w.Srv.Delete(p)
+	}
+}
+
+// nodeIsSet writes the data of a contender's nodes again: who watches one gets an event of another type.
+func (w *Player) nodeIsSet(k *Contender) {
+	w.mu.Lock()
+	k.Client.FaultLocked()
+	w.Foot.Everything = true
+	nodes := w.nodesOf(k.Client)
+	for _, p := range nodes {
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf("has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", path.Base(p))})
+	}
+	w.mu.Unlock()
+	for _, p := range nodes {
+		w.Srv.Touch(p)
 	}
 }
 

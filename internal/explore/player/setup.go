@@ -179,7 +179,9 @@ func (w *Player) makeParents() {
 			must(conn.Create(w.at(), nil, 0, last))
 		}
 		if w.Stranger {
-			must(conn.Create(w.at()+"/a-stranger", nil, 0, acl))
+			for _, name := range Strangers {
+				must(conn.Create(w.at()+"/"+name, nil, 0, acl))
+			}
 		}
 		if w.Sequence != 0 {
 			w.Srv.SetSequence(w.at(), w.Sequence)

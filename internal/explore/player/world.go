@@ -143,6 +143,7 @@ const (
 	Remake      Fault = "parent goes"  // the server removes the queue's parent, which is an empty container
 	Refuse      Fault = "refuse"       // the first connection of a client is refused: World.Unconnected
 	NodeGoes    Fault = "node goes"    // somebody deletes the node of a contender that waits
+	NodeSet     Fault = "node is set"  // somebody writes the data of a contender's node again, the same bytes
 
 	// The lock's next look at its ctx, or the next but one, finds that it has not ended, and
 	// then it ends.
@@ -154,7 +155,7 @@ const (
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
 
 // knownFaults are those of all worlds.
-var knownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, EndAfterLook, EndAfterLook2}, AllFaults...)
+var knownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, NodeSet, EndAfterLook, EndAfterLook2}, AllFaults...)
 
 // A World is what a search plays: a lock, contenders, and the faults that may happen.
 // The zero value of every field but Lock has a meaning.
@@ -176,7 +177,7 @@ type World struct {
 	// Missing: no node above the lock's path exists. Otherwise all do, and
 	// the parent of a queue does, too.
 	Missing bool `json:"missing,omitempty"`
-	// Stranger: the parent of the queue has a child that is not a contender.
+	// Stranger: the parent of the queue has the children Strangers, which are no contenders.
 	Stranger bool `json:"stranger,omitempty"`
 	// Forbidden: no client may make a node where the lock makes its own.
 	Forbidden bool `json:"forbidden,omitempty"`
@@ -205,6 +206,9 @@ type World struct {
 
 	Tagged bool `json:"-"` // see tag.go
 }
+
+// Strangers are the names of a Stranger: some begin as those of contenders do.
+var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-0000000000", "writers-0000000000"}
 
 // MaxContenders is how many a search, or a trace in a file, may have.
 const MaxContenders = 64

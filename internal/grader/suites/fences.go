@@ -57,6 +57,7 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "many goroutines write at once and the highest token stays", Zh: "许多 goroutine 同时写，最大的令牌留下", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
 	{Name: "a write between the check and the store is not overwritten", Zh: "检查之后、写入之前的另一次写不会被覆盖", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
 	{Name: "a higher token is stored though a lower one came in between", Zh: "其间来过较小的令牌，较大的令牌照样写入", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
+	{Name: "a token that has become stale in between is refused as stale", Zh: "其间过时的令牌，按过时拒绝", Group: locktest.Liveness, Run: staleInBetween, Exact: true},
 	{Name: "one write after the other that comes in between makes no token stale", Zh: "其间接连有别的写，也不会让令牌过时", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
 	{Name: "a value may be any bytes", Zh: "值可以是任何字节", Group: locktest.Liveness, Run: anyBytes},
 	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Zh: "请求或响应丢失不算拒绝，Write 可以再试", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
@@ -260,6 +261,12 @@ func betweenCheckAndStore(w *fences) {
 		w.has(r, 34, "of the quick one", i18n.Textf(
 			"%s, and an old token has written; the check and the store must be one step: pass to Set the version that you have checked", "%s，旧令牌写进去了；检查和存入必须是一步：请告诉 Set 你检查过的是哪个版本", what))
 		w.HasError(err, "%s, and Write returns no error: its value is not there", "%s，Write 没有返回错误，值却没有存进去", what)
+	})
+}
+
+// staleInBetween is about what Write returns: an error harms nobody.
+func staleInBetween(w *fences) {
+	w.inBetween(33, 34, func(_ Register, what i18n.Text, err error) {
 		w.ErrorIs(err, w.subject.ErrStale,
 			"%s, and Write returns another error than ErrStale: look again, the token is stale now", "%s，Write 返回的错误不是 ErrStale：请再看一次，现在令牌已经过时", what)
 	})

@@ -121,7 +121,18 @@ func (p *planner) completely() {
 			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
 		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
 			worldOf(p.contenders, explore.NodeGoes), p.all)
+		w = worldOf(p.contenders, explore.Remake)
+		for range p.contenders {
+			w.Scripts = append(w.Scripts, twice)
+		}
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes", "%s，各加锁两次，其间空的父节点被删除", p.every), w, p.all)
 	}
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.every),
+		worldOf(p.contenders, explore.NodeSet), p.all)
+	fresh := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
+	fresh.Missing = true
+	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
+		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.every), fresh, p.all)
 	if p.Contexts {
 		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
 			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
@@ -364,6 +375,7 @@ func unchecked(tr *explore.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
 		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
+		Missing: w.Missing,
 		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds,
 			Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
 	}

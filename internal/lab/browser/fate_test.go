@@ -57,7 +57,7 @@ var fates = []pageCase{
 		{"", "one('#out-of-reach').hidden", nil},
 		{"open " + hangs + " | wait app.play?.violation?.kind == 'hang' | wait " + shares + ".length == 18 | go s.end", "text('#fate-line')", has{outOfReach}},
 		{"", "one('#out-of-reach').innerText", has{outOfReach}},
-		{"", "text('#reached')", has{"Broken, but not the goal: It hangs."}},
+		{"", "text('#reached')", has{"Broken, but not the goal: Hang."}},
 	}},
 	// Two contenders act as holders, and the page says why that is not the goal.
 	{name: "an outlived session is not the goal", at: outlived, rows: []row{

@@ -24,11 +24,11 @@ type Address struct {
 	Beside bool   // with the run before the last change
 	Mode   string // "watch", "schedule" or "find"
 	// Of somebody who plays the scheduler, as in explore.World.
-	Packets                              bool
-	Sequence                             int32
-	OneOwner, Stranger, Behind, Ensemble bool
-	Want                                 explore.Kind // the only violation that ends the schedule; "": any
-	Extra                                []string     // such as "t=1500ms" or "lang=zh"
+	Packets                                       bool
+	Sequence                                      int32
+	OneOwner, Stranger, Behind, Ensemble, Missing bool
+	Want                                          explore.Kind // the only violation that ends the schedule; "": any
+	Extra                                         []string     // such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
@@ -82,7 +82,7 @@ func (a Address) String() string {
 		for _, f := range []struct {
 			key string
 			set bool
-		}{{"oneowner", a.OneOwner}, {"stranger", a.Stranger}, {"behind", a.Behind}, {"ensemble", a.Ensemble}} {
+		}{{"oneowner", a.OneOwner}, {"stranger", a.Stranger}, {"behind", a.Behind}, {"ensemble", a.Ensemble}, {"missing", a.Missing}} {
 			if f.set {
 				add(f.key, 1)
 			}
@@ -235,6 +235,7 @@ var fields = map[string]func(a *Address, value string) error{
 	"stranger": func(a *Address, value string) error { a.Stranger = value == "1"; return nil },
 	"behind":   func(a *Address, value string) error { a.Behind = value == "1"; return nil },
 	"ensemble": func(a *Address, value string) error { a.Ensemble = value == "1"; return nil },
+	"missing":  func(a *Address, value string) error { a.Missing = value == "1"; return nil },
 	"want":     func(a *Address, value string) (err error) { a.Want, err = Wanted(value); return err },
 	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
 }
@@ -302,7 +303,7 @@ func parseChange(text string) (c film.Change, err error) {
 func (a Address) World() explore.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
 	w := l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
-		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Scripts: a.Scripts})
+		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Missing: a.Missing, Scripts: a.Scripts})
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), AllBut(a.Want)...)
 	return w
 }

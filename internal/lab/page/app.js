@@ -5,7 +5,7 @@ export const LATENCIES = [5, 10, 20, 50, 100, 200, 500];
 export const FAULTS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx"];
 // The faults where a person, or the explorer, chooses the schedule. The unusual ones
 // are not searched for unless their box is ticked.
-export const KINDS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx", "stall", "time passes", "a day passes", "refuse", "parent goes", "node goes", "ctx ends after its next look", "ctx ends after its next look but one"];
+export const KINDS = ["lose request", "lose reply", "cut", "expire", "stop", "end ctx", "stall", "time passes", "a day passes", "refuse", "parent goes", "node goes", "node is set", "ctx ends after its next look", "ctx ends after its next look but one"];
 export const UNUSUAL = KINDS.slice(6);
 export const possible = l => KINDS.filter(k => k === "end ctx" ? l.contexts : k === "parent goes" ? l.parent : KINDS.indexOf(k) < 11);
 

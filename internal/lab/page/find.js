@@ -1,6 +1,5 @@
 // Find it for me: the explorer searches in an engine of its own.
-import { VIOLATIONS } from "./texts.js";
-import { choiceWords, inEnglish, reason, say, translated, violationText } from "./strings.js";
+import { choiceWords, inEnglish, isKind, reason, say, translated, violationText } from "./strings.js";
 import { indexFilm } from "./film.js";
 import { Engine } from "./engine.js";
 import { $, el, refill, whole } from "./app.js";
@@ -81,7 +80,7 @@ async function startFind() {
 }
 
 // A lock's page names what it is known to do wrong.
-function knownText(known) { return inEnglish(known) in VIOLATIONS ? violationText(inEnglish(known)) : translated(known); }
+function knownText(known) { return isKind(inEnglish(known)) ? violationText(inEnglish(known)) : translated(known); }
 
 async function watchTrace(f, trace) {
   const F = indexFilm(await app.engine.ask({ do: "replay", trace }));

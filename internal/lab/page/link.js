@@ -1,7 +1,7 @@
 // The address holds a scene: everything that is needed to see the same again.
 import { clockText, failure, has, say } from "./strings.js";
 
-export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, stranger: false, behind: false, ensemble: false, scripts: [], want: "", vs: false, measured: false };
+export const DEFAULT = { locks: ["herd", "predecessor"], n: 6, shared: false, latency: 20, seed: 1, changes: [], mode: "watch", choices: [], kinds: [], faults: 1, packets: false, sequence: 0, oneOwner: false, stranger: false, behind: false, ensemble: false, missing: false, scripts: [], want: "", vs: false, measured: false };
 
 // 1500ms, 2.3s, 40s, 250us or 17ns, whichever is exact and short.
 export function formatTime(ns) {
@@ -37,7 +37,7 @@ function parseChange(text) {
 }
 
 // The flags of an address, by their keys. The last four are of a schedule.
-const FLAGS = { shared: "shared", measured: "measured", packets: "packets", oneowner: "oneOwner", stranger: "stranger", behind: "behind", ensemble: "ensemble" };
+const FLAGS = { shared: "shared", measured: "measured", packets: "packets", oneowner: "oneOwner", stranger: "stranger", behind: "behind", ensemble: "ensemble", missing: "missing" };
 
 export function formatLink(s, extra) {
   const list = [["lock", s.locks.join(",")], ["n", s.n]];
@@ -89,7 +89,7 @@ export function parseLink(hash) {
       case "kinds": s.kinds = value.split(",").filter(Boolean).map(k => k.replaceAll("-", " ")); break;
       case "faults": s.faults = Math.round(number(0, 9)); break;
       case "sequence": s.sequence = Math.round(number(0, 2 ** 31 - 1)); break;
-      case "shared": case "measured": case "packets": case "oneowner": case "stranger": case "behind": case "ensemble": s[FLAGS[key]] = value === "1" || value === "true"; break;
+      case "shared": case "measured": case "packets": case "oneowner": case "stranger": case "behind": case "ensemble": case "missing": s[FLAGS[key]] = value === "1" || value === "true"; break;
       case "scripts": s.scripts = value.split(",").filter(Boolean).map(calls => calls.split(".")); break;
       case "want": s.want = value; break;
       case "choices": s.choices = raw.split(",").filter(Boolean).map(c => decoded(c.replaceAll("+", " "))); break;

@@ -1,5 +1,5 @@
 // The page begins here, with its listeners and its address.
-import { checkStrings, getLanguage, reason, say, setLanguage, WORDS } from "./strings.js";
+import { checkStrings, getLanguage, nameKinds, reason, say, setLanguage, WORDS } from "./strings.js";
 import { looked, packetsIn } from "./film.js";
 import { OPENINGS } from "./texts.js";
 import { firstLanguage } from "./language.js";
@@ -26,7 +26,9 @@ import { sceneOf, setMode } from "./modes.js";
 import { setProjector } from "./projector.js";
 import { embed } from "./embed.js";
 import "./keys.js";
+import { VIOLATIONS } from "./texts.js";
 
+nameKinds(VIOLATIONS);
 const whenShown = f => () => { if (app.clock) f(); };
 on("scene", closeMenu, forgetPlay, forgetFind, showScene, () => showRuns(), () => { if (app.file || app.scene.mode !== "schedule") showFate(); }, drawStory,
   options => app.file ? loadFile(options) : { watch: loadFilms, schedule: loadPlay, find: loadFind }[app.scene.mode](options));

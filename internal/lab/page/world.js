@@ -4,7 +4,7 @@ import { el, KINDS, possible, whole } from "./app.js";
 import { app, open } from "./store.js";
 
 export function world(s = app.scene, lock = s.locks[0]) {
-  return { lock, contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, stranger: s.stranger, behind: s.behind, ensemble: s.ensemble, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
+  return { lock, contenders: s.n, shared: s.shared, packets: s.packets, sequence: s.sequence, one_owner: s.oneOwner, stranger: s.stranger, behind: s.behind, ensemble: s.ensemble, missing: s.missing, scripts: s.scripts, kinds: s.kinds, faults: s.kinds.length ? s.faults : 0 };
 }
 
 export function choose(choice) { open({ choices: [...app.scene.choices, choice] }, { keep: true, chosen: true }); }

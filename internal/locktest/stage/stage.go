@@ -326,7 +326,7 @@ func (w *Stage) Why() i18n.Text {
 
 // watched says for which change a watch is set.
 func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
-	_, exists := w.Server.Node(watch.Path)
+	node, exists := w.Server.Node(watch.Path)
 	name := strings.TrimPrefix(watch.Path, path.Dir(w.Path)+"/")
 	switch {
 	case !watch.Children && !exists:
@@ -337,6 +337,10 @@ func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
 			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", "有竞争者监听着父节点 %s：释放锁不会改变父节点的数据；请监听前驱节点，或者监听子节点列表", name)
 	case watch.Children:
 		return i18n.Textf("a contender watches the children of %s", "有竞争者监听着 %s 的子节点列表", name)
+	}
+	if node.Stat.EphemeralOwner == watch.Session {
+		return i18n.Textf(
+			"a contender watches %s, which its own session has made and which is still there: if it is the contender's old node, it waits for itself; delete it before you make another", "竞争者监听的 %s 还在，而且是它自己的会话创建的：如果这是它自己原来的节点，它就是在等自己；创建新节点之前，请先删除原来的", name)
 	}
 	return i18n.Textf("a contender watches %s, which is still there", "有竞争者监听着 %s，这个节点还在", name)
 }
