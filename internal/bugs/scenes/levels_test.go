@@ -54,9 +54,3 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves the level: %v", s.ID, tr)
 	}
 }
-
-// TestTheFilesAreReadOnce: each program of the lab and each process of the grader orders the levels
-// before it begins.
-func TestTheFilesAreReadOnce(t *testing.T) {
-	require.Less(t, testing.AllocsPerRun(1, func() { scenes.Levels() }), 1000.0)
-}

@@ -19,27 +19,27 @@ const (
 
 // A reentrantBug is a contender of step 4 that is wrong when it locks again.
 type reentrantBug struct {
-	explore.Lock
+	lock  explore.Lock
 	bug   string
 	times int
 	lost  error
 }
 
-func (l *reentrantBug) LockIt(ctx context.Context) error {
+func (l *reentrantBug) Lock(ctx context.Context) error {
 	if l.bug == neverAgain && l.lost != nil {
 		return l.lost
 	}
-	err := l.Lock.Lock(ctx)
+	err := l.lock.Lock(ctx)
 	if err == nil {
 		l.times++
 	}
 	return err
 }
 
-func (l *reentrantBug) Release(ctx context.Context) error {
-	err := l.Lock.Unlock(ctx)
+func (l *reentrantBug) Unlock(ctx context.Context) error {
+	err := l.lock.Unlock(ctx)
 	if l.times--; l.bug == firstUnlock && err == nil && l.times == 1 {
-		l.Lock.Unlock(ctx) // and later the contender gets no error
+		l.lock.Unlock(ctx) // and later the contender gets no error
 	}
 	if l.bug == firstUnlock && l.times == 0 {
 		return nil
@@ -48,12 +48,7 @@ func (l *reentrantBug) Release(ctx context.Context) error {
 	return err
 }
 
-// An owner's calls have other names than the lock that it wraps.
-type owner struct{ *reentrantBug }
-
-func (o owner) Lock(ctx context.Context) error            { return o.LockIt(ctx) }
-func (o owner) Unlock(ctx context.Context) error          { return o.Release(ctx) }
-func (o owner) TryLock(ctx context.Context) (bool, error) { return o.reentrantBug.Lock.TryLock(ctx) }
+func (l *reentrantBug) TryLock(ctx context.Context) (bool, error) { return l.lock.TryLock(ctx) }
 
 // TestAnOwnerThatLocksAgain: a holder may lock once more, and an owner whose
 // session has expired may lock in the next one.
@@ -75,7 +70,7 @@ func TestAnOwnerThatLocksAgain(t *testing.T) {
 				open := w.Lock.Open
 				w.Lock.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
 					contender := open(conn, path)
-					return func(name string) explore.Lock { return owner{&reentrantBug{Lock: contender(name), bug: bug}} }
+					return func(name string) explore.Lock { return &reentrantBug{lock: contender(name), bug: bug} }
 				}
 				r := explore.Explore(t, w, explore.Search{})
 				if bug == "" {

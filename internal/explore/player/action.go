@@ -16,8 +16,7 @@ type action struct {
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// enabled lists the actions, first those of the client that acted last, and
-// the faults at the end.
+// enabled lists the actions, first those of the client that acted last, and the faults at the end.
 func (w *Player) enabled() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()

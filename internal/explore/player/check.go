@@ -122,8 +122,7 @@ func (s Subject) tooMany(holders []string) bool {
 	return false
 }
 
-// overtakenLocked counts how often contenders that called Lock later get in
-// before one that waits.
+// overtakenLocked counts how often contenders that called Lock later get in before one that waits.
 func (w *Player) overtakenLocked(k *Contender) {
 	k.passed = 0
 	for _, o := range w.Contenders {
@@ -251,8 +250,7 @@ func stays(node string) i18n.Text {
 	return i18n.Textf("%s stays, and no end of a session removes it", "%s 残留下来，哪个会话结束都不会删除它", node)
 }
 
-// final checks the nodes and sessions that are left, and the costs, when all scripts
-// have ended.
+// final checks the nodes and sessions that are left, and the costs, when all scripts have ended.
 func (w *Player) final() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -121,8 +121,7 @@ func (c *Client) openLocked() {
 	}
 }
 
-// reconnect lets a client that has lost its connection connect. Time passes
-// while the client library pauses.
+// reconnect lets a client that has lost its connection connect. Time passes while the client library pauses.
 func (w *Player) reconnect(c *Client) {
 	w.mu.Lock()
 	w.Foot.client(c)
@@ -182,8 +181,7 @@ func (c *Client) FaultLocked() {
 	}
 }
 
-// soundLocked reports whether nothing of an earlier fault can still reach a call
-// that begins now.
+// soundLocked reports whether nothing of an earlier fault can still reach a call that begins now.
 func (c *Client) soundLocked() bool {
 	l := c.Line
 	return c.Session != 0 && !c.Expired && !c.Stopped && !c.stalled && c.connecting == nil && c.Dialing == nil && !l.Broken && !l.ServerEnd

@@ -39,8 +39,7 @@ type Contender struct {
 	lostSignal <-chan struct{} // of a Leased lock, from when it was got: its Lost channel
 	node       string
 	since      time.Time // when Lock was called
-	// Lock was called, and its first request was carried out, at these turns;
-	// 0: it has not been.
+	// Lock was called, and its first request was carried out, at these turns; 0: it has not been.
 	called, joined int
 	looks          int    // its ctx ends after so many looks at it; 0: it does not
 	stripped       bool   // its node was deleted by somebody while it waited
@@ -239,8 +238,7 @@ func (b Broken) violation(k *Contender) Violation {
 	return Violation{Kind: b.Kind, Who: k.Name, What: i18n.Textf("%s: %s", "%s：%s", k.Name, b.Text)}
 }
 
-// gated waits until the explorer lets the contender unlock. It returns false if the
-// schedule is over.
+// gated waits until the explorer lets the contender unlock. It returns false if the schedule is over.
 func (k *Contender) gated() bool {
 	w := k.w
 	w.mu.Lock()

@@ -96,11 +96,12 @@ func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who strin
 				add(k.Name, EndAfterLook2, func() { w.endAtLook(k, 2) })
 			}
 		}
-		if !w.Shared && k.State == Waiting && live && len(w.nodesOf(c)) > 0 {
-			add(k.Name, NodeGoes, func() { w.nodeGoes(k) })
+		if w.Shared || !live || len(w.nodesOf(c)) == 0 || k.State != Waiting && k.State != Inside {
+			continue
 		}
-		if !w.Shared && (k.State == Waiting || k.State == Inside) && live && len(w.nodesOf(c)) > 0 {
-			add(k.Name, NodeSet, func() { w.nodeIsSet(k) })
+		add(k.Name, NodeSet, func() { w.toNodes(k, NodeSet) })
+		if k.State == Waiting {
+			add(k.Name, NodeGoes, func() { w.toNodes(k, NodeGoes) })
 		}
 	}
 }
@@ -153,34 +154,22 @@ func (c *lookedAt) Err() error {
 	return c.Context.Err()
 }
 
-// nodeGoes deletes the nodes of a contender that waits, as an administrator does.
-func (w *Player) nodeGoes(k *Contender) {
+// toNodes deletes the nodes of a contender that waits, as an administrator does, or writes their data again.
+func (w *Player) toNodes(k *Contender, f Fault) {
+	en, zh, do := "has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", w.Srv.Touch
 	w.mu.Lock()
-	k.Client.FaultLocked()
-	k.stripped = true
-	w.Foot.Everything = true
-	nodes := w.nodesOf(k.Client)
-	for _, p := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf("loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", path.Base(p))})
+	if f == NodeGoes {
+		en, zh, do, k.stripped = "loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", w.Srv.Delete, true
 	}
-	w.mu.Unlock()
-	for _, p := range nodes {
-		w.Srv.Delete(p)
-	}
-}
-
-// nodeIsSet writes the data of a contender's nodes again: who watches one gets an event of another type.
-func (w *Player) nodeIsSet(k *Contender) {
-	w.mu.Lock()
 	k.Client.FaultLocked()
 	w.Foot.Everything = true
 	nodes := w.nodesOf(k.Client)
 	for _, p := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf("has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", path.Base(p))})
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf(en, zh, path.Base(p))})
 	}
 	w.mu.Unlock()
 	for _, p := range nodes {
-		w.Srv.Touch(p)
+		do(p)
 	}
 }
 

@@ -207,8 +207,7 @@ type World struct {
 	Tagged bool `json:"-"` // see tag.go
 }
 
-// Strangers are the names of a Stranger: some begin as those of contenders do.
-var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-0000000000", "writers-0000000000"}
+var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-0000000000", "writers-0000000000"} // of World.Stranger
 
 // MaxContenders is how many a search, or a trace in a file, may have.
 const MaxContenders = 64

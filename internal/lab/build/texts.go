@@ -93,7 +93,7 @@ func (b *Builder) texts() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(&out, "export const NOTES = %s;\nexport const BUGS = %s;\nexport const VIOLATIONS = %s;\n", below, text, violations)
+	fmt.Fprintf(&out, "export const VIOLATIONS = %s;\nexport const NOTES = %s;\nexport const BUGS = %s;\n", violations, below, text)
 	return []byte(out.String()), nil
 }
 

@@ -91,13 +91,9 @@ func TestEachOpeningIsTrue(t *testing.T) {
 	for k, o := range locks.Openings {
 		films, err := lab.Films(t, o.Address)
 		require.NoError(t, err)
-		if k == 0 {
-			require.Greater(t, films[0].End, films[1].End+films[1].End/4, "the herd is later")
-		}
 		for i, s := range o.Stops {
 			require.LessOrEqual(t, s.At, max(films[0].End, films[1].End))
 			require.True(t, i == 0 || s.At > o.Stops[i-1].At)
-			require.True(t, s.Text.En != "" && s.Text.Zh != "")
 			row := fmt.Sprintf("%-32s| %s", sums(films[0], s.At), sums(films[1], s.At))
 			rows.WriteString(row + "\n")
 			for _, n := range counts.FindAllStringSubmatch(counted.Replace(s.Text.En), -1) {

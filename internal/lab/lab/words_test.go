@@ -27,7 +27,6 @@ type claim func(f *film.Film, is locks.Stop, at time.Duration, what string) bool
 
 var claims = map[string]claim{
 	`\b([A-T])(?: and [A-T])? holds? the lock`:      inState("holds"),
-	`\b[A-T] and ([A-T]) hold the lock`:             inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:          inState("unlocks done"),
 	`\b([A-T])'s session (?:has e|expires|is over)`: was("expire", "stop"),
 	`\b([A-T]) is stopped`:                          was("stop"),

@@ -50,6 +50,18 @@ func (l Lock) at(s Scene) Address {
 	return a
 }
 
+type flag struct {
+	key string
+	set *bool
+}
+
+// flags are those of somebody who plays the scheduler, by their keys.
+func (a *Address) flags() []flag {
+	return []flag{
+		{"packets", &a.Packets}, {"oneowner", &a.OneOwner}, {"stranger", &a.Stranger}, {"behind", &a.Behind}, {"ensemble", &a.Ensemble}, {"missing", &a.Missing},
+	}
+}
+
 // String is the address, from the # on.
 func (a Address) String() string {
 	list := []string{"lock=" + strings.Join(a.Locks, ","), fmt.Sprint("n=", a.Contenders)}
@@ -73,17 +85,11 @@ func (a Address) String() string {
 		add("mode", a.Mode)
 		add("kinds", joined(a.Kinds, ",", dashed))
 		add("faults", a.Faults)
-		if a.Packets {
-			add("packets", 1)
-		}
 		if a.Sequence != 0 {
 			add("sequence", a.Sequence)
 		}
-		for _, f := range []struct {
-			key string
-			set bool
-		}{{"oneowner", a.OneOwner}, {"stranger", a.Stranger}, {"behind", a.Behind}, {"ensemble", a.Ensemble}, {"missing", a.Missing}} {
-			if f.set {
+		for _, f := range a.flags() {
+			if *f.set {
 				add(f.key, 1)
 			}
 		}
@@ -179,7 +185,9 @@ func ParseAddress(text string) (a Address, err error) {
 		if err != nil {
 			return a, i18n.Errorf("%s: %w", "%s：%v", key, err)
 		}
-		if set := fields[key]; set != nil {
+		if i := slices.IndexFunc(a.flags(), func(f flag) bool { return f.key == key }); i >= 0 {
+			*a.flags()[i].set = value == "1"
+		} else if set := fields[key]; set != nil {
 			err = set(&a, value)
 		} else if key == "choices" { // each is escaped for itself
 			a.Choices, err = parsed(raw, url.QueryUnescape)
@@ -229,13 +237,7 @@ var fields = map[string]func(a *Address, value string) error{
 	},
 	"kinds":    func(a *Address, value string) (err error) { a.Kinds, err = parsed(value, parseKind); return err },
 	"faults":   func(a *Address, value string) error { return number(&a.Faults, "faults", value, 0, 9) },
-	"packets":  func(a *Address, value string) error { a.Packets = value == "1"; return nil },
 	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
-	"oneowner": func(a *Address, value string) error { a.OneOwner = value == "1"; return nil },
-	"stranger": func(a *Address, value string) error { a.Stranger = value == "1"; return nil },
-	"behind":   func(a *Address, value string) error { a.Behind = value == "1"; return nil },
-	"ensemble": func(a *Address, value string) error { a.Ensemble = value == "1"; return nil },
-	"missing":  func(a *Address, value string) error { a.Missing = value == "1"; return nil },
 	"want":     func(a *Address, value string) (err error) { a.Want, err = Wanted(value); return err },
 	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
 }

@@ -36,7 +36,7 @@ function parseChange(text) {
   return { at_ns: parseTime(m[1]), who: m[2], do: m[3].replaceAll("-", " ") };
 }
 
-// The flags of an address, by their keys. The last four are of a schedule.
+// The flags of an address, by their keys. The first two are not of a schedule alone.
 const FLAGS = { shared: "shared", measured: "measured", packets: "packets", oneowner: "oneOwner", stranger: "stranger", behind: "behind", ensemble: "ensemble", missing: "missing" };
 
 export function formatLink(s, extra) {
@@ -47,9 +47,8 @@ export function formatLink(s, extra) {
   if (s.vs) list.push(["vs", "parent"]);
   if (s.mode !== "watch") {
     list.push(["mode", s.mode], ["kinds", s.kinds.map(k => k.replaceAll(" ", "-")).join(",")], ["faults", s.faults]);
-    if (s.packets) list.push(["packets", 1]);
     if (s.sequence) list.push(["sequence", s.sequence]);
-    for (const [key, field] of Object.entries(FLAGS).slice(3)) if (s[field]) list.push([key, 1]);
+    for (const [key, field] of Object.entries(FLAGS).slice(2)) if (s[field]) list.push([key, 1]);
   }
   if (s.scripts.length) list.push(["scripts", s.scripts.map(calls => calls.join(".")).join(",")]);
   if (s.mode !== "watch") {
