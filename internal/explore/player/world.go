@@ -177,7 +177,7 @@ type World struct {
 	// Missing: no node above the lock's path exists. Otherwise all do, and
 	// the parent of a queue does, too.
 	Missing bool `json:"missing,omitempty"`
-	// Stranger: the parent of the queue has the children Strangers, which are no contenders.
+	// Stranger: the parent of the queue also has the children Strangers. They are not contenders.
 	Stranger bool `json:"stranger,omitempty"`
 	// Forbidden: no client may make a node where the lock makes its own.
 	Forbidden bool `json:"forbidden,omitempty"`

@@ -69,7 +69,7 @@ func was(faults ...string) claim {
 	}
 }
 
-// What stands beside a scene agrees with it: a caption has the same clients in both languages, they are its film's, and what
+// The words around a scene agree with it: a caption has the same clients in both languages, they are its film's, and what
 // it says of them is so at its instant; a lesson names none, because a reader may have given them other parts; the
 // hints name clients of the way that they lead; the level's label is the violation with which the film ends.
 func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
