@@ -176,6 +176,9 @@ func (b *book) contents(p *page) (all []group) {
 				continue
 			}
 			deep := q.deep
+			if strings.HasSuffix(q.src, "/hints.md") && path.Dir(q.src) != path.Dir(p.src) {
+				continue // they give an exercise away that is not opened
+			}
 			q = q.in(p.lang)
 			e := entry{link: link{to(p.out, q.out), q.title}, Deep: deep, Here: q == p, Foreign: q.lang != p.lang}
 			if e.Here {

@@ -93,8 +93,11 @@ func (b *book) parse(p *page) {
 			}
 		case *ast.FencedCodeBlock:
 			code := lines(n, p.source)
-			words.Write(code)
-			if story, _ := storyOf(scene); story != nil && string(n.Language(p.source)) == "mermaid" {
+			drawn := string(n.Language(p.source)) == "mermaid"
+			if !drawn { // its source is not prose
+				words.Write(code)
+			}
+			if story, _ := storyOf(scene); story != nil && drawn {
 				for _, stop := range story.Stops {
 					words.WriteString(" " + caption(stop, p.lang))
 				}

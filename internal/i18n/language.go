@@ -5,6 +5,7 @@ package i18n
 import (
 	"cmp"
 	"os"
+	"path"
 	"strings"
 )
 
@@ -51,8 +52,8 @@ func (l *Language) Set(tag string) error {
 // Page returns the path of the reader's edition of a page X.md: the Chinese one is
 // X.zh-CN.md beside it.
 func (l Language) Page(page string) string {
-	if l == Chinese {
-		return strings.TrimSuffix(page, ".md") + ".zh-CN.md"
+	if ext := path.Ext(page); l == Chinese {
+		return strings.TrimSuffix(page, ext) + ".zh-CN" + ext
 	}
 	return page
 }

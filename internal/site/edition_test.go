@@ -44,7 +44,7 @@ var (
 )
 
 // english returns the path of the page of which a page is the edition, or its own.
-func english(page string) string { return strings.Replace(page, ".zh-CN.md", ".md", 1) }
+func english(page string) string { return strings.Replace(page, ".zh-CN.", ".", 1) }
 
 func chinese(page string) string { return i18n.Chinese.Page(english(page)) }
 
@@ -260,7 +260,7 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 	if hasAnchor {
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
-	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) && strings.HasSuffix(file, ".md") {
+	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) {
 		rel, err := filepath.Rel(path.Dir(page), chinese(file))
 		if err != nil {
 			return target, "", err.Error()

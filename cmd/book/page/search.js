@@ -29,7 +29,7 @@ globalThis.searched = function (text, book) {
         if (at < 0) { at = i; hit = w.length; }
         n++;
       }
-      return (t.includes(w) ? 4 : 0) + (n ? 1 + Math.log(n) : 0) / (1 + x.length / 3000);
+      return (t.includes(w) ? 12 : 0) + (page.toLowerCase().includes(w) ? 6 : 0) + (n ? 1 + Math.log(n) : 0) / (1 + x.length / 3000);
     };
     let score = 3 * weigh(whole);
     for (const w of others) score += weigh(w);

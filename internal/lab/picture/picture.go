@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Panel is a film with its title above it.
@@ -47,7 +48,7 @@ const style = `<style>
 // Draw draws films one below the other, on one clock. Each has a lane for the
 // server and one for each client; a line between two lanes is a packet, with
 // its real departure and arrival.
-func Draw(alt string, panels ...Panel) string {
+func Draw(lang i18n.Language, alt string, panels ...Panel) string {
 	var end time.Duration
 	height := 0
 	for _, p := range panels {
@@ -62,9 +63,9 @@ func Draw(alt string, panels ...Panel) string {
 	fmt.Fprintf(&b, `<rect class="bg" width="%d" height="%d" rx="8"/>`+"\n", width, height)
 	y := 0
 	for _, p := range panels {
-		y = p.draw(&b, y, end)
+		y = p.draw(&b, lang, y, end)
 	}
-	legend(&b, y+8)
+	legend(&b, lang, y+8)
 	b.WriteString("</svg>\n")
 	return b.String()
 }
@@ -79,21 +80,21 @@ func lastHold(f *film.Film) (at time.Duration) {
 	return max(at, time.Millisecond)
 }
 
-func (p Panel) draw(b *strings.Builder, y int, end time.Duration) int {
+func (p Panel) draw(b *strings.Builder, lang i18n.Language, y int, end time.Duration) int {
 	f := p.Film
 	x := func(at time.Duration) float64 {
 		return left + float64(min(at, end))/float64(end)*(width-left-right)
 	}
 	n := len(f.Clients)
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", y+21, html.EscapeString(p.Title))
-	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%d requests, %d watch events, %d wake-ups</text>`+"\n",
-		width-right, y+21, f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups)
+	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, y+21,
+		i18n.Textf("%d requests, %d watch events, %d wake-ups", "%d 个请求，%d 个监听事件，%d 次唤醒", f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups).In(lang))
 	serverY := y + top + 6
 	laneY := make(map[string]int)
 	line := func(name string, at int) {
 		fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text><line class="lane" x1="%d" x2="%d" y1="%d" y2="%d"/>`+"\n", at+4, name, left, width-right, at, at)
 	}
-	line("server", serverY)
+	line(i18n.Textf("server", "服务器").In(lang), serverY)
 	for i, c := range f.Clients {
 		laneY[c.Name] = serverY + server + i*lane
 		line(html.EscapeString(c.Name), laneY[c.Name])
@@ -137,14 +138,18 @@ func (p Panel) draw(b *strings.Builder, y int, end time.Duration) int {
 	return serverY + server + (n-1)*lane + foot + 8
 }
 
-func legend(b *strings.Builder, y int) {
+func legend(b *strings.Builder, lang i18n.Language, y int) {
 	at := 12
-	for _, item := range []struct{ class, text string }{
-		{"holds", "holds the lock"}, {"waits", "waits"}, {"request", "request"}, {"reply", "reply"}, {"event", "watch event"},
+	for _, item := range []struct {
+		class string
+		text  i18n.Text
+	}{
+		{"holds", i18n.Textf("holds the lock", "持有锁")}, {"waits", i18n.Textf("waits", "等待")}, {"request", i18n.Textf("request", "请求")},
+		{"reply", i18n.Textf("reply", "响应")}, {"event", i18n.Textf("watch event", "监听事件")},
 	} {
 		fmt.Fprintf(b, `<line class="%s" x1="%d" x2="%d" y1="%d" y2="%d"/><text class="p s" x="%d" y="%d">%s</text>`+"\n",
-			item.class, at+4, at+26, y, y, at+36, y+4, item.text)
-		at += 60 + 7*len(item.text)
+			item.class, at+4, at+26, y, y, at+36, y+4, item.text.In(lang))
+		at += 60 + 7*len(item.text.En)
 	}
-	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">woken</text>`+"\n", at+4, y, at+16, y+4)
+	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">%s</text>`+"\n", at+4, y, at+16, y+4, i18n.Textf("woken", "被唤醒").In(lang))
 }
