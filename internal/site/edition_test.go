@@ -260,7 +260,7 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 	if hasAnchor {
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
-	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) {
+	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) && path.Ext(file) != ".txt" {
 		rel, err := filepath.Rel(path.Dir(page), chinese(file))
 		if err != nil {
 			return target, "", err.Error()
