@@ -21,6 +21,7 @@ import (
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
@@ -89,10 +90,8 @@ var keys = []string{
 func TestNothingIsLeftBehind(t *testing.T) {
 	beside(t)
 	srv, addr := listen(t, zkserver.WithTick(patience)) // no session ends by itself
-	conn, err := zkconn.Connect(t.Context(), []string{addr}, 10*time.Second)
-	require.NoError(t, err)
-	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{addr}, 10*time.Second))(t)
+	_ = testenv.Must(conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	conn.Close()
 	status, stdout, stderr := benchWith(t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
 	require.Zero(t, status, stderr)
@@ -246,8 +245,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	unchanged := func() {
 		t.Helper()
 		require.Equal(t, "old", text(t, file))
-		entries, err := os.ReadDir(dir)
-		require.NoError(t, err)
+		entries := testenv.Must(os.ReadDir(dir))(t)
 		require.Len(t, entries, 1, "nothing is left beside it")
 	}
 	status, _, stderr := benchWith(ctx, "-n", "10", "-warmup", "0s", "-json", file)
@@ -264,8 +262,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 
 	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
 	require.NoError(t, report.WriteFile(filepath.Join(dir, "link"), func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
-	info, err := os.Lstat(file)
-	require.NoError(t, err)
+	info := testenv.Must(os.Lstat(file))(t)
 	require.Equal(t, os.FileMode(0o640), info.Mode(), "the link and the mode stay")
 	require.Equal(t, "new", text(t, file))
 }

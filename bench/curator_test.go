@@ -68,8 +68,7 @@ func TestCuratorsWarmUpIsApart(t *testing.T) {
 // those of the run that is counted.
 func TestTheRunsOfCuratorThatAreReportedAreFar(t *testing.T) {
 	javaIs(t, `echo ready; while read servers rest; do echo $servers >>"$(dirname "$0")/servers"; echo began; echo done 5 2; echo end; done`)
-	java, err := exec.LookPath("java")
-	require.NoError(t, err)
+	java := testenv.Must(exec.LookPath("java"))(t)
 	_, status, _, stderr := runCuratorOnly(t, "-rtt", "20ms")
 	require.Zero(t, status, stderr)
 	servers := strings.Fields(text(t, filepath.Join(filepath.Dir(java), "servers"))) // of the cold run, of the counted one, and of the measured one
@@ -127,8 +126,7 @@ func TestAJVMThatTakesTooLongIsStopped(t *testing.T) {
 func TestCtrlCEndsTheJVM(t *testing.T) {
 	javaIs(t, `echo ready; read line; echo began; touch "$(dirname "$0")/began"; read line`)
 	ctx, interrupt := context.WithCancel(t.Context())
-	java, err := exec.LookPath("java")
-	require.NoError(t, err)
+	java := testenv.Must(exec.LookPath("java"))(t)
 	go func() {
 		defer interrupt()
 		require.Eventually(t, func() bool {

@@ -21,6 +21,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
@@ -307,8 +308,7 @@ func TestEachDigitIsHeld(t *testing.T) {
 
 // TestTheFormulasOfTheStepsAreThoseOfTheirTests: the suite counts by the same formula.
 func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
-	steps, err := filepath.Glob("../0*")
-	require.NoError(t, err)
+	steps := testenv.Must(filepath.Glob("../0*"))(t)
 	require.Len(t, steps, 5)
 	asGo := strings.NewReplacer("N²", "n*n", "2N", "2*n", "5N", "5*n", "6N", "6*n", "N", "n", "−", "-")
 	for _, dir := range steps {
@@ -333,7 +333,6 @@ func found(t *testing.T, file, pattern string) []string {
 }
 
 func text(t *testing.T, file string) string {
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
+	b := testenv.Must(os.ReadFile(file))(t)
 	return string(b)
 }

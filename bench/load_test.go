@@ -17,6 +17,7 @@ import (
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/counter/zookeeper"
+	"example.com/zklock/internal/testenv"
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
@@ -63,8 +64,7 @@ func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
 		{[]string{"-closed", "1"}, 2},
 		{[]string{"-join", "-zk", "127.0.0.1:2181"}, 2},
 	} {
-		cfg, err := parseFlags(tc.args, nil)
-		require.NoError(t, err)
+		cfg := testenv.Must(parseFlags(tc.args, nil))(t)
 		require.Len(t, cfg.loads, tc.loads, tc.args)
 	}
 }

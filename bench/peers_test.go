@@ -16,6 +16,7 @@ import (
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -31,8 +32,7 @@ func results(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 // written is what a file has as JSON.
 func written[T any](t *testing.T, file string) (value T) {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
+	b := testenv.Must(os.ReadFile(file))(t)
 	require.NoError(t, json.Unmarshal(b, &value), "%s", b)
 	return value
 }

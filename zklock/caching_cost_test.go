@@ -35,8 +35,7 @@ func takesInARow(t *testing.T, m *zklock.Mutex, times int, pause time.Duration) 
 	last := int64(0)
 	for range times {
 		began := time.Now()
-		l, err := m.Lock(context.Background(), nil)
-		require.NoError(t, err)
+		l := testenv.Must(m.Lock(context.Background(), nil))(t)
 		require.Greater(t, l.Token(), last)
 		last = l.Token()
 		require.NoError(t, l.Unlock(context.Background()))
@@ -52,8 +51,7 @@ func takesInARow(t *testing.T, m *zklock.Mutex, times int, pause time.Duration) 
 // could have replaced. The rows are those of docs/figures.md.
 func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 	testenv.RacedAtLength(t, "it counts what hundreds of locks send")
-	rows, err := os.ReadFile("../docs/figures/pauses.txt")
-	require.NoError(t, err)
+	rows := testenv.Must(os.ReadFile("../docs/figures/pauses.txt"))(t)
 	require.NotEmpty(t, rows)
 	for row := range strings.Lines(string(rows)) {
 		t.Run(row, func(t *testing.T) {
@@ -78,8 +76,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 }
 
 func duration(t *testing.T, words [2]string) time.Duration {
-	d, err := time.ParseDuration(words[0] + words[1])
-	require.NoError(t, err)
+	d := testenv.Must(time.ParseDuration(words[0] + words[1]))(t)
 	return d
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/internal/client"
 	"example.com/zklock/zkserver"
 )
@@ -71,12 +72,9 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 
 // held has a client of a server hold the lock. End closes the client.
 func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
-	conn, err := ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session})
-	require.NoError(t, err)
-	m, err = New(conn, "/lock", WithSessionTimeout(session))
-	require.NoError(t, err)
-	l, err = m.Lock(t.Context(), NewOwner("owner"))
-	require.NoError(t, err)
+	conn := testenv.Must(ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session}))(t)
+	m = testenv.Must(New(conn, "/lock", WithSessionTimeout(session)))(t)
+	l = testenv.Must(m.Lock(t.Context(), NewOwner("owner")))(t)
 	return m, l, conn.Close
 }
 

@@ -14,6 +14,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -37,11 +38,9 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)
 		mutex := newMutex(t, conn)
-		lease, err := mutex.Lock(t.Context(), zklock.NewOwner("in a long session"))
-		require.NoError(t, err)
+		lease := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a long session")))(t)
 
-		other, err := zkconn.Connect(t.Context(), three, 4*time.Second, zkconn.WithDialer(short.Dial))
-		require.NoError(t, err)
+		other := testenv.Must(zkconn.Connect(t.Context(), three, 4*time.Second, zkconn.WithDialer(short.Dial)))(t)
 		t.Cleanup(other.Close)
 		for range 100 { // a server refuses a client that has seen later changes
 			_, err := other.Create("/x", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
@@ -50,8 +49,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		now.Store(short)
 		long.Close()
 		<-lease.Lost()
-		holder, err := mutex.Lock(t.Context(), zklock.NewOwner("in a short session"))
-		require.NoError(t, err)
+		holder := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a short session")))(t)
 		require.Equal(t, 4*time.Second, short.Sessions()[1].Timeout)
 		next := lockAside(t.Context(), newMutex(t, other), zklock.NewOwner("next"))
 		time.Sleep(20 * time.Second) // in which all is well with the connection
@@ -70,8 +68,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 
 func newMutex(t *testing.T, conn *zk.Conn) *zklock.Mutex {
 	t.Helper()
-	m, err := zklock.New(conn, top)
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(conn, top))(t)
 	return m
 }
 

@@ -20,6 +20,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -48,8 +49,7 @@ type lease interface {
 }
 
 func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
-	m, err := zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...)
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...))(t)
 	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
 		if try {
 			return m.TryLock(ctx, owner)
@@ -102,8 +102,7 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 		s := &stage{history: h, t: t, r: r, srv: srv, limit: limit, stop: make(chan struct{})}
 		connect := func(o ensemble.Options) *zk.Conn {
 			o.SessionTimeout, o.Buffer = sessionTimeout, 64<<10
-			conn, err := zoo.Connect(t.Context(), o)
-			require.NoError(t, err)
+			conn := testenv.Must(zoo.Connect(t.Context(), o))(t)
 			t.Cleanup(conn.Close)
 			return conn
 		}

@@ -117,30 +117,25 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 // TestProductionHasEveryError: both editions have each exported error of zklock and zkconn,
 // and each other text in the table is part of a message.
 func TestProductionHasEveryError(t *testing.T) {
-	library, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output()
-	require.NoError(t, err)
+	library := testenv.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output())(t)
 	sources := context.DeadlineExceeded.Error()
 	for _, file := range []string{"/conn.go", "/constants.go"} {
-		text, err := os.ReadFile(strings.TrimSpace(string(library)) + file)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(strings.TrimSpace(string(library)) + file))(t)
 		sources += string(text)
 	}
 	var names []string
 	for _, dir := range []string{".", "zkconn", "internal/client"} {
-		entries, err := os.ReadDir(dir)
-		require.NoError(t, err)
+		entries := testenv.Must(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 				continue
 			}
-			text, err := os.ReadFile(dir + "/" + e.Name())
-			require.NoError(t, err)
+			text := testenv.Must(os.ReadFile(dir + "/" + e.Name()))(t)
 			sources += string(text)
 			if dir == "internal/client" {
 				continue
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), e.Name(), text, parser.SkipObjectResolution)
-			require.NoError(t, err)
+			file := testenv.Must(parser.ParseFile(token.NewFileSet(), e.Name(), text, parser.SkipObjectResolution))(t)
 			ast.Inspect(file, func(n ast.Node) bool {
 				if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].IsExported() && strings.HasPrefix(v.Names[0].Name, "Err") {
 					names = append(names, file.Name.Name+"."+v.Names[0].Name)
@@ -151,8 +146,7 @@ func TestProductionHasEveryError(t *testing.T) {
 	}
 	require.Contains(t, names, "zklock.ErrLost")
 	for _, page := range productionPages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(page))(t)
 		table := string(text[bytes.LastIndex(text, []byte("\n## ")):])
 		for _, name := range names {
 			require.True(t, strings.Contains(table, "\n| `"+name+"` |"), "%s: the table of errors lacks %s", page, name)
@@ -170,8 +164,7 @@ func TestProductionHasEveryError(t *testing.T) {
 // TestProductionHasEveryCount: both editions name each field of Stats.
 func TestProductionHasEveryCount(t *testing.T) {
 	for _, page := range productionPages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(page))(t)
 		for _, f := range reflect.VisibleFields(reflect.TypeFor[zklock.Stats]()) {
 			row := regexp.MustCompile("(?m)^\\| `zklock_[a-z_]+` \\| [a-z]+ \\| `" + f.Name + "`")
 			require.True(t, row.Match(text), "%s: the table of metrics lacks %s", page, f.Name)

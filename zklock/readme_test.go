@@ -31,8 +31,7 @@ type page struct {
 }
 
 func readme(t *testing.T) page {
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile("README.md"))(t)
 	found := regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$.*?^```\n(.*?)^```$.*?^```\n(.*?)^```$").FindAllSubmatch(text, -1)
 	require.Len(t, found, 1, "programs in README.md, each with its commands and its output")
 	commands := strings.Split(strings.TrimSpace(string(found[0][2])), "\n")
@@ -50,8 +49,7 @@ func (p page) with(t *testing.T, before, after string) page {
 // module makes a module of its own for the program, as the page does, and returns
 // its folder.
 func (p page) module(t *testing.T) (dir string) {
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
+	root := testenv.Must(filepath.Abs(".."))(t)
 	dir = t.TempDir()
 	p.write(t, dir)
 	sums, err := os.ReadFile("../go.sum") // what this module has verified need not be looked up again
@@ -83,9 +81,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	t.Parallel()
 	zoo := locktest.Real(t)
 	if zoo == nil {
-		var err error
-		zoo, err = ensemble.Open(t.Context(), ensemble.SpecEmbedded)
-		require.NoError(t, err)
+		zoo = testenv.Must(ensemble.Open(t.Context(), ensemble.SpecEmbedded))(t)
 		defer zoo.Close()
 	}
 	servers := strconv.Quote(strings.Join(zoo.Servers(), `", "`))
@@ -110,8 +106,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		conn, err := zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: 40 * time.Second}) // a busy machine must not lose it
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)
-		m, err := zklock.New(conn, "/locks/orders")
-		require.NoError(t, err)
+		m := testenv.Must(zklock.New(conn, "/locks/orders"))(t)
 		return conn, m
 	}
 	queued := func(t *testing.T, conn *zk.Conn, n int) {
@@ -142,8 +137,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 
 	t.Run("gives up", func(t *testing.T) {
 		conn, m := other(t)
-		lease, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
-		require.NoError(t, err)
+		lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("holder")))(t)
 		program, printed := start(t, p.with(t, "time.Hour", "500*time.Millisecond"))
 		require.Error(t, program.Wait())
 		require.Contains(t, printed.String(), context.DeadlineExceeded.Error())
@@ -156,8 +150,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			conn, m := other(t)
 			if waits {
-				lease, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
-				require.NoError(t, err)
+				lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("holder")))(t)
 				program, printed := start(t, p)
 				queued(t, conn, 2)
 				require.NoError(t, program.Process.Signal(syscall.SIGTERM))

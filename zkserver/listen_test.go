@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -30,8 +31,7 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 		host, _, err := net.SplitHostPort(addr)
 		require.NoError(t, err)
 		require.True(t, net.ParseIP(host).IsLoopback(), "listens on %s", host)
-		nc, err := net.Dial("tcp", addr)
-		require.NoError(t, err)
+		nc := testenv.Must(net.Dial("tcp", addr))(t)
 		nc.Close()
 	}
 	first, _, _ := net.SplitHostPort(srv.Addr())
@@ -58,12 +58,11 @@ func TestAServerComesBackWithItsData(t *testing.T) {
 	srv := zkserver.Run(t, lasting)
 	conn := clientOf(t, srv)
 	addr, session := srv.Addr(), conn.SessionID()
-	_, err := conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	testenv.Must(conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	for end, seen := time.Now().Add(5*time.Minute), false; !seen; back(t, conn) { // the client sees the break, on a busy machine not always in time
 		require.True(t, time.Now().Before(end), "the client never sees the break in time")
 		srv.Stop()
-		_, err = net.Dial("tcp", addr)
+		_, err := net.Dial("tcp", addr)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		_, err = srv.Dial("tcp", addr, 0)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
@@ -89,12 +88,10 @@ func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
 func TestAConnectionOverTCPThatIsNotClosedIsNotSeen(t *testing.T) {
 	embedded(t)
 	srv := zkserver.Run(t)
-	nc, err := net.Dial("tcp", srv.Addr())
-	require.NoError(t, err)
+	nc := testenv.Must(net.Dial("tcp", srv.Addr()))(t)
 	defer nc.Close()
 	c := &wire{t: t, Conn: nc, r: bufio.NewReader(nc)}
-	_, err = c.handshake(jute.ConnectRequest{TimeoutMs: longest})
-	require.NoError(t, err)
+	_ = testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: longest}))(t)
 	srv.Stop()
 	require.False(t, srv.Start())
 	c.closes()

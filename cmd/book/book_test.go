@@ -26,6 +26,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
 	"example.com/zklock/internal/loopback"
+	"example.com/zklock/internal/testenv"
 )
 
 var made *book
@@ -34,9 +35,7 @@ var made *book
 func theBook(t *testing.T) *book {
 	t.Helper()
 	if made == nil {
-		var err error
-		made, err = newBook(t, "../..")
-		require.NoError(t, err)
+		made = testenv.Must(newBook(t, "../.."))(t)
 	}
 	return made
 }
@@ -94,12 +93,11 @@ func TestADeadLinkIsFound(t *testing.T) {
 	write("bench/main.go", "package main\n")
 	write("docs/bugs.md", "# Bugs\n\n## Here\n\n## Here\n")
 	write("README.md", "# A\n\n[a](docs/bugs.md#here-1) [b](#a) [c](bench/main.go#L1)\n")
-	b, err := newBook(t, root)
-	require.NoError(t, err)
+	b := testenv.Must(newBook(t, root))(t)
 	require.Contains(t, string(b.files["index.html"]), `href="bench/main.go.html#L1"`)
 	write("README.md", "# A\n\n[a](nowhere.md) [b](docs/bugs.md#nowhere) [c](#nowhere) [d](bench/) [e](bench/main.go#L9) [f](bench/main.go#x) ![g](no.svg)\n\n"+
 		"```scene Z9\n```\n\n```go bench/main.go Nothing\n```\n")
-	_, err = newBook(t, root)
+	_, err := newBook(t, root)
 	require.EqualError(t, err, "links that lead nowhere:\n"+strings.Join([]string{
 		"README.md: nowhere.md: no such file", "README.md: docs/bugs.md#nowhere: no such heading", "README.md: #nowhere: no such heading",
 		"README.md: bench/: a folder without a README", "README.md: bench/main.go#L9: no such line", "README.md: bench/main.go#x: no such line",
@@ -244,13 +242,11 @@ func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
 	b := theBook(t)
 	dir := filepath.Join(t.TempDir(), "book")
 	require.NoError(t, refuse(dir))
-	size, err := b.writeTo(dir)
-	require.NoError(t, err)
+	size := testenv.Must(b.writeTo(dir))(t)
 	require.Less(t, size, 15_000_000)
 	require.NoError(t, refuse(dir), "an older book is replaced")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.html"), nil, 0o644))
-	_, err = b.writeTo(dir)
-	require.NoError(t, err)
+	_ = testenv.Must(b.writeTo(dir))(t)
 	require.NoFileExists(t, filepath.Join(dir, "old.html"))
 	require.FileExists(t, filepath.Join(dir, "docs", "bugs.zh-CN.html"))
 }
@@ -261,8 +257,7 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	thesis, link := filepath.Join(dir, "thesis.txt"), filepath.Join(dir, "link")
 	require.NoError(t, os.WriteFile(thesis, nil, 0o644))
 	require.NoError(t, os.Symlink("nowhere", link))
-	taken, err := loopback.Listen("127.0.0.1:0")
-	require.NoError(t, err)
+	taken := testenv.Must(loopback.Listen("127.0.0.1:0"))(t)
 	defer taken.Close()
 	help, zh := new(strings.Builder), i18n.Chinese
 	require.NoError(t, run(t.Context(), t, []string{"-help"}, help, help, &zh))
@@ -301,8 +296,7 @@ func TestTheServedBookIsStrict(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	for file, want := range map[string]int{"/": 200, "/docs/bugs.zh-CN.html": 200, "/02-herd-effect/": 200, "/book.js": 200, "/none": 404, "/../go.mod": 404} {
-		resp, err := http.Get(server.URL + file)
-		require.NoError(t, err)
+		resp := testenv.Must(http.Get(server.URL + file))(t)
 		resp.Body.Close()
 		require.Equal(t, want, resp.StatusCode, file)
 		rules := resp.Header.Get("Content-Security-Policy")
@@ -346,10 +340,8 @@ func TestADiagramIsThatOfItsFilm(t *testing.T) {
 		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+stop)
 	}
 	for _, scene := range scenes.All {
-		l, err := locks.Find(scene.ID)
-		require.NoError(t, err)
-		play, err := b.playOf(l.Open().String())
-		require.NoError(t, err)
+		l := testenv.Must(locks.Find(scene.ID))(t)
+		play := testenv.Must(b.playOf(l.Open().String()))(t)
 		s := diagram.Of(play.Trace)
 		timed(s, play.Film)
 		for _, step := range s.Steps {
@@ -402,13 +394,11 @@ func TestTheMapSaysWhatIsAProgram(t *testing.T) {
 	b := theBook(t)
 	_, text, _ := strings.Cut(string(b.pages["docs/architecture.md"].source), "In `docs/`, ")
 	text, _, _ = strings.Cut(text, "programs")
-	folders, err := os.ReadDir(filepath.Join(b.root, "docs"))
-	require.NoError(t, err)
+	folders := testenv.Must(os.ReadDir(filepath.Join(b.root, "docs")))(t)
 	for _, d := range folders {
 		programs := false
 		for _, deep := range []string{"*.go", "*/*.go", "*/*/*.go"} {
-			found, err := filepath.Glob(filepath.Join(b.root, "docs", d.Name(), deep))
-			require.NoError(t, err)
+			found := testenv.Must(filepath.Glob(filepath.Join(b.root, "docs", d.Name(), deep)))(t)
 			programs = programs || found != nil
 		}
 		require.Equal(t, programs, strings.Contains(text, "`"+d.Name()+"`"), d.Name())

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/testenv"
 )
 
 var articles = flag.String("articles", "", "write page/places.js from the articles' texts, which are the files of this `folder`")
@@ -21,8 +22,7 @@ func TestAPhraseOfAnArticleIsFound(t *testing.T) {
 		return nodetest.Ask[[]string](t, "page", map[string]string{"rows.js": string(b.files["rows.js"])}, asked, `import "./rows.js";`+script)
 	}
 	if *articles != "" {
-		dir, err := filepath.Abs(*articles)
-		require.NoError(t, err)
+		dir := testenv.Must(filepath.Abs(*articles))(t)
 		const script = `import { readdirSync, readFileSync } from "fs";
 			globalThis.PLACES = {};
 			await import("./phrases.js");

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestTheDeckIsThatOfTheSlides: both editions show the same code and scenes, and nothing of Markdown.
@@ -38,8 +39,7 @@ func TestTheDeckIsThatOfTheSlides(t *testing.T) {
 func TestTheNamesOfTheLabAreItsOwn(t *testing.T) {
 	b := theBook(t)
 	read := func(file string) string {
-		all, err := b.read(file)
-		require.NoError(t, err)
+		all := testenv.Must(b.read(file))(t)
 		return strings.Join(strings.Fields(string(all)), " ")
 	}
 	en, zh, ok := strings.Cut(read("internal/lab/page/strings.js"), " zh: {")

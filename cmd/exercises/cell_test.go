@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 // script is a program in the place of an attempt's.
@@ -46,15 +47,13 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 			a := written(t, exercises[0], "package naive\n")
 			file := script(t, program)
 			a.built = func() (string, error) { return file, nil }
-			r, err := grade(t.Context(), rootOf(t), a, short, nil)
-			require.NoError(t, err)
+			r := testenv.Must(grade(t.Context(), rootOf(t), a, short, nil))(t)
 			nothing(t, r)
 		})
 	}
 	t.Run("is compiled", func(t *testing.T) {
 		t.Parallel()
-		c, err := newCell(t.Context(), short)
-		require.NoError(t, err)
+		c := testenv.Must(newCell(t.Context(), short))(t)
 		defer c.close()
 		a := written(t, exercises[0], "package naive\n")
 		require.ErrorAs(t, c.call(c.command(script(t, sleeps), nil, nil), rootOf(t), a), new(tooBusy))
@@ -95,8 +94,7 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 
 	out.Reset()
 	require.NoError(t, writeCSV(&out, g))
-	lines, err := csv.NewReader(&out).ReadAll()
-	require.NoError(t, err)
+	lines := testenv.Must(csv.NewReader(&out).ReadAll())(t)
 	for _, name := range []string{"points", "student_points", "safety", "full", "passed"} {
 		require.Empty(t, lines[2][slices.Index(lines[0], name)], name)
 	}
@@ -139,12 +137,10 @@ func TestProcessorTimeIsLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := newCell(t.Context(), limits{time: 300 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour})
-			require.NoError(t, err)
+			c := testenv.Must(newCell(t.Context(), limits{time: 300 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}))(t)
 			defer c.close()
 			cmd := c.command(script(t, program), nil, os.Environ())
-			_, err = c.run(cmd)
-			require.NoError(t, err)
+			_ = testenv.Must(c.run(cmd))(t)
 			require.NoError(t, c.tooBusy())
 			require.True(t, c.endless())
 			require.Contains(t, c.over().En, "in 300ms of processor time")

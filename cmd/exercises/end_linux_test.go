@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // TestACommandThatIsEndedLeavesNothing: neither an attempt that never ends nor a
 // folder.
 func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 	heavy(t)
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testenv.Must(os.Executable())(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		if sig == syscall.SIGHUP && signal.Ignored(sig) {
 			continue // this test runs under nohup, and the command goes on then

@@ -87,21 +87,18 @@ func TestTheFilesOfAClass(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "02-herd"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"),
 		[]byte("package herd\n\nimport \"os\"\n"), 0o644))
-	said, err := called(t, "grade", dir, "-exercise", "1,2", "-json", file)
-	require.NoError(t, err)
+	said := testenv.Must(called(t, "grade", dir, "-exercise", "1,2", "-json", file))(t)
 	require.Contains(t, text(t, file), `"of": 20`)
 	require.Contains(t, text(t, file), "imports os")
 	require.Regexp(t, `(?m)0 of 20$`, said)
 
-	_, err = called(t, "grade", t.TempDir(), "-exercise", "1", "-json", file)
-	require.NoError(t, err)
+	_ = testenv.Must(called(t, "grade", t.TempDir(), "-exercise", "1", "-json", file))(t)
 	require.Contains(t, text(t, file), "has no attempt")
 
-	_, err = called(t, "grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-json", file)
-	require.NoError(t, err)
+	_ = testenv.Must(called(t, "grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-json", file))(t)
 	require.Contains(t, text(t, file), "exercise 2, which was not asked for", "it costs nothing and gives nothing")
 
-	_, err = called(t, "grade", dir, "-exercise", "1,99")
+	_, err := called(t, "grade", dir, "-exercise", "1,99")
 	require.ErrorContains(t, err, `no exercise "99"`)
 }
 

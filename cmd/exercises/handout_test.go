@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // TestAHandOutGrades, without the sources of what it is graded with: solutions in the place of some
@@ -18,10 +20,9 @@ import (
 func TestAHandOutGrades(t *testing.T) {
 	heavy(t)
 	from, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
-	said, err := called(t, "hand-out", dir)
-	require.NoError(t, err)
+	said := testenv.Must(called(t, "hand-out", dir))(t)
 	require.Contains(t, said, "go run ./cmd/exercises next")
-	_, err = called(t, "hand-out", dir)
+	_, err := called(t, "hand-out", dir)
 	require.ErrorContains(t, err, "is not a new folder")
 
 	var secret, stubs []string

@@ -54,15 +54,13 @@ func called(t *testing.T, args ...string) (said string, err error) {
 
 func rootOf(t *testing.T) string {
 	t.Helper()
-	root, err := findRoot()
-	require.NoError(t, err)
+	root := testenv.Must(findRoot())(t)
 	return root
 }
 
 func text(t *testing.T, elements ...string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(elements...))
-	require.NoError(t, err)
+	b := testenv.Must(os.ReadFile(filepath.Join(elements...)))(t)
 	return string(unixLines(b))
 }
 
@@ -80,8 +78,7 @@ func TestStubsAreRecorded(t *testing.T) {
 		require.Equal(t, a.hash, of, "%s: translate the stub, and write this hash behind en: in the first line of the Chinese one", e.folder)
 		recorded[e.folder][i18n.Chinese] = written(t, e, string(zh)).hash
 	}
-	want, err := json.MarshalIndent(recorded, "", "\t")
-	require.NoError(t, err)
+	want := testenv.Must(json.MarshalIndent(recorded, "", "\t"))(t)
 	site.Holds(t, stubsFile, "", string(want)+"\n")
 }
 
@@ -95,8 +92,7 @@ func TestLineEndsMakeNoDifference(t *testing.T) {
 // TestOnlyWhatAStudentWroteIsCompared: lines of the stub are not lines as ours.
 func TestOnlyWhatAStudentWroteIsCompared(t *testing.T) {
 	root := rootOf(t)
-	stubs, err := readStubs(root)
-	require.NoError(t, err)
+	stubs := testenv.Must(readStubs(root))(t)
 	for _, e := range exercises {
 		stub := text(t, e.dir(root), e.writes())
 		a := &app{root: root}
@@ -203,8 +199,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		}
 		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
 		require.Contains(t, index, fmt.Sprintf("](%s/) | %d |", e.folder, e.points()), "docs/exercises/README.md")
-		hints, err := hintsIn(filepath.Join(e.dir(root), "hints.md"))
-		require.NoError(t, err)
+		hints := testenv.Must(hintsIn(filepath.Join(e.dir(root), "hints.md")))(t)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
 			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(",
@@ -273,12 +268,10 @@ func ours(t *testing.T, e *exercise) string {
 	if e.file != counterexample.File {
 		return fmt.Sprintf("Ours has %d lines", strings.Count(answer, "\n"))
 	}
-	answers, err := counterexample.Read([]byte(answer))
-	require.NoError(t, err)
+	answers := testenv.Must(counterexample.Read([]byte(answer)))(t)
 	var list []string
 	for _, n := range slices.Sorted(maps.Keys(answers)) {
-		a, err := locks.ParseAddress(answers[n])
-		require.NoError(t, err)
+		a := testenv.Must(locks.ParseAddress(answers[n]))(t)
 		list = append(list, fmt.Sprint(len(a.Choices)))
 	}
 	last := len(list) - 1
@@ -349,8 +342,7 @@ var mutantFile = regexp.MustCompile(`(?s)^\w+: (.*?)(?:\nsays: ([^\n]*))?\n--- o
 
 func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt"))
-	require.NoError(t, err)
+	files := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt")))(t)
 	for _, file := range files {
 		m := mutantFile.FindStringSubmatch(text(t, file))
 		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
@@ -454,8 +446,7 @@ func TestASumPerStudent(t *testing.T) {
 
 	out.Reset()
 	require.NoError(t, writeCSV(&out, g))
-	lines, err := csv.NewReader(&out).ReadAll()
-	require.NoError(t, err)
+	lines := testenv.Must(csv.NewReader(&out).ReadAll())(t)
 	points, most := slices.Index(lines[0], "student_points"), slices.Index(lines[0], "student_of")
 	var sums []string
 	for _, line := range lines[1:] {
@@ -489,11 +480,10 @@ func TestStudentsOfOneName(t *testing.T) {
 	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs,
 		"a pattern stands for what it matches, and no folder comes twice")
-	names, err := studentsOf(dirs)
-	require.NoError(t, err)
+	names := testenv.Must(studentsOf(dirs))(t)
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
 
-	_, err = attempts(in("nobody"), nil)
+	_, err := attempts(in("nobody"), nil)
 	require.EqualError(t, err, "there is no folder "+in("nobody"))
 	require.NoError(t, os.WriteFile(in("zip"), nil, 0o644))
 	_, err = attempts(in("zip"), nil)
@@ -502,8 +492,7 @@ func TestStudentsOfOneName(t *testing.T) {
 	found, err := attempts(in("b/bob"), nil)
 	require.NoError(t, err, "a file may have the name of one of ours")
 	require.Equal(t, []string{in("b/bob")}, found)
-	found, err = attempts(filepath.Join(root, "docs", "exercises"), nil)
-	require.NoError(t, err)
+	found = testenv.Must(attempts(filepath.Join(root, "docs", "exercises"), nil))(t)
 	require.Len(t, found, len(exercises), "our own folder is not one attempt")
 }
 
@@ -511,10 +500,9 @@ func TestStudentsOfOneName(t *testing.T) {
 func TestCommandLine(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
 	say := func(args ...string) (string, error) { return called(t, args...) }
-	out, err := say()
-	require.NoError(t, err)
+	out := testenv.Must(say())(t)
 	require.Contains(t, out, "go run ./cmd/exercises next")
-	_, err = say("lst")
+	_, err := say("lst")
 	require.ErrorContains(t, err, `no command "lst"; go run ./cmd/exercises lists them`)
 	_, err = say("hint")
 	require.ErrorContains(t, err, "go run ./cmd/exercises hint 3")
@@ -526,18 +514,15 @@ func TestCommandLine(t *testing.T) {
 	require.EqualError(t, err, "there is no folder nobody")
 
 	for n := 1; n <= 4; n++ {
-		out, err = say("hint", "3")
-		require.NoError(t, err)
+		out = testenv.Must(say("hint", "3"))(t)
 		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
 	}
 	require.Contains(t, out, "There are no more.")
 	for _, kept := range []string{"null", `{"_03-predecessor":-7}`, `{"_03-predec`} {
 		root := rootOf(t)
-		file, err := (&app{root: root}).hintsFile()
-		require.NoError(t, err)
+		file := testenv.Must((&app{root: root}).hintsFile())(t)
 		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
-		out, err = say("hint", "3")
-		require.NoError(t, err)
+		out = testenv.Must(say("hint", "3"))(t)
 		require.Equal(t, 1, strings.Count(out, "Hint "), "the file says %s", kept)
 	}
 
@@ -560,7 +545,6 @@ func TestCommandLine(t *testing.T) {
 	if testenv.AtLanding() { // the others are in the proof, or are the checkout's own
 		return
 	}
-	out, err = say("show", "3", "-give-up")
-	require.NoError(t, err)
+	out = testenv.Must(say("show", "3", "-give-up"))(t)
 	require.Contains(t, out, "package predecessor")
 }

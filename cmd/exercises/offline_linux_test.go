@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // TestAnAttemptHasNoNetwork: what runs in a cell cannot even reach this machine, and
@@ -14,8 +16,7 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 	if namespaces() == 0 {
 		t.Skip("the kernel, or the container around this test, allows no network namespace, and README.md says that attempts have a network then")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	go func() {
 		for {
@@ -26,11 +27,9 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := newCell(t.Context(), generous)
-	require.NoError(t, err)
+	c := testenv.Must(newCell(t.Context(), generous))(t)
 	defer c.close()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testenv.Must(os.Executable())(t)
 	dial := []string{dialArg, l.Addr().String()}
 	cut := c.ofStudent(self, dial)
 	out, err := cut.CombinedOutput()

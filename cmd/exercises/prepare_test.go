@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // TestPrepareCompilesWhatAClassRuns: a program in the place of go notes what it is asked for.
@@ -23,8 +25,7 @@ func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	}
 	t.Setenv("PATH", dir)
 	play("exit 0")
-	said, err := called(t, "prepare")
-	require.NoError(t, err)
+	said := testenv.Must(called(t, "prepare"))(t)
 	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`,
 		said)
 	lines := strings.Split(strings.TrimSpace(text(t, asked)), "\n")
@@ -41,7 +42,7 @@ func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	}
 
 	play("echo no network; exit 1")
-	_, err = called(t, "prepare", "-lang", "zh")
+	_, err := called(t, "prepare", "-lang", "zh")
 	require.ErrorContains(t, err, "go build ./cmd/exercises ")
 	require.ErrorContains(t, err, "no network")
 }

@@ -34,8 +34,7 @@ func written(t *testing.T, e *exercise, program string) *attempt {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), e.writes())
 	require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
-	a, err := read(filepath.Dir(file), e)
-	require.NoError(t, err)
+	a := testenv.Must(read(filepath.Dir(file), e))(t)
 	return a
 }
 
@@ -73,8 +72,7 @@ func attemptsIn(t *testing.T, files []string) map[string]*attempt {
 
 func graded(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
 	t.Helper()
-	r, err := grade(t.Context(), rootOf(t), a, l, onFailure)
-	require.NoError(t, err)
+	r := testenv.Must(grade(t.Context(), rootOf(t), a, l, onFailure))(t)
 	inChinese(t, a, r)
 	inTheLab(t, a, r)
 	return r
@@ -200,8 +198,7 @@ func TestGrade(t *testing.T) {
 		"lock_test.go": "package predecessor\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(program), 0o644))
 	}
-	a, err := read(dir, nil)
-	require.NoError(t, err)
+	a := testenv.Must(read(dir, nil))(t)
 	require.Equal(t, e, a.exercise, "the package clause says which exercise it is")
 	a.exercise = sample(e, true) // the proof has all cases
 	r := graded(t, a, generous, nil)
@@ -379,8 +376,7 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 		require.True(t, ok)
 		var out bytes.Buffer
 		a := &app{root: root, out: &out, limits: generous, language: l}
-		_, err := a.report(t.Context(), e, at, nil)
-		require.NoError(t, err)
+		testenv.Must(a.report(t.Context(), e, at, nil))(t)
 		require.Equal(t, passed.ReplaceAllString(strings.TrimSpace(page), ""), passed.ReplaceAllString(strings.TrimSpace(out.String()), ""))
 	}
 }
@@ -456,8 +452,7 @@ func (l *Lock) Unlock() error              { return nil }
 			if h.says == notBegun {
 				l.begin = 0 // it never begins, on any machine
 			}
-			r, err := grade(t.Context(), root, a, l, nil)
-			require.NoError(t, err)
+			r := testenv.Must(grade(t.Context(), root, a, l, nil))(t)
 			require.Zero(t, r.Points)
 			words := r.Why.En
 			for _, f := range r.Failed {
@@ -476,8 +471,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		t.Skip("needs what finds processes by their environment: Linux")
 	}
 	t.Parallel()
-	c, err := newCell(t.Context(), generous)
-	require.NoError(t, err)
+	c := testenv.Must(newCell(t.Context(), generous))(t)
 	cmd := c.ofStudent("setsid", []string{"sleep", "1000"})
 	require.NoError(t, cmd.Err)
 	require.NoError(t, cmd.Start())

@@ -16,6 +16,7 @@ import (
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
+	"example.com/zklock/internal/testenv"
 )
 
 // bare is a stub without its comments: the syntax tree, or the lines.
@@ -24,8 +25,7 @@ func bare(t *testing.T, e *exercise, stub string) string {
 	if e.file == counterexample.File {
 		return regexp.MustCompile(`(?m)^#.*(?:\n#.*)*`).ReplaceAllString(stub, "#")
 	}
-	f, err := parser.ParseFile(token.NewFileSet(), "", stub, parser.SkipObjectResolution)
-	require.NoError(t, err)
+	f := testenv.Must(parser.ParseFile(token.NewFileSet(), "", stub, parser.SkipObjectResolution))(t)
 	var out bytes.Buffer
 	require.NoError(t, goformat.Node(&out, token.NewFileSet(), f)) // without positions: blank lines do not count
 	return out.String()
@@ -48,8 +48,7 @@ func TestStubsHaveChineseComments(t *testing.T) {
 			require.NotRegexp(t, `^[，。；：、）”]|\p{Han}[,;:?!()]`, c[1], "punctuation is full-width, and begins no line")
 		}
 		if e.file != counterexample.File {
-			formatted, err := goformat.Source([]byte(stub))
-			require.NoError(t, err)
+			formatted := testenv.Must(goformat.Source([]byte(stub)))(t)
 			require.Equal(t, stub, string(formatted))
 		}
 	}
@@ -78,11 +77,9 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 		}
 		return out
 	}
-	known, err := readStubs(root)
-	require.NoError(t, err)
+	known := testenv.Must(readStubs(root))(t)
 	is := func() i18n.Language {
-		at, err := read(e.dir(root), e)
-		require.NoError(t, err)
+		at := testenv.Must(read(e.dir(root), e))(t)
 		return known.language(at)
 	}
 	require.Contains(t, said("start", "1"), "Write docs/exercises/_01-naive/lock.go")
@@ -112,8 +109,7 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 // TestAStubOfEitherLanguageIsNotGraded: a lecturer sees that it is the stub.
 func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	a := &app{root: rootOf(t)}
-	known, err := readStubs(a.root)
-	require.NoError(t, err)
+	known := testenv.Must(readStubs(a.root))(t)
 	for _, e := range exercises {
 		stub, _, err := e.chineseStub(a.root)
 		require.NoError(t, err)

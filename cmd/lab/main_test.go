@@ -29,12 +29,11 @@ func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 // project, and each scene that it names, exists, and
 // docs/scenes.md has its address.
 func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
-	list, err := os.ReadFile("../../docs/scenes.md")
-	require.NoError(t, err)
+	list := testenv.Must(os.ReadFile("../../docs/scenes.md"))(t)
 	named := regexp.MustCompile("(?:-scene |[Ss]cenes? `)([\\w-]+)")
 	seen := make(map[string]bool)
 	root := filepath.Join("..", "..")
-	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".md") {
 			return err
 		}
@@ -49,10 +48,8 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.True(t, seen["naive"] && seen["A7"] && seen["E1"], "this test finds no commands: %v", seen)
-	capital, err := find("A7")
-	require.NoError(t, err)
-	small, err := find("a7")
-	require.NoError(t, err)
+	capital := testenv.Must(find("A7"))(t)
+	small := testenv.Must(find("a7"))(t)
 	require.Equal(t, capital, small)
 }
 
@@ -99,11 +96,9 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
 	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")
-	lockText, err := os.ReadFile(lock)
-	require.NoError(t, err)
+	lockText := testenv.Must(os.ReadFile(lock))(t)
 	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
-	exerciseText, err := os.ReadFile(exercise)
-	require.NoError(t, err)
+	exerciseText := testenv.Must(os.ReadFile(exercise))(t)
 	tick := make(chan time.Time, 1)
 	save := func(name string, text []byte, more string) {
 		require.NoError(t, os.WriteFile(name, append(text, more...), 0o644))
@@ -114,8 +109,7 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	b, err := build.New(ctx, root)
-	require.NoError(t, err)
+	b := testenv.Must(build.New(ctx, root))(t)
 	s, server := served(t)
 	ended := make(chan struct{})
 	go func() {
@@ -167,8 +161,7 @@ func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // toldWhy plays an exercise that panics in a goroutine of its own, in node.
 func toldWhy(t *testing.T, b *build.Builder, engine string) {
-	files, err := b.ReadFiles()
-	require.NoError(t, err)
+	files := testenv.Must(b.ReadFiles())(t)
 	more := map[string]string{"engine.wasm": engine, "wasm_exec.js": string(files["wasm_exec.js"])}
 	answer := nodetest.Ask[string](t, filepath.Join(b.Root, "internal", "lab", "page"), more, nil, `
 		import { readFileSync } from "fs";

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/build"
+	"example.com/zklock/internal/testenv"
 )
 
 // ready is a page that is small.
@@ -37,16 +38,13 @@ func served(t *testing.T) (*site, *httptest.Server) {
 
 func get(t *testing.T, url, host string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
+	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	if host != "" {
 		req.Host = host
 	}
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	resp := testenv.Must(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
+	b := testenv.Must(io.ReadAll(resp.Body))(t)
 	return resp, string(b)
 }
 
@@ -66,8 +64,7 @@ func TestNoOtherHostIsAnswered(t *testing.T) {
 			require.NotContains(t, body, "wasm")
 		}
 	}
-	resp, err := http.Post(server.URL+"/", "text/plain", nil)
-	require.NoError(t, err)
+	resp := testenv.Must(http.Post(server.URL+"/", "text/plain", nil))(t)
 	resp.Body.Close()
 	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
 }
@@ -100,10 +97,8 @@ type eventReader struct {
 
 func listenTo(t *testing.T, url string) *eventReader {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
+	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
+	resp := testenv.Must(http.DefaultClient.Do(req))(t)
 	t.Cleanup(func() { resp.Body.Close() })
 	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
 	return &eventReader{t, bufio.NewScanner(resp.Body)}

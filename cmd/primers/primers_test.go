@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -23,8 +24,7 @@ const folder = "../../docs/exercises/primers/" // of the pages
 // pages returns the page of a primer and its Chinese edition, in this order.
 func pages(t *testing.T, number int) []string {
 	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf(folder+"%02d-*.md", number))
-	require.NoError(t, err)
+	files := testenv.Must(filepath.Glob(fmt.Sprintf(folder+"%02d-*.md", number)))(t)
 	require.Len(t, files, 2, "a page for each program, and its Chinese edition")
 	require.Equal(t, strings.TrimSuffix(files[0], ".md")+".zh-CN.md", files[1])
 	return files
@@ -59,18 +59,14 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 // TestEachPrimerLeadsOn: to the exercise, and for the first four to the step.
 func TestEachPrimerLeadsOn(t *testing.T) {
 	for number := range programs {
-		files, err := filepath.Glob(fmt.Sprintf(folder+"../_%02d-*/README.md", number))
-		require.NoError(t, err)
+		files := testenv.Must(filepath.Glob(fmt.Sprintf(folder+"../_%02d-*/README.md", number)))(t)
 		require.Len(t, files, 1)
 		primer := pages(t, number)[0]
-		page, err := os.ReadFile(primer)
-		require.NoError(t, err)
+		page := testenv.Must(os.ReadFile(primer))(t)
 		require.Contains(t, string(page), "](../"+filepath.Base(filepath.Dir(files[0]))+"/)", "%s names its exercise", primer)
-		exercise, err := os.ReadFile(files[0])
-		require.NoError(t, err)
+		exercise := testenv.Must(os.ReadFile(files[0]))(t)
 		require.Contains(t, string(exercise), "../primers/"+filepath.Base(primer), "%s names its primer", files[0])
-		index, err := os.ReadFile(folder + "README.md")
-		require.NoError(t, err)
+		index := testenv.Must(os.ReadFile(folder + "README.md"))(t)
 		require.Contains(t, string(index), "]("+filepath.Base(primer)+")")
 		if number <= 4 {
 			require.Equal(t, 1, strings.Count(string(page), "\n## Questions"), primer)

@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 // shell is the command, for the clients of a server.
 func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testenv.Must(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), self, server.Addr())
 	cmd.Env = append(os.Environ(), "LC_ALL=C", beTheCommand+"=1")
 	return cmd
@@ -41,8 +40,7 @@ func TestTheShell(t *testing.T) {
 	server := zkserver.Run(t, zkserver.WithTick(time.Hour)) // no session ends by itself
 	cmd := shell(t, server)
 	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnumber /b-\nls /\nget /a\ndelete /nothing\nls\nwatch /a\ndelete /a\nwatch /a\nnonsense\nhelp\n")
-	out, err := cmd.Output()
-	require.NoError(t, err)
+	out := testenv.Must(cmd.Output())(t)
 	text := "\n" + string(out)
 	for _, line := range []string{"/a", "zk: node already exists", "/b-0000000001", "zk: node does not exist", "zk: invalid path", "watching", "deleted"} {
 		require.Contains(t, text, "\n"+line+"\n")
@@ -62,10 +60,8 @@ func TestTheShellOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	server := zkserver.Run(t)
 	cmd := shell(t, server)
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	in := testenv.Must(cmd.StdinPipe())(t)
+	out := testenv.Must(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	lines := bufio.NewScanner(out)
 	create := func() bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/testenv"
 )
 
 const rtt = 20 * time.Millisecond
@@ -29,8 +30,7 @@ func line(t *testing.T) (client, server net.Conn) {
 func read(t *testing.T, from io.Reader, n int) string {
 	t.Helper()
 	b := make([]byte, n)
-	_, err := io.ReadFull(from, b)
-	require.NoError(t, err)
+	testenv.Must(io.ReadFull(from, b))(t)
 	return string(b)
 }
 

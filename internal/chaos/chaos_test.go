@@ -26,6 +26,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -70,20 +71,16 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 	c := &chaos{T: t, seed: seed, sessions: len(o.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	var err error
-	c.admin, err = zkconn.Connect(ctx, o.Zoo, 40*time.Second)
-	require.NoError(t, err)
+	c.admin = testenv.Must(zkconn.Connect(ctx, o.Zoo, 40*time.Second))(t)
 	t.Cleanup(c.admin.Close)
 	nodes := []string{c.root}
 	for _, path := range paths {
 		nodes = append(nodes, c.root+"/register-"+path, c.root+"/log-"+path)
 	}
 	for _, node := range nodes {
-		_, err := c.admin.Create(node, []byte("{}"), 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		testenv.Must(c.admin.Create(node, []byte("{}"), 0, zk.WorldACL(zk.PermAll)))(t)
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testenv.Must(os.Executable())(t)
 	for i := range processes {
 		o := o
 		o.Process, o.Servers, o.Root, o.Seed = i, via[i], c.root, seed
@@ -92,10 +89,8 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 		cmd.Env = append(os.Environ(), clientEnv+"="+string(text))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		cmd.Stderr = os.Stderr
-		in, err := cmd.StdinPipe()
-		require.NoError(t, err)
-		out, err := cmd.StdoutPipe()
-		require.NoError(t, err)
+		in := testenv.Must(cmd.StdinPipe())(t)
+		out := testenv.Must(cmd.StdoutPipe())(t)
 		require.NoError(t, cmd.Start())
 		p := &clientProcess{cmd, in, make(chan struct{}, contenders), make(chan error, 1)}
 		c.clients = append(c.clients, p)

@@ -45,10 +45,8 @@ func holdAll(t *testing.T, n int, list []string, session time.Duration, ordinary
 	for range n {
 		conn := openAny(t, list, session, ordinary)
 		t.Cleanup(conn.Close)
-		m, err := zklock.New(conn, "/held-"+rand.Text(), zklock.WithSessionTimeout(session))
-		require.NoError(t, err)
-		l, err := m.Lock(t.Context(), zklock.NewOwner("holder"))
-		require.NoError(t, err)
+		m := testenv.Must(zklock.New(conn, "/held-"+rand.Text(), zklock.WithSessionTimeout(session)))(t)
+		l := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("holder")))(t)
 		leases = append(leases, l)
 		time.Sleep(session / 3 / time.Duration(n)) // a proof is due each third of the session timeout
 	}
@@ -122,8 +120,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 	for i := range n {
 		conn := openAny(t, addrs(zoo), session, false)
 		defer conn.Close()
-		m, err := zklock.New(conn, "/busy")
-		require.NoError(t, err)
+		m := testenv.Must(zklock.New(conn, "/busy"))(t)
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				err := m.Do(ctx, zklock.NewOwner(fmt.Sprint(i)), func(context.Context, *zklock.Lease) error {
@@ -180,20 +177,15 @@ func TestLostDataOfProcesses(t *testing.T) {
 			zoo := servers.ZooKeepers(t, 1)
 			conn := openAny(t, addrs(zoo), session, false)
 			defer conn.Close()
-			m, err := zklock.New(conn, "/orders")
-			require.NoError(t, err)
-			lease, err := m.Lock(t.Context(), nil)
-			require.NoError(t, err)
+			m := testenv.Must(zklock.New(conn, "/orders"))(t)
+			lease := testenv.Must(m.Lock(t.Context(), nil))(t)
 			copied := t.TempDir() + "/data"
 			require.NoError(t, os.CopyFS(copied, os.DirFS(zoo[0].Data)))
 			for range 100 {
-				_, err := conn.Create("/later-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				require.NoError(t, err)
+				testenv.Must(conn.Create("/later-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 			}
-			late, err := zklock.New(conn, "/late")
-			require.NoError(t, err)
-			last, err := late.Lock(t.Context(), nil)
-			require.NoError(t, err)
+			late := testenv.Must(zklock.New(conn, "/late"))(t)
+			last := testenv.Must(late.Lock(t.Context(), nil))(t)
 			zoo[0].Kill()
 			require.NoError(t, os.RemoveAll(zoo[0].Data))
 			if way == "restored" {
@@ -202,8 +194,7 @@ func TestLostDataOfProcesses(t *testing.T) {
 			zoo[0].Start(t)
 			began := time.Now()
 			<-lease.Lost()
-			again, err := m.Lock(t.Context(), nil)
-			require.NoError(t, err)
+			again := testenv.Must(m.Lock(t.Context(), nil))(t)
 			took := time.Since(began)
 			t.Logf("T = %v, %s: the lock is there again %.1f s after the server", session, way, took.Seconds())
 			require.Less(t, took, session*3/2+3*time.Second)
@@ -222,8 +213,7 @@ func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
 	leases := holdAll(t, n, addrs(zoo), session, false)
 	z := zoo[0]
 	z.Kill()
-	id, err := os.ReadFile(z.Data + "/myid")
-	require.NoError(t, err)
+	id := testenv.Must(os.ReadFile(z.Data + "/myid"))(t)
 	require.NoError(t, os.RemoveAll(z.Data))
 	require.NoError(t, os.Mkdir(z.Data, 0o755))
 	require.NoError(t, os.WriteFile(z.Data+"/myid", id, 0o644))

@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -20,8 +21,7 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 
 // listener accepts connections and answers each with a given text.
 func listener(t *testing.T, answer func(net.Conn)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -86,43 +86,36 @@ func TestOpenCanBeCancelled(t *testing.T) {
 func TestOpenFindsOneThatAnswers(t *testing.T) {
 	srv := zkserver.Run(t)
 	addr := srv.Addr()
-	zoo, err := ensemble.Open(context.Background(), closedPort+","+addr)
-	require.NoError(t, err)
+	zoo := testenv.Must(ensemble.Open(context.Background(), closedPort+","+addr))(t)
 	defer zoo.Close()
 	require.Contains(t, zoo.String(), "(embedded, served by another process: in memory, no disk)")
-	conn, err := zoo.Connect(t.Context(), ensemble.Options{})
-	require.NoError(t, err)
+	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{}))(t)
 	conn.Close()
 }
 
 func TestConnect(t *testing.T) {
 	t.Parallel() // a client waits for a second before it goes to its server again
-	zoo, err := ensemble.Open(t.Context(), os.Getenv("ZK"))
-	require.NoError(t, err)
+	zoo := testenv.Must(ensemble.Open(t.Context(), os.Getenv("ZK")))(t)
 	defer zoo.Close()
 	tap := wiretap.New()
-	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap, Buffer: 4096})
-	require.NoError(t, err)
+	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap, Buffer: 4096}))(t)
 	defer conn.Close()
-	_, _, err = conn.Get("/")
+	_, _, err := conn.Get("/")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, tap.Counts().Total())
 
 	// Ending a session from outside.
 	_, _, gone, err := conn.ExistsW("/never")
 	require.NoError(t, err)
-	before, err := conn.Set("/", nil, -1)
-	require.NoError(t, err)
+	before := testenv.Must(conn.Set("/", nil, -1))(t)
 	session := conn.SessionID()
-	zxid, err := zoo.EndSession(tap, session)
-	require.NoError(t, err)
+	zxid := testenv.Must(zoo.EndSession(tap, session))(t)
 	if zxid != 0 { // a busy ensemble may have ended the session by itself
 		require.Greater(t, zxid, before.Mzxid)
 	}
 	require.ErrorIs(t, (<-gone).Err, zk.ErrSessionExpired)
 	require.Eventually(t, func() bool { return conn.State() == zk.StateHasSession }, time.Minute, time.Millisecond)
-	after, err := conn.Set("/", nil, -1)
-	require.NoError(t, err)
+	after := testenv.Must(conn.Set("/", nil, -1))(t)
 	require.Less(t, zxid, after.Mzxid)
 	zxid, err = zoo.EndSession(tap, session)
 	require.NoError(t, err, "it has ended already")
@@ -135,14 +128,11 @@ func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
 	t.Parallel() // it may wait for a second
 	srv := zkserver.Run(t)
 	addr := srv.Addr()
-	zoo, err := ensemble.Open(t.Context(), closedPort+","+addr)
-	require.NoError(t, err)
+	zoo := testenv.Must(ensemble.Open(t.Context(), closedPort+","+addr))(t)
 	defer zoo.Close()
 	tap := wiretap.New()
-	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap})
-	require.NoError(t, err)
+	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap}))(t)
 	defer conn.Close()
-	_, err = zoo.EndSession(tap, conn.SessionID())
-	require.NoError(t, err)
+	_ = testenv.Must(zoo.EndSession(tap, conn.SessionID()))(t)
 	require.Empty(t, srv.Sessions())
 }

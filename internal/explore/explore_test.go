@@ -51,8 +51,7 @@ func TestATraceRepeats(t *testing.T) {
 	require.Len(t, traces, 20)
 	for _, tr := range traces {
 		for range *times {
-			again, err := explore.Replay(t, tr)
-			require.NoError(t, err)
+			again := testenv.Must(explore.Replay(t, tr))(t)
 			require.Equal(t, tr.Log, again.Log, "%s %v", tr.World.Name, tr.World.Kinds)
 			require.Equal(t, tr.Results, again.Results)
 		}

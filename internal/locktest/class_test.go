@@ -32,8 +32,7 @@ type edit struct {
 
 func text(t *testing.T, path ...string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(path...))
-	require.NoError(t, err)
+	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
 
@@ -84,8 +83,7 @@ func TestClassQuestions(t *testing.T) {
 	testenv.Landing(t, "builds the steps again, with an edit for each question")
 	testenv.NotRaced(t, "the lessons are wrong then, on purpose")
 	testenv.Embedded(t, "has its own server")
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
+	root := testenv.Must(filepath.Abs("../.."))(t)
 	program := edited(t, root)
 	for i, q := range questions {
 		t.Run(fmt.Sprintf("%s question %d", q.step, q.number), func(t *testing.T) {
@@ -138,8 +136,7 @@ func edited(t *testing.T, root string) (program string) {
 		tests += fmt.Sprintf("func TestQuestion%d(t *testing.T) { %s.%s(t) }\n", i, name, q.test)
 	}
 	add("package asked\nimport \"testing\"\nimport \"example.com/zklock/internal/locktest\"\n"+imports+tests, "asked_test.go")
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	require.NoError(t, err)
+	overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))
 	program = filepath.Join(dir, "asked.test.exe")
@@ -158,8 +155,7 @@ func TestClassSequenceNumbers(t *testing.T) {
 		conn, _ := classSession(t, ensemble.OverPipes(zkserver.Run(t)))
 		var last string
 		for range 3 {
-			node, err := conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
-			require.NoError(t, err)
+			node := testenv.Must(conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 			require.NoError(t, conn.Delete(node, -1))
 		}
 		last, err := conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
@@ -215,14 +211,12 @@ func TestClassAnswers(t *testing.T) {
 	teaching, inChinese := text(t, "../../docs/teaching.md"), text(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
 	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		files := testenv.Must(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			sources.WriteString(text(t, file))
 		}
 	}
-	steps, err := filepath.Glob("../../0*/README.md")
-	require.NoError(t, err)
+	steps := testenv.Must(filepath.Glob("../../0*/README.md"))(t)
 	require.Len(t, steps, 5)
 	answered := 0
 	for _, file := range steps {
@@ -283,8 +277,7 @@ func TestClassHoldersEvent(t *testing.T) {
 func classSession(t *testing.T, zoo *ensemble.Ensemble) (*zk.Conn, *wiretap.Tap) {
 	t.Helper()
 	tap := wiretap.New(wiretap.WithLog())
-	conn, err := zoo.Connect(t.Context(), ensemble.Options{Tap: tap})
-	require.NoError(t, err)
+	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap}))(t)
 	t.Cleanup(conn.Close)
 	return conn, tap
 }

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -40,8 +41,7 @@ func TestStepsRefuseABadPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				server := zkserver.Run(t)
-				conn, err := ensemble.OverPipes(server).Connect(t.Context(), ensemble.Options{})
-				require.NoError(t, err)
+				conn := testenv.Must(ensemble.OverPipes(server).Connect(t.Context(), ensemble.Options{}))(t)
 				defer conn.Close()
 				for _, path := range []string{"", "lock", "/", "/a/", "/a//b", "/a/../b", "/a/\x00"} {
 					l := lock(conn, path)

@@ -316,13 +316,6 @@ func (s *Started) begin(ctx context.Context, name string) error {
 	return err
 }
 
-// Kill kills the servers as a power cut would.
-func (s *Started) Kill() {
-	for _, p := range s.processes {
-		p.Kill()
-	}
-}
-
 // End ends the servers, and removes their folders.
 func (s *Started) End() {
 	for _, after := range s.after {

@@ -6,6 +6,8 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // small is an English page and its Chinese edition, with a link to another pair and
@@ -114,8 +116,7 @@ B 等待 10 s。
 	}
 	e := edition{tree}
 	for _, page := range []string{"docs/x.zh-CN.md", "y/README.zh-CN.md"} {
-		text, err := e.stamped(page, true)
-		require.NoError(t, err)
+		text := testenv.Must(e.stamped(page, true))(t)
 		e.write(page, text)
 	}
 	return e
@@ -236,19 +237,16 @@ func TestEditionWritesStampsAndLinks(t *testing.T) {
 	e := small(t)
 	const en, zh = "docs/x.md", "docs/x.zh-CN.md"
 	right, _ := e.read(zh)
-	again, err := e.stamped(zh, true)
-	require.NoError(t, err)
+	again := testenv.Must(e.stamped(zh, true))(t)
 	require.Equal(t, right, again)
 	require.Equal(t, right, e.led(zh))
 
 	text, _ := e.read(en)
 	e.write(en, strings.Replace(text, "2 requests", "two requests", 1))
-	text, err = e.stamped(zh, true)
-	require.NoError(t, err)
+	text = testenv.Must(e.stamped(zh, true))(t)
 	require.NotEqual(t, right, text)
 	e.write(zh, text)
-	same, err := e.stamped(zh, false)
-	require.NoError(t, err)
+	same := testenv.Must(e.stamped(zh, false))(t)
 	require.Equal(t, text, same, "none is missing")
 	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(en), "a new stamp hides no other fault")
 
@@ -258,7 +256,7 @@ func TestEditionWritesStampsAndLinks(t *testing.T) {
 		require.Equal(t, right, e.led(zh))
 	}
 
-	_, err = e.stamped(en, true)
+	_, err := e.stamped(en, true)
 	require.Error(t, err, "an English page gets no stamps")
 	e.write(zh, strings.Replace(right, "## 两步\n", "", 1))
 	_, err = e.stamped(zh, true)

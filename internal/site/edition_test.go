@@ -21,6 +21,7 @@ import (
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // A page X.md may have a Chinese edition, X.zh-CN.md. It says what the English page
@@ -522,12 +523,10 @@ func (e edition) led(page string) string {
 func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	english := regexp.MustCompile(`.*(?:fmt\.Errorf|errors\.New)\(.*`)
 	for _, folder := range []string{"cmd/lab", "cmd/book", "bench", "cmd/zklock"} {
-		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-		require.NoError(t, err)
+		files := testenv.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
 		require.NotEmpty(t, files)
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := testenv.Must(os.ReadFile(file))(t)
 			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: i18n.Errorf has both: %s", file, english.Find(text))
 		}
 	}
@@ -550,8 +549,7 @@ func (e edition) pages() (all []string, err error) {
 // TestEditionSaysWhatTheEnglishPageSays: each Chinese page.
 func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	e := edition{os.DirFS(root)}
-	pages, err := e.pages()
-	require.NoError(t, err)
+	pages := testenv.Must(e.pages())(t)
 	write := func(page, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
 	}

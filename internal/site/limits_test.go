@@ -18,6 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // What a reader can take in at once. Generated files are left out. A package is
@@ -168,8 +170,7 @@ func complexity(f ast.Node) int {
 }
 
 func TestNothingIsTooLong(t *testing.T) {
-	sizes, err := overIn(os.DirFS(root))
-	require.NoError(t, err)
+	sizes := testenv.Must(overIn(os.DirFS(root)))(t)
 	require.Empty(t, sizes, "divide what is over a limit; of a package, move a part into one below it")
 }
 
@@ -208,8 +209,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		tree[fmt.Sprintf("package/over/a%d.go", i)] = &fstest.MapFile{Data: []byte(long(571 + i/3))}
 		tree[fmt.Sprintf("package/in/a%d_test.go", i)] = &fstest.MapFile{Data: []byte(long(571))}
 	}
-	sizes, err := overIn(tree)
-	require.NoError(t, err)
+	sizes := testenv.Must(overIn(tree))(t)
 	require.Equal(t, []string{
 		"complex/over.go: complexity of over", "file/over.go: file", "file/over_test.go: file", "function/over.go: lines of over",
 		"line/lines.go:19: line", "line/lines.go:4: line", "line/lines.go:5: line", "line/lines.go:8: line",

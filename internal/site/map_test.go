@@ -21,6 +21,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 const (
@@ -104,8 +105,7 @@ func alone(r room) string {
 func imports(t *testing.T, dir string, files []string) (all []string) {
 	t.Helper()
 	for _, file := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, parser.ImportsOnly)
-		require.NoError(t, err)
+		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, parser.ImportsOnly))(t)
 		for _, spec := range f.Imports {
 			all = append(all, strings.Trim(spec.Path.Value, `"`))
 		}
@@ -297,10 +297,8 @@ func TestWhatAUserBuilds(t *testing.T) {
 // go.mod requires directly, and names no other; and so does the page of the other locks.
 func TestEachRequirementHasAReason(t *testing.T) {
 	for dir, says := range map[string]string{root: contributing, otherLocks: otherLocks + "/README.md"} {
-		mod, err := os.ReadFile(dir + "/go.mod")
-		require.NoError(t, err)
-		page, err := os.ReadFile(says)
-		require.NoError(t, err)
+		mod := testenv.Must(os.ReadFile(dir + "/go.mod"))(t)
+		page := testenv.Must(os.ReadFile(says))(t)
 		var required, explained []string
 		for line := range strings.Lines(string(mod)) {
 			if m := regexp.MustCompile(`^\t(\S+) v\S+\n$`).FindStringSubmatch(line); m != nil {

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/picture"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 type picturePlace struct {
@@ -38,16 +39,13 @@ func pictured(lock string, alt i18n.Text) func(*testing.T, i18n.Language) string
 		a := locks.Opening
 		a.Contenders = 6 // which a reader can follow
 		if lock != "" {
-			l, err := locks.Find(lock)
-			require.NoError(t, err)
+			l := testenv.Must(locks.Find(lock))(t)
 			a = l.Open()
 		}
-		films, err := lab.Films(t, a)
-		require.NoError(t, err)
+		films := testenv.Must(lab.Films(t, a))(t)
 		var panels []picture.Panel
 		for i, name := range a.Locks {
-			l, err := locks.Find(name)
-			require.NoError(t, err)
+			l := testenv.Must(locks.Find(name))(t)
 			require.Nil(t, films[i].Violation)
 			panels = append(panels, picture.Panel{Title: l.Title.In(lang), Film: films[i]})
 		}

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // A wing is what one kind of reader comes for: its folders, and what it is for.
@@ -101,15 +102,12 @@ func total(weights map[string]int) (sum int) {
 // lastWeights are those of weights.txt. With -update they become those of the tree first, where these are lower.
 func lastWeights(t *testing.T) map[string]int {
 	t.Helper()
-	text, err := os.ReadFile(weightsFile)
-	require.NoError(t, err)
-	last, err := parseWeights(string(text))
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(weightsFile))(t)
+	last := testenv.Must(parseWeights(string(text)))(t)
 	if !site.Updates() {
 		return last
 	}
-	now, err := weigh(os.DirFS(root))
-	require.NoError(t, err)
+	now := testenv.Must(weigh(os.DirFS(root)))(t)
 	var b strings.Builder
 	for _, w := range wings {
 		last[w.name] = min(last[w.name], now[w.name])
@@ -121,8 +119,7 @@ func lastWeights(t *testing.T) map[string]int {
 
 func TestNoWingGetsHeavier(t *testing.T) {
 	last := lastWeights(t)
-	now, err := weigh(os.DirFS(root))
-	require.NoError(t, err)
+	now := testenv.Must(weigh(os.DirFS(root)))(t)
 	for name, lines := range now {
 		require.LessOrEqual(t, lines, last[name], "lines of Go in the wing %q: it was lighter at the last release. Take out what your change replaces. "+
 			"If that lies in another wing, move the difference from its number to this one's in internal/site/%s", name, weightsFile)
@@ -154,8 +151,7 @@ func TestNoLimitWasRaised(t *testing.T) {
 		require.Empty(t, os.Getenv("GIT_DIR"), "git log: %v", err) // .ci/run names the history
 		t.Skip("no history here: git log says ", err)
 	}
-	text, err := os.ReadFile(weightsFile)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(weightsFile))(t)
 	versions := []string{string(text)}
 	for commit := range strings.FieldsSeq(log) {
 		version, err := git("show", commit+":./"+weightsFile)

@@ -153,3 +153,14 @@ func Missing(t T, what string) {
 	}
 	t.Skip(what)
 }
+
+// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t).
+func Must[V any](value V, err error) func(*testing.T) V {
+	return func(t *testing.T) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -62,16 +63,14 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 			require.Zero(t, tap.Counts().Total(), "a handshake is not a request")
 
 			for range 3 {
-				_, err := conn.Create("/a", nil, zk.FlagEphemeral, world)
-				require.NoError(t, err)
-				_, _, _, err = conn.GetW("/a")
+				testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, world))(t)
+				_, _, _, err := conn.GetW("/a")
 				require.NoError(t, err)
 				require.NoError(t, conn.Delete("/a", -1))
 			}
 			before := tap.Counts()
-			_, err := conn.Create("/large", make([]byte, 100_000), zk.FlagEphemeral, world)
-			require.NoError(t, err)
-			_, _, err = conn.Get("/large")
+			testenv.Must(conn.Create("/large", make([]byte, 100_000), zk.FlagEphemeral, world))(t)
+			_, _, err := conn.Get("/large")
 			require.NoError(t, err)
 			synctest.Wait()
 
@@ -97,13 +96,12 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New()
 		conn, _, _ := connect(t, srv, tap)
-		_, err := conn.Create("/a", nil, zk.FlagPersistent, world)
-		require.NoError(t, err)
+		testenv.Must(conn.Create("/a", nil, zk.FlagPersistent, world))(t)
 		for range 5 {
 			_, _, _, err := conn.GetW("/a")
 			require.NoError(t, err)
 		}
-		_, _, err = conn.Get("/a") // no watch
+		_, _, err := conn.Get("/a") // no watch
 		require.NoError(t, err)
 		_, _, _, err = conn.ChildrenW("/")
 		require.NoError(t, err)
@@ -120,8 +118,7 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 		before := tap.Counts()
 		for range 2 { // watches are one-shot
 			for _, path := range []string{"/gone", "/to-come"} {
-				_, err = conn.Create(path, nil, zk.FlagPersistent, world)
-				require.NoError(t, err)
+				_ = testenv.Must(conn.Create(path, nil, zk.FlagPersistent, world))(t)
 				require.NoError(t, conn.Delete(path, -1))
 			}
 		}
@@ -135,10 +132,9 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New(wiretap.WithLog())
 		conn, _, _ := connect(t, srv, tap)
-		path, err := conn.Create("/n-", nil, zk.FlagEphemeralSequential, world)
-		require.NoError(t, err)
+		path := testenv.Must(conn.Create("/n-", nil, zk.FlagEphemeralSequential, world))(t)
 		require.Equal(t, "/n-0000000000", path)
-		_, _, _, err = conn.ChildrenW("/")
+		_, _, _, err := conn.ChildrenW("/")
 		require.NoError(t, err)
 		_, _, _, err = conn.GetW("/gone")
 		require.ErrorIs(t, err, zk.ErrNoNode)
@@ -237,16 +233,13 @@ func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
 		piece++
 		tap := wiretap.New()
 		s := &stream{down: bytes.NewReader(down)}
-		nc, err := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0)
-		require.NoError(t, err)
+		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
 		for b := up; len(b) > 0; b = b[min(piece, len(b)):] {
-			_, err := nc.Write(b[:min(piece, len(b))])
-			require.NoError(t, err)
+			testenv.Must(nc.Write(b[:min(piece, len(b))]))(t)
 		}
 		got := make([]byte, len(down))
 		for n := 0; n < len(got); {
-			k, err := nc.Read(got[n:min(n+piece, len(got))])
-			require.NoError(t, err)
+			k := testenv.Must(nc.Read(got[n:min(n+piece, len(got))]))(t)
 			n += k
 		}
 		require.Equal(t, up, s.wrote.Bytes())
@@ -271,11 +264,9 @@ func FuzzTap(f *testing.F) {
 		s := &stream{down: bytes.NewReader(b)}
 		nc, err := wiretap.New(options...).Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0)
 		require.NoError(t, err)
-		_, err = nc.Write(b)
-		require.NoError(t, err)
+		_ = testenv.Must(nc.Write(b))(t)
 		require.True(t, bytes.Equal(b, s.wrote.Bytes()))
-		got, err := io.ReadAll(nc)
-		require.NoError(t, err)
+		got := testenv.Must(io.ReadAll(nc))(t)
 		require.True(t, bytes.Equal(b, got))
 		require.NoError(t, nc.Close())
 	})

@@ -17,6 +17,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -171,16 +172,14 @@ func TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime(t *testing.T) {
 
 // wire is a connection as the client sees it, after the handshake.
 func wire(t *testing.T, srv *zkserver.Server, h jute.ConnectRequest) (net.Conn, jute.ConnectResponse) {
-	nc, err := srv.Dial("", "", 0)
-	require.NoError(t, err)
+	nc := testenv.Must(srv.Dial("", "", 0))(t)
 	if !*ordinary {
 		nc = newCarefulConn(nc, newClient(asked), "")
 	}
 	t.Cleanup(func() { nc.Close() })
 	h.TimeoutMs = int32(asked / time.Millisecond)
 	send(t, nc, &h)
-	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
-	require.NoError(t, err)
+	answer := testenv.Must(jute.ReadFrame(nc, nil, jute.MaxFrame))(t)
 	var r jute.ConnectResponse
 	r.Decode(jute.NewDecoder(answer))
 	return nc, r
@@ -199,8 +198,7 @@ func send(t *testing.T, nc net.Conn, records ...interface{ Encode(*jute.Encoder)
 
 // reply reads until the reply with an xid; an event before it fails the test.
 func reply(t *testing.T, nc net.Conn, xid int32) {
-	frame, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
-	require.NoError(t, err)
+	frame := testenv.Must(jute.ReadFrame(nc, nil, jute.MaxFrame))(t)
 	var h jute.ReplyHeader
 	h.Decode(jute.NewDecoder(frame))
 	require.Equal(t, xid, h.Xid, "-1 is an event: a change that did not happen is reported")
@@ -212,11 +210,9 @@ func reply(t *testing.T, nc net.Conn, xid int32) {
 // has set and without the zxid up to which it is up to date.
 func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		admin, err := Connect(t.Context(), servers, asked, WithDialer(srv.Dial))
-		require.NoError(t, err)
+		admin := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(srv.Dial)))(t)
 		defer admin.Close()
-		_, err = admin.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		_ = testenv.Must(admin.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 
 		nc, _ := wire(t, srv, jute.ConnectRequest{})
 		send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpGetData}, &jute.PathWatch{Path: "/a", Watch: true})
@@ -388,8 +384,7 @@ func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 
 // late connects to a server whose answer to the handshake takes d longer.
 func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
-	server, err := srv.Dial("", "", 0)
-	require.NoError(t, err)
+	server := testenv.Must(srv.Dial("", "", 0))(t)
 	rest := d
 	t.Cleanup(func() { time.Sleep(rest) }) // until what is on its way has arrived
 	return bubble.Through(server, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {

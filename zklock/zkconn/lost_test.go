@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -106,8 +107,7 @@ func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
 			srv.Cut(session.ID)
 			for range 20 { // something keeps the session: a new leader does, too
 				time.Sleep(asked / 2)
-				nc, err := srv.Dial("", "", 0)
-				require.NoError(t, err)
+				nc := testenv.Must(srv.Dial("", "", 0))(t)
 				send(t, nc, &jute.ConnectRequest{TimeoutMs: int32(asked / time.Millisecond), SessionID: session.ID, Password: password(conn)})
 				jute.ReadFrame(nc, nil, jute.MaxFrame) // or a question at this very moment has taken the session over
 				nc.Close()
@@ -153,8 +153,7 @@ func TestTheQuestionsDoNotKeepASession(t *testing.T) {
 		nc, err := srv.Dial("", "", 0) // the server starts, and gives the session its timeout
 		require.NoError(t, err)
 		send(t, nc, &jute.ConnectRequest{TimeoutMs: int32(asked / time.Millisecond), SessionID: session.ID, Password: password(conn)})
-		_, err = jute.ReadFrame(nc, nil, jute.MaxFrame)
-		require.NoError(t, err)
+		_ = testenv.Must(jute.ReadFrame(nc, nil, jute.MaxFrame))(t)
 		nc.Close()
 		time.Sleep(5 * asked)
 		exists, _, err := conn.Exists("/a")

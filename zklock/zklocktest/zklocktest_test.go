@@ -121,11 +121,9 @@ const page = "../../docs/testing-your-code"
 // TestThePageHasTheseTests: each block of the page is a part of page_test.go, and
 // together they are all of it, after the imports.
 func TestThePageHasTheseTests(t *testing.T) {
-	code, err := os.ReadFile("page_test.go")
-	require.NoError(t, err)
+	code := testenv.Must(os.ReadFile("page_test.go"))(t)
 	for _, name := range []string{page + ".md", page + ".zh-CN.md"} {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(name))(t)
 		var blocks []string
 		for _, m := range goBlocks.FindAllSubmatch(text, -1) {
 			blocks = append(blocks, string(m[1]))
@@ -139,16 +137,12 @@ func TestThePageHasTheseTests(t *testing.T) {
 func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
 	testenv.Landing(t, "compiles a module of its own; .ci/newcomer does so, too")
 	testenv.NotRaced(t, "it runs another program")
-	readme, err := os.ReadFile("../../zkserver/README.md")
-	require.NoError(t, err)
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
+	readme := testenv.Must(os.ReadFile("../../zkserver/README.md"))(t)
+	root := testenv.Must(filepath.Abs("../.."))(t)
 	sums, err := os.ReadFile("../../go.sum") // what this module has verified need not be looked up again
 	require.NoError(t, err)
-	code, err := os.ReadFile("page_test.go")
-	require.NoError(t, err)
-	examples, err := os.ReadFile("../example_test.go")
-	require.NoError(t, err)
+	code := testenv.Must(os.ReadFile("page_test.go"))(t)
+	examples := testenv.Must(os.ReadFile("../example_test.go"))(t)
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{
 		"go.mod": []byte("module yours\n\ngo 1.26\n"), "go.sum": sums, "page_test.go": code,

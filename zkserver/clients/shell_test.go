@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
@@ -124,22 +126,19 @@ func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 		{"delete /s/box", "Node does not exist: /s/box"},
 		{"deleteall /s/q-0000000000", ""},
 	} {
-		answer, err := sh.run(ctx, step.command)
-		require.NoError(t, err)
+		answer := testenv.Must(sh.run(ctx, step.command))(t)
 		got := strings.Join(answer, "|")
 		got = statLines.ReplaceAllString(got, "stat")
 		require.Equal(t, step.want, got, "%s", step.command)
 	}
 	require.Equal(t, []string{"NodeDataChanged /s", "NodeDataChanged /s/e", "NodeCreated /s/new", "PersistentWatchRemoved /s"}, sh.events)
 
-	who, err := sh.run(ctx, "whoami")
-	require.NoError(t, err)
+	who := testenv.Must(sh.run(ctx, "whoami"))(t)
 	require.ElementsMatch(t, []string{"Auth scheme: User", "ip: 127.0.0.1", "digest: ann"}, who)
 
 	// The shell prints which session owns an ephemeral node. The node goes with
 	// the shell.
-	stat, err := sh.run(ctx, "stat /s/e")
-	require.NoError(t, err)
+	stat := testenv.Must(sh.run(ctx, "stat /s/e"))(t)
 	require.Contains(t, stat, fmt.Sprintf("ephemeralOwner = %#x", g.srv.Sessions()[0].ID))
 	require.Equal(t, []string{"e", "q-0000000001"}, g.srv.Children("/s"))
 	say(g.processes, "quit") // at the mere end of its input it leaves its session behind

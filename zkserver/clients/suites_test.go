@@ -115,8 +115,7 @@ func passed(results map[string]bool) (n int) {
 func holdsTable(t *testing.T, rows []string) {
 	const file = "../../docs/tests.md"
 	table := regexp.MustCompile(`(\n\| suite \|.*\n.*\n)((?:\|.*\n)*)`)
-	page, err := os.ReadFile(file)
-	require.NoError(t, err)
+	page := testenv.Must(os.ReadFile(file))(t)
 	found := table.FindSubmatch(page)
 	require.NotNil(t, found, "%s has no table of suites", file)
 	if *update {
@@ -132,8 +131,7 @@ func address(t *testing.T, real bool) string {
 	if !real {
 		return zkserver.Run(t).Addr()
 	}
-	started, err := servers.Begin(t.Context(), "zookeeper")
-	require.NoError(t, err)
+	started := testenv.Must(servers.Begin(t.Context(), "zookeeper"))(t)
 	t.Cleanup(started.End)
 	return strings.TrimPrefix(started.Env[0], "ZK=")
 }
@@ -153,8 +151,7 @@ func source(t *testing.T, module, version string) (dir string) {
 
 // replace replaces a text that is once in a file.
 func replace(t *testing.T, file, old, new string) {
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(file))(t)
 	require.Equal(t, 1, bytes.Count(text, []byte(old)), "%s: %s", file, old)
 	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte(old), []byte(new), 1), 0o644))
 }
@@ -173,11 +170,9 @@ func goZookeeper(t *testing.T, version string, real bool) map[string]bool {
 	}
 	replace(t, helper, "func StartTestCluster(", "func startJava(")
 	replace(t, helper, "Srv    *server", "Srv    interface{ Start() error; Stop() error }")
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
+	root := testenv.Must(filepath.Abs("../.."))(t)
 	for from, to := range map[string]string{"testdata/suites/go-zookeeper.go": "embedded_test.go", "../../go.sum": "go.sum"} {
-		text, err := os.ReadFile(from)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(from))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, to), text, 0o644))
 	}
 	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-go=1.25", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+root)
@@ -219,11 +214,9 @@ const python = "/usr/bin/python3"
 func kazoo(t *testing.T, version string, real bool) map[string]bool {
 	const packages = "/usr/lib/python3/dist-packages/"
 	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo", packages + "pytest": "python3-pytest", packages + "mock": "python3-mock"})
-	installed, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output()
-	require.NoError(t, err)
+	installed := testenv.Must(exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output())(t)
 	require.Equal(t, version, strings.TrimSpace(string(installed)))
-	source, err := os.ReadFile(packages + "kazoo/tests/test_lock.py")
-	require.NoError(t, err)
+	source := testenv.Must(os.ReadFile(packages + "kazoo/tests/test_lock.py"))(t)
 	lockTests := filepath.Join(t.TempDir(), "test_lock.py")
 	require.NoError(t, os.WriteFile(lockTests, source, 0o644))
 	// If the next thread has the lock before this one looks, it waits forever.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // count runs the program.
@@ -18,8 +20,7 @@ func count(t *testing.T, args string) (stdout string, err error) {
 }
 
 func TestEachLockCountsRightInOneTable(t *testing.T) {
-	stdout, err := count(t, "-n 5,20 -sql embedded,sqlite:"+filepath.Join(t.TempDir(), "locks.db"))
-	require.NoError(t, err)
+	stdout := testenv.Must(count(t, "-n 5,20 -sql embedded,sqlite:"+filepath.Join(t.TempDir(), "locks.db")))(t)
 	for _, n := range []string{"5", "20"} {
 		for _, lock := range []string{
 			"predecessor", "zklock", "redis", "sqlrow/embedded", "sqlversion/embedded", "sqlforupdate/embedded",

@@ -14,6 +14,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/testenv"
 )
 
 func TestAPasswordIsNotShown(t *testing.T) {
@@ -68,10 +69,9 @@ func TestNamesThatDifferAreRowsOfTheirOwn(t *testing.T) {
 // A server that accepts and says nothing: MariaDB's client waits for its first word.
 func TestAServerThatSaysNothing(t *testing.T) {
 	suite.Set(t, database.ConnectTimeout, 50*time.Millisecond)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	_, err = database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db")
+	_, err := database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db")
 	require.ErrorContains(t, err, "no answer within 50ms")
 	require.False(t, strings.Contains(err.Error(), "secret"))
 }

@@ -17,6 +17,7 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/testenv"
 )
 
 // lossy connects a client directly and one by way of a proxy.
@@ -54,10 +55,8 @@ func TestTheLineBreaks(t *testing.T) {
 			},
 			CleanUp: etcd.CleanUp,
 			Expire: func() { // as when its time is over
-				response, err := list(t.Context())
-				require.NoError(t, err)
-				_, err = client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease))
-				require.NoError(t, err)
+				response := testenv.Must(list(t.Context()))(t)
+				_ = testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease)))(t)
 			},
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/testenv"
 )
 
 // ttl is how many seconds a lease lives.
@@ -118,8 +119,7 @@ func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
 	prefix := prefix(t)
 	paused, next := newLock(t, client, prefix), newLock(t, client, prefix)
 	require.NoError(t, paused.Lock(t.Context()))
-	_, err := client.Revoke(t.Context(), paused.Lease())
-	require.NoError(t, err)
+	testenv.Must(client.Revoke(t.Context(), paused.Lease()))(t)
 	require.NoError(t, next.Lock(t.Context()))
 	require.Greater(t, next.Token(), paused.Token())
 	require.ErrorIs(t, paused.Unlock(t.Context()), etcd.ErrNotLocked)
@@ -156,8 +156,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 		requests.Add(1)
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
-	client, err := etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","), grpc.WithChainUnaryInterceptor(count))
-	require.NoError(t, err)
+	client := testenv.Must(etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","), grpc.WithChainUnaryInterceptor(count)))(t)
 	t.Cleanup(func() { client.Close() })
 	l := newLock(t, client, prefix(t))
 	require.NoError(t, l.Open(t.Context()))

@@ -8,19 +8,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // Every exhibit on the page names a test, that test exists, and it records this
 // exhibit.
 func TestEveryExhibitHasATestThatDrawsIt(t *testing.T) {
-	page, err := os.ReadFile("../exhibits.md")
-	require.NoError(t, err)
+	page := testenv.Must(os.ReadFile("../exhibits.md"))(t)
 	tests := make(map[string]string) // the text of each test, by name
-	files, err := filepath.Glob("../*/*_test.go")
-	require.NoError(t, err)
+	files := testenv.Must(filepath.Glob("../*/*_test.go"))(t)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(file))(t)
 		for part := range strings.SplitSeq(string(text), "\nfunc Test") {
 			name, _, _ := strings.Cut(part, "(")
 			tests["Test"+name] = part
@@ -37,11 +36,9 @@ func TestEveryExhibitHasATestThatDrawsIt(t *testing.T) {
 
 // A folder of a lock is a lesson: its README has what the steps' have.
 func TestEveryLockHasALesson(t *testing.T) {
-	locks, err := filepath.Glob("../*/lock.go")
-	require.NoError(t, err)
+	locks := testenv.Must(filepath.Glob("../*/lock.go"))(t)
 	require.Len(t, locks, 5)
-	overview, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
+	overview := testenv.Must(os.ReadFile("../README.md"))(t)
 	for _, lock := range locks {
 		folder := filepath.Dir(lock)
 		text, err := os.ReadFile(filepath.Join(folder, "README.md"))

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/testenv"
 )
 
 // The commands as they are on the wire.
@@ -88,17 +89,14 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 func TestALostReplyToAReentrantCounts(t *testing.T) {
 	_, line, cutOff := lossy(t)
 	r := redis.NewReentrant(cutOff, key(t), longer)
-	_, err := r.TryLock(t.Context(), "A")
-	require.NoError(t, err)
+	testenv.Must(r.TryLock(t.Context(), "A"))(t)
 	line.LoseReply(evalsha, nil)
-	_, err = r.TryLock(t.Context(), "A")
+	_, err := r.TryLock(t.Context(), "A")
 	require.ErrorIs(t, err, redis.ErrNoReply)
-	times, err := r.TryLock(t.Context(), "A")
-	require.NoError(t, err)
+	times := testenv.Must(r.TryLock(t.Context(), "A"))(t)
 	require.Equal(t, 3, times, "of which two were answered")
 	for range times {
-		times, err = r.Unlock(t.Context(), "A")
-		require.NoError(t, err)
+		times = testenv.Must(r.Unlock(t.Context(), "A"))(t)
 	}
 	require.Zero(t, times)
 }

@@ -17,6 +17,7 @@ import (
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/testenv"
 )
 
 const longer = time.Hour / 2
@@ -111,33 +112,26 @@ func TestTheCountIsInTheKey(t *testing.T) {
 	k := key(t)
 	r := redis.NewReentrant(client, k, longer)
 	for want := 1; want <= 3; want++ {
-		times, err := r.TryLock(t.Context(), "A")
-		require.NoError(t, err)
+		times := testenv.Must(r.TryLock(t.Context(), "A"))(t)
 		require.Equal(t, want, times)
 	}
-	times, err := r.TryLock(t.Context(), "B")
-	require.NoError(t, err)
+	times := testenv.Must(r.TryLock(t.Context(), "B"))(t)
 	require.Zero(t, times, "another owner")
-	_, err = r.Unlock(t.Context(), "B")
+	_, err := r.Unlock(t.Context(), "B")
 	require.ErrorIs(t, err, redis.ErrNotLocked)
 	for want := 2; want >= 0; want-- {
-		times, err := r.Unlock(t.Context(), "A")
-		require.NoError(t, err)
+		times := testenv.Must(r.Unlock(t.Context(), "A"))(t)
 		require.Equal(t, want, times)
 	}
 
 	// A counter in memory does not notice this (bug B4).
-	_, err = r.TryLock(t.Context(), "A")
-	require.NoError(t, err)
+	_ = testenv.Must(r.TryLock(t.Context(), "A"))(t)
 	anHourPasses(t, client, k)
-	times, err = r.TryLock(t.Context(), "B")
-	require.NoError(t, err)
+	times = testenv.Must(r.TryLock(t.Context(), "B"))(t)
 	require.Equal(t, 1, times)
-	times, err = r.TryLock(t.Context(), "A")
-	require.NoError(t, err)
+	times = testenv.Must(r.TryLock(t.Context(), "A"))(t)
 	require.Zero(t, times, "A, whose key has expired, locks again")
-	_, err = r.Unlock(t.Context(), "B")
-	require.NoError(t, err)
+	_ = testenv.Must(r.Unlock(t.Context(), "B"))(t)
 }
 
 // The watchdog gives the key a new life before the old one ends.
@@ -188,8 +182,7 @@ func TestAWrongAddressAndAWrongPasswordAreOneLine(t *testing.T) {
 	server.RequireAuth("secret")
 	_, err = redis.Connect(t.Context(), server.Addr())
 	require.ErrorContains(t, err, "(redis://:password@host:port)")
-	client, err := redis.Connect(t.Context(), "redis://:secret@"+server.Addr())
-	require.NoError(t, err)
+	client := testenv.Must(redis.Connect(t.Context(), "redis://:secret@"+server.Addr()))(t)
 	require.NoError(t, client.Close())
 }
 

@@ -17,6 +17,7 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/testenv"
 )
 
 // lossy opens the database directly and by way of a proxy.
@@ -124,8 +125,7 @@ func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
 	faults.Round(t, l)
 	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
 		for _, query := range queries {
-			_, err := exec(t.Context(), db.Bind(query), name)
-			require.NoError(t, err)
+			testenv.Must(exec(t.Context(), db.Bind(query), name))(t)
 		}
 	}
 	const remove = "DELETE FROM zklock_forupdate WHERE name = ?"
@@ -135,8 +135,7 @@ func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
 	faults.Try(t, true, l, "nobody holds it")
 	require.NoError(t, l.Unlock(t.Context()))
 
-	tx, err := db.BeginTx(t.Context(), nil)
-	require.NoError(t, err)
+	tx := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 	tidy(tx.ExecContext, remove, "INSERT INTO zklock_forupdate (name) VALUES (?)")
 	got := make(chan error, 1)
 	go func() { got <- l.Lock(t.Context()) }()
@@ -242,8 +241,7 @@ func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 		e.Does("A", lock, "ok")
 		e.Note("A", "holds the lock")
 		if idle != "" {
-			_, err := a.Tx().Exec(idle)
-			require.NoError(t, err)
+			testenv.Must(a.Tx().Exec(idle))(t)
 			e.Does("A", "a limit on idle transactions", "1 s")
 		}
 		line.Silence(proxy.ToServer, proxy.ToClient)

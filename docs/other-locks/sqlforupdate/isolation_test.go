@@ -15,6 +15,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/internal/testenv"
 )
 
 // on skips an exhibit of the other server: its diagram has what that one answers. .ci/run
@@ -116,8 +117,7 @@ func clients(t *testing.T, e *exhibit.Exhibit, db *database.DB) (a, b *client) {
 	own := name(t)
 	rows := map[string]string{"lock": own + "-lock", "stock": own + "-stock", "missing": own + "-missing"}
 	for _, row := range []string{"lock", "stock"} {
-		_, err := db.Exec(t.Context(), "INSERT INTO zklock_exhibit (id, value) VALUES (?, 0)", rows[row])
-		require.NoError(t, err)
+		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_exhibit (id, value) VALUES (?, 0)", rows[row]))(t)
 	}
 	return &client{t: t, e: e, db: db, name: "A", shown: rows}, &client{t: t, e: e, db: db, name: "B", shown: rows}
 }

@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/testenv"
 )
 
 func open(t testing.TB, spec string, conns int) *database.DB {
@@ -168,8 +169,7 @@ func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) 
 		return errors.Is(err, context.DeadlineExceeded)
 	}, 2*time.Minute, time.Millisecond, "a connection is free")
 	// On the connection that it has it can work.
-	_, err := holder.Tx().ExecContext(t.Context(), "SELECT 1")
-	require.NoError(t, err)
+	testenv.Must(holder.Tx().ExecContext(t.Context(), "SELECT 1"))(t)
 	require.NoError(t, holder.Unlock(t.Context()))
 	require.NoError(t, <-got)
 	require.NoError(t, <-got)
@@ -182,8 +182,7 @@ func TestARowOrTheTable(t *testing.T) {
 	db := open(t, server(t), 8)
 	mine, other := name(t)+"-mine", name(t)+"-other"
 	for _, n := range []string{mine, other} {
-		_, err := db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n)
-		require.NoError(t, err)
+		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n))(t)
 	}
 	for _, c := range []struct {
 		isolation sql.IsolationLevel
@@ -196,14 +195,12 @@ func TestARowOrTheTable(t *testing.T) {
 		{sql.LevelRepeatableRead, "description = ?", db.Kind == database.MariaDB},
 	} {
 		t.Run(fmt.Sprintf("%v, %s", c.isolation, c.condition), func(t *testing.T) {
-			tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: c.isolation})
-			require.NoError(t, err)
+			tx := testenv.Must(db.BeginTx(t.Context(), &sql.TxOptions{Isolation: c.isolation}))(t)
 			defer tx.Rollback()
 			var found string
 			require.NoError(t, tx.QueryRow(db.Bind("SELECT name FROM zklock_forupdate WHERE "+c.condition+" FOR UPDATE"), mine).Scan(&found))
 			l := sqlforupdate.New(db, other)
-			held, err := l.TryLock(t.Context())
-			require.NoError(t, err)
+			held := testenv.Must(l.TryLock(t.Context()))(t)
 			require.Equal(t, !c.table, held, "the lock of another row")
 			if held {
 				require.NoError(t, l.Unlock(t.Context()))

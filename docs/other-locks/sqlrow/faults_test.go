@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/internal/testenv"
 )
 
 const insert = "INSERT INTO zklock_row"
@@ -48,10 +49,8 @@ func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 			name := databasetest.Name(t)
 			waiter := open(name)
 			require.NoError(t, sqlrow.New(db, name, longer).Lock(t.Context()))
-			late, err := db.BeginTx(t.Context(), nil)
-			require.NoError(t, err)
-			_, err = late.Exec(db.Bind("DELETE FROM zklock_row WHERE method_name = ?"), name)
-			require.NoError(t, err)
+			late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
+			_ = testenv.Must(late.Exec(db.Bind("DELETE FROM zklock_row WHERE method_name = ?"), name))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			faults.Ends(t, ctx, context.DeadlineExceeded, "Lock", waiter.Lock)
@@ -99,8 +98,7 @@ func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
 	for _, at := range []int{end - 3600, end - 1, end, end + 1, end + 3600} {
 		require.EqualValues(t, at*1000, now(at))
 	}
-	_, err = conn.ExecContext(t.Context(), "SET timestamp = DEFAULT")
-	require.NoError(t, err)
+	_ = testenv.Must(conn.ExecContext(t.Context(), "SET timestamp = DEFAULT"))(t)
 	var zone string
 	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT @@session.time_zone").Scan(&zone))
 	require.Equal(t, "+00:00", zone, "a server in UTC would pass without this")

@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/testenv"
 )
 
 // longer is a time to live that no test reaches.
@@ -88,8 +89,7 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	name := databasetest.Name(t)
 	a, b := newFenced(t, db, name), newFenced(t, db, name)
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
-	_, err := db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name)
-	require.NoError(t, err)
+	testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name))(t)
 	write := func(client string, token int64) int64 {
 		rows, err := db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?", token, name, token)
 		require.NoError(t, err)
@@ -235,15 +235,13 @@ func TestItsOwnerMayLockAgain(t *testing.T) {
 func TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders(t *testing.T) {
 	one, other := open(t, database.Embedded), open(t, database.Embedded)
 	a, b := sqlrow.New(one, "order", longer), sqlrow.New(other, "order", longer)
-	heldA, err := a.TryLock(t.Context())
-	require.NoError(t, err)
-	heldB, err := b.TryLock(t.Context())
-	require.NoError(t, err)
+	heldA := testenv.Must(a.TryLock(t.Context()))(t)
+	heldB := testenv.Must(b.TryLock(t.Context()))(t)
 	require.True(t, heldA && heldB, "two holders, before a row is copied")
 
 	var owner string
 	require.NoError(t, one.Row(t.Context(), "SELECT owner FROM zklock_row").Scan(&owner))
-	_, err = other.Exec(t.Context(), "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES ('order', ?, 1, 0)", owner)
+	_, err := other.Exec(t.Context(), "INSERT INTO zklock_row (method_name, owner, times, expires) VALUES ('order', ?, 1, 0)", owner)
 	require.True(t, database.IsDuplicate(err), "and when it is, the copies disagree")
 }
 

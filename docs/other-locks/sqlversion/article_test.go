@@ -14,6 +14,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/internal/testenv"
 )
 
 // Article B's statements, word for word.
@@ -60,12 +61,10 @@ func sessions(t *testing.T, n int) (all []session) {
 		t.Skip("the article's statements are for MySQL: SQL=mysql://… (Debian: mariadb-server)")
 	}
 	own := fmt.Sprintf("zklock_article_%d", time.Now().UnixNano())
-	_, err := db.Exec(t.Context(), "CREATE DATABASE "+own)
-	require.NoError(t, err)
+	testenv.Must(db.Exec(t.Context(), "CREATE DATABASE "+own))(t)
 	t.Cleanup(func() { db.DB.Exec("DROP DATABASE " + own) })
 	for range n {
-		conn, err := db.Conn(t.Context())
-		require.NoError(t, err)
+		conn := testenv.Must(db.Conn(t.Context()))(t)
 		t.Cleanup(func() { conn.Close() })
 		s := session{t, conn}
 		require.NoError(t, s.exec("USE "+own))

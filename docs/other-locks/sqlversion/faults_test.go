@@ -11,6 +11,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlversion"
+	"example.com/zklock/internal/testenv"
 )
 
 // Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
@@ -21,10 +22,8 @@ func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
 	}
 	db := databasetest.Open(t, spec)
 	s := stock(t, db, 20)
-	late, err := db.BeginTx(t.Context(), nil)
-	require.NoError(t, err)
-	_, err = late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), sqlversion.ID(s))
-	require.NoError(t, err)
+	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
+	_ = testenv.Must(late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), sqlversion.ID(s)))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	faults.Ends(t, ctx, context.DeadlineExceeded, "Buy", s.Buy)

@@ -9,6 +9,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/sqlversion"
+	"example.com/zklock/internal/testenv"
 )
 
 // No case of the suite applies but the two about one at a time: nobody holds
@@ -81,11 +82,9 @@ func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := stock(t, db, 20)
 			a, b := read(t, s), read(t, s)
-			sold, err := c.take(s, a)
-			require.NoError(t, err)
+			sold := testenv.Must(c.take(s, a))(t)
 			require.True(t, sold)
-			again, err := c.take(s, b)
-			require.NoError(t, err)
+			again := testenv.Must(c.take(s, b))(t)
 			require.Equal(t, c.twice, again)
 			require.Equal(t, 19, read(t, s).Resource)
 		})
@@ -104,8 +103,7 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 		require.NoError(t, err)
 		return rows
 	}
-	_, err := db.Exec(t.Context(), "UPDATE zklock_version SET version = ? WHERE id = ?", second, id)
-	require.NoError(t, err)
+	testenv.Must(db.Exec(t.Context(), "UPDATE zklock_version SET version = ? WHERE id = ?", second, id))(t)
 	a, b := read(t, s), read(t, s)
 	require.EqualValues(t, 1, write(a.Resource-1))
 	require.EqualValues(t, 1, write(b.Resource-1))

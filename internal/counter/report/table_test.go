@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 // steps are the locks of the tables.
@@ -73,8 +74,7 @@ func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
 	require.NotNil(t, line)
 	var at []float64
 	for _, s := range line[1:] {
-		v, err := strconv.ParseFloat(s, 64)
-		require.NoError(t, err)
+		v := testenv.Must(strconv.ParseFloat(s, 64))(t)
 		at = append(at, v)
 	}
 	require.InDelta(t, at[2]-at[0], at[4]-at[2], 0.2)

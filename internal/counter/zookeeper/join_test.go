@@ -9,6 +9,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -45,9 +46,7 @@ func TestAServerThatIsSilentEndsTheLineUp(t *testing.T) {
 		srv := zkserver.New()
 		defer srv.Close()
 		s := &Server{zoo: ensemble.OverPipes(srv)}
-		var err error
-		s.admin, err = s.zoo.Connect(t.Context(), ensemble.Options{})
-		require.NoError(t, err)
+		s.admin = testenv.Must(s.zoo.Connect(t.Context(), ensemble.Options{}))(t)
 		g := newGroup(t.Context(), s)
 		time.Sleep(time.Minute)
 		require.NoError(t, g.ctx.Err(), "while it answers")

@@ -18,6 +18,7 @@ import (
 	"example.com/zklock/internal/counter/zookeeper/testdata/second"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -28,8 +29,7 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Ser
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.New()
 		defer srv.Close()
-		s, err := Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(i18n.Text) {}})
-		require.NoError(t, err)
+		s := testenv.Must(Open(t.Context(), ensemble.OverPipes(srv), Settings{Path: "/bench", Say: func(i18n.Text) {}}))(t)
 		defer func() {
 			require.NoError(t, s.Close(nil))
 			require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
@@ -43,10 +43,8 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Ser
 func onServer(t *testing.T, test func(s *Server)) {
 	t.Helper()
 	srv := zkserver.Run(t)
-	zoo, err := ensemble.Open(t.Context(), srv.Addr())
-	require.NoError(t, err)
-	s, err := Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(i18n.Text) {}})
-	require.NoError(t, err)
+	zoo := testenv.Must(ensemble.Open(t.Context(), srv.Addr()))(t)
+	s := testenv.Must(Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(i18n.Text) {}}))(t)
 	test(s)
 	require.NoError(t, s.Close(nil))
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")

@@ -19,6 +19,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/testenv"
 )
 
 // ready is a page that is small.
@@ -39,12 +40,10 @@ func ready() *Page {
 // TestNoScriptOfThePageImportsItself: no script imports one that imports it, directly or not,
 // and each field of the store has one script that writes it. A script is read at one sitting.
 func TestNoScriptOfThePageImportsItself(t *testing.T) {
-	files, err := filepath.Glob("../page/*.js")
-	require.NoError(t, err)
+	files := testenv.Must(filepath.Glob("../page/*.js"))(t)
 	texts := make(map[string]string)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(file))(t)
 		texts[filepath.Base(file)] = string(text)
 		require.LessOrEqual(t, bytes.Count(text, []byte("\n")), 400, "%s: give a part of it a file of its own", file)
 	}
@@ -99,8 +98,7 @@ func circle(texts map[string]string) []string {
 
 // The lab plays what the explorer can play, and leaves out what is not finished.
 func TestTheExercisesAreInTheLab(t *testing.T) {
-	b, err := New(t.Context(), ".")
-	require.NoError(t, err)
+	b := testenv.Must(New(t.Context(), "."))(t)
 	source, err := b.exercises()
 	require.NoError(t, err)
 	for _, e := range locks.Playable {
@@ -116,8 +114,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	b.Own, err = b.OwnLock(dir)
 	require.NoError(t, err)
 	require.Equal(t, "03-predecessor", b.Own.Folder)
-	source, err = b.exercises()
-	require.NoError(t, err)
+	source = testenv.Must(b.exercises())(t)
 	require.NotContains(t, source, "03-predecessor", "it has no Lock yet")
 	require.Contains(t, source, "02-herd")
 	write("package other\n")
@@ -129,8 +126,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 
 func TestTheOneFileHoldsEverything(t *testing.T) {
 	b := ready()
-	page, err := b.OneFile()
-	require.NoError(t, err)
+	page := testenv.Must(b.OneFile())(t)
 	text := string(page)
 	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
 	require.Contains(t, text, "<style>\nbody { color: black }")
@@ -141,8 +137,7 @@ startModules(document.getElementById("lab-modules"));
 </script>`)
 	m := regexp.MustCompile(`(?s)id="lab-modules" data-first="lab/main.js">(.*?)</script>`).FindStringSubmatch(text)
 	require.NotNil(t, m, text)
-	z, err := gzip.NewReader(bytes.NewReader(unpack(t, m[1])))
-	require.NoError(t, err)
+	z := testenv.Must(gzip.NewReader(bytes.NewReader(unpack(t, m[1]))))(t)
 	var modules map[string]string
 	require.NoError(t, json.NewDecoder(z).Decode(&modules))
 	require.Equal(t, map[string]string{
@@ -157,7 +152,7 @@ startModules(document.getElementById("lab-modules"));
 	require.Equal(t, compressed(b.Wasm), unpack(t, engine[1]))
 
 	delete(b.Files, "b.js")
-	_, err = b.OneFile()
+	_, err := b.OneFile()
 	require.ErrorContains(t, err, "b.js")
 	b = ready()
 	delete(b.Files, "lab.css")
@@ -188,8 +183,7 @@ func unpack(t *testing.T, text string) (out []byte) {
 }
 
 func TestThePageUnpacksWhatIsPacked(t *testing.T) {
-	script, err := os.ReadFile(filepath.Join("..", "page", "packed.js"))
-	require.NoError(t, err)
+	script := testenv.Must(os.ReadFile(filepath.Join("..", "page", "packed.js")))(t)
 	all := make([]byte, 9) // characters that stand apart, one after the other
 	for i := range 5000 {
 		all = append(all, byte(i*i>>3^i))
@@ -234,10 +228,8 @@ func TestThePageWithoutItsEngine(t *testing.T) {
 func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
 	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese, ""} {
 		b := &Builder{Root: "../../..", Lang: lang}
-		page, err := b.ReadFiles()
-		require.NoError(t, err)
-		one, err := (&Page{Files: page}).OneFile()
-		require.NoError(t, err)
+		page := testenv.Must(b.ReadFiles())(t)
+		one := testenv.Must((&Page{Files: page}).OneFile())(t)
 		for _, text := range [][]byte{page["index.html"], one} {
 			said := regexp.MustCompile(`<meta name="lab-language" content="(\w+)">`).FindSubmatch(text)
 			require.Equal(t, lang != "", said != nil, lang)
@@ -251,8 +243,7 @@ func TestThePageOpensInTheLanguageOfItsBuilder(t *testing.T) {
 // TestThePageExplainsEachBugInBothLanguages: what the page says of a bug is the text
 // of both catalogues, paragraph by paragraph.
 func TestThePageExplainsEachBugInBothLanguages(t *testing.T) {
-	script, err := (&Builder{Root: "../../.."}).texts()
-	require.NoError(t, err)
+	script := testenv.Must((&Builder{Root: "../../.."}).texts())(t)
 	_, text, ok := strings.Cut(string(script), "export const BUGS = ")
 	require.True(t, ok)
 	var bugs map[i18n.Language]map[string]bugText

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // read are the rows without the guide's texts.
@@ -149,8 +150,7 @@ func TestMoments(t *testing.T) {
 func TestCommentsAndNames(t *testing.T) {
 	r, used := &reader{root: "../../..", files: make(map[string]*source)}, make(map[string]bool)
 	for _, file := range []string{step1, step2, step3, step4, step5} {
-		s, err := r.source(file)
-		require.NoError(t, err)
+		s := testenv.Must(r.source(file))(t)
 		for line, remark := range remarks(s.text) {
 			assert.Regexp(t, `\p{Han}`, Comments(s.text)[line], "%s:%d: comments.zh-CN.txt has not: %s", file, line+1, remark)
 			used[remark] = true

@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 var (
@@ -35,8 +36,7 @@ var saidByTheArticles = []string{"listings: the lock call returned false", "fail
 // avoid returns the words that the lab does not use.
 func avoid(t *testing.T) []string {
 	t.Helper()
-	b, err := os.ReadFile("../../../docs/glossary.zh-CN.md")
-	require.NoError(t, err)
+	b := testenv.Must(os.ReadFile("../../../docs/glossary.zh-CN.md"))(t)
 	words := slices.Clone(old)
 	for _, row := range avoided.FindAllStringSubmatch(string(b), -1) {
 		for _, word := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
@@ -87,8 +87,7 @@ func TestTheLabsChineseFollowsTheGlossary(t *testing.T) {
 	}))
 	found := 0
 	for _, file := range sources {
-		b, err := os.ReadFile(file)
-		require.NoError(t, err)
+		b := testenv.Must(os.ReadFile(file))(t)
 		found += len(han.FindAllString(string(b), -1))
 		assert.Empty(t, offends(string(b), words), "%s: docs/glossary.zh-CN.md has the words to use", file)
 	}
@@ -98,8 +97,7 @@ func TestTheLabsChineseFollowsTheGlossary(t *testing.T) {
 // TestAButtonThatIsNamedIsThere: a caption or a note names a button of the page between
 // quotation marks.
 func TestAButtonThatIsNamedIsThere(t *testing.T) {
-	b, err := os.ReadFile("../page/strings.js")
-	require.NoError(t, err)
+	b := testenv.Must(os.ReadFile("../page/strings.js"))(t)
 	named := 0
 	for _, l := range locks.All() {
 		texts := []locks.Text{l.Note}

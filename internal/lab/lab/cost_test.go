@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // value computes a formula such as N²+2N or n(n−1)/2.
@@ -45,8 +46,7 @@ func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
 		"reentrant": "04-reentrant", "timeout": "05-timeout"}
 	stated := regexp.MustCompile(`(?s)each lock once send ([^ ]+)\s+requests`)
 	for _, c := range lab.Curves() {
-		l, err := locks.Find(c.Lock)
-		require.NoError(t, err)
+		l := testenv.Must(locks.Find(c.Lock))(t)
 		require.Len(t, c.Requests, 100)
 		for n := 1; n <= 100; n++ {
 			require.Equal(t, value(t, l.Requests, n), c.Requests[n-1], "%s: %s", c.Lock, l.Requests)
@@ -54,16 +54,14 @@ func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
 		}
 		if dir, ok := docs[c.Lock]; ok {
 			delete(docs, c.Lock)
-			text, err := os.ReadFile("../../../" + dir + "/lock.go")
-			require.NoError(t, err)
+			text := testenv.Must(os.ReadFile("../../../" + dir + "/lock.go"))(t)
 			text = []byte(strings.ReplaceAll(string(text), "\n// ", " "))
 			m := stated.FindSubmatch(text)
 			require.NotNil(t, m, c.Lock)
 			require.Equal(t, c.Requests[99], value(t, string(m[1]), 100), "%s: its package's doc says %s", c.Lock, m[1])
 		}
 		for _, n := range []int{2, 7, 20} {
-			cost, err := lab.CostOf(t, locks.Scene{Lock: c.Lock, Contenders: n, LatencyMs: 20, Seed: 1})
-			require.NoError(t, err)
+			cost := testenv.Must(lab.CostOf(t, locks.Scene{Lock: c.Lock, Contenders: n, LatencyMs: 20, Seed: 1}))(t)
 			require.Empty(t, cost.Broken)
 			require.LessOrEqual(t, cost.Requests, c.Requests[n-1], "%s, %d contenders", c.Lock, n)
 			require.LessOrEqual(t, cost.Events, c.Events[n-1], "%s, %d contenders", c.Lock, n)

@@ -23,8 +23,7 @@ func ask[T any](t *testing.T, message string) (result T, err error) {
 	if err != nil {
 		return result, err
 	}
-	b, err := json.Marshal(answer)
-	require.NoError(t, err)
+	b := testenv.Must(json.Marshal(answer))(t)
 	require.NoError(t, json.Unmarshal(b, &result))
 	return result, nil
 }
@@ -32,8 +31,7 @@ func ask[T any](t *testing.T, message string) (result T, err error) {
 // played is a schedule that the page has asked for.
 func played(t *testing.T, w explore.World, choices []string) lab.PlayedSchedule {
 	t.Helper()
-	b, err := json.Marshal(map[string]any{"do": "play", "world": w, "choices": choices})
-	require.NoError(t, err)
+	b := testenv.Must(json.Marshal(map[string]any{"do": "play", "world": w, "choices": choices}))(t)
 	p, err := ask[lab.PlayedSchedule](t, string(b))
 	require.NoError(t, err, "%s: %q", w.Name, choices)
 	return p
@@ -73,8 +71,7 @@ func TestAPersonPlaysTheScheduler(t *testing.T) {
 			require.NotNil(t, p.Violation)
 			require.Equal(t, explore.TwoHolders, p.Violation.Kind)
 			require.Equal(t, p.Violation, p.Film.Violation)
-			again, err := lab.Replay(t, p.Trace)
-			require.NoError(t, err)
+			again := testenv.Must(lab.Replay(t, p.Trace))(t)
 			require.Equal(t, p.Film.Hash, again.Hash, "a trace that was played has the same film")
 			return
 		}
@@ -136,12 +133,10 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, found.Trace)
 	require.Empty(t, found.Trace.World.Faults, "no fault is needed")
-	again, err := lab.Replay(t, found.Trace)
-	require.NoError(t, err)
+	again := testenv.Must(lab.Replay(t, found.Trace))(t)
 	require.Equal(t, explore.TwoHolders, again.Violation.Kind)
 
-	found, err = ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`)
-	require.NoError(t, err)
+	found = testenv.Must(ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`))(t)
 	require.Nil(t, found.Trace)
 	require.True(t, found.Complete)
 	require.Positive(t, found.Schedules)
@@ -149,7 +144,6 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 
 func mustFind(t *testing.T, name string) locks.Lock {
 	t.Helper()
-	l, err := locks.Find(name)
-	require.NoError(t, err)
+	l := testenv.Must(locks.Find(name))(t)
 	return l
 }

@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // wasted is how many contenders that were woken had read by an instant that it was not their turn:
@@ -89,8 +90,7 @@ func TestEachOpeningIsTrue(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("holds, had, done, wait, nodes, told, sent, the last by, at the door, for nothing, ! for a violation | of the right film\n")
 	for k, o := range locks.Openings {
-		films, err := lab.Films(t, o.Address)
-		require.NoError(t, err)
+		films := testenv.Must(lab.Films(t, o.Address))(t)
 		for i, s := range o.Stops {
 			require.LessOrEqual(t, s.At, max(films[0].End, films[1].End))
 			require.True(t, i == 0 || s.At > o.Stops[i-1].At)

@@ -15,14 +15,14 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // filmOf is the film of a lock's story.
 func filmOf(t *testing.T, l locks.Lock) *film.Film {
 	t.Helper()
 	require.NotNil(t, l.Story, "%s has no story: TestEachStoryIsTrue says of what it is made", l.Name)
-	films, err := lab.Films(t, l.Tell())
-	require.NoError(t, err)
+	films := testenv.Must(lab.Films(t, l.Tell()))(t)
 	return films[0]
 }
 
@@ -97,8 +97,7 @@ func draft(f *film.Film) string {
 
 // The claims of a caption are what the film shows at its instant.
 func TestEachStoryIsTrue(t *testing.T) {
-	guide, err := os.ReadFile("../../../docs/reading-guide.md")
-	require.NoError(t, err)
+	guide := testenv.Must(os.ReadFile("../../../docs/reading-guide.md"))(t)
 	for _, l := range locks.All() {
 		if l.Story == nil {
 			require.NotEqual(t, locks.Steps, l.Group, "%s has no story", l.Name)

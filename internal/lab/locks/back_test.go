@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/lab/lab"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestEachScheduleCanBeTakenBack: when a reader takes back the last choices, the
@@ -20,8 +21,7 @@ func TestEachScheduleCanBeTakenBack(t *testing.T) {
 	for _, s := range scenes.All {
 		choices := s.Trace().Choices
 		for n := range choices {
-			played, err := lab.Play(t, s.World, choices[:n])
-			require.NoError(t, err)
+			played := testenv.Must(lab.Play(t, s.World, choices[:n]))(t)
 			require.Equal(t, choices[:n], played.Trace.Choices[:n], s.ID)
 			last, possible := make(map[string]string), []string{}
 			for _, m := range played.Film.Marks {

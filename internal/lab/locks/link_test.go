@@ -10,6 +10,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/testenv"
 )
 
 // Each is as String writes it.
@@ -33,17 +34,14 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 		require.NoError(t, err, s)
 		require.Equal(t, s, a.String())
 	}
-	a, err := locks.ParseAddress("")
-	require.NoError(t, err)
+	a := testenv.Must(locks.ParseAddress(""))(t)
 	require.Equal(t, addresses[0], a.String(), "missing values")
-	a, err = locks.ParseAddress(addresses[2])
-	require.NoError(t, err)
+	a = testenv.Must(locks.ParseAddress(addresses[2]))(t)
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
-	a, err = locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
+	a, err := locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
 	require.NoError(t, err, "a short one, written by hand")
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
-	a, err = locks.ParseAddress(addresses[4])
-	require.NoError(t, err)
+	a = testenv.Must(locks.ParseAddress(addresses[4]))(t)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }
 

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestEachAddressOnThePageShowsWhatItSays opens each address as the engine
@@ -37,8 +38,7 @@ func play(t *testing.T, a locks.Address) {
 		require.Nil(t, tr.Violation)
 		require.NotEmpty(t, possible)
 		require.Empty(t, a.Choices, "the page gives the answer away")
-		l, err := locks.Find(a.Lock)
-		require.NoError(t, err)
+		l := testenv.Must(locks.Find(a.Lock))(t)
 		require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults},
 			"the address opens another world than that of the exercise")
 		return
@@ -50,8 +50,7 @@ func play(t *testing.T, a locks.Address) {
 			scene.Lock = name
 			w, p, err := scene.World()
 			require.NoError(t, err)
-			f, err := film.Paced(t, w, p)
-			require.NoError(t, err)
+			f := testenv.Must(film.Paced(t, w, p))(t)
 			require.NotEmpty(t, f.Packets)
 			require.True(t, len(a.Locks) == 2 || f.Violation == nil, "%v", f.Violation) // the opening's test knows the others
 		}
@@ -61,8 +60,7 @@ func play(t *testing.T, a locks.Address) {
 	tr, _ := explore.Play(t, w, a.Choices)
 	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo generate ./... finds its schedule again", a.Lock, tr)
 	// The lock that cures it is in the catalogue, too, and in the same world.
-	ours, err := locks.Find(s.Ours.Name)
-	require.NoError(t, err)
+	ours := testenv.Must(locks.Find(s.Ours.Name))(t)
 	again := ours.In(w)
 	around := func(w explore.World) explore.World {
 		return explore.World{
@@ -81,8 +79,7 @@ func play(t *testing.T, a locks.Address) {
 // one before there is something to choose.
 func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 	for _, s := range scenes.All {
-		l, err := locks.Find(s.Ours.Name)
-		require.NoError(t, err)
+		l := testenv.Must(locks.Find(s.Ours.Name))(t)
 		a := locks.Address{Scene: *l.Scene}
 		tr, _ := explore.Play(t, a.World(), nil)
 		require.Nil(t, tr.Violation, "%s: %v", l.Name, tr.Violation)

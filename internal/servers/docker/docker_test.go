@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/servers/docker"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -44,8 +45,7 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 	conn, err := zkconn.Connect(ctx, zoo.Addrs(), 40*time.Second)
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = conn.Create("/survives", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	testenv.Must(conn.Create("/survives", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	session := conn.SessionID()
 
 	for _, how := range []struct {

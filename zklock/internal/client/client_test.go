@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -88,13 +89,11 @@ func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 		conn, down, _ := oneServer(t, srv)
 		_, err := conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
-		node, err := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused)
-		require.NoError(t, err)
+		node := testenv.Must(Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused))(t)
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
 		down.Store(true) // when the connection breaks
 		time.AfterFunc(asked/2, func() { down.Store(false) })
-		_, err = node.Delete(neverRefused)
-		require.NoError(t, err)
+		_ = testenv.Must(node.Delete(neverRefused))(t)
 		require.Len(t, lost.Hit(), 1)
 		require.Empty(t, srv.Children("/queue"))
 	})
