@@ -38,15 +38,13 @@ func TestTheNodesOfTheRealLibrariesAreNamed(t *testing.T) {
 	} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Stderr = os.Stderr
-		in, err := cmd.StdinPipe()
-		require.NoError(t, err)
+		in := testenv.Must(cmd.StdinPipe())(t)
 		require.NoError(t, cmd.Start())
 		defer cmd.Wait()
 		defer in.Close()
 	}
 	go zk.NewLock(conn, "/q", zk.WorldACL(zk.PermAll)).Lock() // it ends with the client, in an error
-	m, err := zklock.New(connected(t, addr), "/q")
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(connected(t, addr), "/q"))(t)
 	go m.Lock(t.Context(), nil)
 	var queue string
 	defer func() { t.Log(queue) }()

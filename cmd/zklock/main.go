@@ -45,6 +45,9 @@ const (
 // patience is how long a server is looked for, and how long it has to answer. Tests have more.
 var patience = 10 * time.Second
 
+// pulse is how often the guards of a command are told until when the lease is valid.
+var pulse = 50 * time.Millisecond
+
 // notice is how long the command looks for a server before it says so.
 var notice = time.Second
 
@@ -60,7 +63,7 @@ type call struct {
 	servers, auth, ca, cert, key string
 	session, wait, grace         time.Duration
 	json, watch, try, revocable  bool
-	name, data                   string
+	name, data, once             string
 	token                        int64
 	held                         int // the exit status of run if the lock is held
 }
@@ -168,6 +171,7 @@ func (c *call) define() *flag.FlagSet {
 		fs.IntVar(&c.held, "E", exitHeld, "")
 		fs.DurationVar(&c.grace, "grace", 0, "")
 		fs.StringVar(&c.name, "name", "", "")
+		fs.StringVar(&c.once, "once", "", "")
 		fs.StringVar(&c.data, "data", "", "")
 		fs.BoolVar(&c.revocable, "revocable", false, "")
 	case "revoke":

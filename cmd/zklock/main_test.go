@@ -21,10 +21,16 @@ import (
 // TestMain makes the test's own program zklock, as which it starts itself.
 func TestMain(m *testing.M) {
 	patience, notice = 5*time.Minute, time.Hour
-	if len(os.Args) == 3 && os.Args[1] == stampVerb {
-		stamp(os.Args[2])
+	if os.Getenv(panics) != "" {
+		pulse = 0
 	}
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == stampVerb:
+		stamp(os.Args[2])
+	case len(os.Args) == 2 && os.Args[1] == loanVerb:
+		lend()
+		return
+	case len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test."):
 		main()
 	}
 	// A shell starts a program in the background, and nohup any program, with signals ignored, and
@@ -36,6 +42,14 @@ func TestMain(m *testing.M) {
 	}
 	locktest.Main(m)
 }
+
+// loanVerb is a program that runs a command under a lease of its own.
+const loanVerb = "__loan"
+
+var lend func()
+
+// panics is a variable of the environment with which zklock panics when its command has begun.
+const panics = "ZKLOCK_TEST_PANICS"
 
 // stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with
 // SIGKILL alone.

@@ -19,21 +19,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
 // certified writes a certificate for localhost, which is its own authority, and its key into a file.
 func certified(t *testing.T) (file string) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
+	der := testenv.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
+	secret := testenv.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	file = filepath.Join(t.TempDir(), "pem")
 	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
 	require.NoError(t, os.WriteFile(file, text, 0o600))
@@ -42,26 +40,11 @@ func certified(t *testing.T) (file string) {
 
 // behindTLS puts TLS before the embedded server. It calls refused when a handshake has failed.
 func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused func()) (port string) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
-	serve := func(nc net.Conn) {
-		outside := tls.Server(nc, config)
-		defer outside.Close()
-		if outside.Handshake() != nil {
-			refused()
-			return
-		}
-		inside, err := zoo.Dial("", "", 0)
-		if err != nil {
-			return
-		}
-		go func() {
-			io.Copy(outside, inside)
-			outside.Close()
-		}()
-		io.Copy(inside, outside)
-		inside.Close()
+	copied := func(to, from net.Conn) {
+		defer to.Close()
+		io.Copy(to, from)
 	}
 	go func() {
 		for {
@@ -69,10 +52,19 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 			if err != nil {
 				return
 			}
-			go serve(nc)
+			go func() {
+				outside := tls.Server(nc, config)
+				if outside.Handshake() != nil {
+					nc.Close()
+					refused()
+				} else if inside, err := zoo.Dial("", "", 0); err == nil {
+					go copied(outside, inside)
+					copied(inside, outside)
+				}
+			}()
 		}
 	}()
-	_, port, err = net.SplitHostPort(listener.Addr().String())
+	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	return port
 }
@@ -80,11 +72,9 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 // TestTLSShowsEachSideWhoTheOtherIs: a server that cannot be trusted is one line of error.
 func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 	server, client, stranger := certified(t), certified(t), certified(t)
-	pair, err := tls.LoadX509KeyPair(server, server)
-	require.NoError(t, err)
+	pair := testenv.Must(tls.LoadX509KeyPair(server, server))(t)
 	clients := x509.NewCertPool()
-	text, err := os.ReadFile(client)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(client))(t)
 	require.True(t, clients.AppendCertsFromPEM(text))
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
 	zoo := zkserver.Run(t)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // What differs from run to run: times, sessions, ids, tokens, addresses, and the width of columns.
@@ -29,8 +31,7 @@ func same(line string) string {
 func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 	for page, lang := range map[string]string{"README.md": "C", "README.zh-CN.md": "zh_CN.UTF-8"} {
 		t.Run(page, func(t *testing.T) {
-			text, err := os.ReadFile(page)
-			require.NoError(t, err)
+			text := testenv.Must(os.ReadFile(page))(t)
 			build := regexp.MustCompile("(?ms)^```\n(go build -o bin/ .*?)^```$").FindSubmatch(text)
 			require.NotNil(t, build)
 			var lines []string
@@ -43,8 +44,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 
 			served := exec.CommandContext(t.Context(), "sh", "-ec", "cd ../..\n"+setUp+"exec zklock serve 127.0.0.1:0")
 			served.Env = environ
-			out, err := served.StdoutPipe()
-			require.NoError(t, err)
+			out := testenv.Must(served.StdoutPipe())(t)
 			require.NoError(t, served.Start())
 			defer served.Wait()
 			defer served.Process.Signal(os.Interrupt)
@@ -53,8 +53,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			lines = lines[1:]
 			var addr string
 			for ; !strings.HasPrefix(lines[0], "$ "); lines = lines[1:] {
-				line, err := printed.ReadString('\n')
-				require.NoError(t, err)
+				line := testenv.Must(printed.ReadString('\n'))(t)
 				require.Equal(t, same(lines[0]), same(line))
 				if addr == "" {
 					addr = regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line)
@@ -63,8 +62,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 
 			shell := exec.CommandContext(t.Context(), "sh")
 			shell.Env = append(environ, "ZOOKEEPER_SERVERS="+addr, "PATH="+folder+":"+os.Getenv("PATH"))
-			in, err := shell.StdinPipe()
-			require.NoError(t, err)
+			in := testenv.Must(shell.StdinPipe())(t)
 			shown, output, err := os.Pipe()
 			require.NoError(t, err)
 			defer shown.Close()
@@ -86,8 +84,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, commands, 10)
 			in.Close()
-			rest, err := io.ReadAll(printed)
-			require.NoError(t, err)
+			rest := testenv.Must(io.ReadAll(printed))(t)
 			require.Empty(t, string(rest))
 			require.NoError(t, shell.Wait())
 		})

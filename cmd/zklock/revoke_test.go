@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
@@ -21,10 +22,8 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 	conn, err := zkconn.Connect(t.Context(), []string{addr}, 4*time.Second) // a holder reads its node once per third of it
 	require.NoError(t, err)
 	defer conn.Close()
-	m, err := zklock.New(conn, "/q", zklock.WithData([]byte("web-7")))
-	require.NoError(t, err)
-	lease, err := m.Lock(t.Context(), zklock.NewOwner("nightly"))
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
+	lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("nightly")))(t)
 	status, stdout, stderr := do(t.Context(), t, "revoke", "-wait", "1ms", "/q")
 	require.Equal(t, exitHeld, status)
 	require.Regexp(t, `^asked nightly, web-7, token \d+, to release /q\n$`, stdout)
@@ -33,8 +32,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 	require.Len(t, srv.Children("/q"), 1, "it deletes nothing")
 
 	require.NoError(t, lease.Unlock(t.Context()))
-	lease, err = m.Lock(t.Context(), nil)
-	require.NoError(t, err)
+	lease = testenv.Must(m.Lock(t.Context(), nil))(t)
 	gone := make(chan error, 1)
 	go func() {
 		<-lease.RevokeRequested()
@@ -49,15 +47,13 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	_, addr, conn := onServer(t)
 	made(t, conn, "/q/"+zkLock, "first")
-	m, err := zklock.New(connected(t, addr), "/q")
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(connected(t, addr), "/q"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := make(chan error, 1)
 	go func() { waits <- m.Do(ctx, zklock.NewOwner("second"), nil) }()
 	var token int64
 	for token == 0 {
-		queue, err := m.Participants(t.Context())
-		require.NoError(t, err)
+		queue := testenv.Must(m.Participants(t.Context()))(t)
 		if len(queue) == 2 {
 			token = queue[1].Token
 		}

@@ -47,7 +47,6 @@ type trial struct {
 	*testing.T
 	line           *proxy.Proxy // to the server, of the first
 	runner, second *program
-	leader         int
 	guards         []int
 }
 
@@ -99,8 +98,7 @@ var faults = []fault{
 // begin starts the two commands. The first has a shell around it, as most have.
 func begin(t *testing.T, server string, conn *zk.Conn, path, first, second string) *trial {
 	tr := &trial{T: t, line: proxy.New(t, server)}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testenv.Must(os.Executable())(t)
 	run := func(server, file string) *program {
 		return start(t, "run", "-zk", server, "-session", overlapSession.String(), path, "--",
 			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done", self, file)
@@ -115,11 +113,9 @@ func begin(t *testing.T, server string, conn *zk.Conn, path, first, second strin
 	}
 	tr.runner = run(tr.line.Addr(), first)
 	appears(t, first)
-	for _, pid := range children(t, tr.pid()) {
+	for _, pid := range tr.runner.family(t) {
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.Contains(string(line), "__guard") {
 			tr.guards = append(tr.guards, pid)
-		} else {
-			tr.leader = pid
 		}
 	}
 	t.Cleanup(tr.goOn)
@@ -171,14 +167,14 @@ func (tr *trial) finish(first, second string) {
 	tr.Log("between the two commands:", begun.Sub(last))
 	require.Positive(tr, begun.Sub(last), "two commands ran at once")
 
-	others := children(tr.T, tr.second.Process.Pid)
 	tr.second.Process.Signal(syscall.SIGTERM)
 	tr.second.Process.Signal(syscall.SIGINT) // another one: two that are alike may be taken for one
 	require.Equal(tr, 128+int(syscall.SIGKILL), tr.second.status(tr.T))
 	tr.goOn()
 	tr.line.Heal()
 	tr.runner.Wait()
-	ended(tr.T, slices.Concat(tr.guards, others, []int{tr.leader})...)
+	ended(tr.T, tr.runner.family(tr.T)...)
+	require.Empty(tr, tr.second.family(tr.T))
 }
 
 // TestTwoCommandsNeverRunAtOnce, whatever happens to the first, and a command whose lease is good

@@ -22,14 +22,11 @@ func TestACommandHasTheTerminal(t *testing.T) {
 		testenv.Missing(t, "not installed: Debian's bsdutils")
 	}
 	srv, _, _ := onServer(t)
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := testenv.Must(os.Executable())(t)
 	shell := exec.CommandContext(t.Context(), "script", "-qec", "bash --norc --noprofile -i", "/dev/null")
 	shell.Env = append(os.Environ(), "TERM=dumb", "zklock="+self)
-	in, err := shell.StdinPipe()
-	require.NoError(t, err)
-	out, err := shell.StdoutPipe()
-	require.NoError(t, err)
+	in := testenv.Must(shell.StdinPipe())(t)
+	out := testenv.Must(shell.StdoutPipe())(t)
 	require.NoError(t, shell.Start())
 	text, buffer := "", make([]byte, 4096)
 	shows := func(pattern string) {
@@ -43,8 +40,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 		text = text[regexp.MustCompile(pattern).FindStringIndex(text)[1]:]
 	}
 	keys := func(text string) {
-		_, err := io.WriteString(in, text)
-		require.NoError(t, err)
+		testenv.Must(io.WriteString(in, text))(t)
 	}
 	shows(`bash-.*[#$] `)
 	keys("$zklock run /q -- sh -c 'trap \"echo inter''rupted; exit 4\" INT; echo be''gins; while :; do sleep 0.01; done'; echo status $?\n")

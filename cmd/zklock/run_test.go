@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.com/zklock/cmd/zklock/internal/leash"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -29,20 +30,25 @@ type program struct {
 	*exec.Cmd
 	in             io.WriteCloser
 	stdout, stderr bytes.Buffer
+	mark           string // in its environment
 }
 
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: exec.CommandContext(t.Context(), "/proc/self/exe", args...)}
+	return startAs(t, &syscall.SysProcAttr{Setsid: true}, args...) // signals from the test's own terminal do not reach it
+}
+
+func startAs(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *program {
+	t.Helper()
+	p := &program{Cmd: exec.CommandContext(t.Context(), "/proc/self/exe", args...), mark: fmt.Sprintf("ZKLOCK_TEST_MARK=%x", rand.Int64())}
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
+	p.Env = append(os.Environ(), p.mark)
 	p.WaitDelay = time.Minute
-	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals from the test's own terminal do not reach it
-	var err error
-	p.in, err = p.StdinPipe()
-	require.NoError(t, err)
+	p.SysProcAttr = attributes
+	p.in = testenv.Must(p.StdinPipe())(t)
 	require.NoError(t, p.Start())
 	t.Cleanup(func() {
-		syscall.Kill(-p.Process.Pid, syscall.SIGKILL)
+		p.Process.Kill()
 		p.Wait() // unless the test has
 		if t.Failed() {
 			t.Log(args, p.ProcessState, &p.stderr)
@@ -60,17 +66,16 @@ func (p *program) status(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
-// children are the processes that a process has started and that have not ended.
-func children(t *testing.T, pid int) (all []int) {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	require.NoError(t, err)
-	for _, file := range stats {
-		text, _ := os.ReadFile(file) // it may have ended
-		_, fields, _ := strings.Cut(string(text), ") ")
-		if f := strings.Fields(fields); len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(pid) {
-			child, err := strconv.Atoi(strings.Split(file, "/")[2])
-			require.NoError(t, err)
-			all = append(all, child)
+// family returns the processes that a program has started, by the mark in their environment: the
+// command, its guards and their starter, and all that the command has started.
+func (p *program) family(t *testing.T) (all []int) {
+	t.Helper()
+	files := testenv.Must(filepath.Glob("/proc/[0-9]*/environ"))(t)
+	for _, file := range files {
+		environ, _ := os.ReadFile(file) // it may have ended
+		pid := testenv.Must(strconv.Atoi(strings.Split(file, "/")[2]))(t)
+		if pid != p.Process.Pid && strings.Contains(string(environ), p.mark) {
+			all = append(all, pid)
 		}
 	}
 	return all
@@ -119,7 +124,7 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		{"run /q -- no-such-command", exitNotFound, "executable file not found"},
 		{"run /q -- /etc/passwd", exitNotRunnable, "permission denied"},
 		{"run -zk 127.0.0.1:1 -wait 100ms /q -- true", exitUnavailable, "run /q at 127.0.0.1:1, after "},
-		{"run -grace 5s /q -- true", exitUsage, "-grace: 5s is not less than a fifth of the session timeout, 10s"},
+		{"run -grace 5s /q -- true", exitUsage, "-grace: 5s is not between a 48th and a fifth of the session timeout, 10s"},
 		{"run /q/ -- true", exitUsage, "invalid path"},
 	} {
 		args := strings.Fields(c.args)
@@ -133,10 +138,8 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		alone(t, srv)
 	}
 
-	m, err := zklock.New(conn, "/q")
-	require.NoError(t, err)
-	lease, err := m.Lock(t.Context(), nil)
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(conn, "/q"))(t)
+	lease := testenv.Must(m.Lock(t.Context(), nil))(t)
 	refused := func(args ...string) int {
 		p := start(t, append(append([]string{"run"}, args...), "/q", "--", "true")...)
 		status := p.status(t)
@@ -168,7 +171,7 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 // traps is a command that writes down that it runs and which signals it gets, and has a process
 // of its own.
 func traps(dir string) []string {
-	script := `for s in TERM INT HUP QUIT USR1 USR2 WINCH; do trap "echo $s >>got" $s; done; sleep 60 & echo $! >child; echo $$ >runs; while :; do wait; done`
+	script := `for s in TERM INT HUP QUIT USR1 USR2 WINCH; do trap "echo $s >>got" $s; done; sleep 60 & echo $$ >runs; while :; do wait; done`
 	return []string{"sh", "-c", "cd " + dir + "; " + script}
 }
 
@@ -177,10 +180,7 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, append([]string{"run", "/q", "--"}, traps(dir)...)...)
 	appears(t, filepath.Join(dir, "runs"))
-	all := children(t, p.Process.Pid)
-	require.Len(t, all, 3, "the command and two guards")
-	child, err := strconv.Atoi(appears(t, filepath.Join(dir, "child")))
-	require.NoError(t, err)
+	require.Len(t, p.family(t), 5, "two guards, the starter, the command and its child")
 	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
 		require.NoError(t, p.Process.Signal(s))
 		name := strings.TrimPrefix(unix.SignalName(s), "SIG")
@@ -188,27 +188,72 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
-	ended(t, append(all, child)...)
+	require.Empty(t, p.family(t), "what is left")
 	alone(t, srv)
 }
 
-func TestWhatTheCommandLeavesBehindInItsGroupIsEnded(t *testing.T) {
-	srv, _, _ := onServer(t)
-	child := filepath.Join(t.TempDir(), "child")
-	p := start(t, "run", "/q", "--", "sh", "-c", "trap '' TERM HUP; sleep 60 <&- >&- 2>&- & echo $! >"+child+"; exit 3")
-	require.Equal(t, 3, p.status(t))
-	pid, err := strconv.Atoi(appears(t, child))
-	require.NoError(t, err)
-	ended(t, pid)
-	alone(t, srv)
+// escapes are ways out of the command's group, or of a signal: each starts "$@" in the background.
+var escapes = map[string]string{
+	"group":    `"$@" &`,
+	"timeout":  `timeout 600 "$@" &`,
+	"job":      `bash -c 'set -m; "$@" & wait' - "$@" &`,
+	"session":  `setsid "$@" &`,
+	"orphan":   `(setsid sh -c '"$@" &' - "$@" &)`,
+	"nohup":    `nohup "$@" >/dev/null 2>&1 &`,
+	"stopped":  `setsid sh -c '"$@" & kill -STOP $$' - "$@" &`,
+	"no end":   `(chain() { (sleep 0.001; chain) & }; chain); "$@" &`,
+	"reaped":   `p=$(true & echo $!); while kill -0 $p 2>&-; do sleep 0.01; done; "$@" &`,
+	"own lock": `"$ZKLOCK" run /other -- "$@" &`,
+}
+
+// TestNothingOfTheCommandOutlivesTheLock, however it has left the command's group, and however the command, or zklock, ends:
+// it panics because of a pulse of 0. In a namespace of processes zklock is the first one, its group is none, and the /proc is of another.
+func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
+	self := testenv.Must(os.Executable())(t)
+	for _, flags := range []uintptr{0, syscall.CLONE_NEWPID} {
+		for end, want := range map[string]int{"exit": 3, "SIGTERM": 128 + 15, "twice": 128 + 9, "SIGKILL": -1, "panic": 2} {
+			if flags != 0 && os.Geteuid() != 0 {
+				continue // it takes root
+			}
+			srv, _, _ := onServer(t)
+			t.Setenv("ZKLOCK", self)
+			t.Setenv(panics, map[string]string{"panic": "1"}[end])
+			dir, script := t.TempDir(), map[string]string{"twice": "trap '' TERM INT\n"}[end]
+			for name, way := range escapes {
+				script += "set -- $ZKLOCK " + stampVerb + " '" + filepath.Join(dir, name) + "'; " + way + "\n"
+			}
+			p := startAs(t, &syscall.SysProcAttr{Setsid: flags == 0, Cloneflags: flags}, "run", "-session", "4s", "/q", "--", "sh", "-c", script+"read x; exit 3")
+			for name := range escapes {
+				if end != "panic" {
+					appears(t, filepath.Join(dir, name))
+				}
+			}
+			switch end {
+			case "exit":
+				p.in.Close()
+			case "twice":
+				p.Process.Signal(syscall.SIGTERM)
+				p.Process.Signal(syscall.SIGINT)
+			default:
+				p.Process.Signal(unix.SignalNum(end))
+			}
+			p.Wait()
+			require.Equal(t, want, p.ProcessState.ExitCode(), "%s: %s", end, &p.stderr)
+			if end == "SIGKILL" {
+				require.Eventually(t, func() bool { return len(p.family(t)) == 0 }, patience, time.Millisecond)
+				continue
+			}
+			require.Empty(t, p.family(t), "what is left")
+			require.Equal(t, end == "panic", strings.Contains(p.stderr.String(), "panic: "), &p.stderr)
+			require.Empty(t, srv.Children("/q"), "the lock is released")
+		}
+	}
 }
 
 func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 	srv, _, conn := onServer(t)
-	m, err := zklock.New(conn, "/q")
-	require.NoError(t, err)
-	lease, err := m.Lock(t.Context(), nil)
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(conn, "/q"))(t)
+	lease := testenv.Must(m.Lock(t.Context(), nil))(t)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		p := start(t, "run", "/q", "--", "true")
 		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, patience, time.Millisecond)
@@ -246,35 +291,85 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 	dir := t.TempDir()
 	p := start(t, append([]string{"run", "-session", "8s", "/q", "--"}, traps(dir)...)...)
 	appears(t, filepath.Join(dir, "runs"))
-	all := children(t, p.Process.Pid)
 	require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
 	oneLine(t, p.stderr.String(), "the lock was lost, and the command was ended: signal: killed")
-	ended(t, all...)
+	require.Empty(t, p.family(t), "what is left")
 	alone(t, srv)
 }
 
-// TestACommandBeginsUnderALeaseThatLasts: its process waits for that, because the start of all three may take long.
-func TestACommandBeginsUnderALeaseThatLasts(t *testing.T) {
-	runtime.LockOSThread() // a command ends with the thread that has started it
-	for want, then := range map[string]time.Time{"exit status 3": time.Now().Add(time.Hour), "signal: killed": {}} {
-		calls, soon := 0, time.Now().Add(time.Minute)
-		p, err := leash.Start("/bin/sh", []string{"sh", "-c", "exit 3"}, nil, func() time.Time {
-			calls++
-			return []time.Time{soon, soon, then}[min(calls, 3)-1]
-		}, 2*time.Minute)
-		require.NoError(t, err)
-		p.Follow(make(chan bool, 1))
-		require.Equal(t, want, p.End().String())
+// TestACommandRunsOnceForEachKey, and again if it has failed. An earlier key, as that of a machine whose clock is late, runs nothing.
+func TestACommandRunsOnceForEachKey(t *testing.T) {
+	srv, _, conn := onServer(t)
+	for _, c := range []struct {
+		key, script string
+		status      int
+		says, noted string
+	}{
+		{"2026-11-25", "exit 4", 4, "", ""},
+		{"2026-11-25", "echo runs", 0, "runs\n", "2026-11-25"},
+		{"2026-11-25", "echo runs", 0, "", "2026-11-25"},
+		{"2026-11-24", "echo runs", 0, "", "2026-11-25"},
+		{"2026-11-26", "kill $$", 128 + 15, "", "2026-11-25"},
+		{"2026-11-26", "echo runs", 0, "runs\n", "2026-11-26"},
+	} {
+		p := start(t, "run", "-once", c.key, "/q", "--", "sh", "-c", c.script)
+		require.Equal(t, c.status, p.status(t), &p.stderr)
+		require.Equal(t, c.says, p.stdout.String()+p.stderr.String())
+		noted, _, _ := conn.Get("/q.once")
+		require.Equal(t, c.noted, string(noted))
+		alone(t, srv)
+	}
+	lease := testenv.Must(testenv.Must(zklock.New(conn, "/q"))(t).Lock(t.Context(), nil))(t)
+	file, all := filepath.Join(t.TempDir(), "ran"), []*program{}
+	for range 3 {
+		all = append(all, start(t, "run", "-once", "2026-11-27", "/q", "--", "sh", "-c", "echo >>"+file+" ."))
+	}
+	require.Eventually(t, func() bool { return len(srv.Children("/q")) == 4 }, patience, time.Millisecond)
+	require.NoError(t, lease.Unlock(t.Context()))
+	for _, p := range all {
+		require.Zero(t, p.status(t), &p.stderr)
+	}
+	require.Equal(t, ".", appears(t, file))
+}
+
+// lend runs a command under a lease of a test. A grace of two hours and a margin of one are more than what passes meanwhile.
+func init() {
+	lend = func() {
+		p := leash.New("/bin/sh", []string{"sh", "-c", "trap '' TERM; read x"}, 2*time.Hour, time.Hour)
+		calls, now := 0, time.Now()
+		err := p.Start(func() time.Time {
+			if calls++; calls < 3 { // the start of the processes has taken long
+				return now.Add(90 * time.Minute)
+			}
+			return now.Add(3 * time.Hour)
+		})
+		began := calls
+		p.Extend(now.Add(59 * time.Minute))
+		<-p.Changes
+		p.End(nil)
+		fmt.Println(err, began >= 3, describe(p.Status))
 	}
 }
 
-// TestGraceIsBeforeTheEnd: a command gets SIGTERM while the lock is still its own.
-func TestGraceIsBeforeTheEnd(t *testing.T) {
-	srv, addr, _ := onServer(t)
-	dir := t.TempDir()
-	p := start(t, "run", "-session", "12s", "-grace", "2350ms", "/q", "--", "sh", "-c", "trap 'exit 6' TERM; echo . >"+dir+"/runs; read x")
-	appears(t, filepath.Join(dir, "runs"))
-	srv.Stop(addr)
-	require.Equal(t, 6, p.status(t))
+// TestACommandRunsUnderALeaseThatLasts: it begins when there is one, which the start of the processes may delay, and is killed
+// before the end.
+func TestACommandRunsUnderALeaseThatLasts(t *testing.T) {
+	p := start(t, loanVerb)
+	require.Zero(t, p.status(t), &p.stderr)
+	require.Equal(t, "<nil> true signal: killed\n", p.stdout.String())
+	require.Empty(t, p.family(t), "what is left")
+}
+
+// TestACommandThatItsGuardsHaveEndedIsSaidToBe: here zklock itself is stopped meanwhile.
+func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
+	onServer(t)
+	runs := filepath.Join(t.TempDir(), "runs")
+	p := start(t, "run", "-session", "4s", "/q", "--", "sh", "-c", "echo $$ >"+runs+"; read x")
+	pid := testenv.Must(strconv.Atoi(appears(t, runs)))(t)
+	require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
+	ended(t, pid)
+	require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+	require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.status(t))
+	oneLine(t, p.stderr.String(), "the l") // the lease had less than -grace left; or, on a machine that has stopped, the lock was lost
 }

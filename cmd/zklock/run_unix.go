@@ -3,12 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,12 +31,17 @@ var (
 
 var helper = leash.Helper
 
+// onceNode is behind the path of the lock in that of the node with the last key of -once.
+const onceNode = ".once"
+
 // A job is a command that is run under the lock.
 type job struct {
-	conn  *zk.Conn
-	lock  *zklock.Mutex
-	lease *zklock.Lease
-	grace time.Duration // between SIGTERM and the end of the lease
+	conn   *zk.Conn
+	lock   *zklock.Mutex
+	lease  *zklock.Lease
+	noted  *zk.Stat      // the node of -once; nil: there is none
+	grace  time.Duration // between SIGTERM and the end of the lease
+	margin time.Duration // between SIGKILL and that: a guard may be late
 }
 
 // run waits for the lock, and runs the command.
@@ -97,13 +104,11 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 		return status
 	}
 	timeout, _ := zkconn.SessionTimeout(j.conn)
-	j.grace = c.grace
-	if c.grace == 0 {
-		j.grace = timeout / 6
-	}
-	if j.grace < 0 || j.grace >= timeout/5 {
+	j.margin, j.grace = timeout/48, cmp.Or(c.grace, timeout/6)
+	if j.grace <= j.margin || j.grace >= timeout/5 {
 		j.conn.Close()
-		return c.usage(i18n.Errorf("-grace: %v is not less than a fifth of the session timeout, %v", "-grace：%v 不小于会话超时时间 %v 的五分之一", j.grace, timeout))
+		return c.usage(i18n.Errorf("-grace: %v is not between a 48th and a fifth of the session timeout, %v",
+			"-grace：%v 不在会话超时时间 %v 的四十八分之一与五分之一之间", j.grace, timeout))
 	}
 	if c.name == "" {
 		c.name = strings.Join(c.command, " ")
@@ -114,17 +119,49 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 		lock = j.lock.TryLock
 	}
 	var err error
-	if j.lease, err = lock(ctx, zklock.NewOwner(c.name)); err == nil {
+	done := false
+	if j.lease, err = lock(ctx, zklock.NewOwner(c.name)); err == nil && c.once != "" {
+		done, err = c.hasRun(ctx, j)
+	}
+	if err == nil && !done {
 		return 0
 	}
 	j.release()
+	j.lease = nil
 	switch {
+	case done:
+		return 0
 	case errors.Is(err, zklock.ErrHeld), errors.Is(err, context.DeadlineExceeded):
 		return c.fail(c.held, err)
 	case errors.Is(err, context.Canceled): // by a signal
 		return exitFailure
 	}
 	return c.fail(exitUnavailable, err)
+}
+
+// hasRun reports whether the command has run for the key of -once, or for a later one. It was noted beside the lock, by an
+// earlier holder. The server that has made this holder's node knows all that came before.
+func (c *call) hasRun(ctx context.Context, j *job) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	defer context.AfterFunc(ctx, j.conn.Close)() // ends what waits for a server
+	last, stat, err := j.conn.Get(c.path + onceNode)
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	j.noted = stat
+	return err == nil && string(last) >= c.once, err
+}
+
+// noteKey notes that the command has run for the key, and not over what a later holder has noted.
+func (c *call) noteKey(j *job) (err error) {
+	defer time.AfterFunc(patience, j.conn.Close).Stop()
+	if j.noted == nil {
+		_, err = j.conn.Create(c.path+onceNode, []byte(c.once), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	} else {
+		_, err = j.conn.Set(c.path+onceNode, []byte(c.once), j.noted.Version)
+	}
+	return err
 }
 
 // release releases the lock, if it is held, and ends the session. The error is that of Unlock.
@@ -145,50 +182,90 @@ func (j *job) release() (err error) {
 
 // under runs the command under the lock.
 func (c *call) under(j *job, program string, signals chan os.Signal) int {
-	p, err := leash.Start(program, c.command, append(os.Environ(),
-		fmt.Sprint("ZKLOCK_TOKEN=", j.lease.Token()), "ZKLOCK_NODE="+j.lease.Node(), "ZKLOCK_PATH="+c.path), j.lease.ValidUntil, j.grace)
-	if err != nil {
+	p := leash.New(program, c.command, j.grace, j.margin)
+	stuck := func(pids []int) {
+		c.note("these processes of the command do not end by SIGKILL, and the lock is held until they have: %v",
+			"命令的这些进程收到 SIGKILL 后仍未结束，在此之前锁不会释放：%v", pids)
+	}
+	defer func() {
+		if fault := recover(); fault != nil { // of this program: the command ends, and then the lock is released
+			p.End(stuck)
+			j.release()
+			panic(fault)
+		}
+	}()
+	os.Setenv("ZKLOCK_TOKEN", strconv.FormatInt(j.lease.Token(), 10)) // which the command inherits
+	os.Setenv("ZKLOCK_NODE", j.lease.Node())
+	os.Setenv("ZKLOCK_PATH", c.path)
+	if err := p.Start(j.lease.ValidUntil); err != nil {
+		p.End(stuck)
 		j.release()
 		return c.fail(exitOS, err)
 	}
-	lost, revoked, changes, tick := j.lease.Lost(), j.lease.RevokeRequested(), make(chan bool, 1), time.Tick(50*time.Millisecond)
+	killed := c.follow(j, p, signals)
+	p.End(stuck)
+	ran := error(nil)
+	if c.once != "" && p.Status == 0 {
+		ran = c.noteKey(j)
+	}
+	err := j.release()
+	switch state := describe(p.Status); {
+	case errors.Is(err, zklock.ErrLost):
+		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
+	case ran != nil:
+		return c.fail(exitUnavailable, i18n.Errorf("the command has run, but -once could not be noted, so it may run again: %w",
+			"命令已经运行，但没能为 -once 记下来，可能会再运行一次：%v", ran))
+	case err != nil:
+		c.fail(exitFailure, err)
+	case p.Warned:
+		c.fail(exitFailure, i18n.Errorf("the lease had less than -grace left, %v, and the command got SIGTERM: %v",
+			"租约所剩时间不足 -grace（%v），命令收到了 SIGTERM：%v", j.grace, state))
+	case !p.Ended.Load() && !killed:
+		c.fail(exitFailure, i18n.Errorf("the lease had less than %v left, or somebody has killed a guard, and the command was killed",
+			"租约所剩时间不足 %v，或者有人杀死了守护进程，命令已被杀死", j.margin))
+	}
+	if p.Status.Signaled() {
+		return 128 + int(p.Status.Signal())
+	}
+	return p.Status.ExitStatus()
+}
+
+// describe says how a command has ended, as os.ProcessState does.
+func describe(status syscall.WaitStatus) string {
+	if status.Signaled() {
+		return "signal: " + status.Signal().String()
+	}
+	return fmt.Sprint("exit status ", status.ExitStatus())
+}
+
+// follow does what has to be done while the command runs. It reports whether the command is to be killed.
+func (c *call) follow(j *job, p *leash.Process, signals chan os.Signal) (killed bool) {
+	revoked, tick := j.lease.RevokeRequested(), time.NewTicker(pulse)
 	if !c.revocable {
 		revoked = nil
 	}
-	go p.Follow(changes)
 	for asked := false; ; {
 		select {
 		case s := <-signals:
 			if s == syscall.SIGTERM || s == syscall.SIGINT {
 				if asked { // the second one kills
-					s = syscall.SIGKILL
+					return true
 				}
 				asked = true
 			}
 			p.Pass(s.(syscall.Signal))
-		case <-tick:
+		case <-tick.C:
 			p.Extend(j.lease.ValidUntil())
 		case <-revoked:
 			revoked = nil
 			p.Signal(syscall.SIGTERM)
-		case <-lost:
-			lost = nil
-			p.Signal(syscall.SIGKILL)
-		case ended := <-changes:
-			if !ended {
-				p.Suspend()
-				continue
+		case <-j.lease.Lost():
+			return true
+		case _, runs := <-p.Changes:
+			if !runs {
+				return false
 			}
-			state := p.End()
-			if err := j.release(); lost == nil || errors.Is(err, zklock.ErrLost) {
-				c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
-			} else if err != nil {
-				c.fail(exitFailure, err)
-			}
-			if ws := state.Sys().(syscall.WaitStatus); ws.Signaled() {
-				return 128 + int(ws.Signal())
-			}
-			return state.ExitCode()
+			p.Suspend()
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -36,17 +37,14 @@ func startServing(t *testing.T) serving {
 // said is what is written to a pipe next.
 func said(t *testing.T, pipe io.Reader) string {
 	b := make([]byte, 1000)
-	n, err := pipe.Read(b)
-	require.NoError(t, err)
+	n := testenv.Must(pipe.Read(b))(t)
 	return string(b[:n])
 }
 
 func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	s := startServing(t)
-	conn, err := zkconn.Connect(t.Context(), []string{s.addr}, 10*time.Second)
-	require.NoError(t, err)
-	_, err = conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{s.addr}, 10*time.Second))(t)
+	_ = testenv.Must(conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	conn.Close()
 
 	status, _, stderr := do(t.Context(), t, "serve", s.addr)
@@ -57,7 +55,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	s.interrupt()
 	oneLine(t, said(t, s.stderr), "zklock: interrupted: the server at "+s.addr+" and all its nodes are gone")
 	require.Zero(t, <-s.ended, "Ctrl-C is how it is meant to end")
-	_, err = net.DialTimeout("tcp", s.addr, time.Second)
+	_, err := net.DialTimeout("tcp", s.addr, time.Second)
 	require.Error(t, err)
 }
 
@@ -65,15 +63,13 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 	s := startServing(t)
 	for range 2 { // it tries again, which is not worth a second line
-		nc, err := net.Dial("tcp", s.addr)
-		require.NoError(t, err)
+		nc := testenv.Must(net.Dial("tcp", s.addr))(t)
 		var enc jute.Encoder
 		mark := enc.BeginFrame()
 		(&jute.ConnectRequest{TimeoutMs: 4000, LastZxidSeen: 1 << 40}).Encode(&enc)
 		enc.EndFrame(mark)
-		_, err = nc.Write(enc.Bytes())
-		require.NoError(t, err)
-		_, err = nc.Read(make([]byte, 1))
+		_ = testenv.Must(nc.Write(enc.Bytes()))(t)
+		_, err := nc.Read(make([]byte, 1))
 		require.Equal(t, io.EOF, err, "as by a real server")
 		nc.Close()
 	}

@@ -16,6 +16,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/guide"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // A fact is what is written at a mark of a page and of its Chinese edition, or a whole file if the mark is "".
@@ -37,7 +38,6 @@ func facts() []fact {
 		{"docs/teaching.md", "plan", plan},
 		{"docs/teaching.md", "shell", shell},
 		{"docs/production.md", "leader", program("docs/production/leader/main.go")},
-		{"docs/production.md", "daily", program("docs/production/daily/main.go")},
 	}
 	for _, step := range strings.Fields(wings[0].folders + " zklock") {
 		all = append(all, fact{step + "/README.md", "bugs", bugsOf(step)})
@@ -83,8 +83,7 @@ func TestGoGenerateWritesAll(t *testing.T) {
 		for _, r := range listFor(t, filepath.Join(root, in), "-find", "./...") {
 			name := strings.TrimPrefix(r.name(), in+"/")
 			for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
-				text, err := os.ReadFile(filepath.Join(r.Dir, file))
-				require.NoError(t, err)
+				text := testenv.Must(os.ReadFile(filepath.Join(r.Dir, file)))(t)
 				lines += len(regexp.MustCompile(`(?m)^//go:generate `).FindAll(text, -1))
 				if !strings.HasSuffix(file, "_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
 					continue
@@ -113,8 +112,7 @@ func program(file string) func(*testing.T, i18n.Language) string {
 // shell is what the program for a class does, without its imports.
 func shell(t *testing.T, _ i18n.Language) string {
 	const file = "cmd/shell/main.go"
-	parts, err := guide.Declared(file, site.Read(t, file))
-	require.NoError(t, err)
+	parts := testenv.Must(guide.Declared(file, site.Read(t, file)))(t)
 	for _, p := range parts {
 		if p.Name == "main" {
 			return "```go\n" + regexp.MustCompile(`^(?://.*\n)+`).ReplaceAllString(p.Text, "") + "\n```\n"

@@ -3,42 +3,138 @@
 package leash
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// The processes that Start starts are this program, too: one becomes the command, the others are
-// its guards. Of this process and two guards any one ends the command in time: two of the three
-// may be killed or stopped.
+// A plan is what a process of Start's knows of the command. These processes are this program, too, each the child of the
+// one before: two guards, a starter, and below it the command. Each one of them that is left finds all that is below it, also
+// if those in between have ended. So of this process and those three any one ends the command in time, with all that it has
+// started. If the starter ends, the kernel kills the command.
+type plan struct {
+	Below         int // how many of the three come below
+	Grace, Margin time.Duration
+	Foreground    bool // the command gets the terminal
+	Program       string
+	Command       []string
+}
+
+var verbs = [...]string{"__start", "__guard", "__guard"} // by Below
+
+// The files of such a process that are not the standard ones.
 const (
-	startVerb = "__start" // PROGRAM ARGS...
-	guardVerb = "__guard" // GROUP GRACE
+	reportFile = 3 // where the starter reports
+	leaseFile  = 4 // where this process reads the end of the lease; behind it, the same for those below
 )
 
 // Helper is what those processes do. A program that uses Start calls it first of all, with its
 // arguments. It returns if this process is none of them.
 func Helper(args []string) {
 	runtime.LockOSThread() // to the main thread, which lives as long as the process: see attributes
-	switch {
-	case len(args) > 2 && args[0] == startVerb:
-		syscall.CloseOnExec(3)
-		if n, _ := syscall.Read(3, make([]byte, 1)); n == 1 { // 0: the other process has ended before the guards were there
-			err := syscall.Exec(args[1], args[2:], os.Environ())
-			fmt.Fprintf(os.Stderr, "%s: %v\n", args[1], err)
+	w := watcher{ended: make(chan bool, 1), gone: make(chan struct{})}
+	if len(args) != 2 || !strings.HasPrefix(args[0], "__") || json.Unmarshal([]byte(args[1]), &w.plan) != nil {
+		return
+	}
+	for s := syscall.Signal(1); s < 32; s++ {
+		if !signal.Ignored(s) { // the command ignores it, too
+			signal.Notify(make(chan os.Signal), s) // this process takes no notice; the command would inherit that of Ignore
 		}
-		os.Exit(126)
-	case len(args) == 3 && args[0] == guardVerb:
-		group, _ := strconv.Atoi(args[1])
-		grace, _ := time.ParseDuration(args[2])
-		watch(group, grace)
-		os.Exit(0)
+	}
+	report, ends := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
+	for i := range ends {
+		ends[i] = os.NewFile(uintptr(leaseFile+1+i), "")
+	}
+	syscall.CloseOnExec(reportFile)
+	syscall.CloseOnExec(leaseFile)
+	err := adopt()
+	if err == nil && w.Below > 0 {
+		err = w.startNext(report, ends)
+		report.Close() // the starter alone has it, so that its end is noticed
+		go w.reap()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "zklock:", err)
+		os.Exit(1)
+	}
+	w.watch()
+	os.Exit(0)
+}
+
+// startNext starts the first of the processes that come below this one.
+func (p plan) startNext(report *os.File, ends []*os.File) error {
+	p.Below = len(ends) - 1
+	text, _ := json.Marshal(p)
+	path, _ := os.Executable()
+	if runtime.GOOS == "linux" {
+		path = "/proc/self/exe" // also if its file has been replaced since
+	}
+	cmd := exec.Command(path, verbs[p.Below], string(text))
+	cmd.Args[0] = "zklock" // for ps
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, append([]*os.File{report}, ends...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in this session: otherwise the command has no terminal
+	err := cmd.Start()
+	for _, file := range ends {
+		file.Close()
+	}
+	return err
+}
+
+// A watcher is such a process: it ends what is below it with the lease, or with the process that tells it the
+// end of the lease.
+type watcher struct {
+	plan
+	leader int           // the command, if this process has started it
+	group  int           // the command's, once it is known
+	ended  chan bool     // has a value when the command has ended
+	gone   chan struct{} // closed when no process is left below
+}
+
+// start starts the command.
+func (w *watcher) start() error {
+	cmd := exec.Command(w.Program)
+	cmd.Args, cmd.SysProcAttr = w.Command, &attributes
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if tty := openTerminal(); w.Foreground && tty != nil {
+		attributes.Foreground, attributes.Ctty = true, int(tty.Fd())
+	}
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "zklock:", err)
+		report(ended, 126<<8)
+		return err
+	}
+	w.leader, w.group = cmd.Process.Pid, cmd.Process.Pid
+	report(begun, w.leader)
+	go w.reap()
+	return nil
+}
+
+// report tells the process that has begun all this what has happened.
+func report(what string, number int) { syscall.Write(reportFile, fmt.Appendln(nil, what, number)) }
+
+// reap reaps all children, those that have lost their parents, too, until no process is left below.
+func (w *watcher) reap() {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, syscall.WUNTRACED, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil: // ECHILD
+			close(w.gone)
+			return
+		case pid != w.leader:
+		case status.Stopped():
+			report(stopped, 0)
+		default:
+			report(ended, int(status))
+			w.ended <- true
+		}
 	}
 }
 
@@ -51,78 +147,79 @@ func (l limit) left() time.Duration {
 	return min(l.monotonic.Sub(now), l.wall.Sub(now.Round(0)))
 }
 
-// parse reads what tell has written. The text may come late; the wall clock is right then.
-func parse(text string) limit {
+// parse reads what Extend has written. The text may come late; the wall clock is right then.
+func (w *watcher) parse(text string) limit {
 	var left, end int64
-	fmt.Sscan(text, &left, &end)
+	fmt.Sscan(text, &left, &end, &w.group)
 	return limit{time.Now().Add(time.Duration(left)), time.Unix(0, end)}
 }
 
-// watch is a guard: it ends the group with the lease, or with the process that writes to its
-// standard input. A line there is an end of the lease; before the first, the command has not begun.
-// This process may be stopped, or have no processor, at any point. So the clocks are read before what
-// is there: if an end has come then, no later one was told in time.
-func watch(group int, grace time.Duration) {
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	text, buffer := "", make([]byte, 4096)
+// watch reads the ends of the lease, a line each. Before the first, the command has not begun. This process
+// may be stopped, or have no processor, at any point. So the clocks are read before what is there: if
+// an end has come then, no later one was told in time.
+func (w *watcher) watch() {
+	text, buffer, next := "", make([]byte, 4096), w.Margin
+	if w.Below == 0 { // one of them sends SIGTERM
+		next = w.Grace
+	}
+	var late <-chan time.Time
 	for end := (limit{}); ; {
-		left := end.left()
-		n, err := syscall.Read(0, buffer) // the first waits
+		left, waits := end.left(), w.Below == 0 && w.leader == 0
+		n, err := syscall.Read(leaseFile, buffer) // the first waits
 		switch {
 		case n > 0:
-			syscall.SetNonblock(0, true)
+			syscall.SetNonblock(leaseFile, true)
 			text += string(buffer[:n])
 			if lines := strings.Split(text, "\n"); len(lines) > 1 {
-				end, text = parse(lines[len(lines)-2]), lines[len(lines)-1]
+				end, text = w.parse(lines[len(lines)-2]), lines[len(lines)-1]
 			}
+			continue
 		case err == syscall.EINTR:
-		case err != syscall.EAGAIN || left <= 0:
-			syscall.Kill(-group, syscall.SIGKILL)
+			continue
+		case err != syscall.EAGAIN, left <= w.Margin && !waits:
+			kill(w.group, w.gone, func([]int) {})
 			return
-		case left <= grace:
-			syscall.Kill(-group, syscall.SIGTERM)
-			grace = 0 // no second one
-		default:
-			time.Sleep(min(end.left()-grace, 50*time.Millisecond)) // no longer: the machine may be suspended, or the clock set
+		case waits && left > w.Grace: // otherwise the start of the processes has taken long, and the next proof is due
+			if w.start() != nil {
+				return
+			}
+		case left <= next && !waits && late == nil:
+			next = w.Margin
+			report(warned, 0)
+			below(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
+		}
+		select {
+		case <-w.gone:
+			return
+		case <-w.ended: // what it leaves behind is ended before the lock is released
+			below(w.group, func(pid int) {
+				syscall.Kill(pid, syscall.SIGTERM)
+				syscall.Kill(pid, syscall.SIGCONT) // it may be stopped
+			})
+			late = time.After(w.Grace)
+		case <-late: // the processes above see to the rest
+			return
+		case <-time.After(min(max(end.left()-next, 0), 50*time.Millisecond)): // no longer: the machine may be suspended, or the clock set
 		}
 	}
 }
 
-// A guard is a process that watches a group.
-type guard struct {
-	cmd *exec.Cmd
-	in  *os.File // it outlives the process: nothing else closes it
-}
-
-func newGuard(group int, grace time.Duration) (*guard, error) {
-	out, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	g := &guard{exec.Command(executable(), guardVerb, strconv.Itoa(group), grace.String()), in}
-	g.cmd.Args[0] = "zklock" // for ps
-	g.cmd.Stdin, g.cmd.Dir, g.cmd.Env = out, "/", []string{}
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	return g, g.cmd.Start()
-}
-
-// tell tells a guard the end of the lease: what is left of it, and the time. It does not wait: a
-// guard that is stopped does not read it. A deadline would not do: it may be over before the write.
-func (g *guard) tell(until time.Time) {
-	if in, err := g.in.SyscallConn(); err == nil {
-		in.Write(func(fd uintptr) bool {
-			syscall.Write(int(fd), fmt.Appendln(nil, int64(time.Until(until)), until.UnixNano()))
-			return true
+// kill kills all processes below this one until none is left: one may have started another one just before it was
+// killed, and may take a while to end. If some have not ended for long, stuck is called once.
+func kill(group int, gone <-chan struct{}, stuck func(pids []int)) {
+	late := time.After(5 * time.Second)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		var left []int
+		below(group, func(pid int) {
+			syscall.Kill(pid, syscall.SIGKILL)
+			left = append(left, pid)
 		})
+		select {
+		case <-gone:
+			return
+		case <-late:
+			stuck(left)
+		case <-time.After(pause):
+		}
 	}
-}
-
-// executable is this program; on Linux also if its file has been replaced since.
-func executable() string {
-	path, _ := os.Executable()
-	if runtime.GOOS == "linux" {
-		path = "/proc/self/exe"
-	}
-	return path
 }

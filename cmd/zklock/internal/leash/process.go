@@ -3,67 +3,114 @@
 package leash
 
 import (
+	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// A Process is a command with all that it has started in its group.
+// What the starter reports, with a number: the command's group, or its status.
+const begun, stopped, warned, ended = "begun", "stopped", "warned", "ended"
+
+// A Process is a command with all that it has started.
 type Process struct {
-	cmd    *exec.Cmd
-	group  int       // of processes, the command's
-	tty    *terminal // nil: none
-	guards []*guard
-	told   time.Time // the end of the lease that the guards know
+	// Changes has a value when the command has stopped. It is closed when the command has ended, and what it has left
+	// behind has, or has had SIGTERM for as long as grace is: then End is to be called.
+	Changes chan struct{}
+	Status  syscall.WaitStatus // of the command, after End
+	Warned  bool               // after End: it got SIGTERM because less than grace was left of the lease
+	Ended   atomic.Bool        // by itself, or by a signal: it was not killed with its starter
+
+	watcher
+	started bool
+	begun   chan int   // the command's group, once
+	ends    []*os.File // where the processes below are told the end of the lease; they outlive the processes: nothing else closes them
+	told    time.Time  // that end
+	tty     *terminal  // nil: none
 }
 
-// Start starts a command in a group of its own, and the guards. The command gets SIGTERM when
-// less than grace is left of the lease, of which until returns the end, or zero if it is over. Until
-// the guards know that, its process waits to become the command; if this process ends, so does that one.
-func Start(program string, args, env []string, until func() time.Time, grace time.Duration) (*Process, error) {
-	wait, begin, err := os.Pipe()
+// New returns a command that gets SIGTERM when less than grace is left of a lease, and SIGKILL when less
+// than margin is left.
+func New(program string, command []string, grace, margin time.Duration) *Process {
+	return &Process{
+		Changes: make(chan struct{}), Status: syscall.WaitStatus(syscall.SIGKILL), begun: make(chan int, 1),
+		watcher: watcher{plan: plan{Grace: grace, Margin: margin, Program: program, Command: command}, gone: make(chan struct{})},
+	}
+}
+
+// Start starts the command in a group of its own, and the guards. Of the lease until returns the end, or zero if it is
+// over. The command begins when they know the end, and more than grace is left. If this process ends before, it does not begin.
+func (p *Process) Start(until func() time.Time) error {
+	if err := adopt(); err != nil {
+		return err
+	}
+	p.tty = openTerminal()
+	p.Foreground = p.tty.has(syscall.Getpgrp())
+	reports, report, err := os.Pipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer begin.Close()
-	p := &Process{tty: openTerminal()}
-	p.cmd = exec.Command(executable(), append([]string{startVerb, program}, args...)...)
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
-	p.cmd.ExtraFiles = []*os.File{wait}
-	p.cmd.SysProcAttr = &attributes
-	if p.tty.foreground() == syscall.Getpgrp() {
-		attributes.Foreground, attributes.Ctty = true, int(p.tty.Fd())
-	}
-	err = p.cmd.Start()
-	wait.Close()
-	if err != nil {
-		return nil, err
-	}
-	p.group = p.cmd.Process.Pid
-	for _, grace := range []time.Duration{grace, 0} { // one of them sends SIGTERM
-		g, err := newGuard(p.group, grace)
+	defer report.Close()
+	var outs []*os.File
+	for range verbs {
+		out, in, err := os.Pipe()
 		if err != nil {
-			p.End()
-			return nil, fmt.Errorf("no guard: %w", err)
+			return err
 		}
-		p.guards = append(p.guards, g)
+		outs, p.ends = append(outs, out), append(p.ends, in)
 	}
-	end := until() // now: to start processes may have taken long
-	for ; !end.IsZero() && time.Until(end) <= grace; end = until() {
-		time.Sleep(time.Millisecond) // the next proof is due
+	if err := p.startNext(report, outs); err != nil {
+		return fmt.Errorf("no guard: %w", err)
 	}
-	if p.Extend(end); end.IsZero() {
-		p.Signal(syscall.SIGKILL)
+	p.started = true
+	go p.reap()
+	go p.follow(reports)
+	for end := until(); !end.IsZero(); end = until() { // otherwise the caller notices it, too
+		if time.Until(end) > p.Grace {
+			p.Extend(end)
+		}
+		select {
+		case p.group = <-p.begun:
+			p.told = time.Time{} // they are to know the group
+			return nil
+		case <-p.gone: // it never will
+			return nil
+		case <-time.After(time.Millisecond):
+		}
 	}
-	begin.Write([]byte{0}) // it fails if the group has been ended
-	return p, nil
+	return nil
 }
 
-// Signal sends a signal to all processes of the command. Its leader has not been reaped, so no
-// other process has its number.
-func (p *Process) Signal(s syscall.Signal) { syscall.Kill(-p.group, s) }
+// follow reads the reports, until the starter has ended.
+func (p *Process) follow(reports *os.File) {
+	defer close(p.Changes)
+	defer reports.Close()
+	for lines := bufio.NewScanner(reports); lines.Scan(); {
+		var what string
+		var number int
+		fmt.Sscan(lines.Text(), &what, &number)
+		switch what {
+		case begun:
+			p.begun <- number
+		case stopped:
+			p.Changes <- struct{}{}
+		case warned:
+			p.Warned = true
+		case ended:
+			p.Status = syscall.WaitStatus(number)
+			p.Ended.Store(true)
+		}
+	}
+}
+
+// Signal sends a signal to all processes of the command's group.
+func (p *Process) Signal(s syscall.Signal) {
+	if p.group != 0 && !p.Ended.Load() {
+		syscall.Kill(-p.group, s)
+	}
+}
 
 // Pass passes a signal on that this process has received.
 func (p *Process) Pass(s syscall.Signal) {
@@ -85,36 +132,33 @@ func (p *Process) Suspend() {
 	}
 }
 
-// Follow reports when the command stops, with false, and when it ends. It reaps nothing.
-func (p *Process) Follow(ended chan<- bool) {
-	for waitFor(p.group, syscall.WEXITED|syscall.WSTOPPED|syscall.WNOWAIT) == codeStopped {
-		waitFor(p.group, syscall.WSTOPPED|syscall.WNOHANG) // takes note of the stop
-		ended <- false
-	}
-	ended <- true
-}
-
-// Extend tells the guards a new end of the lease. It is zero if the lease is over.
+// Extend tells the guards a new end of the lease: what is left of it, and the time. It is zero if the lease is over.
+// It does not wait: a guard that is stopped does not read it. A deadline would not do: it may be over before the write.
 func (p *Process) Extend(until time.Time) {
-	if !until.IsZero() && !until.Equal(p.told) {
-		p.told = until
-		for _, g := range p.guards {
-			g.tell(until)
+	if until.IsZero() || until.Equal(p.told) {
+		return
+	}
+	p.told = until
+	for _, end := range p.ends {
+		if in, err := end.SyscallConn(); err == nil {
+			in.Control(func(fd uintptr) {
+				syscall.Write(int(fd), fmt.Appendln(nil, int64(time.Until(until)), until.UnixNano(), p.group))
+			})
 		}
 	}
 }
 
-// End ends what is left of the group and the guards, and then reaps the leader.
-func (p *Process) End() *os.ProcessState {
-	p.Signal(syscall.SIGKILL)
-	for _, g := range p.guards {
-		g.cmd.Process.Kill()
-		g.cmd.Wait()
+// End kills what is left of the command, of all that it has started, and of the guards. It returns when nothing
+// is left. If some processes have not ended for long, stuck is called once.
+func (p *Process) End(stuck func(pids []int)) {
+	for _, end := range p.ends {
+		end.Close()
 	}
-	p.cmd.Wait()
-	for began := time.Now(); syscall.Kill(-p.group, 0) == nil && time.Since(began) < 200*time.Millisecond; {
-		time.Sleep(time.Millisecond) // a process that was killed takes a moment to end, and if nobody reaps it, it stays
+	if !p.started {
+		return
+	}
+	kill(p.group, p.gone, stuck)
+	for range p.Changes { // until the last report is read
 	}
 	p.tty.give(p.group, syscall.Getpgrp())
-	return p.cmd.ProcessState
 }
