@@ -102,8 +102,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 }
 
 func TestAnErrorIsOneLine(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
-	require.NoError(t, err)
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t) // accepts, and says nothing
 	defer l.Close()
 
 	for _, tc := range []struct {

@@ -52,8 +52,7 @@ func (p page) module(t *testing.T) (dir string) {
 	root := testenv.Must(filepath.Abs(".."))(t)
 	dir = t.TempDir()
 	p.write(t, dir)
-	sums, err := os.ReadFile("../go.sum") // what this module has verified need not be looked up again
-	require.NoError(t, err)
+	sums := testenv.Must(os.ReadFile("../go.sum"))(t) // what this module has verified need not be looked up again
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600))
 	for _, command := range p.commands {
 		run(t, dir, strings.Fields(strings.Replace(command, "../zklock", root, 1))...)
@@ -103,8 +102,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		return program, printed
 	}
 	other := func(t *testing.T) (*zk.Conn, *zklock.Mutex) {
-		conn, err := zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: 40 * time.Second}) // a busy machine must not lose it
-		require.NoError(t, err)
+		conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: 40 * time.Second}))(t) // a busy machine must not lose it
 		t.Cleanup(conn.Close)
 		m := testenv.Must(zklock.New(conn, "/locks/orders"))(t)
 		return conn, m

@@ -19,8 +19,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 	require.Zero(t, status)
 	require.Equal(t, "nobody holds /q\n", stdout)
 
-	conn, err := zkconn.Connect(t.Context(), []string{addr}, 4*time.Second) // a holder reads its node once per third of it
-	require.NoError(t, err)
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{addr}, 4*time.Second))(t) // a holder reads its node once per third of it
 	defer conn.Close()
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("nightly")))(t)

@@ -126,6 +126,13 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		{"run -zk 127.0.0.1:1 -wait 100ms /q -- true", exitUnavailable, "run /q at 127.0.0.1:1, after "},
 		{"run -grace 5s /q -- true", exitUsage, "-grace: 5s is not between a 48th and a fifth of the session timeout, 10s"},
 		{"run /q/ -- true", exitUsage, "invalid path"},
+		{"run -once 11-25 /q -- sh -c exit+7", 7, ""}, // the key is not noted
+		{"run -once 11-25 /q -- true", 0, ""},
+		{"run -once 11-25 /q -- sh -c exit+7", 0, ""}, // the command has run
+		{"run -once 11-24 /q -- sh -c exit+7", 0, ""}, // on a machine whose clock is late
+		{"run -once 11-26 /q -- sh -c kill+$$", 128 + int(syscall.SIGTERM), ""},
+		{"run -once 11-26 /q -- true", 0, ""},
+		{"run -once 11-26 /q -- sh -c exit+7", 0, ""},
 	} {
 		args := strings.Fields(c.args)
 		for i := range args {
@@ -298,28 +305,9 @@ func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
 	alone(t, srv)
 }
 
-// TestACommandRunsOnceForEachKey, and again if it has failed. An earlier key, as that of a machine whose clock is late, runs nothing.
+// TestACommandRunsOnceForEachKey though several come at the same time: each waits for the one before.
 func TestACommandRunsOnceForEachKey(t *testing.T) {
 	srv, _, conn := onServer(t)
-	for _, c := range []struct {
-		key, script string
-		status      int
-		says, noted string
-	}{
-		{"2026-11-25", "exit 4", 4, "", ""},
-		{"2026-11-25", "echo runs", 0, "runs\n", "2026-11-25"},
-		{"2026-11-25", "echo runs", 0, "", "2026-11-25"},
-		{"2026-11-24", "echo runs", 0, "", "2026-11-25"},
-		{"2026-11-26", "kill $$", 128 + 15, "", "2026-11-25"},
-		{"2026-11-26", "echo runs", 0, "runs\n", "2026-11-26"},
-	} {
-		p := start(t, "run", "-once", c.key, "/q", "--", "sh", "-c", c.script)
-		require.Equal(t, c.status, p.status(t), &p.stderr)
-		require.Equal(t, c.says, p.stdout.String()+p.stderr.String())
-		noted, _, _ := conn.Get("/q.once")
-		require.Equal(t, c.noted, string(noted))
-		alone(t, srv)
-	}
 	lease := testenv.Must(testenv.Must(zklock.New(conn, "/q"))(t).Lock(t.Context(), nil))(t)
 	file, all := filepath.Join(t.TempDir(), "ran"), []*program{}
 	for range 3 {

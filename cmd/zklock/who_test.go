@@ -206,8 +206,4 @@ func TestErrorsAreOneLine(t *testing.T) {
 	status, stdout, _ := do(t.Context(), t, "-help")
 	require.Zero(t, status)
 	require.Contains(t, stdout, "zklock serve [flags] 127.0.0.1:2181\n")
-	status, stdout, _ = do(t.Context(), t, "run", "-lang", "zh", "-help")
-	require.Zero(t, status)
-	require.Contains(t, stdout, "锁可能丢失之前不久")
-	require.Contains(t, stdout, "锁被占用就不等")
 }

@@ -79,8 +79,7 @@ func listFor(t *testing.T, dir string, args ...string) (rooms []room) {
 func sentence(t *testing.T, r room) (text, from string) {
 	t.Helper()
 	for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
-		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments)
-		require.NoError(t, err)
+		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
 		if f.Doc != nil {
 			text = new(doc.Package).Synopsis(f.Doc.Text())
 			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(r.name())+` (?:(?:is|has|holds) )?`).ReplaceAllString(text, "")

@@ -48,10 +48,7 @@ var wings = []wing{
 
 // The lines of Go of each wing at the last release, tests and exhibits included. A wing may weigh
 // less, and no more.
-const (
-	weightsFile    = "weights.txt"
-	oldWeightsFile = "../house/weights.txt" // of the versions before the package had this name
-)
+const weightsFile = "weights.txt"
 
 // weigh counts the lines of Go of each wing.
 func weigh(tree fs.FS) (map[string]int, error) {
@@ -146,7 +143,7 @@ func TestNoLimitWasRaised(t *testing.T) {
 		out, err := exec.Command("git", args...).Output()
 		return string(out), err
 	}
-	log, err := git("log", "--format=%H", "--", weightsFile, oldWeightsFile)
+	log, err := git("log", "--format=%H", "--", weightsFile)
 	if err != nil {
 		require.Empty(t, os.Getenv("GIT_DIR"), "git log: %v", err) // .ci/run names the history
 		t.Skip("no history here: git log says ", err)
@@ -155,9 +152,6 @@ func TestNoLimitWasRaised(t *testing.T) {
 	versions := []string{string(text)}
 	for commit := range strings.FieldsSeq(log) {
 		version, err := git("show", commit+":./"+weightsFile)
-		if err != nil {
-			version, err = git("show", commit+":./"+oldWeightsFile)
-		}
 		require.NoError(t, err)
 		versions = append(versions, version)
 	}

@@ -262,8 +262,7 @@ func FuzzTap(f *testing.F) {
 			options = append(options, wiretap.WithLog())
 		}
 		s := &stream{down: bytes.NewReader(b)}
-		nc, err := wiretap.New(options...).Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0)
-		require.NoError(t, err)
+		nc := testenv.Must(wiretap.New(options...).Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
 		_ = testenv.Must(nc.Write(b))(t)
 		require.True(t, bytes.Equal(b, s.wrote.Bytes()))
 		got := testenv.Must(io.ReadAll(nc))(t)

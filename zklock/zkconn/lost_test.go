@@ -150,8 +150,7 @@ func TestTheQuestionsDoNotKeepASession(t *testing.T) {
 		refuses.Store(true)
 		srv.Cut(session.ID)
 		time.Sleep(asked - time.Second)
-		nc, err := srv.Dial("", "", 0) // the server starts, and gives the session its timeout
-		require.NoError(t, err)
+		nc := testenv.Must(srv.Dial("", "", 0))(t) // the server starts, and gives the session its timeout
 		send(t, nc, &jute.ConnectRequest{TimeoutMs: int32(asked / time.Millisecond), SessionID: session.ID, Password: password(conn)})
 		_ = testenv.Must(jute.ReadFrame(nc, nil, jute.MaxFrame))(t)
 		nc.Close()
