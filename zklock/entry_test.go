@@ -165,13 +165,14 @@ func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 	})
 }
 
-// TestAQuotaIsNamed: the client knows its error by a number only.
-func TestAQuotaIsNamed(t *testing.T) {
+func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		tb.srv.Fail(jute.Code(-125), creates(conn.SessionID()))
-		_, err := tb.mutex(conn).Lock(context.Background(), nil)
-		require.ErrorContains(tb, err, "quota")
+		for code, means := range map[jute.Code]string{-124: "enforce.auth.enabled", -125: "quota"} {
+			conn := tb.connect()
+			tb.srv.Fail(code, creates(conn.SessionID()))
+			_, err := tb.mutex(conn).Lock(context.Background(), nil)
+			require.ErrorContains(tb, err, means)
+		}
 	})
 }
 

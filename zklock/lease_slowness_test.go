@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -154,11 +155,9 @@ func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
 		nth int
 	}{{jute.OpMulti, 1}, {jute.OpSync, 1}, {jute.OpMulti, 2}} {
 		onTables(t, fmt.Sprintf("%v %d", c.op, c.nth), func(tb *table) {
-			conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second, zkconn.WithDialer(tb.srv.Dial))
-			require.NoError(tb, err)
+			conn := testenv.Must(zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second, zkconn.WithDialer(tb.srv.Dial)))(tb)
 			defer conn.Close()
-			m, err := zklock.New(conn, top)
-			require.NoError(tb, err)
+			m := testenv.Must(zklock.New(conn, top))(tb)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
 			id, met := conn.SessionID(), 0
 			lost := tb.srv.LoseReply(func(r zkserver.Request) bool {

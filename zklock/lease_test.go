@@ -127,8 +127,7 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, bubble.One)
 		began := time.Now()
-		l, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first"))
-		require.NoError(tb, err)
+		l := testenv.Must(tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first")))(tb)
 		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
 		require.NoError(tb, l.Unlock(context.Background()))
 	})

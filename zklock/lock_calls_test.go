@@ -19,6 +19,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
@@ -467,8 +468,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		require.NoError(tb, err)
 		for range 2 {
 			for _, c := range []*zk.Conn{ordinary, conn} {
-				m, err := zklock.New(c, top)
-				require.NoError(tb, err)
+				m := testenv.Must(zklock.New(c, top))(tb)
 				require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
 			}
 		}
@@ -479,8 +479,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		require.Len(tb, ofZK.lines, 1)
 		require.Empty(tb, ofConnect.lines)
 
-		m, err := zklock.New(conn, top)
-		require.NoError(tb, err)
+		m := testenv.Must(zklock.New(conn, top))(tb)
 		holder := tb.mustLock(m, nil)
 		waiter, next := lockAside(context.Background(), m, nil), waits(tb.mutex(tb.connect())) // until they wait
 		conn.Close()

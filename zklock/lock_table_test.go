@@ -18,6 +18,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -59,8 +60,7 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	}
 	zoo := ensemble.OverPipes(tb.srv, three...)
 	options.SessionTimeout = 10 * time.Second
-	conn, err := zoo.Connect(context.Background(), options)
-	require.NoError(tb, err)
+	conn := testenv.Must(zoo.Connect(context.Background(), options))(tb)
 	tb.Cleanup(conn.Close)
 	return conn
 }
@@ -69,8 +69,7 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 // knows it.
 func (tb *table) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
 	tb.Helper()
-	conn, err := zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial))
-	require.NoError(tb, err)
+	conn := testenv.Must(zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial)))(tb)
 	tb.Cleanup(conn.Close)
 	return conn, tb.mutex(conn, zklock.WithSessionTimeout(timeout))
 }
@@ -84,8 +83,7 @@ func (tb *table) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 
 func (tb *table) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 	tb.Helper()
-	m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...)
-	require.NoError(tb, err)
+	m := testenv.Must(zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...))(tb)
 	return m
 }
 
@@ -93,8 +91,7 @@ func (tb *table) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	l, err := m.Lock(ctx, owner)
-	require.NoError(tb, err)
+	l := testenv.Must(m.Lock(ctx, owner))(tb)
 	return l
 }
 
@@ -323,8 +320,7 @@ func (tb *table) givesUp(m *zklock.Mutex) {
 // create makes a node, and returns its path.
 func (tb *table) create(conn *zk.Conn, path, data string, flags int32) string {
 	tb.Helper()
-	node, err := conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll))
-	require.NoError(tb, err)
+	node := testenv.Must(conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(tb)
 	return node
 }
 
@@ -361,8 +357,7 @@ func (tb *table) remakeTop(admin *zk.Conn) {
 
 func (tb *table) participants(m *zklock.Mutex) []zklock.Participant {
 	tb.Helper()
-	all, err := m.Participants(context.Background())
-	require.NoError(tb, err)
+	all := testenv.Must(m.Participants(context.Background()))(tb)
 	return all
 }
 

@@ -185,8 +185,7 @@ func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
 		silence.Release()
 		time.Sleep(10 * time.Second) // until the client has another session
 		require.Empty(tb, tb.srv.Children(top))
-		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
-		require.NoError(tb, err)
+		l := testenv.Must(ours.TryLock(context.Background(), zklock.NewOwner("second")))(tb)
 		require.NoError(tb, l.Unlock(context.Background()))
 		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 	})
@@ -202,8 +201,7 @@ func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
 		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
 		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Second)), context.DeadlineExceeded)
 		time.AfterFunc(time.Second, slow.Release)
-		l, err := ours.TryLock(context.Background(), zklock.NewOwner("second"))
-		require.NoError(tb, err)
+		l := testenv.Must(ours.TryLock(context.Background(), zklock.NewOwner("second")))(tb)
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -107,6 +108,11 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return verbs[c.verb](c, ctx)
 	}
+	if len(args) == 1 && strings.TrimLeft(args[0], "-") == "version" {
+		build, _ := debug.ReadBuildInfo()
+		fmt.Fprintln(stdout, "zklock", build.Main.Version, build.GoVersion)
+		return 0
+	}
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") != "help" && args[0] != "-h" {
 		c.note("there is no verb %q: zklock -help lists the verbs", "没有 %q 这个子命令：zklock -help 列出所有子命令", args[0])
 		return exitUsage
@@ -119,7 +125,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		summary, _, _ := strings.Cut(section, "\n\n")
 		fmt.Fprintln(out, summary)
 	}
-	fmt.Fprintln(out, c.say("zklock VERB -help says more", "zklock 子命令 -help 显示详情"))
+	fmt.Fprintln(out, c.say("zklock VERB -help says more, zklock version which one this is", "zklock 子命令 -help 显示详情，zklock version 显示版本"))
 	return status
 }
 
@@ -130,9 +136,10 @@ func (c *call) say(en, zh string, args ...any) string {
 
 func (c *call) print(en, zh string, args ...any) { fmt.Fprintln(c.stdout, c.say(en, zh, args...)) }
 
-// note prints one line, for people.
+// note prints one line, for people. Errors of the library begin with its name, as the line does.
 func (c *call) note(en, zh string, args ...any) {
-	fmt.Fprintln(c.stderr, "zklock:", strings.ReplaceAll(c.say(en, zh, args...), "\n", c.say("; ", "；")))
+	tidy := strings.NewReplacer("\n", c.say("; ", "；"), "zklock: ", "", "zkconn: ", "")
+	fmt.Fprintln(c.stderr, "zklock:", tidy.Replace(c.say(en, zh, args...)))
 }
 
 // fail notes what was tried, where, for how long, and what went wrong.

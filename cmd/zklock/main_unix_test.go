@@ -30,7 +30,7 @@ func TestCredentialsComeFromAFileOfTheirOwnerOrTheEnvironment(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"-auth", file, "-auth: not only its owner may use " + file + ": chmod 600 " + file},
 		{"-auth", file + "-none", "no such file"},
-		{"-ca", file, "zklock: who: zkconn: " + file + " has no certificate"},
+		{"-ca", file, "zklock: who: " + file + " has no certificate"},
 		{"-ca", file + "-none", "no such file"},
 		{"-cert", file, "tls: failed to find any PEM data in certificate input"},
 	} {

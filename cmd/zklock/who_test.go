@@ -191,7 +191,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [选项] PATH"},
 		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "-zk names the servers"},
 		{[]string{"who", "-zk", "127.0.0.1:1", "a"}, exitUsage, "zklock: who: invalid path a: it begins with /"},
-		{[]string{"who", "/a/"}, exitUsage, "zklock: who: zklock: "},
+		{[]string{"who", "/a/"}, exitUsage, "zklock: who: path \"/a/\": "},
 		{[]string{"revoke", "a"}, exitUsage, "invalid path"},
 		{[]string{"serve", "0.0.0.0:0"}, exitFailure, "zklock: serve 0.0.0.0:0"}, // loopback only
 		{[]string{"serve", "2181"}, exitFailure, "missing port in address; give an address of loopback that is free"},
@@ -203,6 +203,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 		oneLine(t, stderr, c.want)
 		require.Empty(t, stdout)
 	}
+	_, stdout, _ := do(t.Context(), t, "version")
+	require.Regexp(t, `^zklock \S+ go1\.\d+\S*\n$`, stdout)
 	status, stdout, _ := do(t.Context(), t, "-help")
 	require.Zero(t, status)
 	require.Contains(t, stdout, "zklock serve [flags] 127.0.0.1:2181\n")

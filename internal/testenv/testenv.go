@@ -155,8 +155,8 @@ func Missing(t T, what string) {
 }
 
 // Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t).
-func Must[V any](value V, err error) func(*testing.T) V {
-	return func(t *testing.T) V {
+func Must[V any](value V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

@@ -85,8 +85,7 @@ func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
 	if db.Kind != database.MariaDB {
 		t.Skip("only MariaDB computes with local time: SQL=mysql://… (Debian: mariadb-server)")
 	}
-	conn, err := db.Conn(t.Context())
-	require.NoError(t, err)
+	conn := testenv.Must(db.Conn(t.Context()))(t)
 	defer conn.Close()
 	now := func(seconds int) (at int64) {
 		_, err := conn.ExecContext(t.Context(), fmt.Sprintf("SET timestamp = %d", seconds)) // of this connection alone

@@ -91,8 +91,7 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
 	testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name))(t)
 	write := func(client string, token int64) int64 {
-		rows, err := db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?", token, name, token)
-		require.NoError(t, err)
+		rows := testenv.Must(db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?", token, name, token))(t)
 		e.Does(client, fmt.Sprintf("UPDATE store SET value = 1, token = %d WHERE token <= %[1]d", token), fmt.Sprintf("%d rows", rows))
 		return rows
 	}

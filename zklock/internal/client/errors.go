@@ -45,7 +45,10 @@ func transient(err error) bool {
 }
 
 // meanings has what a server says by a code for which the client has no name.
-var meanings = map[string]string{"-125": "a quota of the path is exceeded", "-127": "the server has too much to do"}
+var meanings = map[string]string{
+	"-124": "the server refuses clients that do not authenticate (enforce.auth.enabled)",
+	"-125": "a quota of the path is exceeded", "-127": "the server has too much to do",
+}
 
 // explain says in words what a server's error code means.
 func explain(err error) error {
