@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // Each act of the world that the list has is made by a case of the exercise.
@@ -19,7 +20,7 @@ func TestEachActOfTheWorldHasItsCase(t *testing.T) {
 			continue
 		}
 		for _, number := range strings.Fields(cells[0]) {
-			e := must(find(number))
+			e := testenv.Must(find(number))(t)
 			made := slices.ContainsFunc(e.names(), func(name string) bool { return strings.Contains(name, cells[2]) })
 			require.True(t, made, "no case of exercise %s makes it: %s", number, cells[1])
 		}

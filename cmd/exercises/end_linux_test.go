@@ -33,7 +33,7 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
 			cells := func() []string {
-				found := must(filepath.Glob(filepath.Join(temp, "exercises-*")))
+				found := testenv.Must(filepath.Glob(filepath.Join(temp, "exercises-*")))(t)
 				return found
 			}
 			for len(cells()) < 2 { // to build, and to run

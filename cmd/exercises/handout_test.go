@@ -49,7 +49,7 @@ func TestAHandOutGrades(t *testing.T) {
 	}))
 
 	write := func(number, program string) {
-		e := must(find(number))
+		e := testenv.Must(find(number))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(e.dir(dir), e.writes()), []byte(program), 0o644))
 	}
 	write("1", "package naive\n\nfunc New() { undefined() }\n")

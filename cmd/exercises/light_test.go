@@ -164,7 +164,7 @@ func (s *sharedBuffer) String() string {
 // TestEveryExerciseIsComplete compares the pages with the catalog.
 func TestEveryExerciseIsComplete(t *testing.T) {
 	root := rootOf(t)
-	folders := must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))
+	folders := testenv.Must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))(t)
 	require.Len(t, exercises, len(folders), "a folder is not in the catalog, or an exercise has none")
 	index := text(t, root, "docs/exercises/README.md")
 	last := 0
@@ -308,9 +308,9 @@ func TestPagesGiveNothingAway(t *testing.T) {
 			least = len(locks.Tasks) - 1 // a line each
 		}
 		require.Greater(t, len(secret), least, "%s: the stub has nearly all of the solution", e.folder)
-		pages := must(filepath.Glob(filepath.Join(e.dir(root), "*.md")))
+		pages := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "*.md")))(t)
 		for _, pattern := range []string{"docs/exercises/primers/%02d-*.md", "cmd/primers/%02d_*.go"} {
-			pages = append(pages, must(filepath.Glob(filepath.Join(root, fmt.Sprintf(pattern, e.number))))...)
+			pages = append(pages, testenv.Must(filepath.Glob(filepath.Join(root, fmt.Sprintf(pattern, e.number))))(t)...)
 		}
 		chinese := func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") }
 		others := slices.DeleteFunc(slices.Clone(pages), chinese)
@@ -411,7 +411,7 @@ func TestUnneededImportsAreRefused(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package predecessor\n"), 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, test.file), []byte(test.program), 0o644))
-			e := must(find("3"))
+			e := testenv.Must(find("3"))(t)
 			_, err := read(dir, e)
 			if test.says == "" {
 				require.NoError(t, err)

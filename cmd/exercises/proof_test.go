@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -64,7 +63,7 @@ func attemptsIn(t *testing.T, files []string) map[string]*attempt {
 	t.Helper()
 	all := make(map[string]*attempt)
 	for _, file := range files {
-		all[file] = written(t, exerciseOf(file), text(t, file))
+		all[file] = written(t, exerciseOf(t, file), text(t, file))
 	}
 	together(t, all)
 	return all
@@ -185,7 +184,7 @@ func sample(e *exercise, basic bool) *exercise {
 func TestGrade(t *testing.T) {
 	t.Parallel()
 	root := rootOf(t)
-	e := must(find("3"))
+	e := testenv.Must(find("3"))(t)
 	dir := t.TempDir()
 	solution := text(t, root, e.answer)
 	at := strings.Index(solution, "// giveUp leaves")
@@ -258,6 +257,9 @@ func TestSolutionsPass(t *testing.T) {
 	root, all := rootOf(t), make(map[string]*attempt)
 	for _, e := range exercises {
 		all[e.folder] = written(t, e, text(t, root, e.answer))
+		if !strings.Contains(e.answer, ".solution") && !testenv.AtLength() {
+			all[e.folder].exercise = sample(e, true) // a step: its own test plays all cases
+		}
 	}
 	together(t, all)
 	for _, e := range exercises {
@@ -268,15 +270,12 @@ func TestSolutionsPass(t *testing.T) {
 			require.Empty(t, r.Failed)
 			require.True(t, r.Full)
 			require.Equal(t, e.points(), r.Points)
-			if !strings.Contains(e.answer, ".solution") || !testenv.AtLength() {
-				return // a step: go test -race ./... and its TestExplore have been through it
+			if !strings.Contains(e.answer, ".solution") || !testenv.AtLength() || e.file != "" {
+				return // a step, which the race detector has been through by its own tests; or nothing to compile
 			}
-			if e.file != "" {
-				return // nothing to compile
-			}
-			overlay, err := writeOverlay(t.TempDir(),
-				map[string]string{filepath.Join(e.dir(root), e.writes()): filepath.Join(root, e.answer)})
-			require.NoError(t, err)
+			overlay := filepath.Join(t.TempDir(), "overlay.json")
+			require.NoError(t, os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`,
+				filepath.Join(e.dir(root), e.writes()), filepath.Join(root, e.answer)), 0o600))
 			args := []string{"test", "-count=1", "-overlay=" + overlay, "-race", "-run=^Test(" + testsOf(e) + ")$"}
 			if len(e.tests) > 1 { // with the detector a schedule takes ten times as long, and the fixed cases have each line run
 				args = append(args, "-skip=^TestSchedules$")
@@ -288,15 +287,6 @@ func TestSolutionsPass(t *testing.T) {
 			require.NotContains(t, string(out), "no tests to run")
 		})
 	}
-}
-
-func writeOverlay(dir string, replace map[string]string) (string, error) {
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "overlay.json")
-	return file, os.WriteFile(file, text, 0o600)
 }
 
 func testsOf(e *exercise) string {
@@ -339,7 +329,7 @@ func TestMutantsDie(t *testing.T) {
 // begins with words that the first message must say.
 func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	heavy(t)
-	all := attemptsIn(t, must(filepath.Glob("testdata/wrong/*.txt")))
+	all := attemptsIn(t, testenv.Must(filepath.Glob("testdata/wrong/*.txt"))(t))
 	for file, a := range all {
 		program := text(t, file)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
@@ -364,7 +354,7 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 func TestTheTranscriptOfThePage(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
-	e := must(find("3"))
+	e := testenv.Must(find("3"))(t)
 	at := written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt"))
 	// The attempt is not in the exercise's folder.
 	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
@@ -410,7 +400,7 @@ var hostile = map[string]struct {
 func TestHostileAttempts(t *testing.T) {
 	heavy(t)
 	root := rootOf(t)
-	e := must(find("1"))
+	e := testenv.Must(find("1"))(t)
 	for name, h := range hostile {
 		t.Run(name, func(t *testing.T) {
 			if h.linux && runtime.GOOS != "linux" {

@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestStagesAreTheExercise: each case belongs to one stage, and the README says
@@ -107,7 +108,7 @@ func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 // stage fail, of which the first message is.
 func TestEachStageCanBeDone(t *testing.T) {
 	heavy(t)
-	files := must(filepath.Glob("testdata/stages/*.go.txt"))
+	files := testenv.Must(filepath.Glob("testdata/stages/*.go.txt"))(t)
 	for number := range staged().Exercises {
 		require.Contains(t, files, fmt.Sprintf("testdata/stages/%d-1.go.txt", number))
 	}

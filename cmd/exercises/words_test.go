@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestThePagesSayWhatTheCommandSays: the titles of the exercises and of their stages.
@@ -52,7 +53,7 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"docs/other-locks/*.zh-CN.md", "docs/exercises/*.zh-CN.md",
 		"docs/exercises/_*/*.zh-CN.md"} {
-		pages = append(pages, must(filepath.Glob(filepath.Join(root, pattern)))...)
+		pages = append(pages, testenv.Must(filepath.Glob(filepath.Join(root, pattern)))(t)...)
 	}
 	found := 0
 	for _, page := range pages {
