@@ -22,7 +22,7 @@
 // 16 holds and 50 ms before other processes get their turn ([WithHandOver]). A process that
 // is nearly alone may keep its node ([WithCaching]).
 //
-// Cost: a contender that is alone sends 2 requests, 3 the first time. Behind one
+// Cost: a contender that is alone sends 2 requests, 3 the first time, 4 on a fresh path. Behind one
 // contender of another process it sends 5, behind more 6 or 7. The next holder has
 // the lock one round trip after a release. N goroutines of a Mutex send at most 0.2 N
 // requests. See README.md.

@@ -197,6 +197,7 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 // TestATokenIsReadIfAnotherHasQueuedBeforeTheList: the list does not show it then.
 func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 	onTable(t, func(tb *table) {
+		tb.makeTop() // or the first makes it, and lists nothing
 		conn := tb.connectAs(ordinary{})
 		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
 		first := lockAside(context.Background(), tb.mutex(conn), nil)

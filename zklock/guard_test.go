@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -24,8 +25,7 @@ var everybody = zk.WorldACL(zk.PermAll)
 
 // guardedBy returns a write by a lease's guard.
 func guardedBy(tb *table, l *zklock.Lease) (write func(value string) error) {
-	g, err := l.Guard(context.Background(), guardNode)
-	require.NoError(tb, err)
+	g := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
 	return func(value string) error {
 		_, err := g.Set(context.Background(), guarded, []byte(value), -1)
 		return err
@@ -87,8 +87,7 @@ func TestALateWriteIsFencedByAGuard(t *testing.T) {
 func (tb *table) guard(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
 	tb.Helper()
 	l := tb.mustLock(tb.mutex(conn), nil)
-	g, err := l.Guard(context.Background(), guardNode)
-	require.NoError(tb, err)
+	g := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
 	return g, l
 }
 
@@ -109,14 +108,11 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 			return false
 		})
 		defer count.Release()
-		second, err := l.Guard(context.Background(), guardNode)
-		require.NoError(tb, err)
+		second := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
 		require.Equal(tb, 1, requests)
-		path, err := second.Create(context.Background(), guarded, []byte("first"), 0, everybody)
-		require.NoError(tb, err)
+		path := testenv.Must(second.Create(context.Background(), guarded, []byte("first"), 0, everybody))(tb)
 		require.Equal(tb, guarded, path)
-		stat, err := second.Set(context.Background(), guarded, []byte("second"), 0)
-		require.NoError(tb, err)
+		stat := testenv.Must(second.Set(context.Background(), guarded, []byte("second"), 0))(tb)
 		require.EqualValues(tb, 1, stat.Version)
 		done, err := second.Multi(context.Background(), &zk.CheckVersionRequest{Path: guarded, Version: 1},
 			&zk.SetDataRequest{Path: guarded, Data: []byte("third"), Version: -1})

@@ -79,8 +79,8 @@ func (m *meter) mustUnlock(l *zklock.Lease) {
 	require.NoError(m, l.Unlock(context.Background()))
 }
 
-// TestCostWithoutContention: the first acquisition of a Mutex lists the queue.
-// After that a contender that is alone sends two requests, the least there is.
+// TestCostWithoutContention: the first acquisition of a Mutex lists the queue, unless it makes
+// the parent. After that a contender that is alone sends two requests, the least there is.
 func TestCostWithoutContention(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
@@ -89,6 +89,9 @@ func TestCostWithoutContention(t *testing.T) {
 		for range 3 {
 			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
 		}
+		require.NoError(t, m.connect().Delete(top, -1))
+		ours = m.newMutex()
+		require.Equal(t, requests{jute.OpCreate: 1, jute.OpCreateContainer: 1, jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
 	})
 }
 

@@ -327,15 +327,13 @@ func (tb *table) create(conn *zk.Conn, path, data string, flags int32) string {
 // set writes a node.
 func (tb *table) set(conn *zk.Conn, node, data string) {
 	tb.Helper()
-	_, err := conn.Set(node, []byte(data), -1)
-	require.NoError(tb, err)
+	testenv.Must(conn.Set(node, []byte(data), -1))(tb)
 }
 
 // allow sets the rights of everybody at a node.
 func (tb *table) allow(conn *zk.Conn, node string, perms int32) {
 	tb.Helper()
-	_, err := conn.SetACL(node, zk.WorldACL(perms), -1)
-	require.NoError(tb, err)
+	testenv.Must(conn.SetACL(node, zk.WorldACL(perms), -1))(tb)
 }
 
 // makeTop has a client make the lock's parent, so that the first create of a contender is

@@ -192,8 +192,7 @@ func send(t *testing.T, nc net.Conn, records ...interface{ Encode(*jute.Encoder)
 		r.Encode(&e)
 	}
 	e.EndFrame(mark)
-	_, err := nc.Write(e.Bytes())
-	require.NoError(t, err)
+	testenv.Must(nc.Write(e.Bytes()))(t)
 }
 
 // reply reads until the reply with an xid; an event before it fails the test.

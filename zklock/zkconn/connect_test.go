@@ -20,6 +20,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/internal/conns"
 	"example.com/zklock/zkserver"
 )
@@ -56,8 +57,7 @@ func openFor(t *testing.T, asked time.Duration, servers []string, options ...fun
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel() // the client goes on without it
-	conn, err := Connect(ctx, servers, asked, WithZK(options...))
-	require.NoError(t, err)
+	conn := testenv.Must(Connect(ctx, servers, asked, WithZK(options...)))(t)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -66,8 +66,7 @@ func openFor(t *testing.T, asked time.Duration, servers []string, options ...fun
 // dialer, is in a global table. A program that connects again and again would keep them all.
 func TestAClosedClientIsGarbageThoughItsDialerLeadsToIt(t *testing.T) {
 	p := &program{srv: zkserver.Run(t)}
-	conn, err := Connect(t.Context(), servers, asked, WithDialer(p.dial))
-	require.NoError(t, err)
+	conn := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(p.dial)))(t)
 	p.conn = conn
 	forgotten := make(chan struct{})
 	runtime.AddCleanup(conn, func(c chan struct{}) { close(c) }, forgotten)
@@ -350,8 +349,7 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 // says so, too), drop what it no longer needs, and name the version here.
 func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 	const module, version = "github.com/go-zookeeper/zk", "v1.0.4"
-	file, err := os.ReadFile("../../go.mod")
-	require.NoError(t, err)
+	file := testenv.Must(os.ReadFile("../../go.mod"))(t)
 	require.Regexp(t, `(?m)^\s*`+module+" "+version+"$", string(file),
 		"go.mod has another version of %s than %s: read what zkconn does with its private fields, "+
 			"and docs/client.md, before you name the new one here", module, version)

@@ -48,8 +48,7 @@ func loseData(t *testing.T, session, away time.Duration) {
 		}))
 	before := conn.SessionID()
 	for _, node := range []string{"/a", "/b", "/c"} {
-		_, err := conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		testenv.Must(conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	}
 	_, _, changed, err := conn.GetW("/a")
 	require.NoError(t, err)
@@ -100,8 +99,7 @@ func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
 				}
 				return nc.Write(b)
 			}))
-			_, err := conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			require.NoError(t, err)
+			testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 			session := srv.Sessions()[0]
 			refuses.Store(true)
 			srv.Cut(session.ID)
@@ -144,8 +142,7 @@ func TestTheQuestionsDoNotKeepASession(t *testing.T) {
 			}
 			return nc.Write(b)
 		}))
-		_, err := conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 		session := srv.Sessions()[0]
 		refuses.Store(true)
 		srv.Cut(session.ID)

@@ -101,7 +101,7 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 
 // The mode of a Parent is how nodes are made.
 const (
-	unknown  = iota // create, until a list shows whether the parent has data
+	unknown  = iota // create, until a list shows whether the parent has data, or we make it
 	counting        // create and write the parent, which has no data
 	creating        // create: the parent has data, or we may not write it
 )
@@ -164,7 +164,12 @@ func (p *Parent) make(dir string) error {
 			return err
 		})
 		switch {
-		case err == nil || errors.Is(err, zk.ErrNodeExists):
+		case err == nil:
+			if dir == p.path {
+				p.mode.CompareAndSwap(unknown, counting) // we have just made it, without data
+			}
+			return nil
+		case errors.Is(err, zk.ErrNodeExists):
 			return nil
 		case !errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("create the parent %s: %w", dir, err)
