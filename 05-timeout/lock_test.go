@@ -80,8 +80,7 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 		failed := false
 		line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return failsOnce{nc, &failed} }}
 		conn := bubble.Connect(t, line.Dial, 10*time.Second, bubble.One)
-		lease, err := timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context())
-		require.NoError(t, err)
+		lease := testenv.Must(timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context()))(t)
 		require.True(t, failed)
 		require.NoError(t, lease.Unlock(t.Context()))
 	})
@@ -117,8 +116,7 @@ func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			late.Release()
 		}()
-		lease, err := timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context())
-		require.NoError(t, err)
+		lease := testenv.Must(timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context()))(t)
 		silence := srv.Hold(func(r zkserver.Request) bool { return true })
 		<-lease.Lost()
 		require.Equal(t, 10*time.Second, time.Since(sent))

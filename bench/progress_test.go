@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/i18n/chinesetest"
+	"example.com/zklock/internal/testenv"
 )
 
 func TestWithoutATerminalEachRunIsALine(t *testing.T) {
@@ -99,8 +100,7 @@ func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
 	require.NotEmpty(t, commands)
 	for _, command := range commands {
 		args := strings.Fields(command)[3:]
-		_, err := parseFlags(args, new(bytes.Buffer))
-		require.NoError(t, err, command)
+		require.NoError(t, testenv.Err(parseFlags(args, new(bytes.Buffer))), command)
 	}
 	for _, flag := range regexp.MustCompile("`(-[a-z]+)[ `]").FindAllStringSubmatch(page, -1) {
 		require.Contains(t, help, "  "+flag[1], "docs/benchmark.md names it")

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -340,8 +341,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Empty(t, m.sent(func() {
 			l, err = ours.TryLock(context.Background(), owner)
 			require.NoError(t, err)
-			again, err := ours.Lock(context.Background(), owner)
-			require.NoError(t, err)
+			again := testenv.Must(ours.Lock(context.Background(), owner))(t)
 			require.Equal(t, 2, ours.Holds(owner))
 			m.mustUnlock(again)
 			m.isHeld(ours)
@@ -356,8 +356,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 
 		guard, err := earlier.Guard(context.Background(), "/guard")
 		require.NoError(t, err)
-		_, err = l.Guard(context.Background(), "/guard")
-		require.NoError(t, err)
+		testenv.Must(l.Guard(context.Background(), "/guard"))(t)
 		_, err = guard.Create(context.Background(), "/late", nil, 0, zk.WorldACL(zk.PermAll))
 		require.ErrorIs(t, err, zklock.ErrFenced, "of an earlier lease by the same node")
 
@@ -386,8 +385,7 @@ func TestShutdownDeletesACachedNode(t *testing.T) {
 			require.NoError(t, ours.Shutdown(limited(m.table, time.Second)))
 		}))
 		m.isNotCached(ours)
-		_, err := ours.Lock(context.Background(), nil)
-		require.ErrorIs(t, err, zklock.ErrShutdown)
+		require.ErrorIs(t, testenv.Err(ours.Lock(context.Background(), nil)), zklock.ErrShutdown)
 	})
 }
 
@@ -400,8 +398,7 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 		tb.srv.LoseRequest(of(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
 		synctest.Wait() // until the Mutex has noticed it
-		_, err := ours.Lock(limited(tb, 10*time.Second), nil)
-		require.Error(tb, err)
+		require.Error(tb, testenv.Err(ours.Lock(limited(tb, 10*time.Second), nil)))
 		require.NoError(tb, ours.Shutdown(limited(tb, time.Minute)))
 		require.Zero(tb, ours.Stats().Cached)
 		require.Len(tb, tb.srv.Children(top), 1, "it is not deleted, because Shutdown came late")

@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -170,8 +171,7 @@ func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
 		for code, means := range map[jute.Code]string{-124: "enforce.auth.enabled", -125: "quota"} {
 			conn := tb.connect()
 			tb.srv.Fail(code, creates(conn.SessionID()))
-			_, err := tb.mutex(conn).Lock(context.Background(), nil)
-			require.ErrorContains(tb, err, means)
+			require.ErrorContains(tb, testenv.Err(tb.mutex(conn).Lock(context.Background(), nil)), means)
 		}
 	})
 }

@@ -122,8 +122,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		require.NoError(tb, second.Delete(context.Background(), guarded, 2))
 		require.Equal(tb, 5, requests)
 
-		_, err = g.Create(context.Background(), guarded, nil, 0, everybody)
-		require.ErrorIs(tb, err, zklock.ErrFenced)
+		require.ErrorIs(tb, testenv.Err(g.Create(context.Background(), guarded, nil, 0, everybody)), zklock.ErrFenced)
 		require.NoError(tb, l.Unlock(context.Background()))
 		_, l = tb.guard(conn)
 		require.ErrorIs(tb, second.Delete(context.Background(), guarded, -1), zklock.ErrFenced, "and not that there is no node")
@@ -186,12 +185,10 @@ func TestAGuardIsMadeOnceThoughItsAnswerIsLost(t *testing.T) {
 			}
 			l := tb.mustLock(tb.mutex(conn), nil)
 			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpMulti, guardNode))
-			g, err := l.Guard(limited(tb, time.Minute), guardNode)
-			require.NoError(tb, err)
+			g := testenv.Must(l.Guard(limited(tb, time.Minute), guardNode))(tb)
 			require.Len(tb, lost.Hit(), 1)
 			require.Equal(tb, []string{fmt.Sprint(l.Token())}, tb.srv.Children(guardNode))
-			_, err = g.Multi(context.Background())
-			require.NoError(tb, err)
+			testenv.Must(g.Multi(context.Background()))(tb)
 			require.NoError(tb, l.Unlock(context.Background()))
 		}
 	})
@@ -213,8 +210,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 			require.ErrorContains(tb, err, want)
 			require.ErrorContains(tb, err, path)
 		}
-		_, err = g.Set(context.Background(), guarded, nil, 7)
-		require.ErrorIs(tb, err, zk.ErrBadVersion)
+		require.ErrorIs(tb, testenv.Err(g.Set(context.Background(), guarded, nil, 7)), zk.ErrBadVersion)
 		done, err := g.Multi(context.Background(), &zk.CheckVersionRequest{Path: guarded, Version: 0}, &zk.DeleteRequest{Path: "/missing", Version: -1})
 		require.ErrorIs(tb, err, zk.ErrNoNode)
 		require.NotErrorIs(tb, err, zklock.ErrFenced)

@@ -233,8 +233,7 @@ func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 		tb.srv.LoseRequest(zkserver.On(zkserver.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		synctest.Wait()
-		_, err := m.Lock(limited(tb, 5*time.Second), nil)
-		require.ErrorIs(tb, err, context.DeadlineExceeded)
+		require.ErrorIs(tb, testenv.Err(m.Lock(limited(tb, 5*time.Second), nil)), context.DeadlineExceeded)
 		require.NoError(tb, m.Shutdown(limited(tb, 10*time.Second)), "it waits for a server")
 	})
 }

@@ -214,8 +214,7 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 		second := lockAside(context.Background(), m, owner)
 		synctest.Wait()
 		for range 2 { // before the other holds the lock, and then
-			_, err := m.TryLock(limited(tb, time.Minute), owner)
-			require.ErrorIs(tb, err, zklock.ErrHeld)
+			require.ErrorIs(tb, testenv.Err(m.TryLock(limited(tb, time.Minute), owner)), zklock.ErrHeld)
 			slow.Release()
 			synctest.Wait()
 		}
@@ -345,11 +344,10 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		lease := tb.mustLock(old, nil)
 		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
 		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)
-		_, err := admin.SetACL(top, list("old"), -1)
-		require.NoError(tb, err)
+		testenv.Must(admin.SetACL(top, list("old"), -1))(tb)
 		lease = tb.mustLock(old, nil)
 		require.ErrorIs(tb, admin.Delete(lease.Node(), -1), zk.ErrNoAuth)
-		_, err = latest.Lock(context.Background(), nil)
+		_, err := latest.Lock(context.Background(), nil)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		require.NoError(tb, lease.Unlock(context.Background()))
 		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
@@ -372,8 +370,7 @@ func TestNewRefusesCharactersThatServersRefuse(t *testing.T) {
 			"/lock/\U00010000", "/lock/\U0001F512", "/\U0010FFFF/lock", "/lock/a\U0001F512b",
 			"/lock/\ufff0", "/lock/\uf8ff", "/lock/\ue000", "/lock/\u0000", "/lock/\u0001", "/lock/\u001f", "/lock/\u007f", "/lock/\u009f",
 		} {
-			_, err := zklock.New(conn, path)
-			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", path)
+			require.ErrorIs(tb, testenv.Err(zklock.New(conn, path)), zk.ErrInvalidPath, "%q", path)
 		}
 		for _, path := range []string{"/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/锁", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} {
 			m, err := zklock.New(conn, path)
@@ -392,8 +389,7 @@ func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := tb.connectAs(ordinary{sessionTimeout: time.Second})
 		require.Equal(tb, 4*time.Second, tb.srv.Sessions()[0].Timeout)
-		m, err := zklock.New(conn, top)
-		require.NoError(tb, err)
+		m := testenv.Must(zklock.New(conn, top))(tb)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		time.Sleep(10 * time.Second) // the holder is well

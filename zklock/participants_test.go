@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -209,9 +210,8 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", p)
 			require.ErrorContains(tb, err, "zklock: ", "%q", p)
 		}
-		_, err := zklock.New(conn, "/zürich/锁")
-		require.NoError(tb, err)
-		_, err = zklock.New(nil, top)
+		testenv.Must(zklock.New(conn, "/zürich/锁"))(tb)
+		_, err := zklock.New(nil, top)
 		require.Error(tb, err)
 		for _, o := range []zklock.Option{
 			zklock.WithSessionTimeout(0), zklock.WithSessionTimeout(-time.Second), zklock.WithACL(nil),
@@ -219,8 +219,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond + 1), zklock.WithSessionTimeout(math.MaxInt64), // no server agrees to it
 			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1),
 		} {
-			_, err := zklock.New(conn, top, o)
-			require.ErrorContains(tb, err, top)
+			require.ErrorContains(tb, testenv.Err(zklock.New(conn, top, o)), top)
 		}
 		_, err = zklock.New(conn, top, zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond), zklock.WithHandOver(1, 0), zklock.WithHandOver(1024, 0))
 		require.NoError(tb, err)

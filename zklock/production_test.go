@@ -48,8 +48,7 @@ func (s *branch) client() (*zk.Conn, *bubble.Line) {
 
 // lock holds the lock at a path, or waits for it, aside.
 func (s *branch) lock(conn *zk.Conn, path string) <-chan locked {
-	m, err := zklock.New(conn, path)
-	require.NoError(s, err)
+	m := testenv.Must(zklock.New(conn, path))(s)
 	return queues(m)
 }
 

@@ -20,6 +20,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -294,8 +295,7 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 			time.Sleep(15 * time.Second) // more than the session timeout
 			time.AfterFunc(time.Second, silence.Release)
 		})}
-		l, err := tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow"))
-		require.NoError(tb, err)
+		l := testenv.Must(tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow")))(tb)
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -25,8 +26,7 @@ var record = flag.Bool("record", false, "write the answers of the server that ZK
 func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 	tg := newTarget(t, options...)
 	file := filepath.Join("testdata", name+".txt")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(file))(t)
 	var recorded []string
 	for script := range strings.SplitSeq(string(text), "\n\n") {
 		title, _, _ := strings.Cut(script, "\n")
@@ -86,15 +86,13 @@ func TestHandshake(t *testing.T) {
 		for _, has := range []bool{true, false} {
 			c := tg.dial()
 			c.write(frame(&jute.ConnectRequest{TimeoutMs: 10_000, Password: password, HasReadOnly: has}))
-			b, err := c.readFrame()
-			require.NoError(t, err)
+			b := testenv.Must(c.readFrame())(t)
 			require.Len(t, b, map[bool]int{true: 37, false: 36}[has])
 		}
 	})
 	t.Run("clamps the timeout to 2 and 20 ticks", func(t *testing.T) {
 		for asked, want := range map[int32]int32{-5: 4000, 0: 4000, 3999: 4000, 10_000: 10_000, 99_999: 40_000} {
-			resp, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: asked, Password: password})
-			require.NoError(t, err)
+			resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: asked, Password: password}))(t)
 			require.Equal(t, want, resp.TimeoutMs, "asked for %d", asked)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -52,8 +53,7 @@ func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
 		fake.end()
 		want := fmt.Sprintf("zkserver: no request has met the fault that was made at fault_test.go:%d; Release it if none need meet it", line+2)
 		require.Equal(tg, []string{want}, fake.said)
-		_, err := srv.Dial("", "", 0)
-		require.ErrorIs(tg, err, zkserver.ErrClosed)
+		require.ErrorIs(tg, testenv.Err(srv.Dial("", "", 0)), zkserver.ErrClosed)
 	})
 }
 
@@ -75,8 +75,7 @@ func TestAConditionThatEndsItsGoroutineCostsAConnection(t *testing.T) {
 		srv.Hold(func(zkserver.Request) bool { runtime.Goexit(); return false })
 		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpExists}, &jute.PathWatch{Path: "/"}))
 		c.closes()
-		resp, err := c.again(other)
-		require.NoError(tg, err)
+		resp := testenv.Must(c.again(other))(tg)
 		require.NotZero(tg, resp.SessionID)
 		require.Zero(tg, c.stat("/").Version)
 		fake.end()
@@ -402,8 +401,7 @@ func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
 		<-held.Hit()
 		tg.srv.Expire(c.session.SessionID)
 		held.Release()
-		b, err := second.readFrame()
-		require.NoError(tg, err)
+		b := testenv.Must(second.readFrame())(tg)
 		var r jute.ConnectResponse
 		r.Decode(jute.NewDecoder(b))
 		require.Zero(tg, r.SessionID, "it came too late")

@@ -37,8 +37,7 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 	first, _, _ := net.SplitHostPort(srv.Addr())
 	require.Equal(t, "127.0.0.1", first)
 	require.NotEqual(t, srv.Addr(), srv.ListenAlso())
-	_, err := srv.Listen(srv.Addr())
-	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	require.ErrorIs(t, testenv.Err(srv.Listen(srv.Addr())), syscall.EADDRINUSE)
 }
 
 // back waits until the client has its session again.
@@ -62,10 +61,8 @@ func TestAServerComesBackWithItsData(t *testing.T) {
 	for end, seen := time.Now().Add(5*time.Minute), false; !seen; back(t, conn) { // the client sees the break, on a busy machine not always in time
 		require.True(t, time.Now().Before(end), "the client never sees the break in time")
 		srv.Stop()
-		_, err := net.Dial("tcp", addr)
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		_, err = srv.Dial("tcp", addr, 0)
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		require.ErrorIs(t, testenv.Err(net.Dial("tcp", addr)), syscall.ECONNREFUSED)
+		require.ErrorIs(t, testenv.Err(srv.Dial("tcp", addr, 0)), syscall.ECONNREFUSED)
 		seen = srv.Start()
 	}
 	require.Equal(t, session, conn.SessionID())
@@ -107,8 +104,7 @@ func TestNoSessionExpiresWhileTheServerIsStopped(t *testing.T) {
 		time.Sleep(time.Hour)
 		tg.srv.Start()
 		time.Sleep((longest - 1) * time.Millisecond)
-		resp, err := c.again(tg)
-		require.NoError(tg, err)
+		resp := testenv.Must(c.again(tg))(tg)
 		require.NotZero(tg, resp.SessionID, "it has its whole timeout from the start on")
 		require.Equal(tg, []string{"e"}, tg.srv.Children(tg.root))
 	})
@@ -161,8 +157,7 @@ func TestAClientGoesToTheAddressThatServes(t *testing.T) {
 func TestAnAddressOverPipesIsStoppedByItsName(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		tg.srv.Stop("192.0.2.1:2181")
-		_, err := tg.srv.Dial("tcp", "192.0.2.1:2181", 0)
-		require.ErrorIs(tg, err, syscall.ECONNREFUSED)
+		require.ErrorIs(tg, testenv.Err(tg.srv.Dial("tcp", "192.0.2.1:2181", 0)), syscall.ECONNREFUSED)
 		nc, err := tg.srv.Dial("tcp", "192.0.2.2:2181", 0)
 		require.NoError(tg, err)
 		tg.srv.Stop("192.0.2.2:2181")
@@ -171,8 +166,7 @@ func TestAnAddressOverPipesIsStoppedByItsName(t *testing.T) {
 		nc.Close()
 		require.True(tg, tg.srv.Start())
 		for _, addr := range []string{"192.0.2.1:2181", "192.0.2.2:2181"} {
-			nc, err := tg.srv.Dial("tcp", addr, 0)
-			require.NoError(tg, err)
+			nc := testenv.Must(tg.srv.Dial("tcp", addr, 0))(tg)
 			nc.Close()
 		}
 	})
@@ -185,8 +179,7 @@ func TestCutAllCutsEveryConnectionAndNoSession(t *testing.T) {
 		a.closes()
 		b.closes()
 		for _, c := range []*wire{a, b} {
-			resp, err := c.again(tg)
-			require.NoError(tg, err)
+			resp := testenv.Must(c.again(tg))(tg)
 			require.NotZero(tg, resp.SessionID)
 		}
 	})

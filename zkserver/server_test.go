@@ -25,6 +25,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -55,8 +56,7 @@ func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
 		inBubble(t, func(tg *target) {
 			time.Sleep(offset)
 			c := tg.dial()
-			_, err := c.handshake(jute.ConnectRequest{TimeoutMs: 5000})
-			require.NoError(tg, err)
+			testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: 5000}))(tg)
 			require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
 			last := time.Now()
 			for tg.lives(c) {
@@ -82,8 +82,7 @@ func TestAnyPacketKeepsASessionAlive(t *testing.T) {
 			time.Sleep(39 * time.Second)
 			c.stat("/")
 			time.Sleep(39 * time.Second)
-			resp, err := c.again(tg)
-			require.NoError(tg, err)
+			resp := testenv.Must(c.again(tg))(tg)
 			require.NotZero(tg, resp.SessionID)
 		}
 	})
@@ -240,18 +239,14 @@ func TestCloseEndsEverything(t *testing.T) {
 	embedded(t)
 	srv := zkserver.New()
 	addr := srv.Addr()
-	silent, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
+	silent := testenv.Must(net.Dial("tcp", addr))(t)
 	defer silent.Close()
 	srv.Close()
 	srv.Close()
 	silent.SetReadDeadline(time.Now().Add(10 * time.Second))
-	_, err = silent.Read(make([]byte, 1))
-	require.Error(t, err)
-	_, err = srv.Dial("", "", 0)
-	require.ErrorIs(t, err, zkserver.ErrClosed)
-	_, err = srv.Listen("127.0.0.1:0")
-	require.ErrorIs(t, err, zkserver.ErrClosed)
+	require.Error(t, testenv.Err(silent.Read(make([]byte, 1))))
+	require.ErrorIs(t, testenv.Err(srv.Dial("", "", 0)), zkserver.ErrClosed)
+	require.ErrorIs(t, testenv.Err(srv.Listen("127.0.0.1:0")), zkserver.ErrClosed)
 	require.Equal(t, addr, srv.Addr())
 	srv.Stop()
 	require.True(t, srv.Start(), "nobody is there to see it")
@@ -344,8 +339,7 @@ func FuzzConn(f *testing.F) {
 		bystander := tg.connect()
 		c := tg.dial()
 		if greeted {
-			_, err := c.handshake(jute.ConnectRequest{TimeoutMs: 10_000})
-			require.NoError(t, err)
+			testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: 10_000}))(t)
 		}
 		done := make(chan struct{})
 		go func() {
@@ -384,10 +378,8 @@ func nearTheEnd(t *testing.T) *target {
 	zoo.Stop()
 	zoo.Start(t) // it writes a snapshot, of whose folder the name is the last
 	zoo.Stop()
-	files, err := filepath.Glob(filepath.Join(zoo.Data, "version-2", "snapshot.*"))
-	require.NoError(t, err)
-	b, err := os.ReadFile(files[len(files)-1])
-	require.NoError(t, err)
+	files := testenv.Must(filepath.Glob(filepath.Join(zoo.Data, "version-2", "snapshot.*")))(t)
+	b := testenv.Must(os.ReadFile(files[len(files)-1]))(t)
 	const name, data, acl, zxidsAndTimes, version, sum, end, digest = 6, 4, 8, 32, 4, 8, 5, 20
 	at := bytes.Index(b, []byte("\x00\x00\x00\x02/t")) + name + data + acl + zxidsAndTimes + version
 	binary.BigEndian.PutUint32(b[at:], math.MaxInt32-1)
@@ -491,8 +483,7 @@ var requests = map[jute.Op]string{
 // the answers.
 func TestWhatIsNotServedIsDocumented(t *testing.T) {
 	inBubble(t, func(tg *target) {
-		text, err := os.ReadFile("doc.go")
-		require.NoError(tg, err)
+		text := testenv.Must(os.ReadFile("doc.go"))(tg)
 		listed := func(after string) []string {
 			_, list, ok := strings.Cut(strings.Join(strings.Fields(strings.ReplaceAll(string(text), "\n//", " ")), " "), after)
 			require.True(tg, ok, after)

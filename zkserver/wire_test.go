@@ -86,8 +86,7 @@ func (tg *target) say(word string) string {
 	defer c.Close()
 	c.write([]byte(word))
 	c.SetReadDeadline(time.Now().Add(patience))
-	answer, err := io.ReadAll(c.r)
-	require.NoError(tg, err)
+	answer := testenv.Must(io.ReadAll(c.r))(tg)
 	return string(answer)
 }
 
@@ -100,8 +99,7 @@ const longest = 40_000
 func (tg *target) connect() *wire {
 	tg.Helper()
 	c := tg.dial()
-	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, Password: make([]byte, 16)})
-	require.NoError(tg, err)
+	resp := testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: longest, Password: make([]byte, 16)}))(tg)
 	require.NotZero(tg, resp.SessionID)
 	return c
 }

@@ -98,8 +98,7 @@ func TestTheFilesOfAClass(t *testing.T) {
 	_ = testenv.Must(called(t, "grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-json", file))(t)
 	require.Contains(t, text(t, file), "exercise 2, which was not asked for", "it costs nothing and gives nothing")
 
-	_, err := called(t, "grade", dir, "-exercise", "1,99")
-	require.ErrorContains(t, err, `no exercise "99"`)
+	require.ErrorContains(t, testenv.Err(called(t, "grade", dir, "-exercise", "1,99")), `no exercise "99"`)
 }
 
 // TestThePageTurnsTheJSONIntoGradescopes runs the page's lines on a student's results. The fields

@@ -55,8 +55,7 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	s.interrupt()
 	oneLine(t, said(t, s.stderr), "zklock: interrupted: the server at "+s.addr+" and all its nodes are gone")
 	require.Zero(t, <-s.ended, "Ctrl-C is how it is meant to end")
-	_, err := net.DialTimeout("tcp", s.addr, time.Second)
-	require.Error(t, err)
+	require.Error(t, testenv.Err(net.DialTimeout("tcp", s.addr, time.Second)))
 }
 
 // A client of a server that was restarted connects in vain: the server says so.

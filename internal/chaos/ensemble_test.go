@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/servers/docker"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -118,8 +119,7 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 
 // three returns an ensemble of three that works.
 func three(t *testing.T) *docker.Servers {
-	zoo, err := open()
-	require.NoError(t, err)
+	zoo := testenv.Must(open())(t)
 	t.Cleanup(func() { // a test that fails must not break the next one
 		require.NoError(t, heal(context.Background(), zoo))
 	})

@@ -39,10 +39,8 @@ func hang(t *testing.T) {
 			}))
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)
-		m, err := zklock.New(conn, "/hung-"+rand.Text())
-		require.NoError(t, err)
-		l, err := insist(t.Context(), m, "holder")
-		require.NoError(t, err)
+		m := testenv.Must(zklock.New(conn, "/hung-"+rand.Text()))(t)
+		l := testenv.Must(insist(t.Context(), m, "holder"))(t)
 		if dials.Load() > 1 { // it has left the server that is to hang: the machine is busy
 			l.Unlock(t.Context())
 			conn.Close()

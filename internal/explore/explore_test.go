@@ -62,17 +62,14 @@ func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	tr := explore.Draw(t, explore.World{Lock: steps.Predecessor()}, 1)
 	other := *tr
 	other.Choices = append(slices.Clone(tr.Choices[:3]), "C: request")
-	_, err := explore.Replay(t, &other)
-	require.ErrorContains(t, err, `choice 4 is "C: request"`)
+	require.ErrorContains(t, testenv.Err(explore.Replay(t, &other)), `choice 4 is "C: request"`)
 	other = *tr
 	other.Widths = slices.Clone(tr.Widths)
 	other.Widths[2]++
-	_, err = explore.Replay(t, &other)
-	require.ErrorContains(t, err, "choice 3 had")
+	require.ErrorContains(t, testenv.Err(explore.Replay(t, &other)), "choice 3 had")
 	other = *tr
 	other.Choices = slices.Concat(tr.Choices, slices.Repeat([]string{"A: request"}, 50))
-	_, err = explore.Replay(t, &other)
-	require.Error(t, err)
+	require.Error(t, testenv.Err(explore.Replay(t, &other)))
 }
 
 func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
@@ -94,8 +91,7 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, file+" is not a trace: ", text)
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err := explore.ReadTrace(file + ".not")
-	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, testenv.Err(explore.ReadTrace(file+".not")), fs.ErrNotExist)
 }
 
 func TestRandomSearchesRepeatAndFind(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 func TestWhatIsPutIntoATextIsInItsLanguage(t *testing.T) {
@@ -29,8 +30,7 @@ func TestATextInJSON(t *testing.T) {
 		{En: "waits < 1 s", Zh: "等待"}: `{"en":"waits \u003c 1 s","zh":"等待"}`,
 		i18n.Same("EOF"):              `"EOF"`,
 	} {
-		b, err := json.Marshal(text)
-		require.NoError(t, err)
+		b := testenv.Must(json.Marshal(text))(t)
 		require.Equal(t, want, string(b))
 		var again i18n.Text
 		require.NoError(t, json.Unmarshal(b, &again))

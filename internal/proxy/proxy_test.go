@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/testenv"
 )
 
 // echo is the address of a server that answers each line with the same line. It
@@ -43,8 +44,7 @@ type client struct {
 }
 
 func dial(t *testing.T, addr string) client {
-	conn, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
+	conn := testenv.Must(net.Dial("tcp", addr))(t)
 	require.NoError(t, conn.SetDeadline(time.Now().Add(2*time.Minute)))
 	t.Cleanup(func() { conn.Close() })
 	return client{conn, bufio.NewScanner(conn)}

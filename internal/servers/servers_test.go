@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // A server that ends before it serves is not waited for, and says why.
@@ -15,6 +17,5 @@ func TestAServerThatDoesNotStartPrintsItsLog(t *testing.T) {
 	_, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), never, exec.Command("go", "no-such-command"))
 	require.ErrorContains(t, err, "no answer")
 	require.ErrorContains(t, err, "no-such-command: unknown command")
-	_, err = Begin(t.Context(), "oracle")
-	require.EqualError(t, err, "oracle: there is no such server")
+	require.EqualError(t, testenv.Err(Begin(t.Context(), "oracle")), "oracle: there is no such server")
 }

@@ -7,11 +7,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/stretchr/testify/require"
-
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // scenesPage is the list of docs/scenes.md: each scene of the lab with its command and its address, and how
@@ -25,8 +24,7 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n`go run ./cmd/lab -open%s`\n\n```\n%s\n```\n", heading, text, command, address)
 	}
 	scene := func(name, text string) {
-		l, err := locks.Find(name)
-		require.NoError(t, err)
+		l := testenv.Must(locks.Find(name))(t)
 		entry(name, text, " -scene "+name, l.Open().String())
 	}
 	link := func(bug scenes.Bug) string { // to the catalogue

@@ -151,8 +151,7 @@ func TestNoLimitWasRaised(t *testing.T) {
 	text := testenv.Must(os.ReadFile(weightsFile))(t)
 	versions := []string{string(text)}
 	for commit := range strings.FieldsSeq(log) {
-		version, err := git("show", commit+":./"+weightsFile)
-		require.NoError(t, err)
+		version := testenv.Must(git("show", commit+":./"+weightsFile))(t)
 		versions = append(versions, version)
 	}
 	require.Empty(t, raised(versions), "the limit of the whole never rises: a change names what it replaces, in the same commit")

@@ -154,6 +154,9 @@ func Missing(t T, what string) {
 	t.Skip(what)
 }
 
+// Err returns the error of a call whose value is of no interest.
+func Err[V any](_ V, err error) error { return err }
+
 // Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t).
 func Must[V any](value V, err error) func(testing.TB) V {
 	return func(t testing.TB) V {

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -179,8 +180,7 @@ func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 		defer conn.Close()
 		require.Len(t, lost.Hit(), 1)
 		for _, user := range []string{"a", "b"} {
-			_, err := conn.Create("/"+user, nil, 0, zk.DigestACL(zk.PermAll, user, "secret"))
-			require.NoError(t, err)
+			testenv.Must(conn.Create("/"+user, nil, 0, zk.DigestACL(zk.PermAll, user, "secret")))(t)
 		}
 		srv.Cut(conn.SessionID())
 		for _, user := range []string{"/a", "/b"} {

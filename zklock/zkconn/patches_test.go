@@ -31,8 +31,7 @@ var patched = []string{
 func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	testenv.NotRaced(t, "it runs another program")
 	require.Subset(t, faults, patched)
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output()
-	require.NoError(t, err)
+	out := testenv.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output())(t)
 	library := strings.TrimSpace(string(out))
 	page, err := os.ReadFile("../../docs/client.md")
 	require.NoError(t, err)
@@ -43,8 +42,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 		name := diff[1]
 		require.Equal(t, name, diff[2])
 		if files[name] == "" {
-			text, err := os.ReadFile(filepath.Join(library, name))
-			require.NoError(t, err)
+			text := testenv.Must(os.ReadFile(filepath.Join(library, name)))(t)
 			files[name] = string(text)
 		}
 		files[name] = apply(t, files[name], diff[3])
@@ -57,8 +55,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(copied, name), []byte(text), 0o600))
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile("../../" + name)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile("../../" + name))(t)
 		if name == "go.mod" {
 			text = append(text, "replace github.com/go-zookeeper/zk => "+strconv.Quote(copied)+"\n"...)
 		}

@@ -108,11 +108,9 @@ func newCounterTest(t *testing.T) *counterTest {
 	g.addr = g.srv.Addr()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	conn, err := ensemble.OverPipes(g.srv).Connect(ctx, ensemble.Options{})
-	require.NoError(t, err)
+	conn := testenv.Must(ensemble.OverPipes(g.srv).Connect(ctx, ensemble.Options{}))(t)
 	defer conn.Close()
-	_, err = conn.Create(counter, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	testenv.Must(conn.Create(counter, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	return g
 }
 
@@ -156,8 +154,7 @@ func (g *counterTest) all(processes []*process, line string) {
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
 	for _, p := range processes {
-		_, err := p.nextLine(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
-		require.NoError(g, err)
+		testenv.Must(p.nextLine(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$")))(g)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -149,8 +150,7 @@ func count(conn *zk.Conn, lock locker, counter string, turns int) error {
 
 func (g *counterTest) startGo(kind, path string, sessions, each, turns int) *process {
 	g.Helper()
-	self, err := os.Executable()
-	require.NoError(g, err)
+	self := testenv.Must(os.Executable())(g)
 	role := fmt.Sprintf("%s %s %s %s %d %d %d", g.addr, kind, path, g.counter, sessions, each, turns)
 	return g.start([]string{roleVariable + "=" + role}, self)
 }

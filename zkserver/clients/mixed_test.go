@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -49,8 +50,7 @@ func newSharedTest(t *testing.T) (g *counterTest, conn *zk.Conn, root string) {
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	root = "/shared-" + rand.Text()
-	_, err = conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(t, err)
+	testenv.Must(conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	t.Cleanup(func() { removeAll(t, conn, root) })
 	return &counterTest{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
 }
@@ -80,8 +80,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 	lock := root + "/lock"
 	g.counter = root + "/counter"
 	for _, path := range []string{lock, g.counter} {
-		_, err := conn.Create(path, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		testenv.Must(conn.Create(path, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	}
 	g.startCurator(classPath, "mutex", lock, contenders, turns/contenders)
 	g.startGo("zk.Lock", lock, 1, contenders, turns/contenders)
@@ -98,8 +97,7 @@ func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
 		require.NoError(t, err)
 		return len(queue) == 1+2*contenders+mutexes
 	})
-	m, err := zklock.New(conn, lock)
-	require.NoError(t, err)
+	m := testenv.Must(zklock.New(conn, lock))(t)
 	queue, err := m.Participants(t.Context())
 	require.NoError(t, err)
 	libraries := make(map[string]int)

@@ -42,10 +42,8 @@ func (g *counterTest) startShells(n int) []*shell {
 	ctx, cancel := context.WithTimeout(g.Context(), patience)
 	defer cancel()
 	for _, sh := range shells {
-		_, err := sh.nextLine(ctx, shellConnected)
-		require.NoError(g, err)
-		_, err = sh.run(ctx, "")
-		require.NoError(g, err)
+		testenv.Must(sh.nextLine(ctx, shellConnected))(g)
+		testenv.Must(sh.run(ctx, ""))(g)
 	}
 	return shells
 }

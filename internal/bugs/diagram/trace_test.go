@@ -7,6 +7,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
@@ -24,8 +25,7 @@ func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
 		{Point: 7, Who: "B", Kind: "note", Text: i18n.Same("unlocks")},
 		{Point: 8, Who: "B", Kind: "note", Text: i18n.Same("hang: B waits, and nothing can happen any more")},
 	}})
-	mermaid, err := sequence.Mermaid(i18n.English)
-	require.NoError(t, err)
+	mermaid := testenv.Must(sequence.Mermaid(i18n.English))(t)
 	require.Equal(t, `sequenceDiagram
     participant A as client A
     participant S as server

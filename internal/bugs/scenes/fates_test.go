@@ -35,8 +35,7 @@ func TestTheFatesOfTheScenesAreTheirs(t *testing.T) {
 		for id, choices := range all {
 			counted[id] = fatesOf(t, found(id), choices)
 		}
-		text, err := json.MarshalIndent(counted, "", "")
-		require.NoError(t, err)
+		text := testenv.Must(json.MarshalIndent(counted, "", ""))(t)
 		site.Holds(t, "internal/bugs/scenes/fates.json", "", string(text)+"\n")
 		return
 	}

@@ -64,8 +64,7 @@ func write(t *testing.T) {
 			choices = append(slices.Clone(choices), possible[0]) // as a trace goes on
 		}
 	}
-	b, err := json.MarshalIndent(all, "", "\t")
-	require.NoError(t, err)
+	b := testenv.Must(json.MarshalIndent(all, "", "\t"))(t)
 	site.Holds(t, "internal/bugs/scenes/schedules.json", "", string(b)+"\n")
 }
 
@@ -105,8 +104,7 @@ func TestExploreFindsTheBugs(t *testing.T) {
 
 // TestEachBugIsDescribed: a part that an entry lacks is named.
 func TestEachBugIsDescribed(t *testing.T) {
-	files, err := filepath.Glob("article_*.go")
-	require.NoError(t, err)
+	files := testenv.Must(filepath.Glob("article_*.go"))(t)
 	for _, file := range files {
 		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }),
 			"Bugs in scenes.go leaves out the bugs of %s", file)
@@ -115,8 +113,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 	listings, err := filepath.Glob("../listings/*.go")
 	require.NoError(t, err)
 	for _, file := range listings {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(file))(t)
 		for _, mark := range regexp.MustCompile(`\[([A-Z]\d+(?:, [A-Z]\d+)*)\]`).FindAllStringSubmatch(string(text), -1) {
 			marks = append(marks, strings.Split(mark[1], ", ")...)
 		}

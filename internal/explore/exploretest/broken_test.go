@@ -141,8 +141,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
 			require.LessOrEqual(t, len(tr.Choices), 12, "%v", tr)
 			for range 3 {
-				again, err := explore.Replay(t, tr)
-				require.NoError(t, err)
+				again := testenv.Must(explore.Replay(t, tr))(t)
 				require.Equal(t, tr.Log, again.Log)
 			}
 		})
@@ -157,8 +156,7 @@ func TestTheTraceOfThePage(t *testing.T) {
 	for line := range strings.Lines(fmt.Sprintf("choices (%d):\n%s", len(tr.Choices), tr.Steps())) {
 		shown.WriteString("    " + line)
 	}
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(page))(t)
 	require.True(t, strings.Contains(string(text), "\n\n"+shown.String()+"\n"), "docs/explorer.md is to show:\n%s", shown.String())
 }
 
@@ -171,8 +169,7 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 		require.NotNil(t, tr)
 		file := filepath.Join(t.TempDir(), "trace.json")
 		require.NoError(t, tr.WriteFile(file))
-		read, err := explore.ReadTrace(file)
-		require.NoError(t, err)
+		read := testenv.Must(explore.ReadTrace(file))(t)
 		read.World.Lock = subject(bug)
 		happens, words := exploretest.PlayAgain(t, read)
 		require.True(t, happens, "%s: %s", bug, words)

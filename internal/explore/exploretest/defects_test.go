@@ -84,8 +84,7 @@ func oneFault(f explore.Fault) func(s explore.Subject) explore.World {
 // -overlay, and lets the explorer look for it. Without ZKLOCK_TESTS=long it only
 // looks whether the lines are still there.
 func TestDefectsOfZklock(t *testing.T) {
-	root, err := filepath.Abs("../../..")
-	require.NoError(t, err)
+	root := testenv.Must(filepath.Abs("../../.."))(t)
 	page, err := os.ReadFile(page)
 	require.NoError(t, err)
 	for _, d := range defects {
@@ -107,8 +106,7 @@ func TestDefectsOfZklock(t *testing.T) {
 			for _, c := range d.changes {
 				file := filepath.Join(root, "zklock", c.file)
 				if _, ok := texts[file]; !ok {
-					text, err := os.ReadFile(file)
-					require.NoError(t, err)
+					text := testenv.Must(os.ReadFile(file))(t)
 					texts[file] = string(text)
 				}
 				require.Equal(t, 1, strings.Count(texts[file], c.old), "%s has changed: the defect %q edits this line, which must be there once: %s", c.file, d.name, c.old)
@@ -127,8 +125,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				require.NoError(t, os.WriteFile(other, []byte(text), 0o644))
 				replace[file] = other
 			}
-			overlay, err := json.Marshal(map[string]any{"Replace": replace})
-			require.NoError(t, err)
+			overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 			file := filepath.Join(dir, "overlay.json")
 			require.NoError(t, os.WriteFile(file, overlay, 0o644))
 			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfZklock$", "./internal/explore/exploretest",

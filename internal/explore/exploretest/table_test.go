@@ -60,8 +60,7 @@ func TestTableOfThePage(t *testing.T) {
 // tableOf has the lines of a table of the page. Write puts others in their place.
 func tableOf(t *testing.T, begin, end, head string) (lines []string, write func(lines []string)) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(page))(t)
 	before, rest, begins := strings.Cut(string(text), begin)
 	table, after, ends := strings.Cut(rest, end)
 	require.True(t, begins && ends, "the page has no table between %s and %s", begin, end)
@@ -93,8 +92,7 @@ func TestPairsOfThePage(t *testing.T) {
 	case chosen == "":
 		chosen = "^end ctx, end ctx$"
 	}
-	pattern, err := regexp.Compile(chosen)
-	require.NoError(t, err)
+	pattern := testenv.Must(regexp.Compile(chosen))(t)
 	lines, write := tableOf(t, pairsBegin, pairsEnd, pairsHead)
 	complete := steps.Zklock()
 	for i, p := range exploretest.Pairs(complete) {

@@ -21,8 +21,7 @@ var plays = flag.Int("film.plays", 2, "how often each film is played")
 
 func paced(t *testing.T, w explore.World, p film.Pace) *film.Film {
 	t.Helper()
-	f, err := film.Paced(t, w, p)
-	require.NoError(t, err)
+	f := testenv.Must(film.Paced(t, w, p))(t)
 	checkFilm(t, f)
 	for _, q := range f.Packets {
 		if q.Kind == "reply" && q.Of != 0 && p.Server == nil {

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/testenv"
 )
 
 // calls are the texts of the source on the line at which a contender waits for the
@@ -36,8 +37,7 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 			}
 			at := f.Places[w.At[0]]
 			if sources[at.File] == nil {
-				text, err := os.ReadFile(filepath.Join("..", "..", "..", at.File))
-				require.NoError(t, err)
+				text := testenv.Must(os.ReadFile(filepath.Join("..", "..", "..", at.File)))(t)
 				sources[at.File] = strings.Split(string(text), "\n")
 			}
 			line := sources[at.File][at.Line-1]
@@ -82,11 +82,9 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 				require.Empty(t, now, "%s: %s holds the lock", name, m.Who)
 			}
 		}
-		again, err := film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3})
-		require.NoError(t, err)
+		again := testenv.Must(film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
 		require.Equal(t, f.Where, again.Where, name)
-		crowd, err := film.Paced(t, explore.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3})
-		require.NoError(t, err)
+		crowd := testenv.Must(film.Paced(t, explore.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3}))(t)
 		require.Empty(t, crowd.Where, name)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/testenv"
 )
 
 // TestAClientIsAsTheLibraryMakesIt holds the two against each other, field by field, while they dial.
@@ -27,8 +28,7 @@ func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 		require.NoError(t, err)
 		ours, err := zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100))
 		require.NoError(t, err)
-		other, err := zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet))
-		require.NoError(t, err)
+		other := testenv.Must(zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet)))(t)
 		synctest.Wait()
 		for i := range reflect.TypeFor[zk.Conn]().NumField() {
 			name := reflect.TypeFor[zk.Conn]().Field(i).Name

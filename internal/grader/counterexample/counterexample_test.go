@@ -12,23 +12,21 @@ import (
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 const folder = "../../../docs/exercises/_11-break-this-lock"
 
 func ourAnswers(t *testing.T) map[int]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, ".solution", File))
-	require.NoError(t, err)
-	answers, err := Read(text)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile(filepath.Join(folder, ".solution", File)))(t)
+	answers := testenv.Must(Read(text))(t)
 	return answers
 }
 
 // TestOurAnswersAreAccepted: and the page says how many choices they have.
 func TestOurAnswersAreAccepted(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(folder, "README.md"))
-	require.NoError(t, err)
+	page := testenv.Must(os.ReadFile(filepath.Join(folder, "README.md")))(t)
 	answers := ourAnswers(t)
 	require.Len(t, answers, len(locks.Tasks))
 	played := make(map[int]Result)
@@ -81,8 +79,7 @@ func TestFindAloneIsNotEnough(t *testing.T) {
 func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 	for _, task := range locks.Tasks {
 		for _, s := range scenes.All {
-			l, err := locks.Find(s.ID)
-			require.NoError(t, err)
+			l := testenv.Must(locks.Find(s.ID))(t)
 			require.Contains(t, Play(t, task.Number, l.Open().String()).Words.En, "the link is of the lock", "%s", s.ID)
 			a := task.Lock.Open()
 			a.Choices = l.Scene.Choices
@@ -168,7 +165,6 @@ func TestTheFileIsRead(t *testing.T) {
 		require.Less(t, len(err.Error()), 400)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	answers, err := Read([]byte("\ufeff# two\r\n\r\n 2 : #lock=x \r\n#\r\n1:\r\n"))
-	require.NoError(t, err)
+	answers := testenv.Must(Read([]byte("\ufeff# two\r\n\r\n 2 : #lock=x \r\n#\r\n1:\r\n")))(t)
 	require.Equal(t, map[int]string{1: "", 2: "#lock=x"}, answers)
 }

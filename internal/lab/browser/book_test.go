@@ -76,14 +76,12 @@ func pagesOfBook(t *testing.T, dir string) (all []string) {
 func scenesPlay(t *testing.T, dir string) {
 	alone := t.TempDir()
 	for _, name := range []string{"lab.html", "films.js"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(alone, name), text, 0o644))
 	}
 	played := make(map[string]bool)
 	for _, page := range pagesOfBook(t, dir) {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
+		text := testenv.Must(os.ReadFile(page))(t)
 		for _, m := range regexp.MustCompile(`data-scene="([^"]*)"`).FindAllStringSubmatch(string(text), -1) {
 			if address := html.UnescapeString(m[1]); !strings.HasPrefix(address, "#lock=exercise-") {
 				played[address] = true

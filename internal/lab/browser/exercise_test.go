@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // Exercise 11: a student opens a listing, clicks on what happens next until the
@@ -23,8 +24,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	on := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {
 		t.Run(task.Lock.Name, func(t *testing.T) {
-			ours, err := locks.ParseAddress(answers[task.Number])
-			require.NoError(t, err)
+			ours := testenv.Must(locks.ParseAddress(answers[task.Number]))(t)
 			p := &tab{T: t, ctx: on.ctx}
 			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.En}})
 			require.NotEmpty(t, counterexample.Play(t, task.Number, js[string](p, "s.link")).Words, "an answer before the first choice")

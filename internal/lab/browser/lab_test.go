@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/internal/lab/build"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // stopHolder stops the first holder, and goes to where its session ends.
@@ -164,8 +165,7 @@ func museum() (rows []row) {
 func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	t.Parallel()
 	p := open(t, "")
-	info, err := os.Stat(file)
-	require.NoError(t, err)
+	info := testenv.Must(os.Stat(file))(t)
 	require.LessOrEqual(t, info.Size(), int64(3_100_000), "bytes")
 	p.play(row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))", list{}})
 }
@@ -204,10 +204,8 @@ func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 	t.Parallel()
 	var rows []row
 	for _, address := range tenScenes {
-		a, err := locks.ParseAddress(address)
-		require.NoError(t, err)
-		film, err := lab.Run(t, a.Scene)
-		require.NoError(t, err)
+		a := testenv.Must(locks.ParseAddress(address))(t)
+		film := testenv.Must(lab.Run(t, a.Scene))(t)
 		rows = append(rows, row{"open " + address, "p.hash", film.Hash})
 	}
 	open(t, "#lock=naive&n=2").play(rows...)

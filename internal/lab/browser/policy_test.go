@@ -16,24 +16,23 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // serve runs the command, and returns the address that it prints.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	server := exec.Command(labCommand, args...)
-	stdout, err := server.StdoutPipe()
-	require.NoError(t, err)
+	stdout := testenv.Must(server.StdoutPipe())(t)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
 		server.Process.Kill()
 		server.Wait()
 	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
+	line := testenv.Must(bufio.NewReader(stdout).ReadString('\n'))(t)
 	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
-	engine, err := url.Parse(address)
-	require.NoError(t, err)
+	engine := testenv.Must(url.Parse(address))(t)
 	engine.Path, engine.Fragment = "/engine.wasm", ""
 	built, err := http.Get(engine.String()) // answered when the page has been built
 	require.NoError(t, err)

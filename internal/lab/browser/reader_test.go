@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // reader opens a page of the reader in the book, from the disk.
 func reader(t *testing.T, address string, width, height int64) *tab {
 	t.Helper()
-	dir, err := written()
-	require.NoError(t, err)
+	dir := testenv.Must(written())(t)
 	p := openAt(t, "file://"+dir+"/"+address, width, height, noLab)
 	p.await("count('.row') > 0 && (one('#lab').getAttribute('src') || !one('#empty').hidden)")
 	return p
@@ -26,8 +27,7 @@ func reader(t *testing.T, address string, width, height int64) *tab {
 // with them.
 func phrases(t *testing.T) (list []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/reading-guide.md")
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile("../../../docs/reading-guide.md"))(t)
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
 		list = append(list, m[1])
 	}
@@ -82,8 +82,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 // The lab in the frame plays the scene of a row: served, the page may look into it.
 func TestTheReaderPlaysItsScenes(t *testing.T) {
 	t.Parallel()
-	dir, err := written()
-	require.NoError(t, err)
+	dir := testenv.Must(written())(t)
 	server := httptest.NewServer(http.FileServerFS(os.DirFS(dir)))
 	defer server.Close()
 	const frame = "one('#lab').contentWindow.lab"

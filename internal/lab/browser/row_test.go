@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // A row says what a reader does and what the page then shows. A row that only does has no
@@ -117,8 +118,7 @@ func (p *tab) look(r row, name string) {
 	case match:
 		require.Regexp(p, string(want), js[string](p, r.look), name)
 	default:
-		b, err := json.Marshal(want)
-		require.NoError(p, err)
+		b := testenv.Must(json.Marshal(want))(p)
 		var plain any
 		require.NoError(p, json.Unmarshal(b, &plain))
 		require.Equal(p, plain, js[any](p, r.look), name)

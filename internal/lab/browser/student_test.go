@@ -32,8 +32,7 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 		name, harm := attempt.name, attempt.harm
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			program, err := os.ReadFile("../../../cmd/exercises/testdata/attempts/" + name + ".go.txt")
-			require.NoError(t, err)
+			program := testenv.Must(os.ReadFile("../../../cmd/exercises/testdata/attempts/" + name + ".go.txt"))(t)
 			lock := filepath.Join(dir, "ann")
 			require.NoError(t, os.Mkdir(lock, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(lock, "lock.go"), program, 0o644))

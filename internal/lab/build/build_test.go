@@ -118,10 +118,8 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	require.NotContains(t, source, "03-predecessor", "it has no Lock yet")
 	require.Contains(t, source, "02-herd")
 	write("package other\n")
-	_, err = b.OwnLock(dir)
-	require.ErrorContains(t, err, "keep the package clause of the stub")
-	_, err = b.OwnLock(t.TempDir())
-	require.ErrorContains(t, err, "no Go file")
+	require.ErrorContains(t, testenv.Err(b.OwnLock(dir)), "keep the package clause of the stub")
+	require.ErrorContains(t, testenv.Err(b.OwnLock(t.TempDir())), "no Go file")
 }
 
 func TestTheOneFileHoldsEverything(t *testing.T) {
@@ -152,12 +150,10 @@ startModules(document.getElementById("lab-modules"));
 	require.Equal(t, compressed(b.Wasm), unpack(t, engine[1]))
 
 	delete(b.Files, "b.js")
-	_, err := b.OneFile()
-	require.ErrorContains(t, err, "b.js")
+	require.ErrorContains(t, testenv.Err(b.OneFile()), "b.js")
 	b = ready()
 	delete(b.Files, "lab.css")
-	_, err = b.OneFile()
-	require.ErrorContains(t, err, "lab.css")
+	require.ErrorContains(t, testenv.Err(b.OneFile()), "lab.css")
 }
 
 // unpack is what packed.js does.

@@ -162,7 +162,6 @@ func TestCommentsAndNames(t *testing.T) {
 	}
 	for line := range strings.Lines(counterparts) {
 		f := strings.Fields(line)
-		_, err := r.excerpt(in(f[2], f[3]))
-		require.NoError(t, err, line)
+		require.NoError(t, testenv.Err(r.excerpt(in(f[2], f[3]))), line)
 	}
 }

@@ -37,8 +37,7 @@ func all(t *testing.T, zoo *docker.Servers) {
 
 func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 	ctx := t.Context()
-	zoo, err := docker.Open(ctx, 3)
-	require.NoError(t, err)
+	zoo := testenv.Must(docker.Open(ctx, 3))(t)
 	defer zoo.Close()
 	require.Len(t, zoo.Nodes(), 3)
 	require.Contains(t, zoo.String(), "ensemble of 3")

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 // TestDockerIsNotBelowWhatUsersImport: go mod tidy of a user's module reads the tests of the packages that
@@ -27,8 +29,7 @@ func TestDockerIsNotBelowWhatUsersImport(t *testing.T) {
 				if !tests && strings.HasSuffix(file, "_test.go") {
 					continue
 				}
-				parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-				require.NoError(t, err)
+				parsed := testenv.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly))(t)
 				for _, i := range parsed.Imports {
 					if path, _ := strconv.Unquote(i.Path.Value); !seen[path] {
 						seen[path] = true

@@ -87,8 +87,7 @@ func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, down, _ := oneServer(t, srv)
-		_, err := conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		testenv.Must(conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		node := testenv.Must(Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll)).Create(nil, named, neverRefused))(t)
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
 		down.Store(true) // when the connection breaks

@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
@@ -133,8 +134,7 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 		<-done
 		done, _ = s.NextProof()
 		<-done
-		_, err = s.NextProof()
-		require.NoError(t, err)
+		testenv.Must(s.NextProof())(t)
 		s.Use(&user, -1)
 		<-user.Idle()
 	})
@@ -144,11 +144,9 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		conn := open(t, zkserver.Run(t))
-		_, err := conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1)
-		require.NoError(t, err)
+		testenv.Must(conn.SetACL("/", zk.WorldACL(zk.PermAll&^zk.PermRead), -1))(t)
 		require.NoError(t, Of(conn, 0).call(aQuorum, Of(conn, 0).probe))
-		_, err = conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
-		require.ErrorIs(t, err, zk.ErrNoAuth)
+		require.ErrorIs(t, testenv.Err(conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})), zk.ErrNoAuth)
 	})
 }
 
