@@ -2,7 +2,9 @@ package zklock
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
@@ -10,8 +12,9 @@ import (
 )
 
 var (
-	// ErrFenced: a later holder of the lock has made its Guard, or somebody has deleted
-	// the guard node. Nothing was written.
+	// ErrFenced: the lease is over, and the error then wraps ErrLost or ErrUnlocked, too; a later
+	// holder of the lock has made its Guard; or somebody has deleted the guard node. Nothing
+	// was written.
 	ErrFenced = client.ErrFenced
 	// ErrUnknownOutcome: the answer to a write was lost, or has not come before ctx ended. The
 	// write was carried out, or it was not, or it will be.
@@ -29,36 +32,66 @@ var (
 type Guard struct {
 	lease *Lease
 	path  string
-	mark  string // the child that is named after the token: no later Guard makes one of that name
+	mark  string // the path of the child that stands for the hold: no other Guard makes one of that name
 }
 
 // Guard makes the lease's guard at path, which is the same one for all holders of the lock:
-// a node of its own, whose parent exists, and not below the lock's path. The guards of
+// a node of its own, whose parent exists, and neither the lock's path nor below it. The guards of
 // earlier holders are void when Guard returns. Until then an earlier holder that has not
 // noticed its loss may still write; so read the data after Guard.
 //
-// The node at path has the token of the last Guard as its data, and has one child,
-// whose name is that token. Guard sends two requests; a later call for the same lease sends one.
+// The node at path has one child, whose name begins with the token of the last Guard, and that name as
+// its data. Guard sends two requests; a later call for the same lease sends one.
 //
-// Guard returns ErrFenced if a later holder has made its Guard. Any other error wraps the
-// server's error or ctx.Err(), and Guard may be called again.
+// Guard returns ErrFenced if the lease is over, which sends nothing, or if a later holder has
+// made its Guard. Any other error says which argument is wrong, or wraps the server's error or
+// ctx.Err(), and Guard may be called again.
 func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 	l.check()
-	if err := client.CheckPath(path); err != nil {
+	m := l.m
+	err := client.CheckPath(path)
+	if err == nil && strings.HasPrefix(path+"/", m.path+"/") {
+		err = fmt.Errorf("%w: the guard needs a path outside that of the lock, %s", zk.ErrInvalidPath, m.path)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("zklock: guard %q: %w", path, err)
 	}
-	m := l.m
-	err := m.client.Aside(ctx, &m.tasks, "make the guard "+path, func(stop <-chan struct{}) error {
-		return m.client.Guard(stop, path, l.Token(), m.acl)
+	over := func() error { return l.fenced(path) }
+	if err := over(); err != nil {
+		return nil, err
+	}
+	mark := l.mark()
+	err = m.client.Aside(ctx, &m.tasks, "make the guard "+path, func(stop <-chan struct{}) error {
+		return m.client.Guard(stop, over, path, mark, m.acl)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{l, path, client.GuardMark(path, l.Token())}, nil
+	return &Guard{l, path, mark.In(path)}, nil
+}
+
+// mark returns the mark of the hold.
+func (l *Lease) mark() client.Mark {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.turn.mark.ID == "" {
+		l.turn.mark = client.Mark{Token: l.turn.token, ID: rand.Text()}
+	}
+	return l.turn.mark
+}
+
+// fenced returns ErrFenced if the lease is over.
+func (l *Lease) fenced(path string) error {
+	l.Lost() // which reads the wall clock
+	if l.ctx.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %w", ErrFenced, path, context.Cause(l.ctx))
 }
 
 // Multi carries out all operations, which are package zk's requests, or none of them. It
-// returns a result for each, and ErrFenced if the guard is void. Other errors are the
+// returns a result for each, and ErrFenced if the guard is void. If the lease is over, or an
+// operation is nil or of another type, nothing is sent. Other errors are the
 // server's, such as zk.ErrBadVersion: then nothing was written, and the result of the
 // operation that failed has it, too.
 //
@@ -67,7 +100,8 @@ func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 // wraps ctx.Err(), and ErrUnknownOutcome, too, unless nothing was sent.
 func (g *Guard) Multi(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
 	m := g.lease.m
-	return m.client.Guarded(ctx, &m.tasks, g.path, g.mark, operations)
+	over := func() error { return g.lease.fenced(g.path) }
+	return m.client.Guarded(ctx, &m.tasks, over, g.path, g.mark, operations)
 }
 
 // Set is zk.Conn's Set. Its errors are those of Multi.

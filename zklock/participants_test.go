@@ -145,8 +145,8 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 
 func TestDoUnlocksWhateverHappens(t *testing.T) {
 	onEachClient(t, func(tb *table) {
-		m := tb.mutex(tb.connect())
-		owner := zklock.NewOwner("owner")
+		conn := tb.connect()
+		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		oops := errors.New("oops")
 		free := func() {
 			tb.Helper()
@@ -165,6 +165,18 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 			m.Do(tb.Context(), owner, func(context.Context, *zklock.Lease) error { panic(oops) })
 		})
 		free()
+		for _, want := range []error{nil, oops} {
+			err := m.Do(tb.Context(), owner, func(ctx context.Context, l *zklock.Lease) error {
+				require.True(tb, tb.srv.Expire(conn.SessionID()))
+				<-ctx.Done()
+				require.ErrorIs(tb, context.Cause(ctx), zklock.ErrLost)
+				return want
+			})
+			require.ErrorIs(tb, err, zklock.ErrLost)
+			require.Equal(tb, want != nil, errors.Is(err, oops))
+			synctest.Wait()
+			free()
+		}
 		ctx, cancel := context.WithCancel(tb.Context())
 		err := m.Do(ctx, owner, func(ctx context.Context, l *zklock.Lease) error {
 			cancel()
@@ -178,27 +190,6 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 		require.ErrorIs(tb, m.Do(ctx, owner, func(context.Context, *zklock.Lease) error { called = true; return nil }),
 			context.Canceled)
 		require.False(tb, called, "f is called without the lock")
-	})
-}
-
-func TestDoEndsTheCtxWhenTheLockIsLost(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		conn := tb.connect()
-		m := tb.mutex(conn)
-		for _, want := range []error{nil, context.Canceled} {
-			err := m.Do(tb.Context(), zklock.NewOwner("owner"), func(ctx context.Context, l *zklock.Lease) error {
-				require.True(tb, tb.srv.Expire(conn.SessionID()))
-				<-ctx.Done()
-				require.ErrorIs(tb, context.Cause(ctx), zklock.ErrLost)
-				return want
-			})
-			require.ErrorIs(tb, err, zklock.ErrLost)
-			if want != nil {
-				require.ErrorIs(tb, err, want)
-			}
-			synctest.Wait()
-			require.Empty(tb, tb.srv.Children(top))
-		}
 	})
 }
 

@@ -32,7 +32,8 @@ type turn struct {
 	since   time.Time     // since when the owner waits, or holds the lock
 	entry   *entry        // by which the lock is held; nil while the owner waits
 	token   int64
-	last    bool // of its entry: Unlock waits until the node has gone
+	mark    client.Mark // of its Guards; none before the first
+	last    bool        // of its entry: Unlock waits until the node has gone
 	err     error
 }
 

@@ -235,9 +235,13 @@ func (c *Client) Set(stop <-chan struct{}, node string, data []byte, version int
 }
 
 // Multi carries out a transaction that must not be carried out twice. It is sent again only
-// if the client has not sent it before; if that is not known, it returns ErrUnknownOutcome.
-func (c *Client) Multi(stop <-chan struct{}, ops ...any) (done []zk.MultiResponse, err error) {
+// if the client has not sent it before; if that is not known, it returns ErrUnknownOutcome. It is
+// not sent if over returns an error.
+func (c *Client) Multi(stop <-chan struct{}, over func() error, ops ...any) (done []zk.MultiResponse, err error) {
 	for !IsClosed(stop) {
+		if err := over(); err != nil {
+			return nil, err
+		}
 		err := c.call(aQuorum, func() (err error) { done, err = c.conn.Multi(ops...); return err })
 		if err == nil {
 			return done, nil

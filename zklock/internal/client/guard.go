@@ -4,48 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
 // ErrFenced is zklock's.
-var ErrFenced = errors.New("zklock: a later holder guards the data, or the guard node was deleted")
+var ErrFenced = errors.New("zklock: the lease is over, a later holder guards the data, or the guard node was deleted")
 
-// GuardMark returns the child of a guard node that is named after a token: no later Guard
-// makes one of that name.
-func GuardMark(path string, token int64) string { return fmt.Sprintf("%s/%d", path, token) }
+// A Mark is the child of a guard node that stands for a hold. No other hold has its name: servers that
+// have lost their data give out the same tokens again, and the ID is random. Earlier versions
+// of zklock had no ID.
+type Mark struct {
+	Token int64
+	ID    string // "": none
+}
 
-// Guard makes the mark of a token below the guard node, and deletes that of the last Guard.
-// The data of the guard node is the token of the last Guard.
-func (c *Client) Guard(stop <-chan struct{}, path string, token int64, acl []zk.ACL) error {
-	data := fmt.Append(nil, token)
-	missing := int64(0) // the token of a mark that somebody has deleted
+// String returns the mark's name.
+func (m Mark) String() string {
+	if m.ID == "" {
+		return fmt.Sprint(m.Token)
+	}
+	return fmt.Sprintf("%d-%s", m.Token, m.ID)
+}
+
+// In returns the path of the mark below a guard node.
+func (m Mark) In(path string) string { return path + "/" + m.String() }
+
+// Guard makes a mark below the guard node, and deletes that of the last Guard. The data
+// of the guard node is the name of the last mark. An earlier version of zklock, which would
+// not delete a mark with an ID, refuses such data. Nothing is sent once over returns an error.
+func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mark Mark, acl []zk.ACL) error {
+	data := fmt.Append(nil, mark)
+	var missing Mark // that somebody has deleted
 	for {
 		seen, stat, err := c.Get(stop, path)
 		there := err == nil
 		ops := []any{
 			&zk.CreateRequest{Path: path, Data: data, Acl: acl},
-			&zk.CreateRequest{Path: GuardMark(path, token), Acl: acl},
+			&zk.CreateRequest{Path: mark.In(path), Acl: acl},
 		}
-		last := int64(0)
+		var last Mark
 		if there {
 			ops[0] = &zk.SetDataRequest{Path: path, Data: data, Version: stat.Version}
-			last, err = guardToken(seen)
+			last, err = parseMark(seen)
 			switch {
-			case err != nil || last == token:
+			case err != nil || last == mark:
 				return err // it was made before, perhaps without an answer
-			case last > token:
+			case last.Token >= mark.Token: // of two holds with one token the first to come stays
 				return fmt.Errorf("%w: %s", ErrFenced, path)
-			case last != 0 && last != missing:
-				ops = append(ops, &zk.DeleteRequest{Path: GuardMark(path, last), Version: -1})
+			case last != Mark{} && last != missing:
+				ops = append(ops, &zk.DeleteRequest{Path: last.In(path), Version: -1})
 			}
 		} else if !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
-		done, err := c.Multi(stop, ops...)
+		done, err := c.Multi(stop, over, ops...)
 		switch failed := slices.IndexFunc(done, func(r zk.MultiResponse) bool { return r.Error != nil }); {
 		case err == nil:
 			return nil
@@ -65,8 +83,8 @@ func (c *Client) Guard(stop <-chan struct{}, path string, token int64, acl []zk.
 }
 
 // Guarded carries out all operations, or none: they are package zk's requests. It returns
-// ErrFenced if the mark of the guard at path has gone.
-func (c *Client) Guarded(ctx context.Context, tasks *Tasks, path, mark string, operations []any) ([]zk.MultiResponse, error) {
+// ErrFenced if the mark of the guard at path has gone, and sends nothing once over returns an error.
+func (c *Client) Guarded(ctx context.Context, tasks *Tasks, over func() error, path, mark string, operations []any) ([]zk.MultiResponse, error) {
 	began, what := time.Now(), "write with the guard "+path
 	if ctx.Err() != nil {
 		return nil, c.Ended(ctx, what, began)
@@ -75,10 +93,13 @@ func (c *Client) Guarded(ctx context.Context, tasks *Tasks, path, mark string, o
 	for _, operation := range operations {
 		switch operation.(type) {
 		case *zk.CreateRequest, *zk.SetDataRequest, *zk.DeleteRequest, *zk.CheckVersionRequest:
-			all = append(all, operation)
 		default:
 			return nil, fmt.Errorf("zklock: %s: %T is not an operation of a transaction", what, operation)
 		}
+		if reflect.ValueOf(operation).IsNil() {
+			return nil, fmt.Errorf("zklock: %s: the %T is nil", what, operation)
+		}
+		all = append(all, operation)
 	}
 	type outcome struct {
 		done []zk.MultiResponse
@@ -86,7 +107,7 @@ func (c *Client) Guarded(ctx context.Context, tasks *Tasks, path, mark string, o
 	}
 	answer := make(chan outcome, 1)
 	ended := c.Aside(ctx, tasks, what, func(stop <-chan struct{}) error {
-		done, err := c.Multi(stop, all...)
+		done, err := c.Multi(stop, over, all...)
 		answer <- outcome{done, err}
 		return err
 	})
@@ -101,19 +122,23 @@ func (c *Client) Guarded(ctx context.Context, tasks *Tasks, path, mark string, o
 		return o.done[1:], nil
 	case errors.Is(o.err, ErrStopped):
 		return nil, ended // and nothing was sent
+	case errors.Is(o.err, ErrFenced):
+		return nil, o.err
 	case len(o.done) > 0 && errors.Is(o.done[0].Error, zk.ErrNoNode):
 		return nil, fmt.Errorf("%w: %s", ErrFenced, path)
 	}
 	return o.done[min(1, len(o.done)):], fmt.Errorf("zklock: %s: %w", what, o.err)
 }
 
-// guardToken returns the token in the data of a guard node, 0 if it is empty.
-func guardToken(data []byte) (token int64, err error) {
+// parseMark returns the mark whose name is the data of a guard node, and none if that is empty.
+func parseMark(data []byte) (mark Mark, err error) {
 	if len(data) == 0 {
-		return 0, nil
+		return mark, nil
 	}
-	if token, err = strconv.ParseInt(string(data), 10, 64); err != nil {
-		return 0, errors.New("the node is not a guard: its data is not a token")
+	token, id, _ := strings.Cut(string(data), "-")
+	if mark.Token, err = strconv.ParseInt(token, 10, 64); err != nil || strings.Contains(id, "/") {
+		return mark, errors.New("the node is not a guard: its data is not a token")
 	}
-	return token, nil
+	mark.ID = id
+	return mark, nil
 }
