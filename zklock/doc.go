@@ -55,6 +55,10 @@
 //     holder that much later, too.
 //   - If somebody deletes the node or ends the session by hand, Lost closes when the
 //     client's server has applied that. Other servers may have done so earlier.
+//   - Servers that lose their data, or come back with old ones, let the next holder in at once, while
+//     an earlier lease is valid for up to a session timeout more, and their tokens begin again at low
+//     numbers. No lock can prevent that: wait one session timeout before anything starts
+//     again, and set back the tokens that the resources have stored.
 //   - A waiter whose node is deleted by hand while its client is reconnecting may get
 //     the lock for up to a third of the session timeout.
 //   - The data of the parent is kept if it was there when a Mutex first used the
@@ -64,7 +68,8 @@
 //     again. So Lock fails with zk.ErrNodeExists, and holders keep the lock, until an
 //     operator has deleted the parent: the delete succeeds only when the parent is empty.
 //   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
-//     nodes of the others only with extra_lock_patterns=["-lock-"].
+//     nodes of the others only with extra_lock_patterns=["-lock-"]. It makes sure of the
+//     parent once: make that by hand, as an ordinary node, which zklock leaves alone.
 package zklock
 
 // The states of an entry, which is a node of the Mutex in the queue, and what leads from one to

@@ -66,8 +66,7 @@ func TestNoLinkOfTheBookIsDead(t *testing.T) {
 				continue
 			}
 			file, fragment, _ := strings.Cut(address, "#")
-			fragment, err := url.PathUnescape(fragment)
-			require.NoError(t, err)
+			fragment = testenv.Must(url.PathUnescape(fragment))(t)
 			target := name
 			if file != "" {
 				target = path.Join(path.Dir(name), file)

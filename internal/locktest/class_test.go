@@ -158,8 +158,7 @@ func TestClassSequenceNumbers(t *testing.T) {
 			node := testenv.Must(conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 			require.NoError(t, conn.Delete(node, -1))
 		}
-		last, err := conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
-		require.NoError(t, err)
+		last = testenv.Must(conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 		require.Equal(t, "/n-0000000003", last, "the number is not that of the children, of which there are none, but of those ever made")
 	})
 }

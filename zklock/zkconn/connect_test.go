@@ -441,8 +441,7 @@ func (c *closeNotifier) Close() error {
 func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		line := &bubble.Line{Server: srv}
-		conn, err := Connect(t.Context(), servers, asked, WithDialer(line.Dial))
-		require.NoError(t, err)
+		conn := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(line.Dial)))(t)
 		defer conn.Close()
 		back := func() time.Duration {
 			began := time.Now()
@@ -472,7 +471,7 @@ func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 		srv.CutAll()
 		synctest.Wait()
 		began := time.Now()
-		_, _, err = conn.Get("/")
+		_, _, err := conn.Get("/")
 		require.ErrorIs(t, err, zk.ErrNoServer)
 		require.InDelta(t, time.Second, time.Since(began), float64(2*time.Millisecond))
 		line.Down.Store(false)

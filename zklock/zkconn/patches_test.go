@@ -33,8 +33,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	require.Subset(t, faults, patched)
 	out := testenv.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output())(t)
 	library := strings.TrimSpace(string(out))
-	page, err := os.ReadFile("../../docs/client.md")
-	require.NoError(t, err)
+	page := testenv.Must(os.ReadFile("../../docs/client.md"))(t)
 	diffs := regexp.MustCompile("(?ms)^```diff\n--- a/(.*?)\n\\+\\+\\+ b/(.*?)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, diffs, 8)
 	files := make(map[string]string)
@@ -63,7 +62,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	}
 	tests := "^(" + strings.Join(patched, "|") + ")$"
 	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", tests, ".", "-connect.ordinary")
-	out, err = run.CombinedOutput()
+	out, err := run.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, len(patched), strings.Count(string(out), "--- PASS: "), "%s", out)
 }

@@ -110,8 +110,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 			"Bugs in scenes.go leaves out the bugs of %s", file)
 	}
 	var marks []string
-	listings, err := filepath.Glob("../listings/*.go")
-	require.NoError(t, err)
+	listings := testenv.Must(filepath.Glob("../listings/*.go"))(t)
 	for _, file := range listings {
 		text := testenv.Must(os.ReadFile(file))(t)
 		for _, mark := range regexp.MustCompile(`\[([A-Z]\d+(?:, [A-Z]\d+)*)\]`).FindAllStringSubmatch(string(text), -1) {

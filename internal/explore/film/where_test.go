@@ -27,8 +27,7 @@ var calls = map[string]*regexp.Regexp{
 func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 	for name, subject := range map[string]explore.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
 		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()} {
-		f, err := film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3})
-		require.NoError(t, err)
+		f := testenv.Must(film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
 		sources := make(map[string][]string)
 		checked, waits := 0, 0
 		for i, w := range f.Where {

@@ -19,8 +19,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/exercises/_11-break-this-lock/.solution/" + counterexample.File)
 	require.NoError(t, err)
-	answers, err := counterexample.Read(text)
-	require.NoError(t, err)
+	answers := testenv.Must(counterexample.Read(text))(t)
 	on := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {
 		t.Run(task.Lock.Name, func(t *testing.T) {

@@ -22,8 +22,7 @@ func TestDockerIsNotBelowWhatUsersImport(t *testing.T) {
 	var needs func(seen map[string]bool, pkg string, tests bool)
 	needs = func(seen map[string]bool, pkg string, tests bool) {
 		if dir, ours := strings.CutPrefix(pkg, self); ours {
-			files, err := filepath.Glob(filepath.Join("../../..", dir, "*.go"))
-			require.NoError(t, err)
+			files := testenv.Must(filepath.Glob(filepath.Join("../../..", dir, "*.go")))(t)
 			require.NotEmpty(t, files, pkg)
 			for _, file := range files {
 				if !tests && strings.HasSuffix(file, "_test.go") {
