@@ -97,8 +97,7 @@ func TestHandshake(t *testing.T) {
 		}
 	})
 	t.Run("ignores the password of a new session", func(t *testing.T) {
-		resp, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 10_000, Password: []byte("short")})
-		require.NoError(t, err)
+		resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 10_000, Password: []byte("short")}))(t)
 		require.NotZero(t, resp.SessionID)
 		require.Len(t, resp.Password, 16)
 	})
@@ -106,8 +105,7 @@ func TestHandshake(t *testing.T) {
 		old := tg.connect()
 		before := old.session
 		back := tg.dial()
-		resp, err := back.handshake(jute.ConnectRequest{TimeoutMs: 30_000, SessionID: before.SessionID, Password: before.Password})
-		require.NoError(t, err)
+		resp := testenv.Must(back.handshake(jute.ConnectRequest{TimeoutMs: 30_000, SessionID: before.SessionID, Password: before.Password}))(t)
 		require.Equal(t, before.SessionID, resp.SessionID)
 		require.Equal(t, before.Password, resp.Password)
 		require.EqualValues(t, 30_000, resp.TimeoutMs)
@@ -117,20 +115,17 @@ func TestHandshake(t *testing.T) {
 	t.Run("refuses a wrong password, and kicks out the connection all the same", func(t *testing.T) {
 		old := tg.connect()
 		intruder := tg.dial()
-		resp, err := intruder.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: password, HasReadOnly: true})
-		require.NoError(t, err)
+		resp := testenv.Must(intruder.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: password, HasReadOnly: true}))(t)
 		require.Equal(t, jute.ConnectResponse{Password: password, HasReadOnly: true}, resp)
 		intruder.closes()
 		old.closes()
 		// The session itself lives.
-		resp, err = tg.dial().handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: old.session.Password})
-		require.NoError(t, err)
+		resp = testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: old.session.Password}))(t)
 		require.Equal(t, old.session.SessionID, resp.SessionID)
 	})
 	t.Run("refuses a session that it does not have", func(t *testing.T) {
 		c := tg.dial()
-		resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: 12345, Password: password})
-		require.NoError(t, err)
+		resp := testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: 12345, Password: password}))(t)
 		require.Equal(t, jute.ConnectResponse{Password: password}, resp)
 		c.closes()
 	})
@@ -200,8 +195,7 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 	for _, op := range []jute.Op{999, -1} {
 		c := tg.connect()
 		c.write(frame(&jute.RequestHeader{Xid: 5, Op: op}))
-		h, _, err := c.read()
-		require.NoError(t, err)
+		h, _ := c.reply()
 		require.Equal(t, jute.ReplyHeader{Xid: 5, Zxid: -1, Err: jute.ErrUnimplemented}, h)
 		c.closes()
 	}
@@ -217,8 +211,7 @@ func TestTheLargestPacket(t *testing.T) {
 	}
 	c := tg.connect()
 	c.write(body(1_048_575))
-	h, _, err := c.read()
-	require.NoError(t, err)
+	h, _ := c.reply()
 	require.Equal(t, jute.OK, h.Err)
 	_, d := c.do(jute.OpGetData, &jute.PathWatch{Path: tg.root + "/large"})
 	require.Greater(t, len(d.Buffer()), 1_048_000)
@@ -263,7 +256,6 @@ func TestAWriteIsToldBeforeItCanBeRead(t *testing.T) {
 				break
 			}
 		}
-		_, _, err := writer.read()
-		require.NoError(t, err)
+		writer.reply()
 	}
 }

@@ -16,6 +16,10 @@ import (
 // memory.
 const maxBacklog = 1 << 20
 
+// sendAt is how many bytes of replies are sent although there is another request at hand: to send
+// less at a time costs a system call for each, and more is memory that the processor has to fetch.
+const sendAt = 64 << 10
+
 // A conn is one client connection: a reader goroutine that carries out its
 // requests in order and sends their replies, and a writer goroutine that
 // sends what other goroutines put into out.
@@ -253,15 +257,16 @@ func (c *conn) read() {
 	for {
 		// Replies are sent when there is no other request at hand: one by
 		// one to a client that waits for each, many at once under load.
-		if frameReady(r) {
+		ready := frameReady(r)
+		if ready {
 			// As on a real server, the other connections have their turn between
 			// two requests of this one.
 			runtime.Gosched()
 		} else {
 			rest()
-			if !c.flush() {
-				return
-			}
+		}
+		if (!ready || c.backlog() >= sendAt) && !c.flush() {
+			return
 		}
 		var err error
 		if frame, err = jute.ReadFrame(r, frame, jute.MaxFrame); err != nil {
@@ -289,16 +294,17 @@ func frameReady(r *bufio.Reader) bool {
 	return r.Buffered()-4 >= int(binary.BigEndian.Uint32(head))
 }
 
+// backlog is how many bytes wait to be sent.
+func (c *conn) backlog() int {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return c.out.Len()
+}
+
 // waitForSpace returns when the backlog is short enough, or false when the connection
 // is closed.
 func (c *conn) waitForSpace() bool {
-	for {
-		c.s.mu.Lock()
-		n := c.out.Len()
-		c.s.mu.Unlock()
-		if n <= maxBacklog {
-			return true
-		}
+	for c.backlog() > maxBacklog {
 		if !c.flush() {
 			return false
 		}
@@ -308,6 +314,7 @@ func (c *conn) waitForSpace() bool {
 			return false
 		}
 	}
+	return true
 }
 
 // handshake attaches the connection to a session, or answers a four-letter

@@ -23,11 +23,10 @@ type Node struct {
 func (s *Server) Node(path string) (Node, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.nodes[path]
-	if n == nil {
-		return Node{}, false
+	if n := s.nodes[path]; n != nil {
+		return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container, time.Duration(n.ttl) * time.Millisecond}, true
 	}
-	return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container, time.Duration(n.ttl) * time.Millisecond}, true
+	return Node{}, false
 }
 
 // Children returns the names of a node's children, sorted; none if there is
@@ -35,11 +34,10 @@ func (s *Server) Node(path string) (Node, bool) {
 func (s *Server) Children(path string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.nodes[path]
-	if n == nil {
-		return nil
+	if n := s.nodes[path]; n != nil {
+		return slices.Sorted(maps.Keys(n.children))
 	}
-	return slices.Sorted(maps.Keys(n.children))
+	return nil
 }
 
 // Tree returns the whole tree as text, sorted, a node a line, to be compared
@@ -100,11 +98,10 @@ func (s *Server) Sessions() []Session {
 func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ss := s.sessions[session]
-	if ss == nil {
-		return nil, false
+	if ss := s.sessions[session]; ss != nil {
+		return slices.Sorted(maps.Keys(ss.ephemerals)), true
 	}
-	return slices.Sorted(maps.Keys(ss.ephemerals)), true
+	return nil, false
 }
 
 // A Watch is armed: a session's connection is to get an event of a change. A watch
@@ -117,28 +114,20 @@ type Watch struct {
 	Recursive  bool // it is about all nodes below the path, too
 }
 
-// Watches returns all armed watches, sorted.
+// Watches returns all armed watches, sorted by path and session, those of the node first.
 func (s *Server) Watches() []Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Watch
-	collect := func(w *watchTable, children bool) {
+	for _, w := range []*watchTable{s.dataWatches, s.childWatches} {
 		for path, conns := range w.conns {
 			for c, mode := range conns {
-				out = append(out, Watch{path, children, c.session.id, mode != oneShot, mode == recursive})
+				out = append(out, Watch{path, w == s.childWatches, c.session.id, mode != oneShot, mode == recursive})
 			}
 		}
 	}
-	collect(s.dataWatches, false)
-	collect(s.childWatches, true)
-	slices.SortFunc(out, func(a, b Watch) int {
-		kind := func(w Watch) int {
-			if w.Children {
-				return 1
-			}
-			return 0
-		}
-		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session), cmp.Compare(kind(a), kind(b)))
+	slices.SortStableFunc(out, func(a, b Watch) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session))
 	})
 	return out
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -79,6 +81,18 @@ func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
 		began := time.Now()
 		require.False(tg, tg.srv.Start())
 		require.Equal(tg, time.Second, time.Since(began))
+	})
+}
+
+// A client that asks for long answers gets the first of them before the server carries out the rest.
+func TestALongReplyIsSentBeforeTheNextRequest(t *testing.T) {
+	inBubble(t, func(tg *target) {
+		c := tg.connect()
+		require.Equal(tg, jute.OK, c.set(tg.root, strings.Repeat("x", 64<<10), -1))
+		c.write(append(frame(&jute.RequestHeader{Op: jute.OpGetData}, &jute.PathWatch{Path: tg.root}),
+			frame(&jute.RequestHeader{Op: jute.OpDelete}, &jute.PathVersion{Path: tg.root, Version: -1})...))
+		synctest.Wait()
+		require.NotEmpty(tg, tg.srv.Tree(), "the client has read nothing yet")
 	})
 }
 

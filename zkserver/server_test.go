@@ -403,8 +403,7 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		return &jute.CreateRequest{Path: fmt.Sprint(tg.root, "/", c.xid, "n"), ACL: jute.WorldACL(), Flags: jute.FlagSequential}
 	}
 	reply := func() *jute.Decoder {
-		h, d, err := c.read()
-		require.NoError(t, err)
+		h, d := c.reply()
 		require.Equal(t, jute.OK, h.Err)
 		return d
 	}

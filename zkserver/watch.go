@@ -113,15 +113,18 @@ func (s *Server) addWatchLocked(c *conn, path string, mode watchMode) {
 // it at once what it missed. A watch of addWatch gets nothing: its client
 // reads again when it is connected again.
 func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
-	for _, path := range r.Data {
-		if n := s.lookup(path); n == nil {
-			c.sendEventLocked(jute.EventDeleted, path)
-		} else if n.mzxid > r.RelativeZxid {
-			c.sendEventLocked(jute.EventDataChanged, path)
-		} else {
-			s.dataWatches.add(path, c, oneShot)
+	again := func(paths []string, table *watchTable, changed jute.EventType, last func(*node) int64) {
+		for _, path := range paths {
+			if n := s.lookup(path); n == nil {
+				c.sendEventLocked(jute.EventDeleted, path)
+			} else if last(n) > r.RelativeZxid {
+				c.sendEventLocked(changed, path)
+			} else {
+				table.add(path, c, oneShot)
+			}
 		}
 	}
+	again(r.Data, s.dataWatches, jute.EventDataChanged, func(n *node) int64 { return n.mzxid })
 	for _, path := range r.Exist {
 		if s.lookup(path) != nil {
 			c.sendEventLocked(jute.EventCreated, path)
@@ -129,15 +132,7 @@ func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
 			s.dataWatches.add(path, c, oneShot)
 		}
 	}
-	for _, path := range r.Child {
-		if n := s.lookup(path); n == nil {
-			c.sendEventLocked(jute.EventDeleted, path)
-		} else if n.pzxid > r.RelativeZxid {
-			c.sendEventLocked(jute.EventChildrenChanged, path)
-		} else {
-			s.childWatches.add(path, c, oneShot)
-		}
-	}
+	again(r.Child, s.childWatches, jute.EventChildrenChanged, func(n *node) int64 { return n.pzxid })
 	for _, path := range r.Persistent {
 		s.addWatchLocked(c, path, persistent)
 	}

@@ -198,13 +198,20 @@ func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
 	}
 }
 
+// reply is read on a line that does not break.
+func (c *wire) reply() (jute.ReplyHeader, *jute.Decoder) {
+	c.t.Helper()
+	h, d, err := c.read()
+	require.NoError(c.t, err)
+	return h, d
+}
+
 // do sends a request and returns the outcome and the body of its reply.
 func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	c.t.Helper()
 	c.xid++
 	c.write(frame(&jute.RequestHeader{Xid: c.xid, Op: op}, body))
-	h, d, err := c.read()
-	require.NoError(c.t, err, "%v", op)
+	h, d := c.reply()
 	require.Equal(c.t, c.xid, h.Xid)
 	if h.Err != jute.OK {
 		require.Zero(c.t, d.Len(), "an error reply has no body")
@@ -296,8 +303,7 @@ func (c *wire) addWatch(path string, mode int32) jute.Code {
 func (c *wire) eventsNow() []event {
 	c.t.Helper()
 	c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
-	h, _, err := c.read()
-	require.NoError(c.t, err)
+	h, _ := c.reply()
 	require.Equal(c.t, jute.XidPing, h.Xid)
 	return c.events
 }
