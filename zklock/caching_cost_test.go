@@ -76,8 +76,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 }
 
 func duration(t *testing.T, words [2]string) time.Duration {
-	d := testenv.Must(time.ParseDuration(words[0] + words[1]))(t)
-	return d
+	return testenv.Must(time.ParseDuration(words[0] + words[1]))(t)
 }
 
 // TestUntilANodeIsCachedNothingDiffers, to the last request and its moment: without the

@@ -84,6 +84,17 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		tb.isNotCached(ours)
 		alone(1, d/10)
 		tb.isCached(ours)
+
+		var needed []int
+		for range 6 { // nodes that serve one hold
+			time.Sleep(d)
+			n := 0
+			for ; ours.Stats().Cached == 0; n++ {
+				alone(1, d/10)
+			}
+			needed = append(needed, n)
+		}
+		require.Equal(tb, []int{9, 17, 33, 65, 65, 65}, needed)
 	})
 }
 
@@ -169,20 +180,22 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 // TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled: the connection breaks, and the
 // server refuses to set the watches again, which nobody reports.
 func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn, always...)
-		tb.cached(ours)
-		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
-		tb.srv.Cut(conn.SessionID())
-		time.Sleep(5 * time.Second) // until the client is back
-		require.Len(tb, refused.Hit(), 1)
-		tb.isCached(ours)
-		stranger := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
-		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a list
-		require.Len(tb, stranger, 1)
-		passes(tb, stranger)
-	})
+	for _, back := range []time.Duration{time.Second / 4, 5 * time.Second} {
+		onTables(t, back.String(), func(tb *table) {
+			conn := tb.connect()
+			ours := tb.mutex(conn, always...)
+			tb.cached(ours)
+			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+			tb.srv.Cut(conn.SessionID())
+			time.Sleep(back)
+			require.Len(tb, refused.Hit(), 1)
+			tb.isCached(ours)
+			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
+			time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a list
+			require.Len(tb, stranger, 1)
+			passes(tb, stranger)
+		})
+	}
 }
 
 // TestAListThatIsRefusedCostsNoLease: somebody has forbidden to list the queue while its node
@@ -352,7 +365,8 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Greater(t, time.Until(l.ValidUntil()), 10*time.Second/3-time.Second)
 		all = m.participants(ours)
 		require.False(t, all[0].Cached)
-		require.Equal(t, "owner", all[0].Owner)
+		require.Equal(t, "owner", all[0].Owner, "and not the one for whom the node was made")
+		require.Equal(t, l.Token(), all[0].Token)
 
 		_, err = earlier.Guard(context.Background(), "/guard")
 		require.ErrorIs(t, err, zklock.ErrFenced, "of an earlier lease by the same node")
@@ -370,6 +384,24 @@ func TestCallsOnACachedNode(t *testing.T) {
 		s := ours.Stats()
 		require.EqualValues(t, 2, s.Acquired)
 		require.EqualValues(t, 1, s.HandedOn)
+	})
+}
+
+// TestTheTokenOfACachedNodeThatHasServedAllItMay is higher than all that it has served, whether its zxid is even or odd.
+func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		for range 2 {
+			ours := tb.mutex(conn, always...)
+			tb.cached(ours)
+			for range 1022 {
+				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+			}
+			last := tb.cached(ours)
+			require.Greater(tb, tb.participants(ours)[0].Token, last.Token())
+			require.NoError(tb, ours.Shutdown(context.Background()))
+			tb.create(conn, "/x", "", zk.FlagSequence) // so that the other one follows
+		}
 	})
 }
 

@@ -23,7 +23,8 @@
 // is nearly alone may keep its node ([WithCaching]).
 //
 // Cost: a contender that is alone sends 2 requests, 3 the first time, 4 on a fresh path. Behind one
-// contender of another process it sends 5, behind more 6 or 7. The next holder has
+// contender of another process it sends 5, behind more 6 or 7, and the proof of its session
+// if that takes a twelfth of the session timeout or longer: 1 request at least. The next holder has
 // the lock one round trip after a release. N goroutines of a Mutex send at most 0.2 N
 // requests. See README.md.
 //

@@ -166,12 +166,16 @@ func (m *Mutex) create(e *entry) (err error) {
 // gone (client.ErrGone).
 func (m *Mutex) keep(e *entry) error {
 	pause := m.client.Timeout() / 3 // the client may miss an event while it reconnects
+	next := pause
 	look := time.NewTimer(pause)
 	defer look.Stop()
 	if e.own == nil {
 		// A contender that was alone sets its watch only now: if the lock is not held
-		// for long, nothing is sent between the create and the delete.
-		look.Reset(m.client.Timeout() / 8)
+		// for long, nothing is sent between the create and the delete. It looks at the
+		// queue no later than others.
+		first := m.client.Timeout() / 8
+		look.Reset(first)
+		next -= first
 	}
 
 	others, err := m.guard(e)
@@ -182,7 +186,8 @@ func (m *Mutex) keep(e *entry) error {
 		case ev := <-others:
 			others, err = nil, m.queueChanged(e, ev)
 		case <-look.C:
-			look.Reset(pause)
+			look.Reset(next)
+			next = pause
 			err = m.look(e, others != nil)
 		case <-e.left:
 			return nil

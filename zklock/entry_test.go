@@ -291,20 +291,3 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
-
-// TestARequestOfCuratorDoesNotHideTheOwner: Curator's Revoker writes its request
-// over the record.
-func TestARequestOfCuratorDoesNotHideTheOwner(t *testing.T) {
-	onTable(t, func(tb *table) {
-		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData([]byte("the host")))
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		tb.set(tb.connect(), tb.node(0), "__REVOKE__")
-		time.Sleep(2 * time.Second) // until the holder has read it
-		require.True(tb, isClosed(holder.RevokeRequested()))
-		queue := tb.participants(m)
-		require.Len(tb, queue, 1)
-		require.Equal(tb, "holder", queue[0].Owner)
-		require.Equal(tb, "the host", string(queue[0].Data))
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}

@@ -119,5 +119,6 @@ func (m *Mutex) grantLocked(e *entry) {
 	close(t.ready)
 }
 
-// tokenLocked is the token of the next hold by e.
-func (m *Mutex) tokenLocked(e *entry) int64 { return e.token<<passBits | int64(e.holds) }
+// tokenLocked is the token of the next hold by e. If e has served as many as it may, none follows, and
+// the token is higher than those of all that it has served.
+func (m *Mutex) tokenLocked(e *entry) int64 { return e.token<<passBits + int64(e.holds) }

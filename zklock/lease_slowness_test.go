@@ -267,27 +267,6 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 	})
 }
 
-// TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled: a waiter's watch on its own
-// node is not set again, somebody deletes the node by hand, and the lock is handed
-// over in memory.
-func TestALeaseWithoutANodeIsLostThoughItsWatchIsThrottled(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		mutex := tb.mutex(conn)
-		unlocked := tb.unlockThrottled(conn.SessionID(), tb.mustLock(mutex, zklock.NewOwner("first")))
-		second := waits(mutex) // its watch is set
-		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
-		tb.srv.Cut(conn.SessionID())
-		time.Sleep(2 * time.Second) // until the client is back
-		require.Len(tb, refused.Hit(), 1)
-		require.NoError(tb, tb.connect().Delete(tb.node(1), -1))
-		require.NoError(tb, <-unlocked)
-		lease := (<-second).lease
-		time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a read
-		require.True(tb, isClosed(lease.Lost()))
-	})
-}
-
 // TestARevokeArrivesThoughItsReadIsThrottledOnce: the read after a change must be
 // repeated, and its error must not end the lease.
 func TestARevokeArrivesThoughItsReadIsThrottledOnce(t *testing.T) {

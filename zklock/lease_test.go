@@ -37,7 +37,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 			}))
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)
-		mutex := newMutex(t, conn)
+		mutex := testenv.Must(zklock.New(conn, top))(t)
 		lease := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a long session")))(t)
 
 		other := testenv.Must(zkconn.Connect(t.Context(), three, 4*time.Second, zkconn.WithDialer(short.Dial)))(t)
@@ -50,7 +50,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		<-lease.Lost()
 		holder := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a short session")))(t)
 		require.Equal(t, 4*time.Second, short.Sessions()[1].Timeout)
-		next := lockAside(t.Context(), newMutex(t, other), zklock.NewOwner("next"))
+		next := lockAside(t.Context(), testenv.Must(zklock.New(other, top))(t), zklock.NewOwner("next"))
 		time.Sleep(20 * time.Second) // in which all is well with the connection
 		require.False(t, isClosed(holder.Lost()), "the lease is lost")
 
@@ -63,12 +63,6 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		}
 		require.NoError(t, (<-next).err)
 	})
-}
-
-func newMutex(t *testing.T, conn *zk.Conn) *zklock.Mutex {
-	t.Helper()
-	m := testenv.Must(zklock.New(conn, top))(t)
-	return m
 }
 
 // TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession: the time depends
@@ -89,7 +83,7 @@ func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing
 		require.NoError(t, err)
 		tb.Cleanup(conn.Close)
 		require.Equal(t, 40*time.Second, tb.srv.Sessions()[0].Timeout)
-		lease := tb.mustLock(newMutex(tb.T, conn), nil)
+		lease := tb.mustLock(testenv.Must(zklock.New(conn, top))(tb), nil)
 		silent.Store(2) // of three
 		tb.srv.Cut(conn.SessionID())
 		time.Sleep(40 * time.Second) // the whole session timeout
@@ -192,6 +186,24 @@ func TestAFarServerThatAnswersIsNotLeft(t *testing.T) {
 		defer left.Release()
 		time.Sleep(time.Minute) // many proofs
 		require.Empty(tb, left.Hit(), "the client breaks a connection that works")
+		require.NoError(tb, holder.Unlock(context.Background()))
+	})
+}
+
+// TestAServerThatAnswersOthersDuringAProofIsNotSilent: thousands of requests are in front of the proof's,
+// and no other server is asked whether it is the leader.
+func TestAServerThatAnswersOthersDuringAProofIsNotSilent(t *testing.T) {
+	onTable(t, func(tb *table) {
+		line := &bubble.Line{Server: tb.srv, Wrap: narrow(4<<10, time.Millisecond)}
+		_, m := tb.connectFor(10*time.Second, three, line.Dial)
+		holder := tb.mustLock(m, nil)
+		time.Sleep(time.Minute)
+		for range 1000 {
+			go m.Participants(context.Background())
+		}
+		time.Sleep(5 * time.Second)
+		require.False(tb, isClosed(holder.Lost()))
+		require.Len(tb, line.Dialed(), 1)
 		require.NoError(tb, holder.Unlock(context.Background()))
 	})
 }

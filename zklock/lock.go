@@ -174,6 +174,9 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 		owners: make(map[*Owner]*turn), entries: make(map[string]*entry), watches: make(map[string]watched),
 	}
 	for _, option := range options {
+		if option == nil {
+			return nil, fmt.Errorf("zklock: lock %s: an option is nil", path)
+		}
 		if err := option(&m.settings); err != nil {
 			return nil, fmt.Errorf("zklock: lock %s: %w", path, err)
 		}

@@ -83,16 +83,14 @@ func (tb *table) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 
 func (tb *table) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 	tb.Helper()
-	m := testenv.Must(zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...))(tb)
-	return m
+	return testenv.Must(zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...))(tb)
 }
 
 func (tb *table) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	l := testenv.Must(m.Lock(ctx, owner))(tb)
-	return l
+	return testenv.Must(m.Lock(ctx, owner))(tb)
 }
 
 // node returns the path of the i-th child of top in the order of the queue.
@@ -158,7 +156,7 @@ func (tb *table) unlockUnanswered(session int64, holder *zklock.Lease) (back *zk
 // node is about to go, and still in the queue.
 func (tb *table) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
 	for range 4 {
-		tb.throttle(of(session, jute.OpDelete, holder.Node()))
+		tb.srv.Fail(throttled, of(session, jute.OpDelete, holder.Node()))
 	}
 	unlocked = aside(func() error { return holder.Unlock(context.Background()) })
 	synctest.Wait()
@@ -320,8 +318,7 @@ func (tb *table) givesUp(m *zklock.Mutex) {
 // create makes a node, and returns its path.
 func (tb *table) create(conn *zk.Conn, path, data string, flags int32) string {
 	tb.Helper()
-	node := testenv.Must(conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(tb)
-	return node
+	return testenv.Must(conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(tb)
 }
 
 // set writes a node.
@@ -355,8 +352,7 @@ func (tb *table) remakeTop(admin *zk.Conn) {
 
 func (tb *table) participants(m *zklock.Mutex) []zklock.Participant {
 	tb.Helper()
-	all := testenv.Must(m.Participants(context.Background()))(tb)
-	return all
+	return testenv.Must(m.Participants(context.Background()))(tb)
 }
 
 // isHeld asserts that TryLock finds the lock held.

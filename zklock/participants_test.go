@@ -131,10 +131,14 @@ func TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock(t *testing.T) {
 func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 	onEachClient(t, func(tb *table) {
 		conn := tb.connect()
-		m := tb.mutex(conn)
+		m := tb.mutex(conn, zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		tb.set(conn, tb.participants(m)[0].Node, "__REVOKE__") // as Curator's Revoker does
+		tb.set(conn, holder.Node(), "__REVOKE__") // as Curator's Revoker does
 		<-holder.RevokeRequested()
+		synctest.Wait() // until the record is written again
+		first := tb.participants(m)[0]
+		require.Equal(tb, "holder", first.Owner)
+		require.Equal(tb, "the host", string(first.Data))
 		theirs := tb.create(conn, top+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
 		require.NoError(tb, m.Revoke(tb.Context(), zklock.Participant{Node: theirs}))
 		node, _ := tb.srv.Node(theirs)
@@ -208,7 +212,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			zklock.WithSessionTimeout(0), zklock.WithSessionTimeout(-time.Second), zklock.WithACL(nil),
 			zklock.WithData(make([]byte, 64<<10+1)),
 			zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond + 1), zklock.WithSessionTimeout(math.MaxInt64), // no server agrees to it
-			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1),
+			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1), nil,
 		} {
 			require.ErrorContains(tb, testenv.Err(zklock.New(conn, top, o)), top)
 		}

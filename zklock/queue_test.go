@@ -14,7 +14,6 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // withHandOver makes a Mutex of a client of its own.
@@ -150,24 +149,6 @@ func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
 			token = got.Token()
 			require.NoError(tb, got.Unlock(context.Background()))
 		}
-	})
-}
-
-// TestTheHolderIsShownThoughItsNodeWasMadeForAnother.
-func TestTheHolderIsShownThoughItsNodeWasMadeForAnother(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect())
-		first := tb.mustLock(ours, zklock.NewOwner("first"))
-		next := waits(ours)
-		require.NoError(tb, first.Unlock(context.Background()))
-		got := gets(tb, next)
-		queue := tb.participants(ours)
-		require.Len(tb, queue, 1)
-		require.Equal(tb, "waiter", queue[0].Owner)
-		require.Equal(tb, got.Node(), queue[0].Node)
-		require.Equal(tb, got.Token(), queue[0].Token)
-		require.Greater(tb, queue[0].Token, first.Token())
-		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }
 
@@ -386,7 +367,7 @@ func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
 		conn := tb.connect()
 		waiter, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
 		time.Sleep(time.Second) // until it waits
-		unproved := tb.throttle(ofProof(conn.SessionID())).Every()
+		unproved := tb.srv.Fail(throttled, ofProof(conn.SessionID())).Every()
 		time.Sleep(sessionTimeout) // until its create proves nothing any more
 		require.NoError(tb, holder.Unlock(context.Background()))
 		time.Sleep(time.Second) // for it to get the lock by mistake
@@ -396,9 +377,4 @@ func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
 		require.Empty(tb, tb.srv.Children(top))
 		unproved.Release()
 	})
-}
-
-// throttle makes the server say that it has too much to do for a request.
-func (tb *table) throttle(when func(zkserver.Request) bool) *zkserver.Fault {
-	return tb.srv.Fail(throttled, when)
 }

@@ -96,6 +96,7 @@ func TestPausesOfProcesses(t *testing.T) {
 	for _, z := range zoo {
 		if z.Mode(t) == "follower" {
 			pauseOf(zoo, z, "a follower", session/2)
+			pauseOf(zoo, z, "a follower", 2*session)
 			continue
 		}
 		pauseOf(zoo, z, "the leader", session/4)

@@ -84,22 +84,10 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	}
 	c := newClient(sessionTimeout)
 	c.tls, c.logger = settings.tls, settings.logger
-	names := &hosts{ctx: ctx, c: c, lookupHost: lookupHost}
-	c.hostOf, c.addresses = names.hostOf, names.all
-	var unknownVersion error
-	conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), func(conn *zk.Conn) {
-		zk.WithHostProvider(names)(conn)
-		for _, option := range settings.client {
-			option(conn)
-		}
-		unknownVersion = errors.Join(
-			replace(conn, "dialer", c.dialer),
-			replace(conn, "hostProvider", c.provider),
-			hook(conn, "setWatchCallback", c.watches))
-	})
 	noSession := func() (*zk.Conn, error) {
 		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), conns.WhyEnded(ctx), c.Report()))
 	}
+	conn, events, err := c.begin(ctx, servers, sessionTimeout, settings.client)
 	if err != nil {
 		c.giveUp()
 		if ctx.Err() != nil {
@@ -118,10 +106,6 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 			}
 		}
 	}()
-	if unknownVersion != nil {
-		conn.Close()
-		return fail(unknownVersion)
-	}
 	conns.Register(conn, c)
 	select {
 	case <-ready:
@@ -136,6 +120,48 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		return fail(err)
 	}
 	return conn, nil
+}
+
+// begin begins to open the client. It returns when ctx ends, though a host provider of the caller's
+// may not have returned; what that has opened is then closed.
+func (c *client) begin(ctx context.Context, servers []string, sessionTimeout time.Duration, options []func(*zk.Conn)) (*zk.Conn, <-chan zk.Event, error) {
+	names := &hosts{ctx: ctx, c: c, lookupHost: lookupHost}
+	c.hostOf, c.addresses = names.hostOf, names.all
+	type opened struct {
+		conn   *zk.Conn
+		events <-chan zk.Event
+		err    error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		var unknownVersion error
+		conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), func(conn *zk.Conn) {
+			zk.WithHostProvider(names)(conn)
+			for _, option := range options {
+				option(conn)
+			}
+			unknownVersion = errors.Join(
+				replace(conn, "dialer", c.dialer),
+				replace(conn, "hostProvider", c.provider),
+				hook(conn, "setWatchCallback", c.watches))
+		})
+		if err == nil && unknownVersion != nil {
+			conn.Close()
+			err = unknownVersion
+		}
+		done <- opened{conn, events, err}
+	}()
+	select {
+	case o := <-done:
+		return o.conn, o.events, o.err
+	case <-ctx.Done():
+		go func() {
+			if o := <-done; o.err == nil {
+				o.conn.Close()
+			}
+		}()
+		return nil, nil, ctx.Err()
+	}
 }
 
 // SessionTimeout returns the session timeout that the server agreed to in the

@@ -89,6 +89,27 @@ func TestConnectEndsWithCtxThoughNoNameIsFound(t *testing.T) {
 	}
 }
 
+// A slowProvider looks its names up for long, and does not know of a ctx.
+type slowProvider struct{ zk.HostProvider }
+
+func (p slowProvider) Init(servers []string) error {
+	time.Sleep(3 * time.Second)
+	return p.HostProvider.Init(servers)
+}
+
+func TestConnectEndsWithCtxThoughAHostProviderOfTheCallersDoesNot(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err := Connect(ctx, servers, asked, WithZK(zk.WithHostProvider(slowProvider{zk.NewDNSHostProvider()})), WithDialer(srv.Dial))
+		require.Equal(t, 100*time.Millisecond, time.Since(began))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Minute) // until it has ended
+		require.Empty(t, srv.Sessions())
+	})
+}
+
 func TestConnectFailsAtOnceIfNoNameExists(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		resolve(t, func(_ context.Context, host string) ([]string, error) { return nil, noSuchHost(host) })
