@@ -72,7 +72,7 @@ var chapters = []chapter{
 	{i18n.Textf("The other locks", "其他锁"), []string{"docs/other-locks/"}},
 	{i18n.Textf("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
 	{i18n.Textf("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
-	{i18n.Textf("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md"}},
+	{i18n.Textf("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md", "docs/sharing-a-path.md"}},
 	{i18n.Textf("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
 	{i18n.Textf("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
 }

@@ -72,6 +72,7 @@ var written = []struct{ module, pkg, tests string }{
 	{".", "cmd/primers", "ThePages"},
 	{".", "bench", "TheDocsSay"},
 	{".", "zklock", "Production"},
+	{".", "zkserver/clients", "Pairs"},
 	{".", "internal/site", "EachFact|NoWing"},
 	{".", "internal/site", "Edition"},
 }

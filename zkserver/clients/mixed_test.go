@@ -6,12 +6,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -19,38 +19,23 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
-	"example.com/zklock/zklock"
 )
-
-// An ownerLock gives zklock the methods that count uses of zk.Lock.
-type ownerLock struct {
-	mutex *zklock.Mutex
-	owner *zklock.Owner
-	lease *zklock.Lease
-}
-
-func (o *ownerLock) Lock() (err error) {
-	o.lease, err = o.mutex.Lock(context.Background(), o.owner)
-	return err
-}
-
-func (o *ownerLock) Unlock() error { return o.lease.Unlock(context.Background()) }
 
 // newSharedTest opens a session on the server that ZK names, which others may
 // use as well, and makes a node for the test alone. The node goes with the
 // test.
-func newSharedTest(t *testing.T) (g *counterTest, conn *zk.Conn, root string) {
+func newSharedTest(t *testing.T) (g *game, conn *zk.Conn, root string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	zoo := testenv.Must(ensemble.Open(ctx, os.Getenv("ZK")))(t)
 	t.Cleanup(zoo.Close)
-	conn = testenv.Must(zoo.Connect(ctx, ensemble.Options{SessionTimeout: sessionTimeout}))(t)
+	conn = testenv.Must(zoo.Connect(ctx, ensemble.Options{SessionTimeout: 30 * time.Second}))(t)
 	t.Cleanup(conn.Close)
 	root = "/shared-" + rand.Text()
 	testenv.Must(conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	t.Cleanup(func() { removeAll(t, conn, root) })
-	return &counterTest{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
+	return &game{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
 }
 
 func removeAll(t *testing.T, conn *zk.Conn, path string) {
@@ -66,66 +51,6 @@ func removeAll(t *testing.T, conn *zk.Conn, path string) {
 	}
 }
 
-// Curator, zk.Lock and zklock exclude each other where they share a path.
-func TestCuratorZkLockAndStep5CountTo3000Together(t *testing.T) {
-	const (
-		turns      = 1000 // of each of the three
-		contenders = 8    // as many of each: the queue is fair, so they meet to the end
-		mutexes    = 2    // of zklock, each with a node for all its goroutines
-	)
-	classPath := compileCurator(t)
-	g, conn, root := newSharedTest(t)
-	lock := root + "/lock"
-	g.counter = root + "/counter"
-	for _, path := range []string{lock, g.counter} {
-		testenv.Must(conn.Create(path, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
-	}
-	g.startCurator(classPath, "mutex", lock, contenders, turns/contenders)
-	g.startGo("zk.Lock", lock, 1, contenders, turns/contenders)
-	g.startGo("step5", lock, mutexes, contenders/mutexes, turns/contenders)
-	g.all(g.processes, "ready")
-
-	// The test has the lock until all contenders queue for it: from there on
-	// each of them competes, however fast it is.
-	first := zk.NewLock(conn, lock, zk.WorldACL(zk.PermAll))
-	require.NoError(t, first.Lock())
-	say(g.processes, "")
-	g.eventually("all queue for the lock", func() bool {
-		queue, _, err := conn.Children(lock)
-		require.NoError(t, err)
-		return len(queue) == 1+2*contenders+mutexes
-	})
-	m := testenv.Must(zklock.New(conn, lock))(t)
-	queue, err := m.Participants(t.Context())
-	require.NoError(t, err)
-	libraries := make(map[string]int)
-	for _, p := range queue {
-		libraries[p.Library]++
-	}
-	require.Equal(t, map[string]int{"zk.Lock": 1 + contenders, "Curator mutex": contenders, "zklock": mutexes}, libraries)
-	require.NoError(t, first.Unlock())
-	// Patience is for a hundred at a time: a slow disk is not a fault.
-	for n := int32(100); n <= 3*turns; n += 100 {
-		g.eventually(fmt.Sprintf("the counter is written %d times", n), func() bool {
-			_, stat, err := conn.Get(g.counter)
-			require.NoError(t, err)
-			return stat.Version >= n
-		})
-	}
-	g.all(g.processes, "done")
-
-	_, err = conn.Sync(root) // of an ensemble, our server may be behind
-	require.NoError(t, err)
-	data, stat, err := conn.Get(g.counter)
-	require.NoError(t, err)
-	require.Equal(t, strconv.Itoa(3*turns), string(data))
-	require.EqualValues(t, 3*turns, stat.Version, "the counter was written this often")
-	left, _, err := conn.Children(lock)
-	require.NoError(t, err)
-	require.Empty(t, left, "nodes are left behind")
-	g.leave()
-}
-
 // lines returns what a process has said, of those lines that begin with a word,
 // without that word.
 func (p *process) lines(word string) (out []string) {
@@ -139,7 +64,7 @@ func (p *process) lines(word string) (out []string) {
 
 // says waits until a process has said exactly these lines that begin with a
 // word.
-func (g *counterTest) says(p *process, word string, want ...string) {
+func (g *game) says(p *process, word string, want ...string) {
 	g.Helper()
 	defer func() {
 		if g.Failed() {
@@ -149,10 +74,29 @@ func (g *counterTest) says(p *process, word string, want ...string) {
 	g.eventually(p.name+" prints the events that it gets: "+word, func() bool { return slices.Equal(p.lines(word), want) })
 }
 
+const jars = "/usr/share/java/"
+
+// Each jar names what it needs in turn, except those of which Debian has several to choose from.
+var (
+	ofCurator = map[string]string{
+		"/usr/bin/javac": "default-jdk-headless", jars + "curator-recipes.jar": "libcurator-recipes-java",
+		jars + "zookeeper-recipes-lock.jar": "libzookeeper-java",
+	}
+	curatorPath = jars + strings.Join(strings.Fields("curator-recipes.jar curator-framework.jar curator-client.jar zookeeper.jar "+
+		"zookeeper-jute.jar zookeeper-recipes-lock.jar guava.jar slf4j-api.jar slf4j-nop.jar"), ":"+jars)
+)
+
+// startJava runs a program of testdata, which Java compiles itself.
+func (g *game) startJava(program string, args ...string) *process {
+	g.Helper()
+	java := []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", curatorPath, filepath.Join("testdata", program)} // starts faster
+	return g.start(nil, append(java, args...)...)
+}
+
 // The recipes of Curator that rest on persistent watches share a client with a
 // mutex. The client is cut off for a while and comes back.
 func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
-	classPath := compileCurator(t)
+	needs(t, ofCurator)
 	g, conn, root := newSharedTest(t)
 	tree, one := root+"/tree", root+"/one"
 	write := func(path, data string) {
@@ -165,7 +109,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	write(tree, "")
 	server, _, _ := strings.Cut(g.addr, ",")
 	line := proxy.New(t, server)
-	p := g.startJava(classPath, "Watchers", line.Addr(), root)
+	p := g.startJava("Watchers.java", line.Addr(), root)
 	for _, recipe := range []string{"cache", "recursive", "persistent"} {
 		g.eventually(recipe+" has set its watch", func() bool { return slices.Contains(p.lines("armed"), recipe) })
 	}

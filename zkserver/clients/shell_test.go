@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/testenv"
+	"example.com/zklock/zkserver"
 )
 
 const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
@@ -32,7 +33,7 @@ var (
 
 // startShells runs shells and waits until they are connected, and have said
 // whatever they say by way of greeting, which may be before that or after.
-func (g *counterTest) startShells(n int) []*shell {
+func (g *game) startShells(n int) []*shell {
 	g.Helper()
 	var shells []*shell
 	for range n {
@@ -84,7 +85,9 @@ func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
 
 func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 	needsShell(t)
-	g := newCounterTest(t)
+	aboutTheEmbeddedServer(t)
+	g := &game{T: t, srv: zkserver.Run(t)}
+	g.addr = g.srv.Addr()
 	sh := g.startShells(1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

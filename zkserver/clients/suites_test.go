@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -19,12 +17,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
-
-var update = flag.Bool("suites.update", false, "write the table of foreign suites in docs/tests.md")
 
 // A suite is the tests of a client that others wrote. Each runs on the embedded server and on the
 // real one, at one version: what passes on the real one must pass on the embedded one.
@@ -33,12 +31,12 @@ type suite struct {
 	// run returns the result of each test: whether it passed. A test that was skipped has none.
 	run func(t *testing.T, version string, real bool) map[string]bool
 	// apart are the tests that need what the embedded server does not have.
-	apart map[string]string
+	apart map[string]i18n.Text
 }
 
 var suites = []suite{
-	{"go-zookeeper", "v1.0.4", goZookeeper, map[string]string{
-		"TestIntegration_NoQuorum": "a quorum",
+	{"go-zookeeper", "v1.0.4", goZookeeper, map[string]i18n.Text{
+		"TestIntegration_NoQuorum": i18n.Textf("a quorum", "集群的过半机制"),
 	}},
 	{"go-kit `sd/zk`", "v0.13.0", goKit, nil},
 	{"kazoo `test_lock`, `test_election`", "2.8.0", kazoo, nil},
@@ -49,7 +47,7 @@ func TestForeignSuites(t *testing.T) {
 	testenv.Long(t, "runs the test suites of clients that others wrote, and downloads them")
 	testenv.NotRaced(t, "the suites are other processes")
 	aboutTheEmbeddedServer(t)
-	rows := make([]string, len(suites))
+	rows := make([]i18n.Text, len(suites))
 	t.Run("all", func(t *testing.T) {
 		for i, s := range suites {
 			t.Run(s.name, func(t *testing.T) {
@@ -58,27 +56,31 @@ func TestForeignSuites(t *testing.T) {
 			})
 		}
 	})
-	if !t.Failed() && !slices.Contains(rows, "") { // none is left out by -run
-		holdsTable(t, rows)
+	if t.Failed() || slices.Contains(rows, i18n.Text{}) { // one is left out by -run
+		return
 	}
+	head := rowOf(i18n.Textf("suite", "套件"), i18n.Textf("version", "版本"), i18n.Textf("tests", "测试数"),
+		i18n.Textf("pass on the embedded server", "内嵌的服务器上通过"), i18n.Textf("pass on ZooKeeper 3.8.0", "ZooKeeper 3.8.0 上通过"), i18n.Textf("apart", "例外"))
+	site.HoldsBoth(t, "docs/tests.md", "suites", tableOf(6, append([]i18n.Text{head}, rows...)))
 }
 
 // compare runs the suite on both servers, and returns its row of the table.
-func (s suite) compare(t *testing.T) string {
+func (s suite) compare(t *testing.T) i18n.Text {
 	real, embedded := s.results(t, true), s.results(t, false)
 	require.NotEmpty(t, real)
 	require.Equal(t, slices.Sorted(maps.Keys(real)), slices.Sorted(maps.Keys(embedded)), "the tests that ran")
-	apart := []string{}
+	var apart []i18n.Text
 	for _, test := range slices.Sorted(maps.Keys(real)) {
 		reason, known := s.apart[test]
 		if known {
-			apart = append(apart, fmt.Sprintf("`%s` needs %s", test, reason))
+			apart = append(apart, i18n.Textf("`%s` needs %s", "`%s` 要用到%s", test, reason))
 		}
 		require.True(t, known || embedded[test] || !real[test], "%s passes on the real server alone", test)
 		require.False(t, known && embedded[test], "%s passes on the embedded server, too: it is not apart", test)
 	}
 	require.Len(t, apart, len(s.apart), "a test that is apart did not run")
-	row := fmt.Sprintf("| %s | %s | %d | %d | %d | %s |\n", s.name, s.version, len(real), passed(embedded), passed(real), strings.Join(apart, ", "))
+	row := rowOf(i18n.Same(s.name), i18n.Same(s.version), i18n.Textf("%d", "%d", len(real)), i18n.Textf("%d", "%d", passed(embedded)),
+		i18n.Textf("%d", "%d", passed(real)), i18n.Join(apart, ", "))
 	t.Log(row)
 	return row
 }
@@ -109,21 +111,6 @@ func passed(results map[string]bool) (n int) {
 		}
 	}
 	return n
-}
-
-// holdsTable fails the test unless docs/tests.md has the rows, or writes them.
-func holdsTable(t *testing.T, rows []string) {
-	const file = "../../docs/tests.md"
-	table := regexp.MustCompile(`(\n\| suite \|.*\n.*\n)((?:\|.*\n)*)`)
-	page := testenv.Must(os.ReadFile(file))(t)
-	found := table.FindSubmatch(page)
-	require.NotNil(t, found, "%s has no table of suites", file)
-	if *update {
-		page = bytes.Replace(page, found[0], slices.Concat(found[1], []byte(strings.Join(rows, ""))), 1)
-		require.NoError(t, os.WriteFile(file, page, 0o644))
-		return
-	}
-	require.Equal(t, strings.Join(rows, ""), string(found[2]), "%s: ZKLOCK_TESTS=long go test ./zkserver/clients -run ForeignSuites -suites.update", file)
 }
 
 // address is a fresh server, for a suite that needs one.

@@ -1,0 +1,381 @@
+//go:build unix
+
+package clients_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
+	"example.com/zklock/zklock"
+)
+
+// locks are those of docs/sharing-a-path.md, each with the program that has it, in testdata/pairs.
+var locks = []struct {
+	name    string
+	title   i18n.Text
+	program string
+}{
+	{"zklock", i18n.Textf("zklock", "zklock"), "go"},
+	{"zk.Lock", i18n.Textf("`zk.Lock`", "`zk.Lock`"), "go"},
+	{"samuel", i18n.Textf("samuel's `zk.Lock`", "samuel 的 `zk.Lock`"), "go"},
+	{"curator-mutex", i18n.Textf("Curator mutex", "Curator 互斥锁"), "java"},
+	{"curator-semaphore-mutex", i18n.Textf("Curator semaphore mutex", "Curator 信号量互斥锁"), "java"},
+	{"curator-read", i18n.Textf("Curator read lock", "Curator 读锁"), "java"},
+	{"curator-write", i18n.Textf("Curator write lock", "Curator 写锁"), "java"},
+	{"kazoo-lock", i18n.Textf("kazoo `Lock`", "kazoo `Lock`"), "python"},
+	{"kazoo-lock-extra", i18n.Textf("kazoo `Lock` with `-lock-`", "kazoo `Lock` 加 `-lock-`"), "python"},
+	{"kazoo-read", i18n.Textf("kazoo `ReadLock`", "kazoo `ReadLock`"), "python"},
+	{"kazoo-write", i18n.Textf("kazoo `WriteLock`", "kazoo `WriteLock`"), "python"},
+	{"kazoo-semaphore", i18n.Textf("kazoo `Semaphore`", "kazoo `Semaphore`"), "python"},
+	{"zookeeper", i18n.Textf("ZooKeeper `WriteLock`", "ZooKeeper `WriteLock`"), "java"},
+}
+
+// inChinese is what a cell of the table says of the second lock, and the last two of a row of the first one's parent.
+var inChinese = map[string]string{
+	"waits": "等待", "waits, also for empty folders": "等待，也等空文件夹", "**passes**": "**越过**",
+	"**fails**": "**出错**", "**fails**, leaves its node": "**出错**，留下节点",
+	"container": "容器", "ordinary": "普通节点", "goes on": "照常", "": "",
+}
+
+// startLocks starts the programs that have the locks. Each says its versions, and then answers
+// commands on its standard input, with "NAME VERB done" or "NAME VERB failed WHY":
+//
+//	open NAME KIND PATH    makes a lock with a session of its own
+//	lock NAME              answers when the lock is acquired
+//	unlock NAME
+//	count NAME COUNTER N   adds 1 under the lock, N times, by writes that fail if the counter has changed
+//	close NAME             closes the session
+func startLocks(g *game) map[string]*process {
+	const folder, packages = "testdata/pairs/", "/usr/lib/python3/dist-packages/"
+	needs(g.T, ofCurator)
+	needs(g.T, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo"})
+	dir := g.TempDir()
+	run := func(name string, args ...string) {
+		cmd := exec.CommandContext(g.Context(), name, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(g, err, "%s", out)
+	}
+	for from, to := range map[string]string{folder + "locks.go": "main.go", "../../go.sum": "go.sum", "../../go.mod": "go.mod"} {
+		require.NoError(g, os.WriteFile(filepath.Join(dir, to), testenv.Must(os.ReadFile(from))(g), 0o644))
+	}
+	run("go", "mod", "edit", "-module=locks", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+testenv.Must(filepath.Abs("../.."))(g),
+		"-require=github.com/samuel/go-zookeeper@v0.0.0-20190923202752-2cc03de413da")
+	run("go", "build", "-mod=mod", "-o", "locks", ".")
+	return map[string]*process{
+		"go":     g.start(nil, filepath.Join(dir, "locks"), g.addr),
+		"java":   g.startJava("pairs/Locks.java", g.addr),
+		"python": g.start(nil, python, folder+"locks.py", g.addr),
+	}
+}
+
+// A contender is a lock in one of the programs.
+type contender struct {
+	*process
+	name string
+}
+
+func (c contender) ask(verb string, args ...string) {
+	io.WriteString(c.stdin, strings.Join(append([]string{verb, c.name}, args...), " ")+"\n")
+}
+
+// answer is what it answers, or "" if it does not within a time.
+func (c contender) answer(verb string, within time.Duration) string {
+	for late := time.After(within); ; {
+		c.mu.Lock()
+		said := c.said
+		c.mu.Unlock()
+		if answers := c.lines(c.name + " " + verb); len(answers) > 0 {
+			return answers[len(answers)-1]
+		}
+		select {
+		case <-said:
+		case <-c.exited:
+			return "failed: the process has ended"
+		case <-late:
+			return ""
+		}
+	}
+}
+
+func (c contender) does(t *testing.T, verb string, args ...string) {
+	t.Helper()
+	c.ask(verb, args...)
+	require.Equal(t, "done", c.answer(verb, patience), "%s %s: %v", c.name, verb, c.all())
+}
+
+// A pair is two locks of the list that meet on a path.
+type pair struct{ first, second int }
+
+// open makes a lock of the list, in a program.
+func open(t *testing.T, programs map[string]*process, i int, path, name string) contender {
+	c := contender{programs[locks[i].program], path[strings.LastIndex(path, "/")+1:] + name}
+	c.does(t, "open", locks[i].name, path)
+	return c
+}
+
+// play has the first lock hold, lets the second come, and returns the cell of the table. If the second has
+// not passed after a time, the first goes: it is released, or its session ends. Then the second must get in.
+func (p pair) play(t *testing.T, conn *zk.Conn, path string, programs map[string]*process, going string, long time.Duration) string {
+	first, second := open(t, programs, p.first, path, "/1"), open(t, programs, p.second, path, "/2")
+	if going != "close" {
+		defer first.ask("close")
+	}
+	defer second.ask("close")
+	first.does(t, "lock")
+	second.ask("lock")
+	cell, answer := "**passes**", second.answer("lock", long)
+	first.does(t, going)
+	if answer == "" {
+		cell = "waits"
+		if answer = second.answer("lock", long); answer == "" {
+			cell, answer = "waits, also for empty folders", second.answer("lock", removeFolders(t, conn, path))
+		}
+	}
+	if answer == "done" {
+		second.does(t, "unlock")
+	} else {
+		cell = "**fails**"
+	}
+	for _, child := range childrenOf(t, conn, path) {
+		if _, stat, err := conn.Exists(path + "/" + child); err == nil && stat.EphemeralOwner > 0 {
+			cell += ", leaves its node"
+		}
+	}
+	return cell
+}
+
+func childrenOf(t *testing.T, conn *zk.Conn, path string) []string {
+	testenv.Must(conn.Sync(path))(t)
+	children, _, err := conn.Children(path)
+	require.NoError(t, err)
+	return children
+}
+
+// removeFolders removes what has no children, as the server removes containers after a minute.
+func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration) {
+	for _, child := range childrenOf(t, conn, path) {
+		if _, stat, err := conn.Exists(path + "/" + child); err == nil && stat.EphemeralOwner <= 0 {
+			conn.Delete(path+"/"+child, -1)
+		}
+	}
+	return patience
+}
+
+// cells reads the table.
+func cells(t *testing.T) map[pair]string {
+	all := map[pair]string{}
+	_, table, _, _ := site.Cut(site.Read(t, "docs/sharing-a-path.md"), "pairs")
+	for i, row := range strings.Split(table, "\n")[min(3, strings.Count(table, "\n")):] {
+		for j, cell := range strings.Split(row, " | ")[min(1, strings.Count(row, " | ")):] {
+			all[pair{i, j}] = strings.TrimSuffix(cell, " |")
+		}
+	}
+	return all
+}
+
+func rowOf(cells ...i18n.Text) i18n.Text {
+	return i18n.Textf("| %s |\n", "| %s |\n", i18n.Join(cells, " | "))
+}
+
+// tableOf is a table between two empty lines.
+func tableOf(columns int, rows []i18n.Text) i18n.Text {
+	line := i18n.Same(strings.Repeat("|---", columns) + "|\n")
+	return i18n.Textf("\n%s\n", "\n%s\n", i18n.Join(slices.Insert(rows, 1, line), ""))
+}
+
+// holdCells compares both tables with the cells, and with each other, or writes them.
+func holdCells(t *testing.T, all map[pair]string) {
+	head := []i18n.Text{i18n.Textf("holds ↓, comes second →", "先持有 ↓，后来 →")}
+	for _, l := range locks {
+		head = append(head, l.title)
+	}
+	table := []i18n.Text{rowOf(append(head, i18n.Textf("makes its parent", "它建的父节点"), i18n.Textf("when that has gone", "父节点消失之后"))...)}
+	short := []i18n.Text{rowOf(i18n.Textf("library", "库"), i18n.Textf("zklock comes second", "zklock 后来"),
+		i18n.Textf("zklock holds, it comes second", "zklock 先持有，它后来"), i18n.Textf("beside zklock", "和 zklock 一起用"))}
+	in := func(i, j int) i18n.Text {
+		cell := all[pair{i, j}]
+		require.Contains(t, inChinese, cell)
+		return i18n.Text{En: cell, Zh: inChinese[cell]}
+	}
+	for i, l := range locks {
+		row := []i18n.Text{i18n.Textf("**%s**", "**%s**", l.title)}
+		for j := range len(locks) + 2 {
+			row = append(row, in(i, j))
+		}
+		verdict := i18n.Textf("**not safe**", "**不安全**")
+		if in(i, 0).En == "waits" && in(0, i).En == "waits" {
+			verdict = i18n.Textf("safe", "安全")
+		}
+		table, short = append(table, rowOf(row...)), append(short, rowOf(l.title, in(i, 0), in(0, i), verdict))
+	}
+	const page = "docs/sharing-a-path.md"
+	site.HoldsBoth(t, page, "pairs", tableOf(len(locks)+3, table))
+	site.HoldsBoth(t, page, "beside zklock", tableOf(4, short))
+}
+
+// TestTheTableOfPairsIsTheSameInBothLanguages, and in its short form.
+func TestTheTableOfPairsIsTheSameInBothLanguages(t *testing.T) { holdCells(t, cells(t)) }
+
+// TestPairs plays the pairs with zklock, and all of them if all is asked for that there is, on the server that ZK
+// names.
+func TestPairs(t *testing.T) {
+	g, conn, root := newSharedTest(t)
+	programs := startLocks(g)
+	versions := ""
+	for _, program := range []string{"go", "java", "python"} {
+		versions += "- " + testenv.Must(programs[program].nextLine(t.Context(), anyLine))(t) + "\n"
+	}
+	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
+	known, now, played, ways := cells(t), cells(t), map[pair]string{}, []string{"unlock"}
+	if testenv.AtLength() {
+		ways = append(ways, "close")
+	}
+	var mu sync.Mutex // guards now and played
+	t.Run("all", func(t *testing.T) {
+		for i, first := range locks {
+			for j, second := range locks {
+				for _, going := range ways {
+					if i != 0 && j != 0 && !testenv.AtLength() {
+						continue
+					}
+					t.Run(first.name+" "+second.name+" "+going, func(t *testing.T) {
+						t.Parallel()
+						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, going)
+						cell := p.play(t, conn, path, programs, going, time.Second)
+						if cell != known[p] { // the machine may be busy
+							cell = p.play(t, conn, path+".again", programs, going, 10*time.Second)
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						if was, again := played[p]; again {
+							require.Equal(t, was, cell, "it depends on how the holder goes")
+						}
+						now[p], played[p] = cell, cell
+					})
+				}
+			}
+		}
+	})
+	holdCells(t, now)
+}
+
+// TestTheNodesOfTheRealLibrariesAreNamed: each node, by its name.
+func TestTheNodesOfTheRealLibrariesAreNamed(t *testing.T) {
+	g, conn, root := newSharedTest(t)
+	programs := startLocks(g)
+	for kind, want := range map[string]string{
+		"go zklock": "zklock", "go zk.Lock": "zk.Lock", "go samuel": "zk.Lock",
+		"java curator-mutex": "Curator mutex", "java curator-read": "Curator read lock", "java curator-write": "Curator write lock",
+		"java curator-semaphore-mutex": "Curator semaphore", "java curator-latch": "Curator latch",
+		"python kazoo-lock": "kazoo lock", "python kazoo-write": "kazoo lock", "python kazoo-read": "kazoo read lock",
+	} {
+		program, name, _ := strings.Cut(kind, " ")
+		path := root + "/" + name
+		c := contender{programs[program], name}
+		c.does(t, "open", name, path)
+		c.does(t, "lock")
+		if want == "Curator semaphore" {
+			path += "/leases"
+		}
+		queue := testenv.Must(testenv.Must(zklock.New(conn, path))(t).Participants(t.Context()))(t)
+		require.Len(t, queue, 1, kind)
+		require.Equal(t, want, queue[0].Library, kind)
+		require.True(t, queue[0].Holds, kind)
+		c.does(t, "close")
+	}
+}
+
+// TestParentsThatGo: which locks make a container, and what a lock does when its parent has gone.
+func TestParentsThatGo(t *testing.T) {
+	testenv.Long(t, "waits until the server has removed empty containers")
+	g, conn, root := newSharedTest(t)
+	programs := startLocks(g)
+	counter := root + "/counter"
+	testenv.Must(conn.Create(counter, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
+	var contenders []contender
+	for i := range locks {
+		c := open(t, programs, i, fmt.Sprint(root, "/", i), "")
+		c.does(t, "lock")
+		c.does(t, "unlock")
+		contenders = append(contenders, c)
+	}
+	time.Sleep(200 * time.Second) // it looks once a minute, and there are three, one in the other
+	now := cells(t)
+	for i, c := range contenders {
+		made, gone := pair{i, len(locks)}, pair{i, len(locks) + 1}
+		now[made], now[gone] = "ordinary", "goes on"
+		if err := conn.Delete(fmt.Sprint(root, "/", i), -1); err != nil {
+			require.ErrorIs(t, err, zk.ErrNoNode)
+			now[made] = "container"
+		}
+		if c.ask("count", counter, "1"); c.answer("count", patience) != "done" {
+			now[gone] = "**fails**"
+		}
+	}
+	holdCells(t, now)
+}
+
+// Those that the table calls safe beside zklock count on one path: each of them beside zklock alone, and as many as are safe
+// beside each other.
+func TestSafeLocksCountTogether(t *testing.T) {
+	g, conn, root := newSharedTest(t)
+	programs := startLocks(g)
+	known, turns := cells(t), 50
+	if testenv.AtLength() {
+		turns = 1000
+	}
+	safe := func(i, j int) bool { return known[pair{i, j}] == "waits" && known[pair{j, i}] == "waits" }
+	var all []int
+	var groups [][]int
+	for i := range locks {
+		if i != 0 && safe(0, i) {
+			groups = append(groups, []int{0, i})
+		}
+		if !slices.ContainsFunc(all, func(j int) bool { return !safe(i, j) }) {
+			all = append(all, i)
+		}
+	}
+	for n, group := range append(groups, all) {
+		path, counter := fmt.Sprintf("%s/%d", root, n), fmt.Sprintf("%s/counter%d", root, n)
+		for _, node := range []string{path, counter} {
+			testenv.Must(conn.Create(node, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
+		}
+		first := zk.NewLock(conn, path, zk.WorldACL(zk.PermAll)) // until all queue: from there on each competes
+		require.NoError(t, first.Lock())
+		var contenders []contender
+		for k := range 4 * len(group) {
+			c := contender{programs[locks[group[k/4]].program], fmt.Sprintf("%d/%d", n, k)}
+			c.does(t, "open", locks[group[k/4]].name, path)
+			c.ask("count", counter, strconv.Itoa(turns))
+			contenders = append(contenders, c)
+		}
+		g.eventually("all queue", func() bool { return len(childrenOf(t, conn, path)) == 1+len(contenders) })
+		require.NoError(t, first.Unlock())
+		for _, c := range contenders {
+			require.Equal(t, "done", c.answer("count", patience), c.name)
+		}
+		_, stat, err := conn.Get(counter)
+		require.NoError(t, err)
+		require.EqualValues(t, turns*len(contenders), stat.Version)
+		require.Empty(t, childrenOf(t, conn, path))
+		for _, c := range contenders {
+			c.does(t, "close")
+		}
+	}
+}

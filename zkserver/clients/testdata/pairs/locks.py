@@ -1,0 +1,49 @@
+"""kazoo's locks for pairs_test.go, where the commands are described."""
+
+import os
+import sys
+import threading
+
+import kazoo
+from kazoo.client import KazooClient
+from kazoo.recipe.lock import Lock, ReadLock, Semaphore, WriteLock
+
+KINDS = {
+    "kazoo-lock": Lock, "kazoo-read": ReadLock, "kazoo-write": WriteLock, "kazoo-semaphore": Semaphore,
+    "kazoo-lock-extra": lambda *args: Lock(*args, extra_lock_patterns=["-lock-"]),
+}
+clients, locks = {}, {}
+
+
+def do(verb, me, *args):
+    if verb == "open":
+        clients[me] = KazooClient(hosts=sys.argv[1], timeout=30)
+        clients[me].start(timeout=300)
+        locks[me] = KINDS[args[0]](clients[me], args[1], me)
+    elif verb == "lock":
+        locks[me].acquire()
+    elif verb == "unlock":
+        locks[me].release()
+    elif verb == "count":
+        for _ in range(int(args[1])):
+            with locks[me]:
+                data, stat = clients[me].get(args[0])
+                clients[me].set(args[0], b"%d" % (int(data) + 1), stat.version)
+    elif verb == "close":
+        clients[me].stop()
+        clients[me].close()
+
+
+def run(verb, me, *args):
+    try:
+        do(verb, me, *args)
+        done = "done"
+    except BaseException as e:
+        done = "failed " + type(e).__name__
+    os.write(1, f"{me} {verb} {done}\n".encode())
+
+
+print("kazoo", kazoo.__version__, flush=True)
+for line in sys.stdin:
+    threading.Thread(target=run, args=line.split(), daemon=True).start()
+os._exit(0)
