@@ -34,6 +34,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -49,6 +50,9 @@ func main() {
 	if name := os.Getenv(zookeeper.HoldVariable); name != "" {
 		c := find(name)
 		zookeeper.PlayHold(c.Lock, zookeeper.Kind(c.open.(inGo)))
+	}
+	if os.Getenv("GOGC") == "" { // what a herd makes is garbage: the client's lists of names, each used once
+		debug.SetGCPercent(400)
 	}
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
@@ -95,11 +99,8 @@ func checkOpen(stdout io.Writer) error {
 	if !ok {
 		return nil
 	}
-	null, err := os.Stat(os.DevNull)
-	if err != nil {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || !os.SameFile(info, null) {
+	null, _ := os.Stat(os.DevNull)
+	if info, err := f.Stat(); err != nil || null == nil || !os.SameFile(info, null) {
 		return nil
 	}
 	if _, err := f.Read(make([]byte, 1)); err == io.EOF {
@@ -133,10 +134,8 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return exitFailure
 	}
 
-	if !cfg.writesFiles() {
-		if err := checkOpen(out); err != nil {
-			return fail(err)
-		}
+	if err := checkOpen(out); err != nil && !cfg.writesFiles() {
+		return fail(err)
 	}
 	if errors.Is(err, errHelp) {
 		if stdout.err != nil {

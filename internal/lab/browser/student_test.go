@@ -57,7 +57,7 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 			require.NotEmpty(t, address, "the grader shows no schedule with %q:\n%s", harm, text)
 
 			lab := filepath.Join(dir, "lab.html")
-			out, err := exec.CommandContext(t.Context(), "go", "run", "../../../cmd/lab", "-lock", lock, "-out", lab).CombinedOutput()
+			out, err = exec.CommandContext(t.Context(), "go", "run", "../../../cmd/lab", "-lock", lock, "-out", lab).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			p := openAt(t, "file://"+lab+address, 1440, 900)
 			p.play(row{"", "[s.mode, s.panels.length, kind(p.filmViolation)]", list{"schedule", 1, harm}})
