@@ -205,10 +205,12 @@ func TestTheSearchFinds(t *testing.T) {
 		{i18n.Chinese, "羊群效应", "herd effect", "A，三", 5},
 		{i18n.English, "fencing token", "fencing token", "", 10},
 		{i18n.English, "GetW", "", "", 10},
-		{i18n.English, "two holders", "two holders", "D3: ", 20},
+		{i18n.English, "two holders", "two holders", "D3", 20},
 		{i18n.Chinese, "lease", "lease", "", 5},
 		{i18n.English, "会话过期", "", "", 1}, // in the other language
 		{i18n.English, "TryLock", "", "", 10},
+		{i18n.English, "herd", "herd effect", "Step 2: ", 10},
+		{i18n.Chinese, "惊群", "herd effect", "第 1 步", 10},
 	} {
 		type answer struct {
 			Term  string
@@ -216,6 +218,7 @@ func TestTheSearchFinds(t *testing.T) {
 			First []string
 			N     int
 			Other bool
+			Cut   []string // excerpts that are not a sentence of the text
 		}
 		more := make(map[string]string)
 		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
@@ -227,13 +230,16 @@ func TestTheSearchFinds(t *testing.T) {
 			await import(lang === "en" ? "./texts.zh-CN.js" : "./texts.en.js");
 			globalThis.OTHER = BOOK;
 			await import("./texts." + lang + ".js");
-			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length, Other: r.other };`)
+			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length, Other: r.other,
+				Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body]).filter(([e, body]) => e && !(/[.!?。！？:：]["”’」）)]*$/.test(e) &&
+					body.split("\n").some(l => l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.slice(0, Math.max(0, l.indexOf(e)))) && l.includes(e)))).map(([e]) => e) };`)
 		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)
 		require.GreaterOrEqual(t, a.N, c.least, what)
 		require.Equal(t, c.term, a.Term, what)
 		require.Contains(t, strings.Join(a.First, "\n"), c.first, what)
 		require.Equal(t, c.query == "会话过期", a.Other, what)
-		require.Equal(t, slices.Contains([]string{"TryLock", "GetW", "lease"}, c.query), a.Names > 0, what)
+		require.Empty(t, a.Cut, what)
+		require.Equal(t, slices.Contains([]string{"TryLock", "GetW", "lease", "herd"}, c.query), a.Names > 0, what)
 	}
 }
 

@@ -35,6 +35,7 @@ var (
 	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`)
 	wide       = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
 	number     = regexp.MustCompile(`^L(\d+)$`)
+	breaks     = regexp.MustCompile(` *\n[ \n]*`)
 )
 
 // markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters
@@ -59,14 +60,14 @@ func (b *book) parse(p *page) {
 	var comments []ast.Node
 	var words strings.Builder
 	flush := func() {
-		if here.text = strings.Join(strings.Fields(words.String()), " "); here.text != "" || here.title != "" {
+		if here.text = breaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n"); here.text != "" || here.title != "" {
 			p.sections = append(p.sections, here)
 		}
 		words.Reset()
 	}
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock || n.Kind() == tables.KindTableCell {
-			words.WriteByte(' ')
+			words.WriteByte('\n')
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
@@ -95,14 +96,14 @@ func (b *book) parse(p *page) {
 			code := lines(n, p.source)
 			drawn := string(n.Language(p.source)) == "mermaid"
 			if !drawn { // its source is not prose
-				words.Write(code)
+				words.WriteString("\t" + strings.Join(strings.Fields(string(code)), " "))
 			}
 			if story, _ := storyOf(scene); story != nil && drawn {
 				for _, stop := range story.Stops {
-					words.WriteString(" " + caption(stop, p.lang))
+					words.WriteString("\n" + caption(stop, p.lang))
 				}
 			}
-			if p.src == "docs/scenes.md" && bytes.HasPrefix(code, []byte("#lock=")) {
+			if strings.HasPrefix(p.src, "docs/scenes.") && bytes.HasPrefix(code, []byte("#lock=")) {
 				b.addresses[here.id] = strings.TrimSpace(string(code))
 			}
 		case *ast.Text:
@@ -323,7 +324,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 			wrong("no such heading", "没有这个标题")
 		}
 		target = q.out
-		b.linked[q.out+"#"+fragment]++
+		b.linked[q.out+"#"+cmp.Or(fragment, q.heads[0].ID)]++
 		if english := q.in(i18n.English); english.src == "docs/scenes.md" && fragment != "" {
 			b.play(n, b.addresses[fragment])
 		}
@@ -347,12 +348,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 }
 
 func (p *page) has(fragment string) bool {
-	for _, h := range p.heads {
-		if h.ID == fragment {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.heads, func(h heading) bool { return h.ID == fragment })
 }
 
 // blocks writes the blocks of code: a diagram as a picture, Go with its words.
@@ -439,7 +435,7 @@ var (
 )
 
 // flowchart writes a flowchart as lines: what is in each group of it, and from each arrow to where
-// it leads.
+// it leads. A page draws it from them.
 func flowchart(mermaid string) string {
 	names := make(map[string]string)
 	box := func(node string) string {
@@ -447,7 +443,7 @@ func flowchart(mermaid string) string {
 			names[m[1]] = strings.ReplaceAll(html.EscapeString(m[2]), "&lt;br/&gt;", "<br>")
 			node = m[1]
 		}
-		return "<span>" + cmp.Or(names[node], html.EscapeString(node)) + "</span>"
+		return `<span data-node="` + node + `">` + cmp.Or(names[node], html.EscapeString(node)) + "</span>"
 	}
 	var out strings.Builder
 	inGroup := false
@@ -455,12 +451,12 @@ func flowchart(mermaid string) string {
 		line = strings.TrimSpace(line)
 		if m := flowSub.FindStringSubmatch(line); m != nil {
 			names[m[1]] = html.EscapeString(m[2])
-			fmt.Fprintf(&out, "<li><b>%s</b>", names[m[1]])
+			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], names[m[1]])
 			inGroup = true
 		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
 			from := box(m[1])
 			for to := range strings.SplitSeq(m[4], " & ") {
-				fmt.Fprintf(&out, "<li>%s <i>%s →</i> %s</li>\n", from, html.EscapeString(m[2]+m[3]), box(to))
+				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, html.EscapeString(m[2]+m[3]), box(to))
 			}
 		} else if line == "end" {
 			out.WriteString("</li>\n")
@@ -469,5 +465,5 @@ func flowchart(mermaid string) string {
 			out.WriteString(" " + node)
 		}
 	}
-	return "<ul class=\"flow\">\n" + out.String() + "</ul>\n"
+	return fmt.Sprintf("<ul class=\"flow\" data-down=\"%t\">\n%s</ul>\n", strings.HasPrefix(mermaid, "flowchart TD"), out.String())
 }

@@ -53,7 +53,7 @@ type heading struct {
 	ID, Title string
 }
 
-// A section is the text from a heading to the next one, for the search.
+// A section is the text from a heading to the next one, for the search: a line for each block, with a tab before code.
 type section struct{ id, title, text string }
 
 // A chapter is a part of the book: pages, and folders with all that is below them.

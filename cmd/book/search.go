@@ -36,10 +36,7 @@ func (b *book) searched(lang i18n.Language) []byte {
 	for _, p := range b.order {
 		p = p.in(lang)
 		for _, s := range p.sections {
-			address := p.out
-			if s.id != "" {
-				address += "#" + s.id
-			}
+			address := strings.TrimSuffix(p.out+"#"+s.id, "#")
 			all = append(all, [5]any{address, p.title, s.title, s.text, b.linked[address]})
 		}
 	}

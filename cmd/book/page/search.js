@@ -7,29 +7,42 @@
 const parts = cell => cell.replace(/（.*?）|\(.*?\)/g, "").split(/[；;,，、]/).map(x => x.trim().replace(/^to /, "").toLowerCase()).filter(x => x.length > 1);
 const wordsOf = g => [...parts(g[0]), ...parts(g[1]), ...parts(g[4])];
 
-// termOf is the row of the glossary for a word, or for one that it is the plural of.
+// termOf is the row of the glossary for a word, for one that it is the plural of, or for the beginning of a term.
 function termOf(text) {
-  const w = text.toLowerCase().trim();
-  return GLOSSARY.find(g => wordsOf(g).includes(w)) || GLOSSARY.find(g => wordsOf(g).includes(w.replace(/s$/, "")));
+  const w = text.toLowerCase().trim(), begins = w.length > 2 || /^\p{Script=Han}{2}/u.test(w) ? w : "\n";
+  return GLOSSARY.find(g => wordsOf(g).includes(w)) || GLOSSARY.find(g => wordsOf(g).includes(w.replace(/s$/, ""))) ||
+    GLOSSARY.find(g => wordsOf(g).some(x => x.startsWith(begins) && (/\P{ASCII}/u.test(w) || x[w.length] === " ")));
+}
+
+// The sentences of a section. A line of a heading or of code has none.
+const sentences = body => body.split("\n").filter(line => line[0] !== "\t").flatMap(line => line.match(/.+?(?:[.!?](?=["”’)]*\s[^a-z]|["”’)]*$)|[。！？]|[:：]$)["”’」）)]*/gu) || []);
+
+// excerpt is the first sentence that has one of the words, in parts: before it, the word, and after it. If there is
+// none, it is the section's first sentence.
+function excerpt(body, words) {
+  const all = sentences(body);
+  for (const w of words) for (const s of all) {
+    const at = s.toLowerCase().indexOf(w);
+    if (at >= 0) return { before: s.slice(0, at).trimStart(), hit: s.slice(at, at + w.length), after: s.slice(at + w.length) };
+  }
+  return { before: all.find(s => s.length > 25) || all[0] || "", hit: "", after: "" };
 }
 
 // searched lists the sections that have a text, the best first: each has its address, its
-// page, its heading, and the words around the first hit.
+// page, its heading, and the first of them a sentence with the text.
 globalThis.searched = function (text, book) {
   const whole = text.toLowerCase().replaceAll('"', "").trim();
   const words = whole.match(/[\p{Script=Han}]+|[^\s\p{Script=Han}]+/gu) || [];
   const term = termOf(whole), others = term ? wordsOf(term).filter(w => w !== whole) : [];
   const list = [];
+  let before = ""; // the page of the section before
   for (const [address, page, title, body, links] of book) {
-    const t = title.toLowerCase(), x = body.toLowerCase();
-    let at = -1, hit = 0;
+    const t = title.toLowerCase(), x = body.toLowerCase(), file = address.replace(/#.*/, ""), begins = file !== before;
+    before = file;
     const weigh = w => {
       let n = 0;
-      for (let i = x.indexOf(w); i >= 0 && n < 20; i = x.indexOf(w, i + w.length)) {
-        if (at < 0) { at = i; hit = w.length; }
-        n++;
-      }
-      return (t.includes(w) ? 12 : 0) + (page.toLowerCase().includes(w) ? 6 : 0) + (n ? 1 + Math.log(n) : 0) / (1 + x.length / 3000);
+      for (let i = x.indexOf(w); i >= 0 && n < 20; i = x.indexOf(w, i + w.length)) n++;
+      return (t.includes(w) ? 12 : 0) + (page.toLowerCase().includes(w) ? 6 : 0) + (begins && file.split(/[-/.]/).includes(w) ? 18 : 0) + (n ? 1 + Math.log(n) : 0) / (1 + Math.max(x.length, 1000) / 3000);
     };
     let score = 3 * weigh(whole);
     for (const w of others) score += weigh(w);
@@ -38,9 +51,11 @@ globalThis.searched = function (text, book) {
       if (each.every(s => s > 0)) score += each.reduce((a, b) => a + b) / 2;
     }
     // A section to which many links lead comes first.
-    if (score > 0) list.push({ score: score * (1 + links / 5), address, page, title, before: body.slice(Math.max(0, at - 50), Math.max(0, at)), hit: body.slice(Math.max(0, at), at + hit), after: body.slice(at + hit, at + 120) });
+    if (score > 0) list.push({ score: score * (1 + links / 5), address, page, title, body });
   }
-  return list.sort((a, b) => b.score - a.score);
+  list.sort((a, b) => b.score - a.score);
+  for (const s of list.slice(0, 25)) Object.assign(s, excerpt(s.body, [whole, ...others, ...words]));
+  return list;
 };
 
 // found is all that the search shows: a term, names of the code, sections, and those of the

@@ -16,7 +16,7 @@ var Goals = map[explore.Kind]Text{
 	explore.ForeignDelete: {En: "Make one client delete another's node.", Zh: "让一个客户端删除别人的节点。"},
 	explore.Hang:          {En: "Make a contender wait forever.", Zh: "让一个竞争者永远等下去。"},
 	explore.TwoHolders:    {En: "Make two hold the lock at once.", Zh: "让两个竞争者同时持有锁。"},
-	explore.Crash:         {En: "Make lock() panic.", Zh: "让 lock() 崩溃。"},
+	explore.Crash:         {En: "Make lock() panic.", Zh: "让 lock() 发生 panic。"},
 	explore.Failure:       {En: "Make lock() fail although nothing forbids it.", Zh: "让 lock() 不该失败却失败。"},
 	explore.TooLong:       {En: "Make a contender wait longer than the time it asked for.", Zh: "让一个竞争者的等待超过它指定的时间。"},
 	explore.SessionLeft:   {En: "Leave a session behind.", Zh: "留下一个没有关闭的会话。"},

@@ -70,8 +70,6 @@ func decksFit(t *testing.T, dir string) {
 // printed is the number of pages of a page that is printed.
 func printed(p *tab) int {
 	p.Helper()
-	yes := true
-	pdf, err := chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: &yes, PrintBackground: &yes})
-	require.NoError(p, err)
+	pdf := testenv.Must(chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: new(true), PrintBackground: new(true)}))(p)
 	return len(regexp.MustCompile(`/Type\s*/Page[^s]`).FindAll(pdf.Data, -1))
 }

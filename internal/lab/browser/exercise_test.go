@@ -17,8 +17,7 @@ import (
 // page says that the goal is reached, and copies the link. The grader takes it.
 func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/exercises/_11-break-this-lock/.solution/" + counterexample.File)
-	require.NoError(t, err)
+	text := testenv.Must(os.ReadFile("../../../docs/exercises/_11-break-this-lock/.solution/" + counterexample.File))(t)
 	answers := testenv.Must(counterexample.Read(text))(t)
 	on := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {

@@ -34,8 +34,7 @@ func serve(t *testing.T, args ...string) string {
 	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
 	engine := testenv.Must(url.Parse(address))(t)
 	engine.Path, engine.Fragment = "/engine.wasm", ""
-	built, err := http.Get(engine.String()) // answered when the page has been built
-	require.NoError(t, err)
+	built := testenv.Must(http.Get(engine.String()))(t) // answered when the page has been built
 	built.Body.Close()
 	return address
 }

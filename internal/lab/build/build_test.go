@@ -99,8 +99,7 @@ func circle(texts map[string]string) []string {
 // The lab plays what the explorer can play, and leaves out what is not finished.
 func TestTheExercisesAreInTheLab(t *testing.T) {
 	b := testenv.Must(New(t.Context(), "."))(t)
-	source, err := b.exercises()
-	require.NoError(t, err)
+	source := testenv.Must(b.exercises())(t)
 	for _, e := range locks.Playable {
 		require.Regexp(t, fmt.Sprintf(`AddExercise\(%q, .*"Exercise \d+: \w.*"练习 \d+：\S`, e.Folder), source)
 	}
@@ -111,8 +110,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "lock.go"), []byte(program), 0o644))
 	}
 	write("package predecessor\n\nfunc New() {}\n")
-	b.Own, err = b.OwnLock(dir)
-	require.NoError(t, err)
+	b.Own = testenv.Must(b.OwnLock(dir))(t)
 	require.Equal(t, "03-predecessor", b.Own.Folder)
 	source = testenv.Must(b.exercises())(t)
 	require.NotContains(t, source, "03-predecessor", "it has no Lock yet")
@@ -124,8 +122,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 
 func TestTheOneFileHoldsEverything(t *testing.T) {
 	b := ready()
-	page := testenv.Must(b.OneFile())(t)
-	text := string(page)
+	text := string(testenv.Must(b.OneFile())(t))
 	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
 	require.Contains(t, text, "<style>\nbody { color: black }")
 	require.NotContains(t, text, `type="module"`, "no module is loaded before the import map")

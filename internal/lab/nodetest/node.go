@@ -29,8 +29,7 @@ func Need(t *testing.T) {
 func Ask[T any](t *testing.T, page string, more map[string]string, asked any, script string) (answer T) {
 	t.Helper()
 	Need(t)
-	question, err := json.Marshal(asked)
-	require.NoError(t, err)
+	question := testenv.Must(json.Marshal(asked))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(page)))
 	write := func(name, text string) {
@@ -43,8 +42,7 @@ func Ask[T any](t *testing.T, page string, more map[string]string, asked any, sc
 	write("ask.js", "const asked = "+string(question)+";\n"+script+"\nprocess.stdout.write(JSON.stringify(answer));\n")
 	cmd := exec.Command("node", "ask.js")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
-	out, err := cmd.Output()
-	require.NoError(t, err)
+	out := testenv.Must(cmd.Output())(t)
 	require.NoError(t, json.Unmarshal(out, &answer), "%s", out)
 	return answer
 }
