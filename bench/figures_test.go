@@ -53,8 +53,7 @@ func commandOf(runs []report.Run) string {
 func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
-	cfg, err := parseFlags(strings.Fields(command)[3:], new(bytes.Buffer))
-	require.NoError(t, err, command)
+	cfg := testenv.Must(parseFlags(strings.Fields(command)[3:], new(bytes.Buffer)))(t, command)
 	cfg.lang = lang
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "$ %s\n", command)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -40,8 +41,7 @@ func opened(t *testing.T, name string, mode int) *os.File {
 
 func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
 	beside(t)
-	reader, broken, err := os.Pipe()
-	require.NoError(t, err)
+	reader, broken := testenv.Must2(os.Pipe())(t)
 	defer broken.Close()
 	reader.Close()
 	// Go opens this in place of a standard output that is closed.

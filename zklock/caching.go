@@ -36,7 +36,9 @@ import (
 //     not one. If a reconnect loses the event of a watch, it waits for up to a third
 //     of the session timeout.
 //   - TryLock of others, of any library, fails though nobody holds the lock. It takes
-//     the node away, so a later one succeeds.
+//     the node away, and no node is kept for twice the time since another contender took one away
+//     last, from a second to two hours. So a later one finds what it would without caching,
+//     if these attempts are less than an hour apart.
 //   - If the process crashes or is cut off after its Unlock, others wait until its session ends.
 //   - Unlock returns before the node has gone. It returns nil, and not ErrLost, if the
 //     session has ended, or the node was deleted, and the client has not noticed that yet.
@@ -57,6 +59,10 @@ const (
 	leastStreak = 4
 	mostStreak  = 64
 	worthwhile  = 4 // holds: a contender that finds the node cached costs two or three requests more
+
+	// For how long no node is kept after another contender has come.
+	leastQuiet = time.Second
+	mostQuiet  = 2 * time.Hour
 )
 
 // A habit is what the nodes of a Mutex say about the next one: whether another contender
@@ -66,7 +72,23 @@ type habit struct {
 	number   int32     // of the last node
 	streak   int       // nodes in a row in place of which the one before could have stayed
 	least    int       // of the streaks that let a node stay
+
+	came  time.Time     // when a node that might stay, or would, kept another contender waiting last
+	quiet time.Duration // from then on no node is kept
 }
+
+// disturbed notes that another contender has come, which may be a TryLock that comes again: while no
+// node is kept, it has a chance. That is for longer than the time between two of them.
+func (h *habit) disturbed(now time.Time) {
+	h.quiet = leastQuiet
+	if !h.came.IsZero() {
+		h.quiet = min(max(2*now.Sub(h.came), leastQuiet), mostQuiet)
+	}
+	h.came = now
+}
+
+// isQuiet reports whether no node is kept.
+func (h *habit) isQuiet(now time.Time) bool { return now.Sub(h.came) < h.quiet }
 
 // cacheable is what an entry has for WithCaching. All is guarded by Mutex.mu.
 type cacheable struct {
@@ -85,7 +107,7 @@ const (
 )
 
 // expectLocked decides whether the node of e, which enters, may stay. It may if the numbers
-// show that nobody made a node between the last ones of this Mutex.
+// show that nobody made a node between the last ones of this Mutex, and nobody else has come for a while.
 func (m *Mutex) expectLocked(e *entry) {
 	if m.caching == 0 {
 		return
@@ -95,8 +117,13 @@ func (m *Mutex) expectLocked(e *entry) {
 	} else {
 		m.habit.streak = 0
 	}
+	now := time.Now()
+	quiet := m.habit.isQuiet(now)
+	if quiet && e.node.Number != m.habit.number+1 {
+		m.habit.came = now // it goes on
+	}
 	m.habit.number = e.node.Number
-	if m.habit.streak >= m.habit.least {
+	if m.habit.streak >= m.habit.least && !quiet {
 		e.rivals = asked
 	}
 }
@@ -179,6 +206,9 @@ func (m *Mutex) contendLocked(e *entry) {
 		return
 	}
 	m.learnLocked(e)
+	if m.least > 0 {
+		m.habit.disturbed(time.Now())
+	}
 	e.rivals = assumed
 	m.passLocked(e)
 }

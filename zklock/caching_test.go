@@ -80,7 +80,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		alone(10, d/10) // and it serves many
 		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
 		tb.isNotCached(ours)
-		alone(4, d/10)
+		alone(100, d/10) // the second after another contender has come
 		tb.isNotCached(ours)
 		alone(1, d/10)
 		tb.isCached(ours)
@@ -96,6 +96,39 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		}
 		require.Equal(tb, []int{9, 17, 33, 65, 65, 65}, needed)
 	})
+}
+
+// TestTryLockBesideAProcessThatCaches gets the lock nearly as often as beside one that does not: a process locks
+// each 10 ms, for no time, and another one tries each second.
+func TestTryLockBesideAProcessThatCaches(t *testing.T) {
+	got := map[bool]int{}
+	for _, caches := range []bool{false, true} {
+		onTable(t, func(tb *table) {
+			options := map[bool][]zklock.Option{true: {zklock.WithCaching(100 * time.Millisecond)}}[caches]
+			ours := tb.mutex(tb.connectAs(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
+			other := tb.mutex(tb.connectAs(ordinary{wrap: distant(2 * time.Millisecond)}))
+			ctx, stop := context.WithCancel(context.Background())
+			ended := aside(func() error {
+				for ctx.Err() == nil {
+					require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+					time.Sleep(10 * time.Millisecond)
+				}
+				return ours.Shutdown(context.Background())
+			})
+			for i := range time.Duration(60) {
+				time.Sleep(time.Second + i*1100*time.Microsecond)
+				if l, err := other.TryLock(context.Background(), nil); err == nil {
+					got[caches]++
+					require.NoError(tb, l.Unlock(context.Background()))
+				}
+			}
+			stop()
+			require.NoError(tb, <-ended)
+		})
+	}
+	t.Logf("of 60 attempts these get the lock: %v", got)
+	require.Greater(t, got[false], 40)
+	require.GreaterOrEqual(t, got[true], got[false]-5)
 }
 
 // TestAnotherContenderTakesACachedNodeAway, however long the node might stay, and of

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
@@ -248,25 +249,6 @@ func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// TestARecordOfAnotherDoesNotCostTheLease: somebody writes another contender's record
-// into a holder's node, with a request that was for that one.
-func TestARecordOfAnotherDoesNotCostTheLease(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
-		old := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("old"))
-		record, ok := tb.srv.Node(old.Node())
-		require.True(tb, ok)
-		require.NoError(tb, old.Unlock(context.Background()))
-		holder := tb.mustLock(tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("new"))
-		tb.set(admin, holder.Node(), asked(record.Data))
-		time.Sleep(time.Minute) // until the node has been read many times
-		require.False(tb, isClosed(holder.Lost()))
-		require.False(tb, isClosed(holder.RevokeRequested()), "another was asked")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
 // asked is a record with a request for the lock in it, as Revoke writes it.
 func asked(record []byte) string { return strings.TrimSuffix(string(record), "}") + `,"revoke":true}` }
 
@@ -289,5 +271,44 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 		require.False(tb, isClosed(got.RevokeRequested()), "another was asked")
 		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
+	})
+}
+
+// TestAServerWithoutContainersGetsAnOrdinaryParent, however it says that it knows none, and though it only closes
+// the connection, as those do that are not ZooKeeper's own.
+func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
+	for how, refuse := range map[string]func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault{
+		"-6": func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault {
+			return srv.Fail(jute.ErrUnimplemented, when)
+		},
+		"-8": func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault {
+			return srv.Fail(jute.ErrBadArguments, when)
+		},
+		"it closes the connection": (*zkserver.Server).LoseRequest,
+	} {
+		for name, connect := range map[string]func(*table, ensemble.Options) *zk.Conn{"zkconn.Connect": (*table).connectWith, "zk.Connect": ordinaryClient} {
+			onTables(t, how+", "+name, func(tb *table) {
+				refused := refuse(tb.srv, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer }).Every()
+				m := tb.mutexAt("/a/b/c", connect(tb, ensemble.Options{}))
+				l := testenv.Must(m.Lock(limited(tb, 10*time.Second), nil))(tb)
+				node, _ := tb.srv.Node("/a/b/c")
+				require.False(tb, node.Container)
+				require.NoError(tb, l.Unlock(context.Background()))
+				require.LessOrEqual(tb, len(refused.Hit()), 5)
+				refused.Release()
+			})
+		}
+	}
+	onTable(t, func(tb *table) { // two closed connections may be an outage
+		admin, m := tb.connect(), tb.mutex(tb.connect())
+		for range 2 {
+			for range 2 {
+				tb.srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
+			}
+			require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
+			node, _ := tb.srv.Node(top)
+			require.True(tb, node.Container)
+			require.NoError(tb, admin.Delete(top, -1))
+		}
 	})
 }

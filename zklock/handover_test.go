@@ -51,3 +51,20 @@ func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 		require.Equal(t, c.want, c.s.next(), c.name)
 	}
 }
+
+// TestNoNodeIsKeptForTwiceTheTimeBetweenOthers, from a second to two hours.
+func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
+	var h habit
+	now := time.Now()
+	require.False(t, h.isQuiet(now), "nobody has come")
+	for _, c := range []struct{ since, quiet time.Duration }{
+		{0, time.Second}, {time.Minute, 2 * time.Minute}, {3 * time.Minute, 6 * time.Minute},
+		{time.Hour, 2 * time.Hour}, {24 * time.Hour, 2 * time.Hour},
+	} {
+		now = now.Add(c.since)
+		require.False(t, h.isQuiet(now))
+		h.disturbed(now)
+		require.True(t, h.isQuiet(now.Add(c.quiet-1)), "%v", c)
+		require.False(t, h.isQuiet(now.Add(c.quiet)), "%v", c)
+	}
+}

@@ -56,34 +56,12 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 				time.Sleep(100 * time.Millisecond) // they ask at different times
 			}
 			require.ErrorIs(tb, testenv.Err(m.Lock(limited(tb, 10*time.Minute), nil)), zklock.ErrTooSlow)
-			_, err := m.Participants(limited(tb, 10*time.Minute))
-			require.NoError(tb, err, "requests are kept back without end")
+			testenv.Must(m.Participants(limited(tb, 10*time.Minute)))(tb, "requests are kept back without end")
 			rest()
 			leavesNothing(tb)
 			require.Empty(tb, tb.srv.Watches())
 		})
 	}
-}
-
-// TestABurstOfRequestsIsNotAFarServer: the create is answered late, because a
-// hundred requests of the same client are in front of it.
-func TestABurstOfRequestsIsNotAFarServer(t *testing.T) {
-	const session = 10 * time.Second
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn := tb.connectAs(ordinary{
-			sessionTimeout: session, wrap: narrow(4<<10, 10*time.Millisecond),
-		})
-		for range 100 {
-			go conn.Exists(top)
-		}
-		synctest.Wait() // they are queued
-		began := time.Now()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		require.Greater(tb, time.Since(began), session/12, "the create was answered too soon to show anything")
-		require.Less(tb, time.Since(began), session/8, "Lock has waited for a proof")
-		lasts(tb, holder)
-	})
 }
 
 // TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered

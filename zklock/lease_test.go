@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -173,39 +174,24 @@ func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
 	}
 }
 
-// TestAFarServerThatAnswersIsNotLeft: the two answers of a proof together take longer
-// than a server may be silent.
-func TestAFarServerThatAnswersIsNotLeft(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn := tb.connectWith(ensemble.Options{
-			Wrap: distant(800 * time.Millisecond),
+// TestAServerThatAnswersIsNotLeft, nor is another one asked whether it leads: the two answers of a proof together take
+// longer than a server may be silent; or answers to a thousand other requests are in front of them.
+func TestAServerThatAnswersIsNotLeft(t *testing.T) {
+	for others, wrap := range map[int]func(net.Conn) net.Conn{0: distant(800 * time.Millisecond), 1000: narrow(4<<10, time.Millisecond)} {
+		onTables(t, fmt.Sprint(others), func(tb *table) {
+			line := &bubble.Line{Server: tb.srv, Wrap: wrap}
+			_, m := tb.connectFor(10*time.Second, three, line.Dial)
+			holder := tb.mustLock(m, nil)
+			time.Sleep(time.Minute)
+			for range others {
+				go m.Participants(context.Background())
+			}
+			time.Sleep(5 * time.Second)
+			require.False(tb, isClosed(holder.Lost()))
+			require.Len(tb, line.Dialed(), 1)
+			require.NoError(tb, holder.Unlock(context.Background()))
 		})
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		left := tb.srv.Hold(of(conn.SessionID(), jute.OpConnect, ""))
-		defer left.Release()
-		time.Sleep(time.Minute) // many proofs
-		require.Empty(tb, left.Hit(), "the client breaks a connection that works")
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
-
-// TestAServerThatAnswersOthersDuringAProofIsNotSilent: thousands of requests are in front of the proof's,
-// and no other server is asked whether it is the leader.
-func TestAServerThatAnswersOthersDuringAProofIsNotSilent(t *testing.T) {
-	onTable(t, func(tb *table) {
-		line := &bubble.Line{Server: tb.srv, Wrap: narrow(4<<10, time.Millisecond)}
-		_, m := tb.connectFor(10*time.Second, three, line.Dial)
-		holder := tb.mustLock(m, nil)
-		time.Sleep(time.Minute)
-		for range 1000 {
-			go m.Participants(context.Background())
-		}
-		time.Sleep(5 * time.Second)
-		require.False(tb, isClosed(holder.Lost()))
-		require.Len(tb, line.Dialed(), 1)
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
+	}
 }
 
 // TestALateContenderHasTheLockAfterThreeRoundTrips: its create, the list, and the reads

@@ -236,8 +236,7 @@ func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 		again := tb.mustLock(m, owner)
 		require.ErrorIs(tb, lost.Unlock(limited(tb, time.Minute)), zklock.ErrLost)
 		require.Equal(tb, 1, m.Holds(owner))
-		inner, err := m.TryLock(limited(tb, time.Minute), owner)
-		require.NoError(tb, err, "the owner is kept out by itself")
+		inner := testenv.Must(m.TryLock(limited(tb, time.Minute), owner))(tb, "the owner is kept out by itself")
 		require.Equal(tb, again.Token(), inner.Token())
 		require.NoError(tb, inner.Unlock(limited(tb, time.Minute)))
 		require.NoError(tb, again.Unlock(limited(tb, time.Minute)))
@@ -367,38 +366,26 @@ func (c failingWriter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func TestLockReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		conn, closeIt := tb.stuckClose()
-		m := tb.mutex(conn)
-		first := waits(m)
-		second := waits(m)
-		require.Len(tb, tb.srv.Children(top), 2)
-		closeIt()
-		for i, waiter := range []<-chan locked{first, second} {
-			time.Sleep(time.Minute) // long enough for it to return
-			require.Len(tb, waiter, 1, "Lock of waiter %d hangs, and the client has been closed", i)
-			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "waiter %d", i)
-		}
-		_, err := m.Lock(context.Background(), zklock.NewOwner("late"))
-		require.ErrorIs(tb, err, zk.ErrClosing, "a Lock that begins after Close")
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
-
-func TestLostClosesAndAllReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
+// TestAllReturnsAfterAnOrdinaryClientHasBeenClosed, and Lost closes.
+func TestAllReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, closeIt := tb.stuckClose()
-		m := tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		holds, waiting := tb.mutex(conn), tb.mutex(conn)
+		holder := tb.mustLock(holds, zklock.NewOwner("holder"))
+		waiters := queued(waiting, 2)
 		next := queues(tb.mutex(tb.connect()))
 		closed := time.Now()
 		closeIt()
 		<-holder.Lost()
 		require.LessOrEqual(tb, time.Since(closed), 10*time.Second, "Lost closes later than the session timeout")
-		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
+		require.NoError(tb, holds.Shutdown(limited(tb, time.Minute)))
 		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Minute)), zklock.ErrLost)
+		time.Sleep(time.Minute) // long enough for the others to return
+		for i, waiter := range waiters {
+			require.Len(tb, waiter, 1, "Lock of waiter %d hangs, and the client has been closed", i)
+			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "waiter %d", i)
+		}
+		require.ErrorIs(tb, testenv.Err(waiting.Lock(context.Background(), nil)), zk.ErrClosing, "a Lock that begins after Close")
 		passes(tb, next)
 	})
 }

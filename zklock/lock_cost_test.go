@@ -277,24 +277,6 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 	})
 }
 
-// TestTheFirstProofAfterAQuietTimeIsNotHurried: it begins with the create, and
-// not with the last answer before the quiet time. The earlier proof is too old, and the
-// create is enough: Lock takes no longer.
-func TestTheFirstProofAfterAQuietTimeIsNotHurried(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		mutex := m.newMutex()
-		for range 2 {
-			began := time.Now()
-			l := m.mustLock(mutex, zklock.NewOwner("owner"))
-			require.LessOrEqual(t, time.Since(began), time.Millisecond, "the lock is free, and every request is answered at once")
-			require.Empty(t, m.sent(func() { time.Sleep(800 * time.Millisecond) })) // less than a twelfth of the session timeout
-			time.Sleep(time.Minute)                                                 // the lease is proved many times
-			m.mustUnlock(l)
-			time.Sleep(time.Minute) // six session timeouts
-		}
-	})
-}
-
 func TestAHundredMutexesOfAClientProveLikeOne(t *testing.T) {
 	testenv.RacedAtLength(t, "it counts the requests of a hundred, and two Mutexes of a client are played with it")
 	for _, mutexes := range []int{1, 100} {

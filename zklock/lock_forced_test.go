@@ -15,6 +15,7 @@ import (
 
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
 
@@ -25,8 +26,7 @@ func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
 		conn, admin := tb.connect(), tb.connect()
 		tb.create(admin, "/config", "", zk.FlagPersistent)
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		_, _, _, err := conn.GetW("/config")
-		require.NoError(tb, err)
+		testenv.Must3(conn.GetW("/config"))(tb)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))

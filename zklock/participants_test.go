@@ -200,7 +200,8 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 	onEachClient(t, func(tb *table) {
 		conn := tb.connectWith(ensemble.Options{})
-		for _, p := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1"} {
+		for _, p := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1",
+			"/a/\U00010000", "/\U0010FFFF/a", "/a\U0001F512b", "/\ufff0", "/\uf8ff", "/\ue000", "/\u0001", "/\u007f", "/\u009f"} {
 			_, err := zklock.New(conn, p)
 			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", p)
 			require.ErrorContains(tb, err, "zklock: ", "%q", p)

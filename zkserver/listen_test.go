@@ -28,10 +28,8 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 		require.Empty(t, addr)
 	}
 	for _, address := range []string{"127.0.0.1:0", "localhost:0", "127.8.9.10:0"} {
-		addr, err := srv.Listen(address)
-		require.NoError(t, err, address)
-		host, _, err := net.SplitHostPort(addr)
-		require.NoError(t, err)
+		addr := testenv.Must(srv.Listen(address))(t, address)
+		host, _ := testenv.Must2(net.SplitHostPort(addr))(t)
 		require.True(t, net.ParseIP(host).IsLoopback(), "listens on %s", host)
 		nc := testenv.Must(net.Dial("tcp", addr))(t)
 		nc.Close()

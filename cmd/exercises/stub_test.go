@@ -36,8 +36,7 @@ func TestStubsHaveChineseComments(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)(?://|^#) (.*)$`)
 	for _, e := range exercises {
 		english := text(t, e.dir(rootOf(t)), e.writes())
-		chinese, _, err := e.chineseStub(rootOf(t))
-		require.NoError(t, err)
+		chinese, _ := testenv.Must2(e.chineseStub(rootOf(t)))(t)
 		stub := string(unixLines(chinese))
 		require.Equal(t, bare(t, e, english), bare(t, e, stub))
 		said := comment.FindAllStringSubmatch(stub, -1)
@@ -111,8 +110,7 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	a := &app{root: rootOf(t)}
 	known := testenv.Must(readStubs(a.root))(t)
 	for _, e := range exercises {
-		stub, _, err := e.chineseStub(a.root)
-		require.NoError(t, err)
+		stub, _ := testenv.Must2(e.chineseStub(a.root))(t)
 		at := written(t, e, string(stub))
 		r := a.gradeOne(t.Context(), "anna", at.dir, &class{asked: []*exercise{e}, stubs: known})
 		require.Equal(t, "the stub, as it was", r.Why.En)

@@ -51,8 +51,7 @@ func get(t *testing.T, url, host string) (*http.Response, string) {
 func TestNoOtherHostIsAnswered(t *testing.T) {
 	s, server := served(t)
 	s.put(ready(), nil)
-	_, port, err := net.SplitHostPort(s.host)
-	require.NoError(t, err)
+	_, port := testenv.Must2(net.SplitHostPort(s.host))(t)
 	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
 		resp, _ := get(t, server.URL+"/engine.wasm", host)
 		require.Equal(t, http.StatusOK, resp.StatusCode, host)

@@ -64,8 +64,7 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 			}()
 		}
 	}()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
+	_, port = testenv.Must2(net.SplitHostPort(listener.Addr().String()))(t)
 	return port
 }
 

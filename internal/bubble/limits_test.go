@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -92,8 +93,7 @@ func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 		for begin := bubble.ProcessorTime(); bubble.ProcessorTime()-begin < 1500*time.Millisecond; {
 		}
 	})
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
+	r, w := testenv.Must2(os.Pipe())(t)
 	time.AfterFunc(1500*time.Millisecond, func() { w.Close() })
 	limits.Test(t, func(*testing.T) { r.Read(make([]byte, 1)) })
 	bubble.Limits{Virtual: 100 * 24 * time.Hour}.Test(t, func(*testing.T) { time.Sleep(99 * 24 * time.Hour) })

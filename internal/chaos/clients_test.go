@@ -38,41 +38,6 @@ func TestChaosOfClients(t *testing.T) {
 	require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 }
 
-// The checks see two holders where a lease's clock is wrong: these clients take
-// their session timeout for a minute. All processes but one are cut off, and
-// with them, most likely, a holder.
-func TestChaosSeesALeaseClockThatIsLate(t *testing.T) {
-	t.Parallel()
-	c := newCutOff(t, rand.Uint64(), clientConfig{
-		Session: sessionTimeout, Clock: time.Minute, Ordinary: []bool{true, true},
-	})
-	overlap := func() bool { // which a process that was cut off reports only later
-		for range 20 {
-			time.Sleep(100 * time.Millisecond) // a poll of what the processes have written
-			c.mu.Lock()
-			found := slices.ContainsFunc(paths, func(path string) bool {
-				return judgeLeases(c.leases(path), func(string, ...any) {})
-			})
-			c.mu.Unlock()
-			if found {
-				return true
-			}
-		}
-		return false
-	}
-	for i := 0; !overlap(); i++ {
-		require.Less(t, i, 40, "cuts without two holders")
-		others := slices.Concat(c.lines[:i%processes], c.lines[i%processes+1:])
-		c.fault(t.Context(), "lines", fault{
-			fmt.Sprintf("all processes but %d are cut off", i%processes), each(others, silence), each(others, (*proxy.Proxy).Heal), 2 * sessionTimeout,
-		})
-	}
-	c.finish()
-	problems := c.problems()
-	t.Logf("%d problems, for one: %s", len(problems), problems[0])
-	require.True(t, slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "two hold the lock at once") }))
-}
-
 // cutOffChaos is chaos of clients alone.
 type cutOffChaos struct {
 	*chaos

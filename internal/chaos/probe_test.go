@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock/zkconn"
 )
 
@@ -22,10 +23,8 @@ func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	conn, err := zkconn.Connect(t.Context(), []string{followers[0].Addr()}, 40*time.Second) // the machine may stop
 	require.NoError(t, err)
 	defer conn.Close()
-	acl, stat, err := conn.GetACL("/")
-	require.NoError(t, err)
-	_, err = conn.SetACL("/", zk.WorldACL(zk.PermAdmin), stat.Aversion)
-	require.NoError(t, err)
+	acl, stat := testenv.Must2(conn.GetACL("/"))(t)
+	testenv.Must(conn.SetACL("/", zk.WorldACL(zk.PermAdmin), stat.Aversion))(t)
 	defer func() {
 		require.NoError(t, heal(t.Context(), zoo))
 		for _, err := conn.SetACL("/", acl, -1); err != nil; _, err = conn.SetACL("/", acl, -1) {

@@ -100,13 +100,11 @@ func TestConnect(t *testing.T) {
 	tap := wiretap.New()
 	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap, Buffer: 4096}))(t)
 	defer conn.Close()
-	_, _, err := conn.Get("/")
-	require.NoError(t, err)
+	testenv.Must2(conn.Get("/"))(t)
 	require.EqualValues(t, 1, tap.Counts().Total())
 
 	// Ending a session from outside.
-	_, _, gone, err := conn.ExistsW("/never")
-	require.NoError(t, err)
+	_, _, gone := testenv.Must3(conn.ExistsW("/never"))(t)
 	before := testenv.Must(conn.Set("/", nil, -1))(t)
 	session := conn.SessionID()
 	zxid := testenv.Must(zoo.EndSession(tap, session))(t)
@@ -117,8 +115,7 @@ func TestConnect(t *testing.T) {
 	require.Eventually(t, func() bool { return conn.State() == zk.StateHasSession }, time.Minute, time.Millisecond)
 	after := testenv.Must(conn.Set("/", nil, -1))(t)
 	require.Less(t, zxid, after.Mzxid)
-	zxid, err = zoo.EndSession(tap, session)
-	require.NoError(t, err, "it has ended already")
+	zxid = testenv.Must(zoo.EndSession(tap, session))(t, "it has ended already")
 	require.Zero(t, zxid)
 	require.ErrorContains(t, testenv.Err(zoo.EndSession(wiretap.New(), session)), "has not seen it begin")
 }

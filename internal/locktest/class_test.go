@@ -142,8 +142,7 @@ func edited(t *testing.T, root string) (program string) {
 	program = filepath.Join(dir, "asked.test.exe")
 	cmd := exec.Command("go", "test", "-c", "-o="+program, "-vet=off", "-ldflags=-s -w", "-overlay="+file, "./asked")
 	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	testenv.Must(cmd.CombinedOutput())(t)
 	return program
 }
 

@@ -157,13 +157,30 @@ func Missing(t T, what string) {
 // Err returns the error of a call whose value is of no interest.
 func Err[V any](_ V, err error) error { return err }
 
-// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t).
-func Must[V any](value V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
+// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t). If it does, the test
+// says the value, too, and otherwise.
+func Must[V any](value V, err error) func(t testing.TB, otherwise ...any) V {
+	return func(t testing.TB, otherwise ...any) V {
 		t.Helper()
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v: %s %v", err, any(value), otherwise)
 		}
 		return value
+	}
+}
+
+// Must2 is Must for a call that returns two values.
+func Must2[V, W any](v V, w W, err error) func(t testing.TB, otherwise ...any) (V, W) {
+	return func(t testing.TB, otherwise ...any) (V, W) {
+		t.Helper()
+		return Must(v, err)(t, otherwise...), w
+	}
+}
+
+// Must3 is Must for a call that returns three values.
+func Must3[V, W, X any](v V, w W, x X, err error) func(t testing.TB, otherwise ...any) (V, W, X) {
+	return func(t testing.TB, otherwise ...any) (V, W, X) {
+		t.Helper()
+		return Must(v, err)(t, otherwise...), w, x
 	}
 }

@@ -64,14 +64,12 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 
 			for range 3 {
 				testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, world))(t)
-				_, _, _, err := conn.GetW("/a")
-				require.NoError(t, err)
+				testenv.Must3(conn.GetW("/a"))(t)
 				require.NoError(t, conn.Delete("/a", -1))
 			}
 			before := tap.Counts()
 			testenv.Must(conn.Create("/large", make([]byte, 100_000), zk.FlagEphemeral, world))(t)
-			_, _, err := conn.Get("/large")
-			require.NoError(t, err)
+			testenv.Must2(conn.Get("/large"))(t)
 			synctest.Wait()
 
 			c := tap.Counts()
@@ -98,13 +96,11 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 		conn, _, _ := connect(t, srv, tap)
 		testenv.Must(conn.Create("/a", nil, zk.FlagPersistent, world))(t)
 		for range 5 {
-			_, _, _, err := conn.GetW("/a")
-			require.NoError(t, err)
+			testenv.Must3(conn.GetW("/a"))(t)
 		}
 		_, _, err := conn.Get("/a") // no watch
 		require.NoError(t, err)
-		_, _, _, err = conn.ChildrenW("/")
-		require.NoError(t, err)
+		testenv.Must3(conn.ChildrenW("/"))(t)
 		_, _, _, err = conn.GetW("/gone") // sets none
 		require.ErrorIs(t, err, zk.ErrNoNode)
 		_, _, _, err = conn.ExistsW("/to-come") // sets one
@@ -134,9 +130,8 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 		conn, _, _ := connect(t, srv, tap)
 		path := testenv.Must(conn.Create("/n-", nil, zk.FlagEphemeralSequential, world))(t)
 		require.Equal(t, "/n-0000000000", path)
-		_, _, _, err := conn.ChildrenW("/")
-		require.NoError(t, err)
-		_, _, _, err = conn.GetW("/gone")
+		testenv.Must3(conn.ChildrenW("/"))(t)
+		_, _, _, err := conn.GetW("/gone")
 		require.ErrorIs(t, err, zk.ErrNoNode)
 		require.Equal(t, 1, tap.Armed())
 		require.Zero(t, tap.Pending())
@@ -176,8 +171,7 @@ func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New(wiretap.WithLog())
 		conn, _, _ := connect(t, srv, tap)
-		_, _, _, err := conn.ChildrenW("/")
-		require.NoError(t, err)
+		testenv.Must3(conn.ChildrenW("/"))(t)
 		tap.Cut()
 		synctest.Wait()
 		require.Zero(t, tap.Armed(), "watches are gone with their connection")

@@ -39,7 +39,7 @@ import (
 
 // Connect opens a ZooKeeper client and returns it when it has a session.
 //
-// The servers are host:port, without a chroot. A host that is a name may have several addresses,
+// The servers are host:port, without a chroot; space around one does not matter. A host that is a name may have several addresses,
 // which are all tried. Names are looked up again when a connection has been lost, and when all
 // addresses have been tried; if that fails, the known addresses stay. At first one address is
 // enough, and if no name exists, Connect returns the *net.DNSError at once.
@@ -69,6 +69,10 @@ import (
 // a lease by that; and a goroutine that waits on a watch may hang after Close.
 func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration, options ...Option) (*zk.Conn, error) {
 	began := time.Now()
+	servers = slices.Clone(servers)
+	for i, server := range servers {
+		servers[i] = strings.TrimSpace(server) // of a list that was split at its commas
+	}
 	fail := func(err error) (*zk.Conn, error) {
 		return nil, fmt.Errorf("zkconn: connect to %s: %w", strings.Join(servers, ","), err)
 	}

@@ -161,6 +161,8 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 		"zk1:2181/app":      `the client has no chroot: use "zk1:2181" and put /app in front of each path`,
 		"zk1/app":           `the client has no chroot: use "zk1" and put /app in front of each path`,
 		"zk1:2181,zk2:2181": "more than one server: give each as a string of its own",
+		"zk://z1,z2:2/app":  `leave out zk:// and what follows a slash, and give each server as a string of its own, such as "z1"`,
+		"zk://":             "leave out zk://",
 		"zk1:99999":         `the port "99999" is not a number from 1 to 65535`,
 		"zk1:0":             "not a number",
 		"zk1:":              "not a number",
@@ -329,14 +331,12 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 
 		conn.Close()
 		conns.Reconnect(conn)
-		ordinary, _, err := zk.Connect(servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{}))
-		require.NoError(t, err)
+		ordinary, _ := testenv.Must2(zk.Connect(servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{})))(t)
 		defer ordinary.Close()
 		synctest.Wait()
 		session := ordinary.SessionID()
 		conns.Reconnect(ordinary)
-		_, _, err = ordinary.Get("/")
-		require.NoError(t, err)
+		testenv.Must2(ordinary.Get("/"))(t)
 		require.Equal(t, session, ordinary.SessionID())
 	})
 }
@@ -398,8 +398,7 @@ func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 		began := time.Now()
 		srv.Cut(second)
 		synctest.Wait()
-		_, _, err := conn.Get("/")
-		require.NoError(t, err)
+		testenv.Must2(conn.Get("/"))(t)
 		require.Equal(t, second, conn.SessionID())
 		require.Less(t, time.Since(began), time.Second)
 	})

@@ -52,6 +52,7 @@ type name struct {
 	busy       bool     // it is being looked up
 	addresses  []string // of the last look-up that succeeded
 	err        error    // of the last look-up
+	warned     bool     // that it has never had an address
 }
 
 // Init returns when there is an address to try. It waits a little longer for
@@ -101,6 +102,11 @@ func (h *hosts) Init(servers []string) error {
 
 // splitServer splits host:port, and says what to write in place of what cannot work.
 func splitServer(server string) (host, port string, err error) {
+	if scheme, rest, ok := strings.Cut(server, "://"); ok {
+		first := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '/' })
+		return "", "", fmt.Errorf("%q is not host:port: leave out %s:// and what follows a slash, and give each server as a string of its own, such as %q",
+			server, scheme, strings.Join(first[:min(1, len(first))], ""))
+	}
 	if strings.Contains(server, ",") {
 		return "", "", fmt.Errorf("%q is more than one server: give each as a string of its own", server)
 	}
@@ -213,15 +219,20 @@ func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
 			defer cancel()
 			found, err := h.lookupHost(ctx, n.host)
 			h.mu.Lock()
-			defer h.mu.Unlock()
 			n.busy, n.err = false, err
 			h.c.lookedUp(n.server, err)
+			unknown := err != nil && n.addresses == nil && !n.warned && h.c.ctx.Err() == nil
+			n.warned = n.warned || unknown
 			if err == nil {
 				n.addresses = nil
 				for _, address := range found {
 					n.addresses = append(n.addresses, net.JoinHostPort(address, n.port))
 				}
 				h.arrangeLocked()
+			}
+			h.mu.Unlock()
+			if unknown {
+				h.c.logger.Warn("zkconn: a server's name has no address", "server", n.server, "err", err)
 			}
 			ended <- struct{}{}
 		}()

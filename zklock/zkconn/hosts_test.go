@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -40,10 +41,18 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 		})
 		line := &bubble.Line{Server: zkserver.Run(t)}
 		began := time.Now()
-		conn := open(t, []string{"gone:2181", "zk:2182"}, zk.WithDialer(line.Dial))
+		var log lines
+		conn := testenv.Must(Connect(within(t), []string{"gone:2181", " zk:2182\n"}, asked, WithDialer(line.Dial), logTo(&log)))(t)
+		defer conn.Close()
 		require.Zero(t, time.Since(began))
 		require.Subset(t, []string{"192.0.2.1:2182", "[2001:db8::1]:2182"}, []string{conn.Server()})
 		require.Len(t, line.Dialed(), 1)
+		for range 3 {
+			line.Server.Cut(conn.SessionID())
+			time.Sleep(2 * time.Second)
+		}
+		require.Equal(t, 1, strings.Count(log.String(), `a server's name has no address" server=gone:2181 err="lookup gone: no such host"`), &log)
+		require.NotContains(t, log.String(), "server=zk")
 	})
 }
 
@@ -314,8 +323,7 @@ func TestAddressesNeedNoLookUp(t *testing.T) {
 
 func TestANameIsLookedUpByTheSystem(t *testing.T) {
 	addr := zkserver.Run(t).Addr()
-	_, port, err := net.SplitHostPort(addr)
-	require.NoError(t, err)
+	_, port := testenv.Must2(net.SplitHostPort(addr))(t)
 	open(t, []string{net.JoinHostPort("localhost", port)})
 }
 

@@ -49,8 +49,8 @@ func newSettings(options []Option) (*settings, error) {
 }
 
 // WithLogger has the client log to logger, which must not block: a warning for each
-// connection that fails or breaks, for a session that has expired, and for a client that
-// was closed while a lock still used it; and an information for each connection that has
+// connection that fails or breaks, for a session that has expired, for a server whose name has had
+// no address yet, and for a client that was closed while a lock still used it; and an information for each connection that has
 // a session. Without this option nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {

@@ -91,6 +91,8 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
+func logTo(l *lines) Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
+
 func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +116,7 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 		})
 		var log lines
 		conn, err := Connect(within(t), []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}, 10*time.Second,
-			WithTLS(client), WithLogger(slog.New(slog.NewTextHandler(&log, nil))), WithDialer(dial))
+			WithTLS(client), logTo(&log), WithDialer(dial))
 		require.NoError(t, err)
 		defer conn.Close()
 		session := conn.SessionID()

@@ -62,8 +62,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	}
 	tests := "^(" + strings.Join(patched, "|") + ")$"
 	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", tests, ".", "-connect.ordinary")
-	out, err := run.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out = testenv.Must(run.CombinedOutput())(t)
 	require.Equal(t, len(patched), strings.Count(string(out), "--- PASS: "), "%s", out)
 }
 

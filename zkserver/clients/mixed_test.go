@@ -165,8 +165,7 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	write(tree+"/a", "5") // no recipe gets an event of it
 	say(g.processes, "")
 	g.all(g.processes, "done")
-	queue, _, err := conn.Children(root + "/lock")
-	require.NoError(t, err)
+	queue, _ := testenv.Must2(conn.Children(root + "/lock"))(t)
 	require.Empty(t, queue, "the mutex is not released")
 	require.Equal(t, []string{"CONNECTED", "SUSPENDED", "RECONNECTED"}, p.lines("state"), "the connection flaps")
 	require.Len(t, p.lines("recursive"), 4)

@@ -128,8 +128,7 @@ func source(t *testing.T, module, version string) (dir string) {
 	dir = t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module+"@"+version)
 	cmd.Dir = dir
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s", out)
+	out := testenv.Must(cmd.Output())(t)
 	var downloaded struct{ Dir string }
 	require.NoError(t, json.Unmarshal(out, &downloaded))
 	require.NoError(t, os.CopyFS(dir, os.DirFS(downloaded.Dir)))
@@ -164,8 +163,7 @@ func goZookeeper(t *testing.T, version string, real bool) map[string]bool {
 	}
 	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-go=1.25", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+root)
 	edit.Dir = dir
-	out, err := edit.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	testenv.Must(edit.CombinedOutput())(t)
 	return goTests(t, dir, "", ".")
 }
 

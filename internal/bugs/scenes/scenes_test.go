@@ -30,8 +30,7 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 		t.Run(s.ID, func(t *testing.T) {
 			saved := s.Trace()
 			require.NotNil(t, saved, "there is no schedule: go generate ./...")
-			again, err := explore.Replay(t, saved)
-			require.NoError(t, err, "the schedule is stale: go generate ./...")
+			again := testenv.Must(explore.Replay(t, saved))(t, "the schedule is stale: go generate ./...")
 			require.True(t, s.Shows(again), "the schedule shows something else: go generate ./...\n%v", again)
 			require.Equal(t, all[s.ID].Violation, ending(s, again), "it ends in another way: go generate ./...")
 			played, _ := explore.Play(t, s.World, saved.Choices)

@@ -131,8 +131,7 @@ func TestDefectsOfZklock(t *testing.T) {
 			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfZklock$", "./internal/explore/exploretest",
 				"-explore.defect="+d.name)
 			cmd.Dir = root
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			out := testenv.Must(cmd.CombinedOutput())(t)
 			line := regexp.MustCompile(`(?m)^defect: (.*)$`).FindStringSubmatch(string(out))
 			require.NotNil(t, line, "the process did not look for it:\n%s", out)
 			t.Log(line[1], time.Since(began).Round(time.Second), "with the build")

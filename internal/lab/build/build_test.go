@@ -208,8 +208,7 @@ func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
 }
 
 func TestThePageWithoutItsEngine(t *testing.T) {
-	page, engine, err := ready().WithoutEngine()
-	require.NoError(t, err)
+	page, engine := testenv.Must2(ready().WithoutEngine())(t)
 	m := regexp.MustCompile(`textContent: "(.*)" }`).FindSubmatch(engine)
 	require.NotNil(t, m)
 	require.Equal(t, compressed([]byte("wasm")), unpack(t, string(m[1])))

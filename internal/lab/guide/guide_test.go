@@ -74,10 +74,8 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 // filmsOf are the films of a row's scene.
 func filmsOf(t *testing.T, r Row) []*film.Film {
 	t.Helper()
-	a, err := locks.ParseAddress(r.Scene)
-	require.NoError(t, err, r.Scene)
-	films, err := lab.Films(t, a)
-	require.NoError(t, err, r.Scene)
+	a := testenv.Must(locks.ParseAddress(r.Scene))(t, r.Scene)
+	films := testenv.Must(lab.Films(t, a))(t, r.Scene)
 	return films
 }
 

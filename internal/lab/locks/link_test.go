@@ -30,16 +30,14 @@ var addresses = []string{
 
 func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 	for _, s := range addresses {
-		a, err := locks.ParseAddress(s)
-		require.NoError(t, err, s)
+		a := testenv.Must(locks.ParseAddress(s))(t, s)
 		require.Equal(t, s, a.String())
 	}
 	a := testenv.Must(locks.ParseAddress(""))(t)
 	require.Equal(t, addresses[0], a.String(), "missing values")
 	a = testenv.Must(locks.ParseAddress(addresses[2]))(t)
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
-	a, err := locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply")
-	require.NoError(t, err, "a short one, written by hand")
+	a = testenv.Must(locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply"))(t, "a short one, written by hand")
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
 	a = testenv.Must(locks.ParseAddress(addresses[4]))(t)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)

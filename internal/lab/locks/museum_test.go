@@ -23,8 +23,7 @@ func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
 	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(rest, -1)
 	require.Len(t, addresses, len(locks.Openings)+7+len(scenes.All)+len(locks.Tasks), "the openings, the steps and two zklocks, the bugs, exercise 11")
 	for _, address := range addresses {
-		a, err := locks.ParseAddress(address)
-		require.NoError(t, err, address)
+		a := testenv.Must(locks.ParseAddress(address))(t, address)
 		require.Equal(t, address, a.String())
 		t.Run(strings.Join(a.Locks, " "), func(t *testing.T) { play(t, a) })
 	}
@@ -48,8 +47,7 @@ func play(t *testing.T, a locks.Address) {
 		for _, name := range a.Locks {
 			scene := a.Scene
 			scene.Lock = name
-			w, p, err := scene.World()
-			require.NoError(t, err)
+			w, p := testenv.Must2(scene.World())(t)
 			f := testenv.Must(film.Paced(t, w, p))(t)
 			require.NotEmpty(t, f.Packets)
 			require.True(t, len(a.Locks) == 2 || f.Violation == nil, "%v", f.Violation) // the opening's test knows the others

@@ -17,7 +17,11 @@ type Parent struct {
 	path string
 	acl  []zk.ACL // of all nodes that are made
 	mode atomic.Int32
+	shut atomic.Int32 // how often in a row the server has closed the connection in place of making a container
 }
+
+// mostShut is when a server is taken for one that knows no containers, and does not say so.
+const mostShut = 3
 
 // Parent returns the node at a path. It sends nothing.
 func (c *Client) Parent(path string, acl []zk.ACL) *Parent {
@@ -152,14 +156,23 @@ func (p *Parent) List(stop <-chan struct{}) (names []string, stat *zk.Stat, err 
 	return names, stat, err
 }
 
-// make makes containers, which the server deletes when they have become empty.
+// make makes containers, which the server deletes when they have become empty; or ordinary nodes
+// on a server that does not know containers.
 func (p *Parent) make(dir string) error {
 	c := p.c
 	for {
 		err := c.call(aQuorum, func() error {
-			_, err := c.conn.CreateContainer(dir, nil, zk.FlagContainer, p.acl)
-			if isUnimplemented(err) { // before 3.5
+			err := zk.ErrBadArguments
+			if p.shut.Load() < mostShut {
+				_, err = c.conn.CreateContainer(dir, nil, zk.FlagContainer, p.acl)
+			}
+			if isUnimplemented(err) || errors.Is(err, zk.ErrBadArguments) { // before 3.5, or not ZooKeeper
 				_, err = c.conn.Create(dir, nil, zk.FlagPersistent, p.acl)
+			}
+			if errors.Is(err, zk.ErrConnectionClosed) {
+				p.shut.Add(1)
+			} else if p.shut.Load() < mostShut {
+				p.shut.Store(0)
 			}
 			return err
 		})

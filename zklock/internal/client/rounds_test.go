@@ -98,17 +98,6 @@ func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 	})
 }
 
-// TestMutexesOfAClientShareTheirSession, if they have the same timeout.
-func TestMutexesOfAClientShareTheirSession(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		a, b := open(t, srv), open(t, srv)
-		s := Of(a, 0)
-		require.Same(t, s, Of(a, 0))
-		require.NotSame(t, s, Of(a, time.Second))
-		require.NotSame(t, s, Of(b, 0))
-	})
-}
-
 // TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
 func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
