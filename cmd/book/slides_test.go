@@ -23,7 +23,7 @@ func TestTheDeckIsThatOfTheSlides(t *testing.T) {
 			require.True(t, i == 0 || s.Talk != "", "slide %d", i+1)
 		}
 	}
-	require.Equal(t, 6, strings.Count(en, `<figure class="scene"`))
+	require.Equal(t, 7, strings.Count(en, `<figure class="scene"`))
 	require.Contains(t, en, "<h1><code>get</code> or <code>exists</code></h1>")
 	require.Regexp(t, `<pre class="code"><i class=k>func</i> \(l \*Lock\) TryLock\(`, en)
 	for _, text := range []string{en, zh} {

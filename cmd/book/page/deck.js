@@ -14,7 +14,7 @@ function show(n) {
         const box = document.createElement("div"), lab = document.createElement("iframe");
         box.className = "frame";
         lab.title = f.textContent;
-        lab.src = root + "lab.html" + f.dataset.scene + "&projector=1&lang=" + document.documentElement.lang.slice(0, 2);
+        lab.src = root + "lab.html" + f.dataset.scene + "&projector=1&slide=1&t=0ns&lang=" + document.documentElement.lang.slice(0, 2);
         box.append(lab);
         f.prepend(box);
       }

@@ -192,8 +192,7 @@ func another(p *tab, address string) error {
 func theme(p *tab, name string) error {
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
 	return p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
-		return err
+		return testenv.Err(cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 	}))
 }
 
@@ -212,8 +211,7 @@ func (p *tab) run(expression string) error {
 
 // evaluate evaluates an expression for what it does.
 func (p *tab) evaluate(expression string) error {
-	_, err := p.value("Promise.resolve((" + expression + ")).then(() => null)")
-	return err
+	return testenv.Err(p.value("Promise.resolve((" + expression + ")).then(() => null)"))
 }
 
 func (p *tab) value(expression string) (any, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,12 +120,19 @@ var faces = []pageCase{
 		{"", "shown('#workbench')", nil},
 		{"click #projector", "outside()", list{}},
 	}},
+	{name: "a slide shows what has been, and not what answers its question", at: "#lock=naive&n=2", window: "1280x720", rows: []row{
+		{"open #lock=herd,predecessor&n=6&projector=1&t=300ms" + settled, ahead, list{true, true}},
+		{"open #lock=herd,predecessor&n=6&projector=1&slide=1&t=300ms" + settled, ahead, list{false, false}},
+		{"open " + scene("D3", "&projector=1&slide=1&t=0ns") + settled, "['#story', '.source', '.panel h2', '.stage'].map(shown)", list{false, false, false, true}},
+		{"click #leave", "['#story', '.source', '.panel h2', '.stage'].map(shown)", list{true, true, true, true}},
+	}},
 	{name: "two panels fit on a small screen", at: "#lock=naive&n=2&t=0ns", rows: twoPanels()},
 }
 
 // Where there is one lock a projector shows its code, and where the contenders are few, their
 // letters are large.
 const (
+	ahead   = "all('canvas.diagram', c => c.getContext('2d').getImageData(c.width * .7, 0, c.width * .29, c.height * .8).data.some(x => x))"
 	drawn   = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
 	settled = " | run lab.pause() | wait s.panels.length > 0 && !app.growing" + drawn
 	letters = "[parseFloat(getComputedStyle(one('.source')).fontSize) >= 17, " +
@@ -143,12 +151,6 @@ func twoPanels() (rows []row) {
 
 // tabs presses Tab some times.
 func tabs(p *tab, times string) error {
-	n := 0
-	fmt.Sscan(times, &n)
-	for range n {
-		if err := chromedp.Do(p.ctx, chromedp.KeyEvent("\t")); err != nil {
-			return err
-		}
-	}
-	return nil
+	n, _ := strconv.Atoi(times)
+	return chromedp.Do(p.ctx, chromedp.KeyEvent(strings.Repeat("\t", n)))
 }

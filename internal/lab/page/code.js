@@ -9,7 +9,7 @@ import { $, el } from "./app.js";
 import { app, tell } from "./store.js";
 
 // A reader's choice counts. Otherwise the source is shown if it has room.
-function codeShown() { return app.projector ? app.panels.length === 1 : app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
+function codeShown() { return app.projector ? app.panels.length === 1 && !app.slide : app.code ?? (app.panels.length === 1 && innerWidth >= 1100); }
 
 export function showCode() {
   document.body.dataset.code = codeShown() ? "on" : "off";

@@ -77,7 +77,8 @@ export class Diagram {
     return { now, from, to };
   }
 
-  draw(t, selected) {
+  // What is to come is drawn faintly, or, if only the past is asked for, not at all.
+  draw(t, selected, past) {
     const { F, clock, context: g, colors: k, width: W, height: H } = this;
     const { now, from, to } = this.window(t);
     const X = ns => this.x(clock.shown(ns), now), server = this.top;
@@ -182,9 +183,10 @@ export class Diagram {
       g.lineWidth = 2.5;
       g.beginPath(); g.moveTo(s.x0, s.y0); g.lineTo(s.x1, s.y1); g.stroke();
     }
+    const head = this.head();
+    if (past) g.clearRect(head, 0, W - head, H);
     g.strokeStyle = k.ink;
     g.lineWidth = 1.5;
-    const head = this.head();
     g.beginPath(); g.moveTo(head, 6); g.lineTo(head, H - 18); g.stroke();
     g.fillStyle = k.ink;
     g.beginPath(); g.moveTo(head - 5, 2); g.lineTo(head + 5, 2); g.lineTo(head, 9); g.fill();

@@ -83,7 +83,7 @@ export class Panel {
     if (app.projector && !this.diagram.F) return; // its film comes
     const scale = app.projector ? this.enlarge() : parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
     const opens = opening(), small = innerWidth <= 760; // both panels are in sight, and all of them
-    if (a > 0) this.stage.resize(a, !opens ? scale : small ? 0.55 : Math.min(scale, innerHeight / 850));
+    if (a > 0) this.stage.resize(a, !opens ? scale : app.projector ? Math.min(scale, a / (28 * this.F.units.length + 25)) : small ? 0.55 : Math.min(scale, innerHeight / 850));
     if (b > 0) this.diagram.resize(b, opens && this.diagram.F ? Math.min(scale, this.fit(small ? 2 : 1)) : scale);
   }
 
@@ -91,7 +91,7 @@ export class Panel {
   // above the bar.
   enlarge() {
     const room = roomBelow(this.el.querySelector("header"), "bottom") - this.now.offsetHeight - this.verdict.offsetHeight - 34;
-    return Math.max(0.6, Math.min(2, room / (this.stage.natural + this.diagram.natural())));
+    return Math.max(0.6, Math.min(2, room / (this.stage.natural + (opening() ? 0 : this.diagram.natural()))));
   }
 
   // fit is how much larger than usual the diagram of an opening may be, below all else of its panel.
@@ -105,7 +105,7 @@ export class Panel {
     this.s = s;
     const sel = app.selected, chosen = !sel || sel.panel === this.index ? sel : { client: sel.client };
     this.stage.draw(t, s, chosen, { calm: app.calm, inspected: inspected(this) });
-    this.diagram.draw(t, chosen);
+    this.diagram.draw(t, chosen, app.slide);
     this.code.draw(F, t, s);
     for (const k of COUNTERS) {
       const c = this.counters[k], text = k === "took" ? clockText(Math.min(t, F.doneAt)) : String(s[k]);

@@ -186,5 +186,7 @@ export function drawOverviewBase() {
 export function drawOverview() {
   const c = $("overview"), g = c.getContext("2d");
   g.clearRect(0, 0, c.width, c.height);
-  if (overviewBase) g.drawImage(overviewBase, 0, 0);
+  if (!overviewBase) return;
+  const shown = app.slide ? app.clock.shown(app.t) / app.clock.length * c.width : c.width; // on a slide, what has been
+  if (shown >= 1) g.drawImage(overviewBase, 0, 0, shown, c.height, 0, 0, shown, c.height);
 }

@@ -12,7 +12,7 @@ export const app = {
   // The instant: time.js.
   t: 0, until: 0, hurry: 0, playing: false, speed: 1,
   // What a reader does with it: choices.js, find.js, code.js, projector.js.
-  play: null, search: null, finder: null, findFor: 60, onlyGoal: true, code: null, projector: false,
+  play: null, search: null, finder: null, findFor: 60, onlyGoal: true, code: null, projector: false, slide: false,
   // main.js.
   locks: [], byName: new Map(), calm: matchMedia("(prefers-reduced-motion: reduce)").matches,
 };

@@ -153,6 +153,7 @@ window.see = {
       const r = e.getBoundingClientRect(), style = getComputedStyle(e);
       if (!r.width || !r.height || style.visibility === "hidden" || scrolls(e) || e.closest(".hidden, .visually-hidden, .sr, #live")) continue;
       if (e.ownerSVGElement && !/^text$/.test(e.tagName)) continue;
+      if (e.ownerSVGElement && e.textContent && parseFloat(style.fontSize) * e.getScreenCTM().a < 8) wrong.push("small letters: " + e.textContent);
       if (r.right > width + 1 || r.left < -1) wrong.push(e.tagName + "#" + e.id + "." + (e.getAttribute("class") || "") + " from " + Math.round(r.left) + " to " + Math.round(r.right) + " of " + width + ": " + (e.textContent || "").trim().slice(0, 30));
       if (/^(BUTTON|SELECT|SUMMARY|LABEL)$/.test(e.tagName) && e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0) wrong.push("cut off: " + e.tagName + "#" + e.id + " " + e.textContent.trim().slice(0, 30));
     }
@@ -202,7 +203,7 @@ window.see = {
     if (bar.bottom > innerHeight + 1 || lab.app.projector && bar.height > 80) wrong.push("the bar: " + JSON.stringify(bar));
     for (const e of document.querySelectorAll(".panel .stage, .panel .diagram, .panel .now, body[data-code=on] .panel .code:not(.empty) .source, #caption")) {
       const r = e.getBoundingClientRect();
-      if (!e.getClientRects().length && e.className === "now" && document.getElementById("caption")) continue; // the caption says more
+      if (!e.getClientRects().length && document.getElementById("caption") && (e.className === "now" || document.body.matches(".opening"))) continue; // the caption says more
       if (r.top < 0 || r.bottom > bar.top + 1 || r.left < 0 || r.right > innerWidth + 1 || r.width < 200 || r.height < 20) wrong.push(e.className.baseVal ?? e.className + ": " + JSON.stringify(r));
     }
     return wrong;
