@@ -58,8 +58,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 			var times int
 			var pause, d [2]string // of WithCaching; each a number and its unit
 			var with, not float64  // requests per acquisition, with it and without
-			_, err := fmt.Sscanf(row, "| %s %s | %d | %s %s | %f | %f |", &pause[0], &pause[1], &times, &d[0], &d[1], &with, &not)
-			require.NoError(t, err)
+			testenv.Must(fmt.Sscanf(row, "| %s %s | %d | %s %s | %f | %f |", &pause[0], &pause[1], &times, &d[0], &d[1], &with, &not))(t)
 			run := func(options ...zklock.Option) (perLock float64) {
 				onMeter(t, func(m *meter) {
 					far := distant(time.Millisecond)

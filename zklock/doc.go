@@ -31,8 +31,8 @@
 // # What is not here
 //
 // A read/write lock and a semaphore. Their proof is the same, but a token that grows with
-// every holder does not fence holders that are there at the same time. A path has one kind
-// of lock: nodes of Curator's and kazoo's read/write locks and semaphores are not waited for.
+// every holder does not fence holders that are there at the same time. A Mutex waits for readers
+// and writers of Curator and kazoo, which do not wait for it, and not for semaphores.
 //
 // # What it relies on, and what is still wrong
 //
@@ -68,8 +68,8 @@
 //     is never empty for a minute. Behind them ZooKeeper 3.8 gives out some numbers again and
 //     again. So Lock fails with zk.ErrNodeExists, and holders keep the lock, until an
 //     operator has deleted the parent: the delete succeeds only when the parent is empty.
-//   - Curator, zk.Lock and kazoo may share the path. A kazoo Lock waits for the
-//     nodes of the others only with extra_lock_patterns=["-lock-"]. It makes sure of the
+//   - Curator's mutex and zk.Lock may share the path; docs/sharing-a-path.md has others. A kazoo Lock
+//     waits for zklock's nodes only with extra_lock_patterns=["-lock-"]. It makes sure of the
 //     parent once: make that by hand, as an ordinary node, which zklock leaves alone.
 package zklock
 

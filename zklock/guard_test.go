@@ -210,8 +210,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		tb.create(admin, guarded, "no token", 0)
-		_, err := admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead))
-		require.NoError(tb, err)
+		testenv.Must(admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead)))(tb)
 		g, l := tb.guard(conn)
 		for path, want := range map[string]string{
 			guarded: "is not a guard", "/no/parent": "the parent of the guard has to exist", "guard": "slash",

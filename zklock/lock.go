@@ -27,6 +27,8 @@ var (
 	ErrUnlocked = errors.New("zklock: the lease was unlocked before")
 	// ErrShutdown: Shutdown was called before Lock or TryLock.
 	ErrShutdown = errors.New("zklock: Shutdown was called, and the Mutex grants no new locks")
+	// ErrNotAsked: Revoke does not write into the node of a library that does not read requests, or may not.
+	ErrNotAsked = errors.New("zklock: the participant does not read requests, and was not asked")
 	// ErrTooSlow: Lock gives up because a round trip to the servers takes a twelfth of
 	// the session timeout or longer. A lease would be lost as soon as it is granted. Ask
 	// for a longer session timeout, or use servers that are nearer or less busy.

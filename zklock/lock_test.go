@@ -352,8 +352,7 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		require.NoError(tb, lease.Unlock(context.Background()))
 		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
 		for _, parent := range []string{"old", "new"} {
-			_, err = admin.SetACL(top, list(parent), -1)
-			require.NoError(tb, err)
+			testenv.Must(admin.SetACL(top, list(parent), -1))(tb)
 			for _, waiter := range []<-chan locked{queues(between), queues(both), queues(mutex("old", "old", "new"))} {
 				passes(tb, waiter)
 			}

@@ -1,6 +1,7 @@
 package zklock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,15 +29,17 @@ type Participant struct {
 	Cached bool // nobody holds the lock by this Mutex, which keeps its node; see WithCaching
 	// Library is "zklock", "zk.Lock", "zklock or zk.Lock" if Unreadable, "Curator mutex", "Curator read lock",
 	// "Curator write lock", "Curator semaphore", "Curator latch", "kazoo lock", which its write lock is, too,
-	// "kazoo read lock", "lock-" for a name without an id, "" if unknown.
+	// "kazoo read lock", "kazoo semaphore", "ZooKeeper WriteLock", "lock-" for a name without an id, "" if unknown.
 	Library    string
+	Kind       string    // "reader", "writer", "semaphore", "leader"; "" for a mutex
+	Passes     bool      // its library acquires its lock although a Mutex holds the path
 	Unreadable bool      // this client may not read the node's data
 	Session    int64     // whose node it is; it goes with the session
 	Since      time.Time // when the node was made, by the clock of the servers
 }
 
 // Participants returns the queue: the holder, and then those that wait, in
-// their order. Nodes of a read/write lock, a semaphore or a latch at the path are listed,
+// their order. Leases of a semaphore and nodes of a latch at the path are listed,
 // too, although a Mutex does not wait for them. It is a picture of a moment: contenders that
 // leave while it is taken are left out. An error wraps the server's error, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
@@ -46,10 +49,10 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 		children, err := m.contenders(left)
 		var before record.Class
 		for i, c := range children {
-			kind, _ := record.KindOf(c.Name)
+			kind := record.KindOf(c.Name, c.Data)
 			p := Participant{
 				Data: c.Data, Position: i, Holds: before&kind.After == 0, Node: m.path + "/" + c.Name, Token: c.Stat.Czxid << passBits,
-				Library: record.Library(c.Name, c.Data), Unreadable: c.Unreadable, Session: c.Stat.EphemeralOwner, Since: time.UnixMilli(c.Stat.Ctime),
+				Library: kind.Library, Kind: kind.Role, Passes: kind.Passes(), Unreadable: c.Unreadable, Session: c.Stat.EphemeralOwner, Since: time.UnixMilli(c.Stat.Ctime),
 			}
 			before |= kind.Is
 			if r, ok := record.Parse(c.Name, c.Data); ok {
@@ -78,38 +81,33 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 // contenders returns the contenders' nodes in their order.
 func (m *Mutex) contenders(stop <-chan struct{}) (all []client.Child, err error) {
 	all, err = m.client.ReadChildren(stop, m.path, func(name string) bool {
-		kind, _ := record.KindOf(name)
-		return kind != nil
+		return record.KindOf(name, nil) != nil
 	})
-	slices.SortFunc(all, func(a, b client.Child) int {
-		_, n := record.KindOf(a.Name)
-		_, o := record.KindOf(b.Name)
-		return record.Order(n, o)
-	})
+	slices.SortFunc(all, func(a, b client.Child) int { return cmp.Compare(a.Stat.Czxid, b.Stat.Czxid) }) // as their numbers, if they have any
 	return all, err
 }
 
 // Revoke asks a participant to release the lock: its Lease's
 // RevokeRequested is closed, now or once it holds the lock. Nobody is forced.
-// A holder of Curator's that is revocable is asked in Curator's way. Revoking a
-// participant that has left is not an error. An error wraps the server's error, or
+// A holder of Curator's that is revocable is asked in Curator's way, if its node has an address as its data: other
+// data may be the id of a LeaderSelector, which the request would replace. All others are left alone, and the error
+// wraps [ErrNotAsked]. Revoking a participant that has left is not an error. An error wraps the server's error, or
 // ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	m.check()
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
-	if _, ok := record.Sequence(name); !ok || !below || strings.Contains(name, "/") {
+	if record.KindOf(name, nil) == nil || !below || strings.Contains(name, "/") {
 		return fmt.Errorf("zklock: revoke %s: %q is not a participant", m.path, p.Node)
 	}
-	return m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
+	err := m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
 		data, stat, err := m.client.Get(left, p.Node)
 		if err == nil && p.Token != 0 && p.Token>>passBits < stat.Czxid {
 			return nil // it has left, and another node has its name
 		}
 		if err == nil {
-			request := []byte(record.CuratorRevoke)
-			if r, ours := record.Parse(name, data); ours {
-				r.Revoke = true
-				request = r.Encode()
+			request := record.Request(name, data)
+			if request == nil {
+				return ErrNotAsked
 			}
 			err = m.client.Set(left, p.Node, request, -1) // its owner writes nothing there but its record
 		}
@@ -118,4 +116,8 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 		}
 		return err
 	})
+	if errors.Is(err, ErrNotAsked) {
+		return fmt.Errorf("%w: %s", ErrNotAsked, p.Node)
+	}
+	return err
 }

@@ -143,6 +143,10 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 		require.NoError(tb, m.Revoke(tb.Context(), zklock.Participant{Node: theirs}))
 		node, _ := tb.srv.Node(theirs)
 		require.Equal(tb, "__REVOKE__", string(node.Data))
+		selector := tb.create(conn, top+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "web-7:8080", zk.FlagEphemeralSequential)
+		require.ErrorIs(tb, m.Revoke(tb.Context(), zklock.Participant{Node: selector}), zklock.ErrNotAsked)
+		node, _ = tb.srv.Node(selector)
+		require.Equal(tb, "web-7:8080", string(node.Data), "the id of a LeaderSelector")
 		require.NoError(tb, holder.Unlock(tb.Context()))
 	})
 }

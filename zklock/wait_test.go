@@ -457,26 +457,28 @@ func TestAWaiterBehindTwoIsProved(t *testing.T) {
 	})
 }
 
-// TestAHolderOfKazoosIsRespected: kazoo's Lock names its node
-// <32 hex digits>__lock__%010d.
-func TestAHolderOfKazoosIsRespected(t *testing.T) {
-	onTable(t, func(tb *table) {
-		kazoo := tb.makeTop()
-		tb.srv.SetSequence(top, 7)
-		node := tb.create(kazoo, top+"/0123456789abcdef0123456789abcdef__lock__", "host of kazoo's", zk.FlagEphemeralSequential)
-		m := tb.mutex(tb.connectAs(ordinary{}))
-		tb.isHeld(m, "two holders: kazoo's and ours")
-		waiter := waits(m)
-		require.Empty(tb, waiter, "two holders: kazoo's and ours")
-		queue := tb.participants(m)
-		require.Len(tb, queue, 2)
-		require.Equal(tb, node, queue[0].Node)
-		require.Equal(tb, "host of kazoo's", string(queue[0].Data))
-		require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, queue[1].Node, "kazoo's pattern with the extra one of doc.go")
-		freed := time.Now()
-		require.NoError(tb, kazoo.Delete(node, -1))
-		got := gets(tb, waiter)
-		require.Zero(tb, time.Since(freed))
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
+// TestAHolderOfEachLibraryIsRespected, a reader too. A semaphore excludes nobody.
+func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
+	const id, curator = "0123456789abcdef0123456789abcdef", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
+	for _, prefix := range []string{id + "__lock__", id + "__rlock__", curator + "__READ__", curator + "__WRIT__", "x-117698527313657884-"} {
+		onEachClient(t, func(tb *table) {
+			foreign := tb.makeTop()
+			tb.create(foreign, top+"/"+id, "a lease of a semaphore", zk.FlagEphemeral)
+			m := tb.mutex(tb.connect())
+			node := tb.create(foreign, top+"/"+prefix, "its host", zk.FlagEphemeralSequential)
+			tb.isHeld(m, "two holders: another library's and ours")
+			waiter := queues(m)
+			require.Empty(tb, waiter, "two holders: another library's and ours")
+			queue := tb.participants(m)
+			require.Len(tb, queue, 3)
+			require.Equal(tb, []string{node, "its host"}, []string{queue[1].Node, string(queue[1].Data)})
+			require.True(tb, queue[1].Holds)
+			require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, queue[2].Node, "kazoo's pattern with the extra one of doc.go")
+			require.ErrorIs(tb, m.Revoke(tb.Context(), queue[1]), zklock.ErrNotAsked)
+
+			require.NoError(tb, foreign.Delete(node, -1))
+			holder := gets(tb, waiter)
+			require.NoError(tb, holder.Unlock(tb.Context()))
+		})
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -38,7 +39,11 @@ func (c *call) revoke(ctx context.Context) int {
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := m.Revoke(asking, zklock.Participant{Node: p.Node, Token: p.Token}); err != nil {
+	switch err := m.Revoke(asking, zklock.Participant{Node: p.Node, Token: p.Token}); {
+	case errors.Is(err, zklock.ErrNotAsked):
+		return c.fail(exitFailure, i18n.Errorf("%s may be the id of a LeaderSelector, and was not asked; for a mutex: zkCli.sh set %s __REVOKE__",
+			"%s 可能是 LeaderSelector 的 id，没有请它；如果是互斥锁：zkCli.sh set %s __REVOKE__", shown(p.Data), p.Node))
+	case err != nil:
 		return c.fail(exitUnavailable, err)
 	}
 	c.print("asked %s, %s, token %d, to release %s", "已请 %s（%s，令牌 %d）释放 %s", shown(p.Owner), shown(p.Data), p.Token, c.path)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,13 +32,20 @@ type contender struct {
 	Session    string    `json:"session"`
 	Token      int64     `json:"token"`
 	Library    string    `json:"library"`
+	Kind       string    `json:"kind,omitempty"`   // "" for a mutex
+	Passes     bool      `json:"passes,omitempty"` // zklock's nodes
 	Node       string    `json:"node"`
 }
 
 var chineseLibrary = map[string]string{
 	"Curator mutex": "Curator 互斥锁", "Curator read lock": "Curator 读锁", "Curator write lock": "Curator 写锁",
 	"Curator semaphore": "Curator 信号量", "Curator latch": "Curator 选举", "kazoo lock": "kazoo 锁", "kazoo read lock": "kazoo 读锁",
+	"kazoo semaphore":   "kazoo 信号量",
 	"zklock or zk.Lock": "zklock 或 zk.Lock",
+}
+
+var unless = map[string]i18n.Text{
+	"kazoo lock": i18n.Textf(` unless it was given extra_lock_patterns=["-lock-"]`, `，除非加了 extra_lock_patterns=["-lock-"]`),
 }
 
 func (p contender) library() i18n.Text {
@@ -95,11 +103,11 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 		return nil, nil, err
 	}
 	_, locks, err := list(ctx, conn, c.path+"/locks", changed)
-	if last := len(leases) - 1; last >= 0 && len(locks) > 0 && leases[last].Session == locks[0].Session {
-		leases[last].Holds = false
+	if last := len(leases) - 1; last >= 0 && len(locks) > 0 && leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token {
+		leases[last].Holds, locks = false, locks[1:] // one row for one client
 	}
 	for i := range locks {
-		locks[i].Holds = false
+		locks[i].Holds, locks[i].Library, locks[i].Kind, locks[i].Passes = false, "Curator semaphore", "semaphore", true
 	}
 	all = slices.Concat(all, leases, locks)
 	for i := range all {
@@ -132,7 +140,8 @@ func list(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct
 		}()
 		all := []contender{} // [] in JSON if it is empty
 		for i, p := range queue {
-			all = append(all, contender{i, p.Holds, p.Owner, string(p.Data), p.Unreadable, p.Since, fmt.Sprintf("%#x", p.Session), p.Token, p.Library, p.Node})
+			all = append(all, contender{i, p.Holds, p.Owner, string(p.Data), p.Unreadable, p.Since, fmt.Sprintf("%#x", p.Session), p.Token,
+				p.Library, p.Kind, p.Passes, p.Node})
 		}
 		return names, all, nil
 	}
@@ -163,6 +172,14 @@ func (c *call) show(queue []contender) error {
 		rows = [][]string{{c.say("nobody holds %s or waits for it", "没有人持有或等待 %s", c.path)}}
 	}
 	text.WriteString(i18n.Table(rows))
+	for i, p := range queue {
+		if p.Passes && slices.IndexFunc(queue, func(q contender) bool { return q.Library == p.Library }) == i {
+			fmt.Fprintln(&text, i18n.Textf("%s: it does not wait for zklock%s", "%s：它不等 zklock%s", p.library(), unless[p.Library]).In(c.lang))
+		}
+	}
+	if name := path.Base(c.path); name == "leases" || name == "locks" {
+		fmt.Fprintln(&text, c.say("a semaphore: see zklock who %s", "信号量：见 zklock who %s", path.Dir(c.path)))
+	}
 	_, err := io.WriteString(c.stdout, text.String())
 	return err
 }

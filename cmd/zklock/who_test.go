@@ -76,37 +76,24 @@ func queueOf(t *testing.T, path string) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestTenKindsOfNodesAreNamed(t *testing.T) {
+// TestTheNodesOfOthersAreShown, those that zklock waits for and others, with what passes zklock.
+func TestTheNodesOfOthersAreShown(t *testing.T) {
 	_, _, conn := onServer(t)
-	made(t, conn, "/q/"+curatorID+"lock-", "10.0.0.1")
-	made(t, conn, "/q/"+zkLock, "")
+	made(t, conn, "/q/x-117698527313657884-", "w")
 	made(t, conn, "/q/"+kazooID+"__lock__", "k")
-	made(t, conn, "/q/lock-", "mine")
 	made(t, conn, "/q/"+curatorID+"__READ__", "r")
-	made(t, conn, "/q/"+curatorID+"__WRIT__", "w")
-	made(t, conn, "/q/"+curatorID+"lease-", "s")
-	made(t, conn, "/q/"+curatorID+"latch-", "id")
-	made(t, conn, "/q/"+kazooID+"__rlock__", "kr")
+	testenv.Must(conn.Create("/q/"+kazooID, []byte("s"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	made(t, conn, "/q/other-", "of nobody")
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	waits := make(chan error, 1)
 	go func() { waits <- m.Do(t.Context(), zklock.NewOwner("nightly"), nil) }()
 	require.Eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") }, patience, time.Millisecond)
-	require.Equal(t, strings.TrimSpace(`
-Curator mutex 10.0.0.1 *
-zk.Lock `+`
-kazoo lock k
-lock- mine
-Curator read lock r *
-Curator write lock w
-Curator semaphore s *
-Curator latch id *
-kazoo read lock kr
-zklock web-7`), queueOf(t, "/q"))
+	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7", queueOf(t, "/q"))
 	_, stdout, _ := do(t.Context(), t, "who", "/q")
-	require.Regexp(t, `(?m)^9  waiter  nightly  web-7  .*  \d+  zklock$`, stdout)
+	require.Regexp(t, `(?m)^4  waiter  nightly  web-7  .*  \d+  zklock\nkazoo lock: it does not wait for zklock unless .*\n`+
+		`Curator read lock: it does not wait for zklock\n$`, stdout)
 	_, stdout, _ = do(t.Context(), t, "who", "-lang", "zh", "/q")
-	require.Regexp(t, `(?m)^4  持有者  -  .*  Curator 读锁$`, stdout)
+	require.Regexp(t, `(?m)^2  持有者  -  .*  Curator 读锁$`, stdout)
 	conn.Close()
 	require.Error(t, <-waits)
 }
@@ -128,11 +115,17 @@ func TestEachLockHasItsHolders(t *testing.T) {
 
 	// The process that is first in locks has made a lease, and waits for room.
 	made(t, conn, "/sem/leases/"+curatorID+"lease-", "a")
+	own := made(t, conn, "/sem/locks/"+curatorID+"lock-", "of another thread")
+	require.Equal(t, "Curator semaphore a *\nCurator semaphore of another thread", queueOf(t, "/sem"))
+	require.NoError(t, conn.Delete(own, -1))
 	next := connected(t, addr)
 	made(t, next, "/sem/locks/"+curatorID+"lock-", "b")
-	require.Equal(t, "Curator semaphore a *\nCurator mutex b", queueOf(t, "/sem"))
+	made(t, conn, "/sem/leases/"+curatorID+"lease-", "c") // its own lock node has gone
+	require.Equal(t, "Curator semaphore a *\nCurator semaphore c *\nCurator semaphore b", queueOf(t, "/sem"))
 	made(t, next, "/sem/leases/"+curatorID+"lease-", "b")
-	require.Equal(t, "Curator semaphore a *\nCurator semaphore b\nCurator mutex b", queueOf(t, "/sem"))
+	require.Equal(t, "Curator semaphore a *\nCurator semaphore c *\nCurator semaphore b", queueOf(t, "/sem"))
+	_, stdout, _ = do(t.Context(), t, "who", "/sem/leases")
+	require.Contains(t, stdout, "a semaphore: see zklock who /sem")
 }
 
 func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {

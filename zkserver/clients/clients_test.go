@@ -2,16 +2,11 @@
 
 // Package clients_test has clients that others wrote use our servers and our lock. On the embedded server
 // they show that it serves ZooKeeper's protocol, not only the part that one Go library needs; on the server
-// that ZK names, what the libraries do.
-//
-// The locks of all libraries meet on one path, two by two, which fills the table of docs/sharing-a-path.md;
-// and those that the table calls safe beside zklock count together. zkCli.sh prints what it prints elsewhere,
-// recipes of Curator that rest on persistent watches get their events, and the test suites of other clients
-// run on both servers.
+// that ZK names, what the libraries do. Their locks meet on one path, two by two, which fills the table of
+// docs/sharing-a-path.md; the test suites of other clients run on both servers.
 package clients_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -34,12 +29,6 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 
 // patience is the time that something may take that must happen.
 const patience = 5 * time.Minute
-
-// aboutTheEmbeddedServer skips a test where another server is asked for.
-func aboutTheEmbeddedServer(t *testing.T) {
-	t.Helper()
-	testenv.Embedded(t, "is about the embedded server alone")
-}
 
 // needs skips a test of a foreign client unless it is asked for, and unless the files of some Debian packages are
 // there. At a landing none may be missing.
@@ -97,11 +86,8 @@ func (g *game) start(env []string, argv ...string) *process {
 // all waits until every one of the processes has said a line.
 func (g *game) all(processes []*process, line string) {
 	g.Helper()
-	ctx, cancel := context.WithTimeout(g.Context(), patience)
-	defer cancel()
 	for _, p := range processes {
-		_, err := p.nextLine(ctx, regexp.MustCompile("^"+regexp.QuoteMeta(line)+"$"))
-		require.NoError(g, err)
+		testenv.Must(p.nextLine(regexp.MustCompile("^" + regexp.QuoteMeta(line) + "$")))(g)
 	}
 }
 
@@ -176,21 +162,18 @@ func (p *process) Write(b []byte) (int, error) {
 }
 
 // nextLine returns the next line that matches, and drops those before it.
-func (p *process) nextLine(ctx context.Context, want *regexp.Regexp) (string, error) {
+func (p *process) nextLine(want *regexp.Regexp) (string, error) {
+	late := time.After(patience)
 	for over := false; ; {
 		p.mu.Lock()
-		for {
-			line, _, whole := strings.Cut(p.text[p.next:], "\n")
-			if !whole {
-				break
-			}
+		said := p.said
+		for line, rest, whole := strings.Cut(p.text[p.next:], "\n"); whole; line, rest, whole = strings.Cut(rest, "\n") {
 			p.next += len(line) + 1
 			if want.MatchString(line) {
 				p.mu.Unlock()
 				return line, nil
 			}
 		}
-		said := p.said
 		p.mu.Unlock()
 		if over {
 			return "", p.ended()
@@ -199,7 +182,7 @@ func (p *process) nextLine(ctx context.Context, want *regexp.Regexp) (string, er
 		case <-said:
 		case <-p.exited:
 			over = true // look once more at its last lines
-		case <-ctx.Done():
+		case <-late:
 			return "", fmt.Errorf("%s does not say %q; it said:\n%s", p.name, want, p.all())
 		}
 	}

@@ -39,14 +39,10 @@ func newSharedTest(t *testing.T) (g *game, conn *zk.Conn, root string) {
 }
 
 func removeAll(t *testing.T, conn *zk.Conn, path string) {
-	children, _, err := conn.Children(path)
-	if err == nil {
-		for _, child := range children {
-			removeAll(t, conn, path+"/"+child)
-		}
-		err = conn.Delete(path, -1)
+	for _, child := range childrenOf(t, conn, path) {
+		removeAll(t, conn, path+"/"+child)
 	}
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if err := conn.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		t.Errorf("clean up: %s: %v", path, err)
 	}
 }

@@ -24,25 +24,26 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// locks are those of docs/sharing-a-path.md, each with the program that has it, in testdata/pairs.
+// locks are those of docs/sharing-a-path.md, each with the program that has it, in testdata/pairs, and the Library of
+// its Participant.
 var locks = []struct {
-	name    string
-	title   i18n.Text
-	program string
+	name             string
+	title            i18n.Text
+	program, library string
 }{
-	{"zklock", i18n.Textf("zklock", "zklock"), "go"},
-	{"zk.Lock", i18n.Textf("`zk.Lock`", "`zk.Lock`"), "go"},
-	{"samuel", i18n.Textf("samuel's `zk.Lock`", "samuel 的 `zk.Lock`"), "go"},
-	{"curator-mutex", i18n.Textf("Curator mutex", "Curator 互斥锁"), "java"},
-	{"curator-semaphore-mutex", i18n.Textf("Curator semaphore mutex", "Curator 信号量互斥锁"), "java"},
-	{"curator-read", i18n.Textf("Curator read lock", "Curator 读锁"), "java"},
-	{"curator-write", i18n.Textf("Curator write lock", "Curator 写锁"), "java"},
-	{"kazoo-lock", i18n.Textf("kazoo `Lock`", "kazoo `Lock`"), "python"},
-	{"kazoo-lock-extra", i18n.Textf("kazoo `Lock` with `-lock-`", "kazoo `Lock` 加 `-lock-`"), "python"},
-	{"kazoo-read", i18n.Textf("kazoo `ReadLock`", "kazoo `ReadLock`"), "python"},
-	{"kazoo-write", i18n.Textf("kazoo `WriteLock`", "kazoo `WriteLock`"), "python"},
-	{"kazoo-semaphore", i18n.Textf("kazoo `Semaphore`", "kazoo `Semaphore`"), "python"},
-	{"zookeeper", i18n.Textf("ZooKeeper `WriteLock`", "ZooKeeper `WriteLock`"), "java"},
+	{"zklock", i18n.Textf("zklock", "zklock"), "go", "zklock"},
+	{"zk.Lock", i18n.Textf("`zk.Lock`", "`zk.Lock`"), "go", "zk.Lock"},
+	{"samuel", i18n.Textf("samuel's `zk.Lock`", "samuel 的 `zk.Lock`"), "go", "zk.Lock"},
+	{"curator-mutex", i18n.Textf("Curator mutex", "Curator 互斥锁"), "java", "Curator mutex"},
+	{"curator-semaphore-mutex", i18n.Textf("Curator semaphore mutex", "Curator 信号量互斥锁"), "java", "Curator semaphore"},
+	{"curator-read", i18n.Textf("Curator read lock", "Curator 读锁"), "java", "Curator read lock"},
+	{"curator-write", i18n.Textf("Curator write lock", "Curator 写锁"), "java", "Curator write lock"},
+	{"kazoo-lock", i18n.Textf("kazoo `Lock`", "kazoo `Lock`"), "python", "kazoo lock"},
+	{"kazoo-lock-extra", i18n.Textf("kazoo `Lock` with `-lock-`", "kazoo `Lock` 加 `-lock-`"), "python", "kazoo lock"},
+	{"kazoo-read", i18n.Textf("kazoo `ReadLock`", "kazoo `ReadLock`"), "python", "kazoo read lock"},
+	{"kazoo-write", i18n.Textf("kazoo `WriteLock`", "kazoo `WriteLock`"), "python", "kazoo lock"},
+	{"kazoo-semaphore", i18n.Textf("kazoo `Semaphore`", "kazoo `Semaphore`"), "python", "kazoo semaphore"},
+	{"zookeeper", i18n.Textf("ZooKeeper `WriteLock`", "ZooKeeper `WriteLock`"), "java", "ZooKeeper WriteLock"},
 }
 
 // inChinese is what a cell of the table says of the second lock, and the last two of a row of the first one's parent.
@@ -138,6 +139,12 @@ func (p pair) play(t *testing.T, conn *zk.Conn, path string, programs map[string
 	}
 	defer second.ask("close")
 	first.does(t, "lock")
+	library, below := locks[p.first].library, path
+	if library == "Curator semaphore" {
+		below += "/leases"
+	}
+	queue := testenv.Must(testenv.Must(zklock.New(conn, below))(t).Participants(t.Context()))(t)
+	require.Equal(t, []any{1, library, true}, []any{len(queue), queue[0].Library, queue[0].Holds})
 	second.ask("lock")
 	cell, answer := "**passes**", second.answer("lock", long)
 	first.does(t, going)
@@ -161,9 +168,9 @@ func (p pair) play(t *testing.T, conn *zk.Conn, path string, programs map[string
 }
 
 func childrenOf(t *testing.T, conn *zk.Conn, path string) []string {
-	testenv.Must(conn.Sync(path))(t)
+	conn.Sync(path) // of an ensemble, our server may be behind
 	children, _, err := conn.Children(path)
-	require.NoError(t, err)
+	require.Contains(t, []error{nil, zk.ErrNoNode}, err)
 	return children
 }
 
@@ -239,7 +246,7 @@ func TestPairs(t *testing.T) {
 	programs := startLocks(g)
 	versions := ""
 	for _, program := range []string{"go", "java", "python"} {
-		versions += "- " + testenv.Must(programs[program].nextLine(t.Context(), anyLine))(t) + "\n"
+		versions += "- " + testenv.Must(programs[program].nextLine(anyLine))(t) + "\n"
 	}
 	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
 	known, now, played, ways := cells(t), cells(t), map[pair]string{}, []string{"unlock"}
@@ -273,32 +280,6 @@ func TestPairs(t *testing.T) {
 		}
 	})
 	holdCells(t, now)
-}
-
-// TestTheNodesOfTheRealLibrariesAreNamed: each node, by its name.
-func TestTheNodesOfTheRealLibrariesAreNamed(t *testing.T) {
-	g, conn, root := newSharedTest(t)
-	programs := startLocks(g)
-	for kind, want := range map[string]string{
-		"go zklock": "zklock", "go zk.Lock": "zk.Lock", "go samuel": "zk.Lock",
-		"java curator-mutex": "Curator mutex", "java curator-read": "Curator read lock", "java curator-write": "Curator write lock",
-		"java curator-semaphore-mutex": "Curator semaphore", "java curator-latch": "Curator latch",
-		"python kazoo-lock": "kazoo lock", "python kazoo-write": "kazoo lock", "python kazoo-read": "kazoo read lock",
-	} {
-		program, name, _ := strings.Cut(kind, " ")
-		path := root + "/" + name
-		c := contender{programs[program], name}
-		c.does(t, "open", name, path)
-		c.does(t, "lock")
-		if want == "Curator semaphore" {
-			path += "/leases"
-		}
-		queue := testenv.Must(testenv.Must(zklock.New(conn, path))(t).Participants(t.Context()))(t)
-		require.Len(t, queue, 1, kind)
-		require.Equal(t, want, queue[0].Library, kind)
-		require.True(t, queue[0].Holds, kind)
-		c.does(t, "close")
-	}
 }
 
 // TestParentsThatGo: which locks make a container, and what a lock does when its parent has gone.
@@ -340,7 +321,10 @@ func TestSafeLocksCountTogether(t *testing.T) {
 	if testenv.AtLength() {
 		turns = 1000
 	}
-	safe := func(i, j int) bool { return known[pair{i, j}] == "waits" && known[pair{j, i}] == "waits" }
+	// ZooKeeper's WriteLock waits forever if the node before its own goes between its two requests.
+	safe := func(i, j int) bool {
+		return known[pair{i, j}] == "waits" && known[pair{j, i}] == "waits" && locks[i].name != "zookeeper"
+	}
 	var all []int
 	var groups [][]int
 	for i := range locks {
@@ -374,8 +358,5 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, turns*len(contenders), stat.Version)
 		require.Empty(t, childrenOf(t, conn, path))
-		for _, c := range contenders {
-			c.does(t, "close")
-		}
 	}
 }

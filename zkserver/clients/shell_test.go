@@ -3,7 +3,6 @@
 package clients_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"regexp"
@@ -31,29 +30,22 @@ var (
 	anyLine        = regexp.MustCompile(``)
 )
 
-// startShells runs shells and waits until they are connected, and have said
-// whatever they say by way of greeting, which may be before that or after.
-func (g *game) startShells(n int) []*shell {
+// startShell runs a shell and waits until it is connected, and has said
+// whatever it says by way of greeting, which may be before that or after.
+func (g *game) startShell() *shell {
 	g.Helper()
-	var shells []*shell
-	for range n {
-		faster := "JVMFLAGS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-		shells = append(shells, &shell{process: g.start([]string{faster}, zkCli, "-server", g.addr)})
-	}
-	ctx, cancel := context.WithTimeout(g.Context(), patience)
-	defer cancel()
-	for _, sh := range shells {
-		testenv.Must(sh.nextLine(ctx, shellConnected))(g)
-		testenv.Must(sh.run(ctx, ""))(g)
-	}
-	return shells
+	faster := "JVMFLAGS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+	sh := &shell{process: g.start([]string{faster}, zkCli, "-server", g.addr)}
+	testenv.Must(sh.nextLine(shellConnected))(g)
+	testenv.Must(sh.run(""))(g)
+	return sh
 }
 
 // line returns the next line of the shell. Events of watches may come at any time,
 // in the middle of other lines: they are put aside.
-func (sh *shell) line(ctx context.Context) (string, error) {
+func (sh *shell) line() (string, error) {
 	for {
-		line, err := sh.nextLine(ctx, anyLine)
+		line, err := sh.nextLine(anyLine)
 		if err != nil {
 			return "", err
 		}
@@ -68,11 +60,11 @@ func (sh *shell) line(ctx context.Context) (string, error) {
 
 // run types a command and returns the shell's answer. That may be empty: so its
 // version is asked for as well, and ends the answer.
-func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
+func (sh *shell) run(command string) ([]string, error) {
 	io.WriteString(sh.stdin, command+"\nversion\n")
 	var answer []string
 	for {
-		line, err := sh.line(ctx)
+		line, err := sh.line()
 		if err != nil {
 			return nil, fmt.Errorf("after %q: %w", command, err)
 		}
@@ -84,13 +76,11 @@ func (sh *shell) run(ctx context.Context, command string) ([]string, error) {
 }
 
 func TestZkCliDoesWhatAUserTypes(t *testing.T) {
-	needsShell(t)
-	aboutTheEmbeddedServer(t)
+	needs(t, map[string]string{zkCli: "zookeeper", "/usr/bin/java": "default-jre-headless"})
+	testenv.Embedded(t, "is about the embedded server alone")
 	g := &game{T: t, srv: zkserver.Run(t)}
 	g.addr = g.srv.Addr()
-	sh := g.startShells(1)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
+	sh := g.startShell()
 	// stat stands for the eleven lines of a stat.
 	for _, step := range []struct{ command, want string }{
 		{"create /s one", "Created /s"},
@@ -127,19 +117,19 @@ func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 		{"delete /s/box", "Node does not exist: /s/box"},
 		{"deleteall /s/q-0000000000", ""},
 	} {
-		answer := testenv.Must(sh.run(ctx, step.command))(t)
+		answer := testenv.Must(sh.run(step.command))(t)
 		got := strings.Join(answer, "|")
 		got = statLines.ReplaceAllString(got, "stat")
 		require.Equal(t, step.want, got, "%s", step.command)
 	}
 	require.Equal(t, []string{"NodeDataChanged /s", "NodeDataChanged /s/e", "NodeCreated /s/new", "PersistentWatchRemoved /s"}, sh.events)
 
-	who := testenv.Must(sh.run(ctx, "whoami"))(t)
+	who := testenv.Must(sh.run("whoami"))(t)
 	require.ElementsMatch(t, []string{"Auth scheme: User", "ip: 127.0.0.1", "digest: ann"}, who)
 
 	// The shell prints which session owns an ephemeral node. The node goes with
 	// the shell.
-	stat := testenv.Must(sh.run(ctx, "stat /s/e"))(t)
+	stat := testenv.Must(sh.run("stat /s/e"))(t)
 	require.Contains(t, stat, fmt.Sprintf("ephemeralOwner = %#x", g.srv.Sessions()[0].ID))
 	require.Equal(t, []string{"e", "q-0000000001"}, g.srv.Children("/s"))
 	say(g.processes, "quit") // at the mere end of its input it leaves its session behind
@@ -149,8 +139,3 @@ func TestZkCliDoesWhatAUserTypes(t *testing.T) {
 
 var statLines = regexp.MustCompile(`cZxid = 0x[0-9a-f]+\|ctime = [^|]+\|mZxid = 0x[0-9a-f]+\|mtime = [^|]+\|pZxid = 0x[0-9a-f]+\|` +
 	`cversion = \d+\|dataVersion = \d+\|aclVersion = \d+\|ephemeralOwner = 0x[0-9a-f]+\|dataLength = \d+\|numChildren = \d+`)
-
-func needsShell(t *testing.T) {
-	t.Helper()
-	needs(t, map[string]string{zkCli: "zookeeper", "/usr/bin/java": "default-jre-headless"})
-}

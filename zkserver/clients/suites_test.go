@@ -46,7 +46,7 @@ var suites = []suite{
 func TestForeignSuites(t *testing.T) {
 	testenv.Long(t, "runs the test suites of clients that others wrote, and downloads them")
 	testenv.NotRaced(t, "the suites are other processes")
-	aboutTheEmbeddedServer(t)
+	testenv.Embedded(t, "is about the embedded server alone")
 	rows := make([]i18n.Text, len(suites))
 	t.Run("all", func(t *testing.T) {
 		for i, s := range suites {

@@ -58,8 +58,7 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 	} {
 		old := leads(t, zoo, nil)
 		require.NoError(t, how.breaks(old), how.what)
-		_, err := old.Mode(ctx)
-		require.Error(t, err, "%s: it serves still", how.what)
+		require.Error(t, testenv.Err(old.Mode(ctx)), "%s: it serves still", how.what)
 		leads(t, zoo, old)
 		require.Eventually(t, func() bool {
 			there, _, err := conn.Exists("/survives")

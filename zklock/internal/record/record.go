@@ -4,6 +4,7 @@ package record
 
 import (
 	"encoding/json"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -68,91 +69,118 @@ func (r Record) Contents() []byte { return append(r.Bytes, r.Data...) } // one o
 type Class int
 
 const (
-	exclusive Class = 1 << iota
-	kazooLock       // and kazoo's WriteLock, whose node is the same
+	mutex     Class = 1 << iota // -lock-: zklock's, zk.Lock's, Curator's, and one without an id
+	kazooLock                   // and kazoo's WriteLock, whose node is the same
 	kazooRead
+	kazooLease
 	curatorRead
 	curatorWrite
-	latch
-	lease
+	curatorLatch
+	curatorLease
+	writeLock
 )
 
+// rivals are those that a Mutex waits for, readers too. A semaphore excludes nobody, and a latch elects a leader.
+const rivals = mutex | kazooLock | kazooRead | curatorRead | curatorWrite | writeLock
+
 // A Kind is a library's kind of node, which is known by what the library writes before the
-// number.
+// number. docs/sharing-a-path.md has been played, and says the same.
 type Kind struct {
-	library string
+	Library string // "lock-" for a name without an id, as of hand-written locks, and "" if unknown
+	Role    string // "reader", "writer", "semaphore", "leader"; "" for a mutex
 	prefix  *regexp.Regexp
 	Is      Class
-	After   Class // those before it that it waits for
+	After   Class // those before it that it waits for, or fails at
 }
 
-func kind(library, prefix string, is, after Class) *Kind {
-	return &Kind{library, regexp.MustCompile(`^` + prefix + `$`), is, after}
+func kind(library, role, prefix string, is, after Class) *Kind {
+	return &Kind{library, role, regexp.MustCompile(`^` + prefix + `$`), is, after}
 }
+
+// Passes reports whether the library's lock is acquired while a Mutex holds the path: it is unless
+// a kazoo lock has been told of mutexes.
+func (k *Kind) Passes() bool { return k.After&mutex == 0 || k.Is == kazooLock }
 
 // The ids in a name: of zklock, zk.Lock and kazoo, and of Curator.
 const guid, uuid = `[0-9a-f]{32}`, `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 
-var kazoo = kind("kazoo lock", guid+`__lock__`, kazooLock, exclusive|kazooLock|kazooRead)
+// ours are known by their data: the names of zk.Lock's nodes are the same.
+var ours = kind("zklock", "", `_c_`+guid+`-lock-`, mutex, rivals)
 
-// The names of zk.Lock's nodes are like ours, which are known by their data.
 var kinds = []*Kind{
-	kind("zk.Lock", `_c_`+guid+`-lock-`, exclusive, exclusive|kazooLock),
-	kind("Curator mutex", `_c_`+uuid+`-lock-`, exclusive, exclusive|kazooLock),
-	kind("Curator read lock", `_c_`+uuid+`-__READ__`, curatorRead, curatorWrite),
-	kind("Curator write lock", `_c_`+uuid+`-__WRIT__`, curatorWrite, curatorRead|curatorWrite),
-	kind("Curator semaphore", `_c_`+uuid+`-lease-`, lease, 0),
-	kind("Curator latch", `_c_`+uuid+`-latch-`, latch, latch),
-	kazoo,
-	kind("kazoo read lock", guid+`__rlock__`, kazooRead, kazooLock),
-	kind("lock-", `lock-`, exclusive, exclusive|kazooLock),
-	kind("", `_c_.*-lock-`, exclusive, exclusive|kazooLock),
+	kind("zk.Lock", "", `_c_`+guid+`-lock-`, mutex, ^0),
+	kind("Curator mutex", "", `_c_`+uuid+`-lock-`, mutex, mutex),
+	kind("Curator read lock", "reader", `_c_`+uuid+`-__READ__`, curatorRead, curatorWrite),
+	kind("Curator write lock", "writer", `_c_`+uuid+`-__WRIT__`, curatorWrite, curatorRead|curatorWrite),
+	kind("Curator semaphore", "semaphore", `_c_`+uuid+`-lease-`, curatorLease, 0),
+	kind("Curator latch", "leader", `_c_`+uuid+`-latch-`, curatorLatch, curatorLatch),
+	kind("kazoo lock", "", guid+`__lock__`, kazooLock, mutex|kazooLock|kazooRead),
+	kind("kazoo read lock", "reader", guid+`__rlock__`, kazooRead, kazooLock),
+	kind("ZooKeeper WriteLock", "", `x-(?:-?[0-9]{1,19}|[0-9a-f]{16})-`, writeLock, mutex|curatorLatch|curatorLease|writeLock),
+	kind("lock-", "", `lock-`, mutex, mutex|kazooLock),
+	kind("", "", `_c_.*-lock-`, mutex, mutex|kazooLock),
 }
 
-// KindOf returns the kind of a node, and the number in its name. k is nil if no library is
-// known to write such a name.
-func KindOf(name string) (k *Kind, n int32) {
-	n, ok := sequence(name, func(prefix string) bool {
-		i := slices.IndexFunc(kinds, func(k *Kind) bool { return k.prefix.MatchString(prefix) })
-		if i >= 0 {
-			k = kinds[i]
-		}
-		return i >= 0
+func kindOf(prefix string) *Kind {
+	i := slices.IndexFunc(kinds, func(k *Kind) bool { return k.prefix.MatchString(prefix) })
+	if i < 0 {
+		return nil
+	}
+	return kinds[i]
+}
+
+// semaphore is kazoo's, whose node has no number: it counts all children of the path.
+var semaphore = kind("kazoo semaphore", "semaphore", guid, kazooLease, ^0)
+
+// KindOf returns the kind of a node, nil if no library is known to write such a name.
+func KindOf(name string, data []byte) (k *Kind) {
+	if semaphore.prefix.MatchString(name) {
+		return semaphore
+	}
+	_, ok := sequence(name, func(prefix string) bool {
+		k = kindOf(prefix)
+		return k != nil
 	})
 	if !ok {
-		return nil, 0
+		return nil
 	}
-	return k, n
-}
-
-// Library returns which library has made a node; "lock-" if that has no id, as in
-// hand-written locks, and "" if none of those is known to write such a name.
-func Library(name string, data []byte) string {
 	if _, ok := Parse(name, data); ok {
-		return "zklock"
+		return ours
 	}
-	if k, _ := KindOf(name); k != nil {
-		return k.library
-	}
-	return ""
+	return k
 }
 
-// isContender reports whether the name of a contender for this lock may have this prefix
-// before its number: ours, Curator's mutex's and zk.Lock's; that of a lock without an id;
-// kazoo's. It looks at each child of each list that a waiter reads, so it has to be quick.
-func isContender(prefix string) bool {
-	switch {
-	case strings.HasPrefix(prefix, "_c_"):
-		return strings.HasSuffix(prefix, "-lock-")
-	case strings.HasSuffix(prefix, "__lock__"):
-		return kazoo.prefix.MatchString(prefix)
+// Request returns what is written into a node to ask its owner for the lock; nil if the owner is not known to read
+// that. The data of a mutex of Curator's is an address. Other data may be the id of a LeaderSelector, which queues
+// under the same name, and would be lost.
+func Request(name string, data []byte) []byte {
+	if r, ours := Parse(name, data); ours {
+		r.Revoke = true
+		return r.Encode()
 	}
-	return prefix == "lock-"
+	_, err := netip.ParseAddr(string(data))
+	if k := KindOf(name, data); k == nil || k.Library != "Curator mutex" || err != nil && string(data) != CuratorRevoke {
+		return nil
+	}
+	return []byte(CuratorRevoke)
 }
 
-// Sequence reads the number out of the name of a contender for this lock. ok is false if
-// the child is none.
-func Sequence(name string) (n int32, ok bool) { return sequence(name, isContender) }
+// isRival reports whether the name of a contender that a Mutex waits for may have this prefix before its number.
+// It looks at each child of each list that a waiter reads, so it has to be quick.
+func isRival(prefix string) bool {
+	if strings.HasPrefix(prefix, "_c_") && strings.HasSuffix(prefix, "-lock-") {
+		return true
+	}
+	if !strings.HasSuffix(prefix, "-") && !strings.HasSuffix(prefix, "__") {
+		return false
+	}
+	k := kindOf(prefix)
+	return k != nil && k.Is&rivals != 0
+}
+
+// Sequence reads the number out of the name of a contender that a Mutex waits for if its number is lower. ok is
+// false if the child is none.
+func Sequence(name string) (n int32, ok bool) { return sequence(name, isRival) }
 
 // sequence reads the number out of a name, which the server has written with %010d.
 func sequence(name string, isPrefix func(string) bool) (n int32, ok bool) {

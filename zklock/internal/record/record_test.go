@@ -11,18 +11,12 @@ import (
 
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	const id = "01dc6acfac0000010000000000000001"
-	ours := Prefix(id)
-	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
 	for name, want := range map[string]int32{
 		"lock-0000000000":        0,
 		"lock-0000000042":        42,
 		"lock-2147483647":        math.MaxInt32,
 		"lock--2147483648":       math.MinInt32,
 		"lock--000000005":        -5,
-		curator + "0000000007":   7,
-		curator + "-2147483648":  math.MinInt32,
-		ours + "0000000042":      42,
-		ours + "-000000005":      -5,
 		"_c_00ff-lock-lock-lock": 0, // not a number
 	} {
 		n, ok := Sequence(name)
@@ -37,11 +31,12 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		id[1:] + "__lock__0000000000", id + "0__lock__0000000000", strings.Repeat("x", 32) + "__lock__0000000000", // nearly names of kazoo's
 		"__lock__0000000000", "lock__0000000000", id + "__lock__", id + "__lock__000000000", id + "__lock__00000000000", id + "__lock__000000000x",
 		id + "__lock__+000000000", id + "__lock__0000000000 ", id + "__lease__0000000000", id + "_lock_0000000000", id + "-lock-0000000000",
+		"x-0000000001", "x--0000000001", "x-12a-0000000001", "x-+12-0000000001", "x-" + id + "-0000000001", "y-12-0000000001", "x-12-000000001",
+		"_c_" + id + "-__READ__0000000001", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f__READ__0000000001", id + "__wlock__0000000001",
 	} {
 		_, ok := Sequence(name)
 		require.False(t, ok, name)
-		k, _ := KindOf(name)
-		require.Nil(t, k, name)
+		require.Nil(t, KindOf(name, nil), name)
 	}
 }
 
@@ -64,27 +59,43 @@ func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
 	require.Equal(t, "caf\xe9", New("caf\xe9", nil).OwnerName(), "JSON has text only")
 }
 
-func TestLibraryIsKnownByTheNameAndOursByTheData(t *testing.T) {
-	const id = "01dc6acfac0000010000000000000001"
-	ours := New("owner", []byte("data"))
-	ours.ID = id
+// TestEachKindOfNodeIsKnown: docs/sharing-a-path.md has played who waits for whom.
+func TestEachKindOfNodeIsKnown(t *testing.T) {
+	const id, number = "01dc6acfac0000010000000000000001", "0000000001"
+	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
+	record := New("owner", []byte("data"))
+	record.ID = id
 	for _, c := range []struct {
-		name string
-		data []byte
-		want string
+		name, data, library, role string
+		rival, passes, asked      bool // a Mutex waits for it; it does not wait for one; it reads requests
 	}{
-		{Prefix(id) + "0000000001", ours.Encode(), "zklock"},
-		{Prefix(id) + "0000000001", nil, "zk.Lock"},
-		{Prefix(id) + "-000000001", []byte(CuratorRevoke), "zk.Lock"},
-		{Prefix("ff"+id[2:]) + "0000000001", ours.Encode(), "zk.Lock"}, // a record of another node
-		{"_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-0000000001", []byte("192.0.2.1"), "Curator mutex"},
-		{id + "__lock__0000000001", []byte("host"), "kazoo lock"},
-		{"lock-0000000001", nil, "lock-"},
-		{"_c_00ff-lock-0000000001", nil, ""},
+		{Prefix(id) + number, string(record.Encode()), "zklock", "", true, false, true},
+		{Prefix(id) + number, "", "zk.Lock", "", true, false, false},
+		{Prefix(id) + "-000000001", CuratorRevoke, "zk.Lock", "", true, false, false},
+		{Prefix("ff"+id[2:]) + number, string(record.Encode()), "zk.Lock", "", true, false, false}, // a record of another node
+		{curator + "lock-" + number, "192.0.2.1", "Curator mutex", "", true, false, true},
+		{curator + "lock-" + number, "fe80::1%eth0", "Curator mutex", "", true, false, true},
+		{curator + "lock-" + number, CuratorRevoke, "Curator mutex", "", true, false, true},
+		{curator + "lock-" + number, "web-7:8080", "Curator mutex", "", true, false, false}, // the id of a LeaderSelector
+		{curator + "lock-" + number, "", "Curator mutex", "", true, false, false},
+		{curator + "__READ__" + number, "192.0.2.1", "Curator read lock", "reader", true, true, false},
+		{curator + "__WRIT__" + "-2147483648", "192.0.2.1", "Curator write lock", "writer", true, true, false},
+		{curator + "lease-" + number, "", "Curator semaphore", "semaphore", false, true, false},
+		{curator + "latch-" + number, "id", "Curator latch", "leader", false, true, false},
+		{id + "__lock__" + number, "host", "kazoo lock", "", true, true, false},
+		{id + "__rlock__" + number, "", "kazoo read lock", "reader", true, true, false},
+		{id, "", "kazoo semaphore", "semaphore", false, false, false},
+		{"x-117698527313657884-" + number, "\x124", "ZooKeeper WriteLock", "", true, false, false},
+		{"x--8070450532247928832-" + number, "", "ZooKeeper WriteLock", "", true, false, false},
+		{"x-01a2262fdf1e0004-" + number, "", "ZooKeeper WriteLock", "", true, false, false}, // in C
+		{"lock-" + number, "", "lock-", "", true, false, false},
+		{"_c_00ff-lock-" + number, "", "", "", true, false, false},
 	} {
-		_, ok := Sequence(c.name)
-		require.True(t, ok, c.name)
-		require.Equal(t, c.want, Library(c.name, c.data), c.name)
+		k := KindOf(c.name, []byte(c.data))
+		require.NotNil(t, k, c.name)
+		require.Equal(t, []string{c.library, c.role}, []string{k.Library, k.Role}, c.name)
+		_, rival := Sequence(c.name)
+		require.Equal(t, []bool{c.rival, c.passes, c.asked}, []bool{rival, k.Passes(), Request(c.name, []byte(c.data)) != nil}, c.name)
 	}
 }
 

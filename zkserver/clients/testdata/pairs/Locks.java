@@ -8,7 +8,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
-import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
@@ -35,14 +34,6 @@ public class Locks {
         CuratorFramework client = CuratorFrameworkFactory.newClient(servers, new RetryNTimes(0, 0));
         client.start();
         client.blockUntilConnected();
-        if (kind.equals("curator-latch")) {
-            LeaderLatch latch = new LeaderLatch(client, path);
-            Step lead = () -> {
-                latch.start();
-                latch.await();
-            };
-            return new Contender(null, lead, latch::close, client::close, Executors.newSingleThreadExecutor());
-        }
         InterProcessLock lock =
                 switch (kind) {
                     case "curator-mutex" -> new InterProcessMutex(client, path);
