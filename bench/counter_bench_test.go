@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/testenv"
 )
 
 // BenchmarkCounter is the benchmark in Go's form, for benchstat: an
@@ -28,22 +29,13 @@ func BenchmarkCounter(b *testing.B) {
 }
 
 func benchmarkLock(b *testing.B, lock string, n int) {
-	cfg, err := parseFlags([]string{"-locks", lock, "-n", strconv.Itoa(n), "-warmup", "0s"}, io.Discard)
-	if err != nil {
-		b.Fatal(err)
-	}
-	zoo, err := ensemble.Open(b.Context(), cfg.zk)
-	if err != nil {
-		b.Fatal(err)
-	}
+	cfg := testenv.Must(parseFlags([]string{"-locks", lock, "-n", strconv.Itoa(n), "-warmup", "0s"}, io.Discard))(b)
+	zoo := testenv.Must(ensemble.Open(b.Context(), cfg.zk))(b)
 	defer zoo.Close()
 	var elapsed time.Duration
 	var requests, events, bytes float64
 	for b.Loop() {
-		results, err := cfg.measure(b.Context(), zoo, &stdoutWriter{Writer: io.Discard}, io.Discard)
-		if err != nil {
-			b.Fatal(err)
-		}
+		results := testenv.Must(cfg.measure(b.Context(), zoo, &stdoutWriter{Writer: io.Discard}, io.Discard))(b)
 		r := results[0]
 		elapsed += r.Elapsed
 		requests += float64(r.Requests)

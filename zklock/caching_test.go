@@ -234,8 +234,7 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 // TestAListThatIsRefusedCostsNoLease: somebody has forbidden to list the queue while its node
 // is held, which the server says at each look around.
 func TestAListThatIsRefusedCostsNoLease(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		ours := tb.mutex(conn, always...)
 		tb.cached(ours)
 		l := tb.mustLock(ours, nil)
@@ -265,8 +264,7 @@ func TestACachedNodeOutlastsABrokenConnection(t *testing.T) {
 // TestACachedNodeOfAClientThatIsCutOffGrantsNothing: the client cannot know that it is, and a
 // lease that is granted is as good as lost. The node is given up when its session may end.
 func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		ours := tb.mutex(conn, always...)
 		l := tb.mustLock(ours, nil)
 		time.Sleep(time.Minute) // it is proved
@@ -384,8 +382,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 		var l *zklock.Lease
 		owner := zklock.NewOwner("owner")
 		require.Empty(t, m.sent(func() {
-			l, err = ours.TryLock(context.Background(), owner)
-			require.NoError(t, err)
+			l = testenv.Must(ours.TryLock(context.Background(), owner))(t)
 			again := testenv.Must(ours.Lock(context.Background(), owner))(t)
 			require.Equal(t, 2, ours.Holds(owner))
 			m.mustUnlock(again)
@@ -420,8 +417,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 
 // TestTheTokenOfACachedNodeThatHasServedAllItMay is higher than all that it has served, whether its zxid is even or odd.
 func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		for range 2 {
 			ours := tb.mutex(conn, always...)
 			tb.cached(ours)
@@ -451,8 +447,7 @@ func TestShutdownDeletesACachedNode(t *testing.T) {
 
 // TestAClientThatIsClosedWithACachedNode leaves it to the session, and no goroutine.
 func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		ours := tb.mutex(conn, always...)
 		tb.cached(ours)
 		tb.srv.LoseRequest(of(conn.SessionID(), jute.OpCloseSession, ""))

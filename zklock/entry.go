@@ -13,26 +13,29 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// An entry is one node of ours in the queue. One goroutine, run, makes all its
+// An entry is one node of ours in the queue. One goroutine at a time makes all its
 // requests, from the create to the delete: the client's calls cannot be
-// cancelled, so callers wait on channels, ctx in hand.
+// cancelled, so callers wait on channels, ctx in hand. While others are before the
+// node there is no such goroutine: the entry is parked.
 type entry struct {
 	rec  record.Record // the node's
 	node *client.Node  // nil before there is one
 
 	left    chan struct{} // closed when the entry is leaving: the node is no longer needed
 	refused chan struct{} // closed when the entry is stuck
-	ended   chan struct{} // closed when the entry has gone
+	ended   chan zk.Event // closed when the entry has gone; nothing is sent
 
-	// Used by run alone, until the lock is held.
-	token  int64           // the node's czxid, or a zxid as good; 0 before it is known
-	own    <-chan zk.Event // the watch on the node; nil if there is none
-	proved bool            // the session is being proved for it
+	// Used by that goroutine alone.
+	token  int64            // the node's czxid, or a zxid as good; 0 before it is known
+	own    <-chan zk.Event  // the watch on the node; nil if there is none
+	proved bool             // the session is being proved for it
+	again  <-chan time.Time // when to look for the node before it; nil: it was looked for
 
 	deleted bool // the node was there until our delete; written before ended is closed
 
 	// Guarded by Mutex.mu.
 	state   state
+	parked  *parking  // nil: a goroutine of the entry runs
 	holder  *turn     // by which the lock is held, or was lost
 	failed  []*turn   // have got err, but their owners have not been notified yet
 	holds   int       // how many have begun
@@ -67,11 +70,33 @@ func (e *entry) stateLocked() state {
 // run is the life of an entry: it makes the node, waits until it is the first, takes
 // the lock, keeps the node while its owners hold the lock, and deletes it.
 func (m *Mutex) run(e *entry) {
-	var err error
-	for _, step := range []func(*entry) error{m.create, m.wait, m.take, m.keep} {
-		if err = step(e); err != nil {
-			break
+	growStack()
+	var before queue
+	err := m.create(e)
+	if err == nil && !e.node.Alone {
+		before, err = m.list(e)
+	}
+	if err == nil && before.length == 0 && e.token == 0 {
+		err = m.watchOwn(e)
+	}
+	m.proceed(e, before, err)
+}
+
+// proceed goes on with the life of e when those before it are known. It returns when e is
+// parked, and is called again in another goroutine when something has changed.
+func (m *Mutex) proceed(e *entry, before queue, err error) {
+	for err == nil && before.length > 0 {
+		m.refuseTry(e, before)
+		if before, err = m.wait(e, before); errors.Is(err, errParked) {
+			return
 		}
+	}
+	if err == nil {
+		m.refuseTry(e, before)
+		err = m.take(e)
+	}
+	if err == nil {
+		err = m.keep(e)
 	}
 	m.finish(e, err)
 }
@@ -133,6 +158,9 @@ func (m *Mutex) leaveLocked(e *entry, err error) {
 
 	e.state, m.current = leaving, nil
 	close(e.left)
+	if e.parked != nil {
+		m.resumeLocked(e, (*parking).stopped)
+	}
 	for _, t := range []*time.Timer{e.clock, e.expiry} {
 		if t != nil {
 			t.Stop()

@@ -123,8 +123,7 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 
 // TestASearchThatIsRefusedEndsWithItsSession: the node has gone with it.
 func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		tb.allow(tb.makeTop(), top, zk.PermAll&^zk.PermRead)
 		m := tb.mutex(conn)
 		lost := tb.srv.LoseReply(creates(conn.SessionID()))
@@ -156,8 +155,7 @@ func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 		far := func() *zklock.Mutex {
 			return tb.mutex(tb.connectAs(ordinary{wrap: farEpoch}))
 		}
-		_, err := far().Lock(context.Background(), nil)
-		require.ErrorContains(tb, err, "a token has room for 53 bits")
+		require.ErrorContains(tb, testenv.Err(far().Lock(context.Background(), nil)), "a token has room for 53 bits")
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 		waiter := queues(far())
 		require.NoError(tb, holder.Unlock(context.Background()))
@@ -209,8 +207,7 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 		node, ok := tb.srv.Node(got.Node())
 		require.True(tb, ok)
 		require.Equal(tb, node.Stat.Czxid<<10, got.Token())
-		require.NoError(tb, got.Unlock(context.Background()))
-		passes(tb, second)
+		handsOver(tb, got, second)
 	})
 }
 

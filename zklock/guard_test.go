@@ -93,8 +93,7 @@ func (tb *table) guard(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
 // TestAGuardCostsTwoRequestsAndAWriteNone besides itself. Another call for the same lease
 // makes the same guard.
 func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		g, l := tb.guard(conn)
 		require.NoError(tb, l.Unlock(context.Background()))
 		_, l = tb.guard(conn)
@@ -134,8 +133,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 // TestALostAnswerToAWriteIsReported, and the write is not sent again. One that no server
 // has received is sent once a server can be reached.
 func TestALostAnswerToAWriteIsReported(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		id := conn.SessionID()
 		g, l := tb.guard(conn)
 		written := func(ctx context.Context) (int, error) {

@@ -24,8 +24,7 @@ import (
 
 // TestSilenceGathersNoGoroutines: a proof waits in one goroutine.
 func TestSilenceGathersNoGoroutines(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(time.Minute) // the lease is proved many times
 		before := runtime.NumGoroutine()
@@ -115,7 +114,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	return kept
 }
 
-// TestALeaseOutlastsAnOutage as the table in proof.go says, and no longer one, to a
+// TestALeaseOutlastsAnOutage as the table in docs/production.md says, and no longer one, to a
 // 12th of the session timeout. Connect's client has left the silent server. If all
 // servers come back in the same instant, the handshake that it left may be carried
 // out last and take the session from the connection that it has by then: all
@@ -360,8 +359,7 @@ func TestABrokenConnectionCostsNoLease(t *testing.T) {
 func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
 	const session = 10 * time.Second
 	for phase := range 12 {
-		onTable(t, func(tb *table) {
-			conn := tb.connect()
+		onClient(t, func(tb *table, conn *zk.Conn) {
 			id := conn.SessionID()
 			holder := tb.mustLock(tb.mutex(conn), nil)
 			time.Sleep(2*session + time.Duration(phase)*session/36)

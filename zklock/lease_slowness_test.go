@@ -213,8 +213,7 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 			tb.srv.Cut(conn.SessionID())
 			time.Sleep(5 * time.Second) // until the client is back
 			require.Len(tb, refused.Hit(), 1, what)
-			require.NoError(tb, first.Unlock(context.Background()))
-			passes(tb, second)
+			handsOver(tb, first, second)
 			time.Sleep(20 * time.Second) // two session timeouts
 			require.Len(tb, waiter, 1, what)
 			passes(tb, waiter)
@@ -240,16 +239,14 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 		holder := gets(tb, stranger)
 		time.Sleep(20 * time.Second) // two session timeouts
 		require.Empty(tb, waiter, "two holders: the waiter has no node")
-		require.NoError(tb, holder.Unlock(context.Background()))
-		passes(tb, waiter)
+		handsOver(tb, holder, waiter)
 	})
 }
 
 // TestARevokeArrivesThoughItsReadIsThrottledOnce: the read after a change must be
 // repeated, and its error must not end the lease.
 func TestARevokeArrivesThoughItsReadIsThrottledOnce(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until its node is watched
 		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
@@ -265,8 +262,7 @@ func TestARevokeArrivesThoughItsReadIsThrottledOnce(t *testing.T) {
 // TestParticipantsStopsWhenItsCtxEnds: its requests, which are a hundred at a time, are answered
 // late, and no other one is sent.
 func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
-	onTable(t, func(tb *table) {
-		contenders := tb.connect()
+	onClient(t, func(tb *table, contenders *zk.Conn) {
 		queue, giveUp := context.WithCancel(context.Background())
 		for range 110 {
 			lockAside(queue, tb.mutex(contenders), zklock.NewOwner("contender"))

@@ -237,8 +237,7 @@ func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 
 // TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter: the session of a holder is proved more often.
 func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
+	onClient(t, func(tb *table, admin *zk.Conn) {
 		requests := func(loses bool) int64 {
 			tap := wiretap.New()
 			conn := tb.connectWith(ensemble.Options{Buffer: 64 << 10, Tap: tap})

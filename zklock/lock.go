@@ -59,14 +59,15 @@ type Mutex struct {
 	path   string
 
 	mu      sync.Mutex
-	owners  map[*Owner]*turn   // of those that hold the lock or wait for it
-	waiting []*turn            // in their order
-	shut    bool               // Shutdown has been called
-	current *entry             // which is queued, held or idle; nil if nobody needs one
-	entries map[string]*entry  // all that have a node, by name
-	watches map[string]watched // on other contenders' nodes, by name
-	stats   Stats              // without what is true of now
-	habit   habit              // for WithCaching
+	owners  map[*Owner]*turn  // of those that hold the lock or wait for it
+	waiting []*turn           // in their order
+	shut    bool              // Shutdown has been called
+	current *entry            // which is queued, held or idle; nil if nobody needs one
+	entries map[string]*entry // all that have a node, by name
+	watches []watched         // other contenders' nodes
+	parked  chan *parking     // a parked entry until a caller waits for its events
+	stats   Stats             // without what is true of now
+	habit   habit             // for WithCaching
 }
 
 type settings struct {
@@ -173,7 +174,8 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 			holds: 16, during: 50 * time.Millisecond, least: leastStreak,
 		},
 		path:   path,
-		owners: make(map[*Owner]*turn), entries: make(map[string]*entry), watches: make(map[string]watched),
+		owners: make(map[*Owner]*turn), entries: make(map[string]*entry),
+		parked: make(chan *parking, 1),
 	}
 	for _, option := range options {
 		if option == nil {
@@ -239,11 +241,7 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case <-l.turn.ready:
-		case <-refused:
-		case <-ctx.Done():
-		}
+		m.attend(ctx, l.turn.ready, refused)
 		l, retry, err := m.settle(ctx, l, client.IsClosed(refused))
 		if !retry {
 			return l, err

@@ -26,8 +26,7 @@ import (
 )
 
 func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		owner, other := zklock.NewOwner("owner"), zklock.NewOwner("owner")
 		require.Zero(tb, m.Holds(owner))
@@ -139,8 +138,7 @@ func TestTheContextOfALeaseEndsWithItsParent(t *testing.T) {
 // TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered: f has been called, and an error would
 // make its caller try again.
 func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		var silence *zkserver.Fault
 		began := time.Now()
@@ -162,8 +160,7 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 
 // TestOneOfTwoCallsOfUnlockReportsTheEnd: both wait for the same delete.
 func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		l := tb.mustLock(tb.mutex(conn), nil)
 		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
 		unlock := func() error { return l.Unlock(context.Background()) }
@@ -213,8 +210,7 @@ func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 // TestShutdownReturnsForAContenderWhoseCreateWasNotSent: no server can be reached,
 // and there is no node to look for.
 func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		m, id := tb.mutex(conn), conn.SessionID()
 		tb.srv.LoseRequest(zkserver.On(zkserver.OpConnect, "")).Every()
 		tb.srv.Cut(id)
@@ -227,8 +223,7 @@ func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 // TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne: the owner locks again
 // before it unlocks the lost lease, and still holds the lock after that.
 func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		lost := tb.mustLock(m, owner)
 		tb.srv.Expire(conn.SessionID())
@@ -246,8 +241,7 @@ func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 // TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay: an owner that waits already gets
 // its turn, and the holder may lock again.
 func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		m, holder := tb.mutex(conn), zklock.NewOwner("the holder")
 		first := tb.mustLock(m, holder)
 		waiter := waits(m)
@@ -292,8 +286,7 @@ func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 // TestShutdownWaitsForNoOtherMutex: the proof that is under way is that of another
 // Mutex of the client, and no server answers it.
 func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
 		require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
 		holder := tb.mustLock(tb.mutexAt("/other", conn), nil) // of the same client
@@ -308,8 +301,7 @@ func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 // TestShutdownReturnsWhenTheProofIsOver: the lock has been let go while a proof of the
 // session was under way, whose last request is answered late.
 func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
 		proof := tb.srv.Hold(of(id, jute.OpSync, ""))
@@ -394,8 +386,7 @@ func TestAllReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
 // answered, and the session goes on without it. Only one of its locks has a watch,
 // and gets the event.
 func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))
 		time.Sleep(3 * time.Second) // until its node is watched, and the session has just been proved
 		alone := tb.mustLock(tb.mutexAt("/other", conn), zklock.NewOwner("alone"))
@@ -467,5 +458,78 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Len(tb, ofZK.lines, 1, "nothing was under way")
+	})
+}
+
+// TestStatsCountWhatHappens: a first owner, one that gets the lock from it in memory, one
+// that loses it, and one that tries.
+func TestStatsCountWhatHappens(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop()
+		conn := tb.connectAs(ordinary{})
+		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
+		require.Zero(tb, m.Stats())
+		shows := func(want zklock.Stats) {
+			tb.Helper()
+			require.Equal(tb, want, m.Stats())
+			require.Zero(tb, testing.AllocsPerRun(10, func() { m.Stats() }))
+		}
+		first := tb.mustLock(m, nil)
+		began := m.Stats()
+		waiters := queued(m, 2)
+		time.Sleep(time.Second)
+		tb.isHeld(m)
+		want := zklock.Stats{Waiting: 2, Held: 1, Acquired: 1, Refused: 1, WaitDuration: began.WaitDuration, HoldDuration: began.HoldDuration + time.Second}
+		shows(want)
+
+		require.NoError(tb, first.Unlock(context.Background()))
+		passes(tb, waiters[0])
+		held := gets(tb, waiters[1])
+		time.Sleep(3 * time.Second)
+		want.Waiting, want.Acquired, want.HandedOn = 0, 3, 2
+		want.WaitDuration += 2 * time.Second // of two owners
+		want.HoldDuration += 3 * time.Second
+		shows(want)
+
+		tb.srv.Expire(conn.SessionID())
+		<-held.Lost()
+		want.Held, want.Lost = 0, 1
+		shows(want)
+		time.Sleep(time.Minute)
+		shows(want)
+		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
+
+		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		for _, name := range []string{"by the server", "again"} {
+			tried, err := m.TryLock(context.Background(), nil)
+			require.ErrorIs(tb, err, zklock.ErrHeld, name)
+			require.Nil(tb, tried)
+		}
+		want.Refused += 2
+		shows(want)
+		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		ctx, cancel := context.WithCancel(context.Background())
+		tried := aside(func() error { _, err := m.TryLock(ctx, nil); return err })
+		<-list.Hit()
+		cancel()
+		list.Release()
+		require.ErrorIs(tb, <-tried, context.Canceled)
+		synctest.Wait() // until its node has gone
+		shows(want)
+		waiter := queues(m)
+		tb.srv.Expire(conn.SessionID())
+		time.Sleep(time.Minute) // until it has queued again
+		want.Waiting, want.Retried = 1, 1
+		shows(want)
+		require.NoError(tb, stranger.Unlock(context.Background()))
+		held = gets(tb, waiter)
+		waiter = queues(m)              // of virtual time: the waiter waits in memory
+		tb.srv.Expire(conn.SessionID()) // it has no node to lose
+		passes(tb, waiter)
+		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
+		stats := m.Stats()
+		require.EqualValues(tb, 5, stats.Acquired)
+		require.EqualValues(tb, 1, stats.Retried)
+		require.GreaterOrEqual(tb, stats.WaitDuration, want.WaitDuration+time.Minute+time.Second)
 	})
 }

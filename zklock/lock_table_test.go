@@ -44,6 +44,18 @@ func onTable(t *testing.T, play func(tb *table)) {
 	})
 }
 
+// onClient is onTable with a client.
+func onClient(t *testing.T, play func(tb *table, conn *zk.Conn)) {
+	t.Helper()
+	onTable(t, func(tb *table) { play(tb, tb.connect()) })
+}
+
+// onOrdinary is onTable with an ordinary client.
+func onOrdinary(t *testing.T, play func(tb *table, conn *zk.Conn)) {
+	t.Helper()
+	onTable(t, func(tb *table) { play(tb, tb.connectAs(ordinary{})) })
+}
+
 // connect opens a session that ends with the test.
 func (tb *table) connect() *zk.Conn {
 	tb.Helper()
@@ -236,6 +248,13 @@ func passes(tb *table, waiter <-chan locked, otherwise ...any) {
 	require.NoError(tb, gets(tb, waiter, otherwise...).Unlock(context.Background()))
 }
 
+// handsOver ends a lease, and the next contender passes.
+func handsOver(tb *table, holder *zklock.Lease, next <-chan locked) {
+	tb.Helper()
+	require.NoError(tb, holder.Unlock(context.Background()))
+	passes(tb, next)
+}
+
 // lasts asserts that a lease is not lost within a minute, and ends it.
 func lasts(tb *table, l *zklock.Lease) {
 	tb.Helper()
@@ -370,7 +389,8 @@ func (tb *table) isHeld(m *zklock.Mutex, what ...any) {
 func watchesFirst(nc net.Conn) net.Conn {
 	sent, replies := make(chan struct{}, 1000), 0
 	return bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
-		if jute.Op(binary.BigEndian.Uint32(packet[8:])) == jute.OpSetWatches { // after length and xid
+		// After length and xid; the word by which a server is asked what it is has neither.
+		if len(packet) > 8 && jute.Op(binary.BigEndian.Uint32(packet[8:])) == jute.OpSetWatches {
 			sent <- struct{}{}
 		}
 		return packet

@@ -204,8 +204,7 @@ func TestOwners(t *testing.T) { locktest.Run(t, owners()) }
 
 // TestTryLockBesideALockOfItsOwnerIsRefused at once if another owner of the Mutex is before it.
 func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		tb.create(conn, top, "", zk.FlagPersistent)
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		slow := tb.srv.Hold(creates(conn.SessionID()))
@@ -226,8 +225,7 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 // TestTryLockDoesNotWaitForALockThatCameAfterIt: another process is before both, which the list
 // shows, and the Lock of another owner goes on waiting.
 func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
+	onClient(t, func(tb *table, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 		list := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, top))
@@ -238,8 +236,7 @@ func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 		synctest.Wait()
 		require.Len(tb, tried, 1, "it waits")
 		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-		require.NoError(tb, holder.Unlock(context.Background()))
-		passes(tb, waiter)
+		handsOver(tb, holder, waiter)
 	})
 }
 
@@ -363,8 +360,7 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 }
 
 func TestNewTakesCharactersThatServersTake(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		for _, path := range []string{"/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/锁", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} {
 			m := testenv.Must(zklock.New(conn, path))(tb, path)
 			l := testenv.Must(m.TryLock(context.Background(), zklock.NewOwner("owner")))(tb, path)

@@ -107,7 +107,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			come(20)
 			waiter = (s.idle() - before) / 20
 		})
-		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.1f | %.2f |\n",
+		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.0f | %.2f |\n",
 			timeout, timeout/2, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
 	}
 	site.HoldsBoth(t, "docs/production.md", "session timeouts", i18n.Same(rows.String()))

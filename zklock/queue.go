@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"example.com/zklock/zklock/internal/client"
 	"example.com/zklock/zklock/internal/record"
 )
@@ -69,7 +71,7 @@ func (m *Mutex) queueLocked() {
 	case m.current == nil:
 		m.current = &entry{
 			rec:  record.New(m.waiting[0].owner.name, m.data),
-			left: make(chan struct{}), refused: make(chan struct{}), ended: make(chan struct{}),
+			left: make(chan struct{}), refused: make(chan struct{}), ended: make(chan zk.Event),
 			cacheable: cacheable{soon: time.Since(m.habit.released) < m.caching},
 		}
 		m.tasks.Begin()

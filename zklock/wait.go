@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -23,17 +22,21 @@ type queue struct {
 	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// A watched node is a node before an entry. If it is of this Mutex, its entry's ended
-// channel is used, and there is no watch.
+// isNear is how many contenders before an entry may go while it sends three requests.
+const isNear = 8
+
+// A watched node is a node before an entry. If it is of this Mutex, there is no watch:
+// changed is closed when its entry has gone.
 type watched struct {
+	name    string
 	changed <-chan zk.Event
 	session int64
 	before  *entry // for which the watch was set
-	entry   *entry
-	ended   <-chan struct{} // the entry's
+	entry   *entry // the node's own, of this Mutex
 }
 
-// wait returns when nobody is before e. It is the loop of step 3, with three
+// wait watches what is before e and parks e (errParked). If some of the watched nodes have gone
+// already, it returns the contenders that are left. This is the loop of step 3, with three
 // differences, so that the next holder has the lock one round trip after a release.
 //
 //   - It watches two nodes. When the farther one goes, the nearer one still holds
@@ -43,29 +46,29 @@ type watched struct {
 //   - It watches e's own node, too. If that was deleted before the lock became free,
 //     its event arrives first: a server sends events in the order of the changes. (If
 //     the client reconnects in between, the event is lost; see the package doc.)
-func (m *Mutex) wait(e *entry) (err error) {
-	var before queue
-	if !e.node.Alone {
-		before, err = m.list(e)
+func (m *Mutex) wait(e *entry, before queue) (queue, error) {
+	if before.length <= 2 {
+		m.prove(e) // so that the proof is complete when its turn comes
 	}
-	if err == nil && before.length == 0 && e.token == 0 {
-		err = m.watchOwn(e)
-	}
-	if err != nil {
-		return err
+	nearer, farther, missing, err := m.watchAll(e, before)
+	switch {
+	case err != nil:
+		return before, err
+	case missing != nil:
+		return m.without(e, before, missing...)
 	}
 
-	again := time.NewTicker(m.client.Timeout())
-	defer again.Stop()
-	for m.refuseTry(e, before); before.length > 0; m.refuseTry(e, before) {
-		if before.length <= 2 {
-			m.prove(e) // so that the proof is complete when its turn comes
-		}
-		if before, err = m.await(e, before, again.C); err != nil {
-			return err
-		}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.state != queued {
+		return before, client.ErrStopped
 	}
-	return nil
+	if e.again == nil {
+		e.again = time.After(m.client.Timeout())
+	}
+	e.parked = &parking{m, e, before, nearer, farther, e.own, m.client.Closed(), e.again, zk.Event{}}
+	m.parked <- e.parked
+	return before, errParked
 }
 
 // list reads which contenders are before e. The list has e's own node, so it is of
@@ -109,61 +112,22 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	return before, nil
 }
 
-// await waits for a change among the contenders before e, and returns those that
-// are left.
-func (m *Mutex) await(e *entry, before queue, again <-chan time.Time) (queue, error) {
-	nearer, farther, missing, err := m.watchAll(e, before)
-	if err != nil {
-		return before, err
-	}
-	if missing != nil {
-		return m.without(e, before, missing...)
-	}
-
-	select {
-	case ev := <-e.own:
-		return before, m.ownChanged(e, ev)
-	case <-e.left:
-		return before, client.ErrStopped
-	case <-m.client.Closed():
-		return before, client.ErrClosed
-	case <-again:
-		return m.poll(e, before)
-	case <-nearer.ended:
-		return m.changed(e, before, before.nearer, nearer.entry.deleted)
-	case <-farther.ended:
-		return m.changed(e, before, before.farther, farther.entry.deleted)
-	case ev := <-nearer.changed:
-		// If it was of our own session, that may have ended: then our node is
-		// deleted in the same transaction, and either event may be sent first.
-		return m.changed(e, before, before.nearer, ev.Type == zk.EventNodeDeleted && nearer.session != e.node.Session)
-	case ev := <-farther.changed:
-		return m.changed(e, before, before.farther, ev.Type == zk.EventNodeDeleted)
-	}
-}
-
-// poll looks for the nearer node, in case its watch is lost: a server may refuse to set the
-// watches again in the next connection, and the client does not report it.
-func (m *Mutex) poll(e *entry, before queue) (queue, error) {
-	_, _, err := m.client.Get(e.left, m.path+"/"+before.nearer)
-	if errors.Is(err, zk.ErrNoNode) {
-		return m.list(e) // our own node may have gone without an event, too
-	}
-	return before, err
-}
-
 // watchAll watches e's own node and the last two before it, and returns which of the two
-// have gone. The reads are sent together, and answered within one round trip. When an
-// answer shows that the lock is free, that of e's own node has come, too: it was there, or
-// its event is.
+// have gone. If its turn may be near, the reads are sent together, and answered within one round
+// trip; otherwise one after the other, by one goroutine. When an answer shows that the lock is free,
+// that of e's own node has come, too: it was there, or its event is.
 func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missing []string, err error) {
 	var ownErr, fartherErr error
 	var reads sync.WaitGroup
+	read := func(f func()) { f() }
+	if before.length <= isNear {
+		read = reads.Go
+	}
 	if e.own == nil {
-		reads.Go(func() { ownErr = m.watchOwn(e) })
+		read(func() { ownErr = m.watchOwn(e) })
 	}
 	if before.farther != "" {
-		reads.Go(func() { farther, fartherErr = m.watch(e, before.farther) })
+		read(func() { farther, fartherErr = m.watch(e, before.farther) })
 	}
 	nearer, err = m.watch(e, before.nearer)
 	reads.Wait()
@@ -175,18 +139,6 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missi
 		missing, err = append(missing, before.nearer), nil
 	}
 	return nearer, farther, missing, cmp.Or(ownErr, err, fartherErr)
-}
-
-// changed returns the contenders before e after an event of a watched node. If that
-// has not gone, or may have gone with e's own session, only a list shows them.
-func (m *Mutex) changed(e *entry, before queue, name string, deleted bool) (queue, error) {
-	m.mu.Lock()
-	delete(m.watches, name)
-	m.mu.Unlock()
-	if deleted {
-		return m.without(e, before, name)
-	}
-	return m.list(e)
 }
 
 // without returns the contenders before e when some of the watched nodes have gone.
@@ -204,16 +156,19 @@ func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error
 // that gave up has left its watch in the client, which cannot remove it.
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
-	w, ok := m.watches[name]
-	// In a parent that was made again the numbers begin again: another library's
-	// node may have the name of one that has changed, and gone. That cannot be while
-	// the entry for which that one was watched is there: its parent is the same.
-	ok = ok && (len(w.changed) == 0 || w.before == e)
-	if other := m.entries[name]; other != nil {
-		w, ok = watched{entry: other, ended: other.ended}, true
+	w := watched{name: name, before: e}
+	if w.entry = m.entries[name]; w.entry != nil {
+		w.changed = w.entry.ended
+	} else if i := slices.IndexFunc(m.watches, func(w watched) bool { return w.name == name }); i >= 0 {
+		// In a parent that was made again the numbers begin again: another library's
+		// node may have the name of one that has changed, and gone. That cannot be while
+		// the entry for which that one was watched is there: its parent is the same.
+		if known := m.watches[i]; len(known.changed) == 0 || known.before == e {
+			w = known
+		}
 	}
 	m.mu.Unlock()
-	if ok {
+	if w.changed != nil {
 		return w, nil
 	}
 
@@ -222,11 +177,11 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	if err != nil {
 		return w, err
 	}
-	w = watched{changed: changed, session: stat.EphemeralOwner, before: e}
+	w.changed, w.session = changed, stat.EphemeralOwner
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.watches, func(_ string, w watched) bool { return len(w.changed) > 0 })
-	m.watches[name] = w
+	m.watches = slices.DeleteFunc(m.watches, func(w watched) bool { return w.name == name || len(w.changed) > 0 })
+	m.watches = append(m.watches, w)
 	return w, nil
 }
 

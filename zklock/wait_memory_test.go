@@ -125,8 +125,7 @@ func TestRefusedDeletesBackOff(t *testing.T) {
 // TestThrottledDeletesBackOff: a server that has too much to do says that it has
 // not carried out a request.
 func TestThrottledDeletesBackOff(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 		var refused []*zkserver.Fault
 		for range 1200 {
@@ -148,8 +147,7 @@ func TestThrottledDeletesBackOff(t *testing.T) {
 
 // TestUnlockOutlastsTwoRefusals: the reason may pass.
 func TestUnlockOutlastsTwoRefusals(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		l := tb.mustLock(tb.mutex(conn), zklock.NewOwner("owner"))
 		for range 2 {
 			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))

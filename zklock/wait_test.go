@@ -45,8 +45,7 @@ func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
 			time.Sleep(time.Second) // for the second one to get in by mistake
 			require.Empty(tb, second, "two holders: the second was let in by the holder in the old parent")
 			require.Len(tb, tb.srv.Children(top), 2)
-			require.NoError(tb, next.Unlock(context.Background()))
-			passes(tb, second)
+			handsOver(tb, next, second)
 			require.Empty(tb, tb.srv.Children(top))
 		})
 	}
@@ -66,8 +65,7 @@ func withoutEvents(nc net.Conn, path string) net.Conn {
 // TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn: an operator removes the
 // parent with all its nodes, and the waiter misses the event of its own.
 func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
+	onClient(t, func(tb *table, admin *zk.Conn) {
 		tb.create(admin, "/other", "", zk.FlagPersistent)
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return withoutEvents(nc, "-lock-0000000001")
@@ -98,8 +96,7 @@ func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
 // is carried out and not answered. Before the client is back, an operator
 // removes the waiter's node and the parent, and the waiter misses the event.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.connect()
+	onClient(t, func(tb *table, admin *zk.Conn) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return watchesFirst(withoutEvents(nc, "-lock-0000000001"))
 		}})
@@ -117,8 +114,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
-		require.NoError(tb, next.Unlock(context.Background()))
-		passes(tb, waiter)
+		handsOver(tb, next, waiter)
 		require.Empty(tb, tb.srv.Children(top))
 	})
 }
@@ -162,8 +158,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			synctest.Wait()
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
-			require.NoError(tb, next.Unlock(context.Background()))
-			passes(tb, waiter)
+			handsOver(tb, next, waiter)
 		})
 	}
 }
@@ -243,8 +238,7 @@ func (c lateCtx) Done() <-chan struct{} {
 func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {
-		onTable(t, func(tb *table) {
-			conn := tb.connectAs(ordinary{})
+		onOrdinary(t, func(tb *table, conn *zk.Conn) {
 			m := tb.mutex(conn)
 			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
 			ended, cancel := context.WithCancel(context.Background())
@@ -331,8 +325,7 @@ func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
 			require.Empty(tb, waiter, "two holders")
 			require.False(tb, isClosed(stranger.Lost()))
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-			require.NoError(tb, stranger.Unlock(context.Background()))
-			passes(tb, waiter)
+			handsOver(tb, stranger, waiter)
 		})
 	}
 }
@@ -417,8 +410,7 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 
 // TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls.
 func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{})
+	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		tb.srv.LoseReply(creates(conn.SessionID()))
 		require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background())) // the second try

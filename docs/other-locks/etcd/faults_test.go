@@ -29,8 +29,7 @@ func lossy(t *testing.T) (client *clientv3.Client, line *proxy.Proxy, cutOff *cl
 }
 
 func to(t testing.TB, address string, options ...grpc.DialOption) *clientv3.Client {
-	client, err := etcd.Connect(t.Context(), []string{address}, options...)
-	require.NoError(t, err)
+	client := testenv.Must(etcd.Connect(t.Context(), []string{address}, options...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

@@ -31,8 +31,7 @@ func connect(t testing.TB) *clientv3.Client {
 	if addresses == "" {
 		t.Skip("needs a running etcd: ETCD=host:port")
 	}
-	client, err := etcd.Connect(t.Context(), strings.Split(addresses, ","))
-	require.NoError(t, err)
+	client := testenv.Must(etcd.Connect(t.Context(), strings.Split(addresses, ",")))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -50,8 +49,7 @@ func newLock(t testing.TB, client *clientv3.Client, prefix string) *etcd.Lock {
 }
 
 func keys(t testing.TB, client *clientv3.Client, prefix string) int {
-	response, err := client.Get(t.Context(), prefix+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
-	require.NoError(t, err)
+	response := testenv.Must(client.Get(t.Context(), prefix+"/", clientv3.WithPrefix(), clientv3.WithCountOnly()))(t)
 	return int(response.Count)
 }
 
@@ -61,8 +59,7 @@ func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client)
 		Client:       func(t testing.TB) func(string) suite.Lock { return contender(t, connect(t)) },
 		ErrNotLocked: etcd.ErrNotLocked,
 		Expire: func(t testing.TB, _ string, holder suite.Lock) {
-			_, err := connect(t).Revoke(t.Context(), holder.(*etcd.Lock).Lease())
-			require.NoError(t, err)
+			testenv.Must(connect(t).Revoke(t.Context(), holder.(*etcd.Lock).Lease()))(t)
 		},
 		Waiting: func(t testing.TB, prefix string) int { return keys(t, connect(t), prefix) - 1 },
 		Without: map[string]string{
@@ -82,8 +79,7 @@ func TestBasic(t *testing.T) {
 
 // oneSession makes Mutexes of a session that they share.
 func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
-	session, err := concurrency.NewSession(client, concurrency.WithTTL(ttl))
-	require.NoError(t, err)
+	session := testenv.Must(concurrency.NewSession(client, concurrency.WithTTL(ttl)))(t)
 	t.Cleanup(func() { session.Close() })
 	return func(prefix string) suite.Lock {
 		m := concurrency.NewMutex(session, prefix)

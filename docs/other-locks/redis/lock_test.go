@@ -37,8 +37,7 @@ func address(t testing.TB) string {
 }
 
 func connect(t testing.TB, address string) *goredis.Client {
-	client, err := redis.Connect(t.Context(), address)
-	require.NoError(t, err)
+	client := testenv.Must(redis.Connect(t.Context(), address))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -48,8 +47,7 @@ func key(t testing.TB) string { return t.Name() + time.Now().String() }
 
 // anHourPasses takes an hour from a key's life, if it has one.
 func anHourPasses(t testing.TB, client *goredis.Client, key string) {
-	left, err := client.PTTL(t.Context(), key).Result()
-	require.NoError(t, err)
+	left := testenv.Must(client.PTTL(t.Context(), key).Result())(t)
 	switch {
 	case left < 0: // it has no end
 	case left <= time.Hour:
@@ -117,8 +115,7 @@ func TestTheCountIsInTheKey(t *testing.T) {
 	}
 	times := testenv.Must(r.TryLock(t.Context(), "B"))(t)
 	require.Zero(t, times, "another owner")
-	_, err := r.Unlock(t.Context(), "B")
-	require.ErrorIs(t, err, redis.ErrNotLocked)
+	require.ErrorIs(t, testenv.Err(r.Unlock(t.Context(), "B")), redis.ErrNotLocked)
 	for want := 2; want >= 0; want-- {
 		times := testenv.Must(r.Unlock(t.Context(), "A"))(t)
 		require.Equal(t, want, times)
@@ -180,8 +177,7 @@ func TestAWrongAddressAndAWrongPasswordAreOneLine(t *testing.T) {
 	require.NotContains(t, err.Error(), "zz", "the password is in the error")
 	server := miniredis.RunT(t)
 	server.RequireAuth("secret")
-	_, err = redis.Connect(t.Context(), server.Addr())
-	require.ErrorContains(t, err, "(redis://:password@host:port)")
+	require.ErrorContains(t, testenv.Err(redis.Connect(t.Context(), server.Addr())), "(redis://:password@host:port)")
 	client := testenv.Must(redis.Connect(t.Context(), "redis://:secret@"+server.Addr()))(t)
 	require.NoError(t, client.Close())
 }

@@ -25,8 +25,7 @@ func stock(t testing.TB, db *database.DB, pieces int) *sqlversion.Stock {
 
 func read(t testing.TB, s *sqlversion.Stock) sqlversion.Reading {
 	t.Helper()
-	r, err := s.Read(t.Context())
-	require.NoError(t, err)
+	r := testenv.Must(s.Read(t.Context()))(t)
 	return r
 }
 

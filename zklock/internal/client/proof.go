@@ -54,27 +54,7 @@ import (
 // between two reports of the follower, at most 7/24 T, together. A write at T/12,
 // and one at T/6, extend this.
 //
-// # Outages
-//
-// A lease outlasts an outage if the servers answer the client again before the
-// session is no longer known to be safe, and two round trips before that. The age
-// is that of the lease when the outage begins; the first proof is complete at 7/24 T.
-//
-//	age of the lease      the servers must answer again within    T = 4 s   10 s
-//	0 to 1/12 T           3/8 T of the Lock                       1.5 s     3.7 s
-//	1/12 to 1/6 T         11/24 T of the Lock                     1.8 s     4.5 s
-//	1/6 to 7/24 T         13/24 T of the Lock                     2.1 s     5.4 s
-//	7/24 to 11/24 T       T of the Lock                           4 s       10 s
-//	later                 13/24 T (the worst) to 17/24 T          2.1 s     5.4 s
-//
-// A client of Connect leaves a server that is silent for T/8 during a proof, if a
-// leader answers on another connection, or a follower that goes on: otherwise
-// no server could prove anything. The next server answers well before the session
-// ends. So a server that hangs costs no lease that has been proved if another server
-// works. An ordinary client notices silence after 2/3 T only: one server that hangs may
-// cost the lease. If the connection breaks, both kinds come back at once. If all servers have been
-// tried, as one address always has, an ordinary client comes back after 1 s, and Connect's after
-// 100 ms.
+// What outages a lease outlasts with it is in docs/production.md.
 type prover struct {
 	timeout   time.Duration // T, of the session; 0 before the first answer
 	needed    bool          // somebody needs the session to be safe

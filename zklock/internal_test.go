@@ -1,0 +1,186 @@
+package zklock
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/testenv"
+	"example.com/zklock/zklock/internal/client"
+	"example.com/zklock/zkserver"
+)
+
+func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
+	const most, long = 16, 50 * time.Millisecond // the default of WithHandOver
+	inTurn := situation{mostHolds: most, mostAge: long, holds: most - 1, age: long - 1, lasts: true}
+	with := func(change func(s *situation)) situation {
+		s := inTurn
+		change(&s)
+		return s
+	}
+	for _, c := range []struct {
+		name string
+		s    situation
+		want verdict
+	}{
+		{"nobody waits, and there may be rivals", inTurn, leave},
+		{"nobody waits, and a list is on its way", with(func(s *situation) { s.rivals = asked }), keep},
+		{"nobody waits, and there are no rivals", with(func(s *situation) { s.rivals = absent }), keep},
+		{"nobody waits, and the session may end: the node goes when an owner comes", with(func(s *situation) { s.rivals, s.lasts = absent, false }), keep},
+		{"nobody waits, and Shutdown was called", with(func(s *situation) { s.rivals, s.shut = absent, true }), leave},
+		{"nobody waits, Shutdown was called, and a list is on its way", with(func(s *situation) { s.rivals, s.shut = asked, true }), leave},
+		{"nobody waits, and another contender asks", with(func(s *situation) { s.rivals, s.revoked = absent, true }), leave},
+
+		{"an owner waits, and may still have the node", with(func(s *situation) { s.wanted = true }), grant},
+		{"an owner that waits gets its turn after Shutdown", with(func(s *situation) { s.wanted, s.shut = true, true }), grant},
+		{"an owner in turn needs no list", with(func(s *situation) { s.wanted, s.rivals = true, asked }), grant},
+		{"an owner waits, and the node has served enough", with(func(s *situation) { s.wanted, s.holds = true, most }), leave},
+		{"an owner waits, and the node has served for long enough", with(func(s *situation) { s.wanted, s.age = true, long }), leave},
+		{"an owner waits, the node has served enough, and a list is on its way",
+			with(func(s *situation) { s.wanted, s.holds, s.rivals = true, most, asked }), waitForList},
+		{"an owner waits, the node has served for long, and a list is on its way",
+			with(func(s *situation) { s.wanted, s.age, s.rivals = true, long, asked }), waitForList},
+		{"without rivals the node serves more owners", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, most, absent }), grant},
+		{"without rivals the node serves for longer", with(func(s *situation) { s.wanted, s.age, s.rivals = true, time.Hour, absent }), grant},
+		{"the last owner that a token has room for", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1023, absent }), grant},
+		{"a token has no room for another owner", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1024, absent }), leave},
+		{"an owner waits, and the session may end", with(func(s *situation) { s.wanted, s.lasts = true, false }), leave},
+		{"an owner waits, the session may end, and a list is on its way",
+			with(func(s *situation) { s.wanted, s.holds, s.lasts, s.rivals = true, most, false, asked }), leave},
+		{"an owner waits, and another contender asks", with(func(s *situation) { s.wanted, s.revoked = true, true }), leave},
+		{"an owner waits, another contender asks, and a list is on its way",
+			with(func(s *situation) { s.wanted, s.holds, s.revoked, s.rivals = true, most, true, asked }), leave},
+	} {
+		require.Equal(t, c.want, c.s.next(), c.name)
+	}
+}
+
+// TestWhoseNodesAreBefore: a call of TryLock waits for nodes of its own Mutex that are
+// leaving, and for no other.
+func TestWhoseNodesAreBefore(t *testing.T) {
+	ours := []string{"lock-7", "lock-8"} // leaving
+	for _, c := range []struct {
+		name    string
+		before  queue
+		leaving []string
+		want    bool
+	}{
+		{"nobody", queue{}, nil, false},
+		{"nobody, though a node of ours has not been told that it has gone", queue{}, ours, false},
+		{"one of ours", queue{1, "lock-8", ""}, ours, false},
+		{"two of ours", queue{2, "lock-8", "lock-7"}, ours, false},
+		{"another one", queue{1, "lock-6", ""}, nil, true},
+		{"another one, and ours has gone", queue{1, "lock-6", ""}, ours, true},
+		{"another one, ours, ours", queue{3, "lock-8", "lock-7"}, ours, true},
+		{"ours has gone, another one, ours", queue{2, "lock-8", "lock-6"}, ours, true},
+		{"ours has gone, ours, another one", queue{2, "lock-9", "lock-8"}, ours, true},
+	} {
+		require.Equal(t, c.want, c.before.hasOthers(c.leaving), c.name)
+	}
+}
+
+// afterSuspend returns t as the runtime would read it had the machine been
+// suspended for d: the wall clock has gone on, and the monotonic one has not.
+// Package time has no way to make such a time, so it moves the seconds of the
+// wall clock, which are above the 30 bits of the nanoseconds.
+func afterSuspend(t time.Time, d time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30
+	return t
+}
+
+// A machine is suspended while it holds the lock, for longer than its session.
+// When it continues, no time has passed by the clock that timers follow. The
+// test is in real time, because virtual time has one clock.
+func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
+	const session, hour = 20 * time.Minute, time.Hour // a busy machine must not lose it before
+	now := time.Now()
+	require.Zero(t, afterSuspend(now, hour).Sub(now), "by the monotonic clock")
+	require.Equal(t, hour, afterSuspend(now, hour).Round(0).Sub(now.Round(0)), "by the wall clock")
+	require.True(t, client.IsOver(afterSuspend(now, hour)), "a wall clock that was set back")
+	for _, c := range []struct {
+		name  string
+		after func(t *testing.T, l *Lease, suspend func())
+	}{
+		{"Lost looks at the wall clock", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.True(t, client.IsClosed(l.Lost()))
+		}},
+		{"so does Unlock", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
+		}},
+		{"so does ValidUntil", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.Zero(t, l.ValidUntil())
+		}},
+		{"so does Holds", func(t *testing.T, l *Lease, suspend func()) {
+			require.Equal(t, 1, l.m.Holds(l.turn.owner))
+			suspend()
+			require.Zero(t, l.m.Holds(l.turn.owner))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var suspended atomic.Int64
+			client.Clock = func() time.Time { return afterSuspend(time.Now(), time.Duration(suspended.Load())) }
+			defer func() { client.Clock = time.Now }()
+			srv := zkserver.New(zkserver.WithTick(session / 2))
+			defer srv.Close()
+			m, l, end := underLock(t, srv, session)
+			defer end()
+			c.after(t, l, func() { suspended.Store(int64(hour)) })
+			<-l.Done()
+			require.NoError(t, m.Shutdown(t.Context()))
+		})
+	}
+}
+
+// held has a client of a server hold the lock. End closes the client.
+func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
+	conn := testenv.Must(ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session}))(t)
+	m = testenv.Must(New(conn, "/lock", WithSessionTimeout(session)))(t)
+	l = testenv.Must(m.Lock(t.Context(), NewOwner("owner")))(t)
+	return m, l, conn.Close
+}
+
+// TestAChannelIsClosedSoonAfterASuspend: the timers stop meanwhile. In virtual time
+// the wall clock and the other one are the same, so both go on here.
+func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
+	const session = 10 * time.Second
+	var suspended atomic.Int64
+	client.Clock = func() time.Time { return time.Now().Add(time.Duration(suspended.Load())) }
+	defer func() { client.Clock = time.Now }()
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		m, l, end := underLock(t, srv, session)
+		defer end()
+		time.Sleep(2 * session) // it is proved
+		lost := l.Lost()
+		suspended.Store(int64(time.Hour))
+		began := time.Now()
+		<-lost
+		require.LessOrEqual(t, time.Since(began), session/8)
+		require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
+		require.NoError(t, m.Shutdown(t.Context()))
+	})
+}
+
+// TestNoNodeIsKeptForTwiceTheTimeBetweenOthers, from a second to two hours.
+func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
+	var h habit
+	now := time.Now()
+	require.False(t, h.isQuiet(now), "nobody has come")
+	for _, c := range []struct{ since, quiet time.Duration }{
+		{0, time.Second}, {time.Minute, 2 * time.Minute}, {3 * time.Minute, 6 * time.Minute},
+		{time.Hour, 2 * time.Hour}, {24 * time.Hour, 2 * time.Hour},
+	} {
+		now = now.Add(c.since)
+		require.False(t, h.isQuiet(now))
+		h.disturbed(now)
+		require.True(t, h.isQuiet(now.Add(c.quiet-1)), "%v", c)
+		require.False(t, h.isQuiet(now.Add(c.quiet)), "%v", c)
+	}
+}
