@@ -19,9 +19,9 @@ export function showFate() {
   reach = "";
   const s = app.scene, l = app.byName.get(s.locks[0]) || {}, r = app.play, bad = r && broke(r);
   const goal = l.goal ? l.goal.kind : bad && bad.kind;
-  $("fate").hidden = !(s.mode === "schedule" && !app.file && r && goal && s.choices.length);
+  $("fate").hidden = !(s.mode === "schedule" && !app.file && r && goal && (s.choices.length || l.fates?.length === 1)); // nobody chooses in a scene of one way
   if ($("fate").hidden) return;
-  if (l.fates && l.scene.choices && l.scene.choices.join() === s.choices.join() && !s.packets) { drawFate(l.fates, goal); return; }
+  if (l.fates && (l.scene.choices || []).join() === s.choices.join() && !s.packets) { drawFate(l.fates, goal); return; }
   drawFate([], goal);
   const engine = counting = new Engine();
   setTimeout(() => { // not for each choice of a reader who chooses fast
@@ -37,6 +37,10 @@ const sealed = fates => {
   while (k > 0 && fates[k - 1] === 100) k--;
   return k < fates.length ? k : -1;
 };
+
+// The choice with which the chances began to fall: from it on the bug is likelier than at the start, by a fifth of all
+// continuations at least; -1: none, before the one that makes it certain.
+const turned = (fates, k) => fates.findIndex((_, i) => i > 0 && i < k && fates.slice(i).every(share => share >= fates[0] + 20));
 
 function drawFate(fates, goal) {
   const F = app.panels[0] && app.panels[0].F;
@@ -55,7 +59,9 @@ function drawFate(fates, goal) {
   // The continuations are few: as long as a fault may happen at the right moment, 0 % says little.
   const s = app.scene, over = app.play && !(app.play.enabled || []).length, spent = over || faultsMade() >= (s.kinds.length ? s.faults : 0);
   const none = whole && spent && fates.at(-1) === 0;
-  const line = none ? say("fate.none", violationText(goal)) : !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
+  let line = none ? say("fate.none", violationText(goal)) : !whole ? say("fate.counting") : k < 0 ? say("fate.open", violationText(goal)) : k === 0 ? say("fate.always", violationText(goal)) : say("fate.sealed", violationText(goal), fates[k - 1], k, made[k - 1] ? choiceWords(made[k - 1].choice) : "");
+  const turn = k > 0 ? turned(fates, k) : -1, choice = made[turn - 1];
+  if (choice) line += say("sentenceGap") + say("fate.turned", turn, choiceWords(choice.choice), Math.min(...fates.slice(turn)));
   $("fate-bars").replaceChildren(...bars);
   $("fate-bars").setAttribute("aria-label", say("fate") + say("sentenceGap") + line);
   $("fate-line").textContent = line;
@@ -63,12 +69,10 @@ function drawFate(fates, goal) {
   const note = $("out-of-reach"); // beside the choices, where a reader looks
   reach = none && (app.byName.get(s.locks[0]) || {}).goal ? line : "";
   if (note) Object.assign(note, { hidden: !reach, textContent: reach });
-  const button = $("last-moment");
-  button.hidden = k <= 0 || !made[k - 1];
-  if (!button.hidden) {
-    button.textContent = say("fate.last");
-    button.title = clockText(made[k - 1].at_ns);
-    button.onclick = () => jump(made[k - 1].at_ns);
+  for (const [id, at] of [["turn", choice], ["last", made[k - 1]]]) {
+    const button = $(id + "-moment");
+    button.hidden = !at;
+    if (at) Object.assign(button, { textContent: say("fate." + id), title: clockText(at.at_ns), onclick: () => jump(at.at_ns) });
   }
   document.querySelector("#fate b").textContent = say("fate");
 }
