@@ -2,7 +2,6 @@ package zklock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -19,7 +18,6 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 func sum(r requests) (all int64) {
@@ -78,62 +76,6 @@ func duration(t *testing.T, words [2]string) time.Duration {
 	return testenv.Must(time.ParseDuration(words[0] + words[1]))(t)
 }
 
-// TestUntilANodeIsCachedNothingDiffers, to the last request and its moment: without the
-// option, and with one that never finds a reason to keep a node.
-func TestUntilANodeIsCachedNothingDiffers(t *testing.T) {
-	without := allRequests(t)
-	require.Greater(t, len(without), 100)
-	// Requests of two clients at one moment have no order.
-	require.ElementsMatch(t, without, allRequests(t, zklock.WithCaching(time.Hour), zklock.CachingFrom(1000)))
-	require.ElementsMatch(t, without, allRequests(t, zklock.WithCaching(0), zklock.CachingFrom(0)), "0 is the default")
-	require.NotSubset(t, without, allRequests(t, always...))
-}
-
-// allRequests are those of one Mutex, of which each call has a moment of its own: alone, with
-// goroutines that wait, with another process, that tries, and after a connection that breaks.
-func allRequests(t *testing.T, options ...zklock.Option) (all []string) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn, began := tb.connectAs(ordinary{wrap: distant(time.Millisecond)}), time.Now()
-		id := conn.SessionID()
-		log := tb.srv.Hold(func(r zkserver.Request) bool {
-			if r.Session == id && r.Op != jute.OpPing {
-				all = append(all, fmt.Sprintf("%v %v %s", time.Since(began), r.Op, r.Path))
-			}
-			return false
-		})
-		defer log.Release()
-		ours, other := tb.mutex(conn, options...), tb.mutex(tb.connect())
-		unlock := func(l *zklock.Lease) {
-			require.NoError(tb, l.Unlock(context.Background()))
-			time.Sleep(50 * time.Millisecond) // until nothing is under way
-		}
-		for range 10 {
-			unlock(tb.mustLock(ours, nil))
-		}
-		holder := tb.mustLock(ours, nil)
-		for _, waiter := range queued(ours, 10) {
-			require.NoError(tb, holder.Unlock(context.Background()))
-			holder = gets(tb, waiter)
-		}
-		stranger := lockAside(context.Background(), other, nil)
-		time.Sleep(time.Minute) // with the proof
-		unlock(holder)
-		unlock(gets(tb, stranger))
-		holder = tb.mustLock(other, nil)
-		tb.isHeld(ours)
-		waiter := lockAside(context.Background(), ours, nil)
-		time.Sleep(time.Minute)
-		unlock(holder)
-		holder = gets(tb, waiter)
-		tb.srv.Cut(id)
-		time.Sleep(time.Minute)
-		unlock(holder)
-		require.NoError(tb, ours.Shutdown(context.Background()))
-	})
-	return all
-}
-
 // TestWhatACachedNodeChanges is what WithCaching says that differs, beside what is without it:
 // what another process finds, or the caller, after an Unlock.
 func TestWhatACachedNodeChanges(t *testing.T) {
@@ -144,18 +86,6 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 		time.Sleep(time.Second)
 		second, err := try()
 		return fmt.Sprint(first, second, err)
-	}
-	unnoticed := func(end func(tb *table, id int64)) func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
-		return func(tb *table, conn *zk.Conn, ours *zklock.Mutex) string {
-			l := tb.mustLock(ours, nil)
-			time.Sleep(time.Second) // for the answer to the list
-			id := conn.SessionID()
-			back := tb.srv.Hold(of(id, jute.OpConnect, "")) // the client does not learn it
-			unlocked := aside(func() error { end(tb, id); return l.Unlock(limited(tb, time.Minute)) })
-			time.Sleep(time.Second)
-			back.Release()
-			return fmt.Sprint(errors.Is(<-unlocked, zklock.ErrLost), len(tb.srv.Children(top)))
-		}
 	}
 	for _, c := range []struct {
 		what          string
@@ -177,11 +107,6 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 			silence.Release()
 			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
 		}, "10s", "0s"}, // the session timeout
-		{"Unlock after the end of the session", unnoticed(func(tb *table, id int64) { tb.srv.Expire(id) }), "false 0", "true 0"},
-		{"Unlock after its node was deleted", unnoticed(func(tb *table, id int64) {
-			tb.srv.Cut(id)
-			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
-		}), "false 0", "true 0"},
 	} {
 		for _, with := range []bool{true, false} {
 			onTables(t, fmt.Sprintf("%s, with caching %v", c.what, with), func(tb *table) {

@@ -284,38 +284,26 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 	})
 }
 
-// TestTheClockOfALeaseRunsOnThroughACachedNode: the lease that follows is lost in time, and
-// the node is given up if there is none, though nobody calls Lost.
+// TestTheClockOfALeaseRunsOnThroughACachedNode: the lease that follows is lost in time, though nobody calls Lost.
 func TestTheClockOfALeaseRunsOnThroughACachedNode(t *testing.T) {
-	for name, locks := range map[string]bool{"locked again": true, "not locked again": false} {
-		onTables(t, name, func(tb *table) {
-			conn := tb.connect()
-			ours := tb.mutex(conn, always...)
-			earlier := tb.cached(ours)
-			time.Sleep(time.Minute)
-			var l *zklock.Lease
-			var ended <-chan struct{}
-			if locks {
-				l = tb.mustLock(ours, nil)
-				ended = l.Done()
-			}
-			sent := time.Now() // the server receives nothing after this
-			silence := tb.srv.Hold(from(conn.SessionID())).Every()
-			time.Sleep(10 * time.Second) // the session timeout
-			synctest.Wait()
-			if locks {
-				require.True(tb, isClosed(ended), "after %v", time.Since(sent))
-				require.True(tb, isClosed(l.Lost()))
-				require.EqualValues(tb, 1, ours.Stats().Lost)
-				require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
-			} else {
-				require.Zero(tb, ours.Stats().Lost, "nobody has lost it")
-			}
-			require.Zero(tb, ours.Stats().Cached)
-			require.False(tb, isClosed(earlier.Lost()), "it was unlocked before")
-			silence.Release()
-		})
-	}
+	onTable(t, func(tb *table) {
+		conn := tb.connect()
+		ours := tb.mutex(conn, always...)
+		earlier := tb.cached(ours)
+		time.Sleep(time.Minute)
+		l := tb.mustLock(ours, nil)
+		ended := l.Done()
+		sent := time.Now() // the server receives nothing after this
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		time.Sleep(10 * time.Second) // the session timeout
+		synctest.Wait()
+		require.True(tb, isClosed(ended), "after %v", time.Since(sent))
+		require.EqualValues(tb, 1, ours.Stats().Lost)
+		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
+		require.Zero(tb, ours.Stats().Cached)
+		require.False(tb, isClosed(earlier.Lost()), "it was unlocked before")
+		silence.Release()
+	})
 }
 
 // TestACachedNodeThatIsTakenAway by an operator, with its session, or by a request to
@@ -429,19 +417,6 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 			require.NoError(tb, ours.Shutdown(context.Background()))
 			tb.create(conn, "/x", "", zk.FlagSequence) // so that the other one follows
 		}
-	})
-}
-
-// TestShutdownDeletesACachedNode, and no lock is granted after it.
-func TestShutdownDeletesACachedNode(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, _ := m.ourClient()
-		m.cached(ours)
-		require.Equal(t, requests{jute.OpDelete: 1}, m.sent(func() {
-			require.NoError(t, ours.Shutdown(limited(m.table, time.Second)))
-		}))
-		m.isNotCached(ours)
-		require.ErrorIs(t, testenv.Err(ours.Lock(context.Background(), nil)), zklock.ErrShutdown)
 	})
 }
 

@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -122,7 +123,7 @@ func (m *Mutex) finish(e *entry, err error) {
 		delete(m.entries, e.node.Name())
 	}
 	if e.err = err; err != nil && e.node != nil {
-		e.err = fmt.Errorf("%w: %s: %w", ErrLost, e.node.Path, err)
+		e.err = m.lostBy(e, err)
 	}
 	e.state = gone
 	close(e.ended)
@@ -146,9 +147,8 @@ func (m *Mutex) leaveLocked(e *entry, err error) {
 		}
 	case held:
 		t := e.holder
-		t.lose(ErrLost)
+		m.loseLocked(t, m.lostBy(e, err))
 		delete(m.owners, t.owner)
-		m.stats.Lost++
 		m.stats.HoldDuration += time.Since(t.since)
 		m.client.AddHolders(-1)
 	case idle:
@@ -250,7 +250,10 @@ func (m *Mutex) ownChanged(e *entry, ev zk.Event) error {
 		return err
 	}
 	if ev.Type != zk.EventNodeDataChanged {
-		return client.ErrGone
+		if m.client.WasClosed() {
+			return client.ErrClosed
+		}
+		return fmt.Errorf("%w: %w", client.ErrGone, cmp.Or(ev.Err, zk.ErrNoNode))
 	}
 	return m.watchOwn(e)
 }

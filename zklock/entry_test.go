@@ -275,9 +275,6 @@ func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
 // the connection, as those do that are not ZooKeeper's own.
 func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 	for how, refuse := range map[string]func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault{
-		"-6": func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault {
-			return srv.Fail(jute.ErrUnimplemented, when)
-		},
 		"-8": func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault {
 			return srv.Fail(jute.ErrBadArguments, when)
 		},

@@ -20,6 +20,9 @@ import (
 //	RevokeRequested  open            closed          as before      as before
 //	ValidUntil       moves on        moves on        zero           zero
 //	Context          goes on         goes on         ErrLost        ErrUnlocked
+//
+// With ErrLost comes the cause of the loss: ErrSessionExpired, ErrNodeDeleted, ErrNotProved,
+// ErrSessionRefused, or zk.ErrClosing.
 type Lease struct {
 	m      *Mutex
 	turn   *turn
@@ -101,7 +104,7 @@ func (l *Lease) ValidUntil() time.Time {
 func (l *Lease) Done() <-chan struct{} { return l.check().ctx.Done() }
 
 // Context returns a context that ends when parent does, and when the lease is over:
-// its cause is then ErrLost, or ErrUnlocked after Unlock. It has parent's values and
+// its cause then wraps ErrLost, or is ErrUnlocked after Unlock. It has parent's values and
 // deadline. For the end of the lease see Done; a ctx ends a moment later. Nothing has
 // to be released.
 func (l *Lease) Context(parent context.Context) context.Context {
@@ -175,7 +178,7 @@ func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 	}
 	switch {
 	case lost:
-		return true, nil, fmt.Errorf("%w: %s", ErrLost, l.turn.entry.node.Path)
+		return true, nil, context.Cause(l.turn.lostCtx)
 	case l.reported || l.refused:
 		return l.reported, nil, nil
 	}

@@ -71,18 +71,15 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing.T) {
 	onTable(t, func(tb *table) {
 		var silent atomic.Int32
-		conn, err := zkconn.Connect(tb.Context(), three, 10*time.Minute,
-			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
-				if silent.Add(-1) < 0 {
-					return tb.srv.Dial(network, address, d)
-				}
-				ours, theirs := net.Pipe()
-				tb.Cleanup(func() { theirs.Close() })
-				go theirs.Read(make([]byte, 1000)) // the handshake
-				return ours, nil
-			}))
-		require.NoError(t, err)
-		tb.Cleanup(conn.Close)
+		conn, _ := tb.connectFor(10*time.Minute, three, func(network, address string, d time.Duration) (net.Conn, error) {
+			if silent.Add(-1) < 0 {
+				return tb.srv.Dial(network, address, d)
+			}
+			ours, theirs := net.Pipe()
+			tb.Cleanup(func() { theirs.Close() })
+			go theirs.Read(make([]byte, 1000)) // the handshake
+			return ours, nil
+		})
 		require.Equal(t, 40*time.Second, tb.srv.Sessions()[0].Timeout)
 		lease := tb.mustLock(testenv.Must(zklock.New(conn, top))(tb), nil)
 		silent.Store(2) // of three

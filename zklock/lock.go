@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"slices"
@@ -21,7 +22,7 @@ import (
 var (
 	// ErrHeld: another contender holds the lock or waits for it.
 	ErrHeld = errors.New("zklock: another contender holds the lock or waits for it")
-	// ErrLost: the lock was gone before Unlock, most likely with its session.
+	// ErrLost: the lock was gone before Unlock. The error also wraps the cause, such as ErrNotProved.
 	ErrLost = errors.New("zklock: the lock was lost")
 	// ErrUnlocked: the lease was unlocked before.
 	ErrUnlocked = errors.New("zklock: the lease was unlocked before")
@@ -78,6 +79,7 @@ type settings struct {
 	timeout time.Duration // of the session; 0: not given
 	caching time.Duration // how long a node stays that nobody needs; 0: not at all
 	least   int           // of the streaks that let it
+	logger  *slog.Logger  // of losses, or nil
 }
 
 // An Option changes how a Mutex works.
@@ -382,8 +384,8 @@ func (m *Mutex) underWay() string {
 //
 // If f is called, Do returns f's error, or the one of Unlock if that is ErrLost or
 // a refusal of the server, or both. If the server does not answer, Do waits for the
-// Unlock no longer than the session timeout, and that is not an error: the node is
-// deleted later. If f is not called, Do returns Lock's error.
+// Unlock no longer than the session timeout, and once ctx has ended no longer than a twelfth of
+// it. That is not an error: the node is deleted later. If f is not called, Do returns Lock's error.
 func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context, l *Lease) error) (err error) {
 	l, err := m.Lock(ctx, owner)
 	if err != nil {
@@ -392,6 +394,7 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 	defer func() {
 		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.client.Timeout())
 		defer stop()
+		defer context.AfterFunc(ctx, func() { time.AfterFunc(m.client.Timeout()/12, stop) })() // a round trip takes no longer
 		unlockErr := l.Unlock(unlockCtx)
 		if unlockCtx.Err() != nil && errors.Is(unlockErr, unlockCtx.Err()) {
 			unlockErr = nil // f has been called, and the node goes by itself

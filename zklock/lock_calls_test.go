@@ -59,33 +59,41 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 // TestALeaseEndsForWhateverReason, and all that is asked about it says so. Its ctx starts no goroutine.
 func TestALeaseEndsForWhateverReason(t *testing.T) {
 	type key struct{}
-	for what, end := range map[string]func(tb *table, conn *zk.Conn, l *zklock.Lease){
-		"Unlock": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+	for _, c := range []struct {
+		what    string
+		cause   error
+		ours    bool // the client is Connect's
+		end     func(tb *table, conn *zk.Conn, l *zklock.Lease)
+		counted func(s zklock.Stats) int64
+	}{
+		{"Unlock", nil, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
 			require.NoError(tb, l.Unlock(context.Background()))
-		},
-		"its session has expired": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+		}, func(s zklock.Stats) int64 { return 1 - s.Lost }},
+		{"its session has expired", zklock.ErrSessionExpired, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
 			tb.srv.Expire(conn.SessionID())
-			<-l.Lost()
-		},
-		"its node was deleted": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+		}, func(s zklock.Stats) int64 { return s.LostExpired }},
+		{"its node was deleted", zklock.ErrNodeDeleted, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
 			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
-			<-l.Lost()
-		},
-		"its server is silent": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+		}, func(s zklock.Stats) int64 { return s.LostDeleted }},
+		{"its server is silent", zklock.ErrNotProved, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
 			silence := tb.srv.Hold(from(conn.SessionID())).Every()
 			<-l.Lost()
-			<-l.Done()
 			time.Sleep(10 * time.Second) // until the session has ended
 			silence.Release()
-		},
-		"its client was closed": func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-			conn.Close()
-			<-l.Lost()
-		},
+		}, func(s zklock.Stats) int64 { return s.LostNotProved }},
+		{"its servers have lost their data", zklock.ErrSessionRefused, true, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+			tb.srv.StartEmpty()
+		}, func(s zklock.Stats) int64 { return s.LostRefused }},
+		{"its client was closed", zk.ErrClosing, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) { conn.Close() },
+			func(s zklock.Stats) int64 { return s.LostClosed }},
 	} {
-		onTables(t, what, func(tb *table) {
+		onTables(t, c.what, func(tb *table) {
 			conn := tb.connectAs(ordinary{})
-			m, owner := tb.mutex(conn), zklock.NewOwner("owner")
+			if c.ours {
+				conn = tb.connect()
+			}
+			log := new(record)
+			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil)))), zklock.NewOwner("owner")
 			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner)
 			require.NoError(tb, inner.Unlock(context.Background()))
 			time.Sleep(time.Minute) // in which nothing happens
@@ -101,22 +109,36 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			// A cleanup of the garbage collector counts while it runs.
 			require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
 
-			end(tb, conn, l)
+			c.end(tb, conn, l)
+			<-l.Done()
 			synctest.Wait()
 			cause := zklock.ErrLost
-			if what == "Unlock" {
+			if c.cause == nil {
 				cause = zklock.ErrUnlocked
 			}
-			require.True(tb, isClosed(l.Done()))
 			require.Zero(tb, l.ValidUntil())
-			require.Equal(tb, cause == zklock.ErrLost, isClosed(l.Lost()), "Lost is closed")
+			require.Equal(tb, c.cause != nil, isClosed(l.Lost()), "Lost is closed")
 			require.Equal(tb, isClosed(l.Lost()), isClosed(inner.Lost()), "it is that of the hold")
 			require.ErrorIs(tb, ctx.Err(), context.Canceled)
 			require.ErrorIs(tb, context.Cause(ctx), cause)
 			for range 100 { // in which one that does not end at once is seen
 				require.ErrorIs(tb, context.Cause(l.Context(parent)), cause)
 			}
-			require.ErrorIs(tb, l.Unlock(context.Background()), cause)
+			require.EqualValues(tb, 1, c.counted(m.Stats()))
+			err := l.Unlock(context.Background())
+			require.ErrorIs(tb, err, cause)
+			for _, other := range []error{zklock.ErrSessionExpired, zklock.ErrNodeDeleted, zklock.ErrNotProved, zklock.ErrSessionRefused, zk.ErrClosing} {
+				require.Equal(tb, c.cause == other, errors.Is(err, other), "%v", err)
+			}
+			if c.cause == nil {
+				require.Empty(tb, log.lines)
+				return
+			}
+			require.ErrorIs(tb, context.Cause(ctx), c.cause)
+			require.EqualValues(tb, 1, m.Stats().Lost)
+			require.Len(tb, log.lines, 1)
+			require.Contains(tb, log.lines[0], "path=/lock owner=owner token="+fmt.Sprint(l.Token()))
+			require.Contains(tb, log.lines[0], c.cause.Error())
 		})
 	}
 }
@@ -153,6 +175,15 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 			require.GreaterOrEqual(tb, time.Since(began), 10*time.Second)
 			silence.Release()
 		}
+		ctx, cancel := context.WithCancel(context.Background())
+		require.NoError(tb, m.Do(ctx, nil, func(context.Context, *zklock.Lease) error {
+			silence = tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, "")).Every()
+			cancel()
+			began = time.Now()
+			return nil
+		}))
+		require.Equal(tb, 10*time.Second/12, time.Since(began))
+		silence.Release()
 		require.NoError(tb, m.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
@@ -493,7 +524,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 
 		tb.srv.Expire(conn.SessionID())
 		<-held.Lost()
-		want.Held, want.Lost = 0, 1
+		want.Held, want.Lost, want.LostExpired = 0, 1, 1
 		shows(want)
 		time.Sleep(time.Minute)
 		shows(want)

@@ -436,23 +436,9 @@ var broken = map[string]subject{
 			return inner(ctx, everybody, try)
 		}
 	}},
-	"TryLock of the holder returns ErrHeld": {wrap: func(inner acquire) acquire {
-		var leased sync.Map // tokens
-		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
-			l, err := inner(ctx, owner, try)
-			if err != nil {
-				return nil, err
-			}
-			if _, again := leased.LoadOrStore(l.Token(), true); again && try {
-				return nil, errors.Join(zklock.ErrHeld, l.Unlock(context.Background()))
-			}
-			return l, nil
-		}
-	}},
 	"Lost never closes":       {wrap: wrapping(func(l lease) lease { return neverLost{l} })},
 	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
 	"the token does not grow": {wrap: wrapping(func(l lease) lease { return constantToken{l} })},
-	"a lease ends after 5 s":  {wrap: wrapping(func(l lease) lease { return expiring(l) })},
 	"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
 }
 
@@ -502,8 +488,3 @@ func (neverLost) Lost() <-chan struct{} { return nil }
 type constantToken struct{ lease }
 
 func (constantToken) Token() int64 { return 7 }
-
-func expiring(l lease) lease {
-	time.AfterFunc(5*time.Second, func() { l.Unlock(context.Background()) })
-	return l
-}

@@ -390,7 +390,7 @@ func watchesFirst(nc net.Conn) net.Conn {
 	sent, replies := make(chan struct{}, 1000), 0
 	return bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
 		// After length and xid; the word by which a server is asked what it is has neither.
-		if len(packet) > 8 && jute.Op(binary.BigEndian.Uint32(packet[8:])) == jute.OpSetWatches {
+		if len(packet) >= 12 && jute.Op(binary.BigEndian.Uint32(packet[8:])) == jute.OpSetWatches {
 			sent <- struct{}{}
 		}
 		return packet

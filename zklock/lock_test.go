@@ -369,33 +369,6 @@ func TestNewTakesCharactersThatServersTake(t *testing.T) {
 	})
 }
 
-// TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown: the client asks for 1 s, a
-// server of default configuration makes it 4 s, and an ordinary client does not
-// export that.
-func TestLostClosesInTimeThoughTheSessionTimeoutIsNotKnown(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connectAs(ordinary{sessionTimeout: time.Second})
-		require.Equal(tb, 4*time.Second, tb.srv.Sessions()[0].Timeout)
-		m := testenv.Must(zklock.New(conn, top))(tb)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		next := lockAside(context.Background(), tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		time.Sleep(10 * time.Second) // the holder is well
-		require.False(tb, isClosed(holder.Lost()))
-		sent := time.Now() // the server has received its last packet by now
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
-		select {
-		case <-holder.Lost():
-		case <-next:
-			require.Fail(tb, "two holders: the next one is in, and Lost is open")
-		}
-		require.LessOrEqual(tb, time.Since(sent), 4*time.Second)
-		got := gets(tb, next)
-		silence.Release()
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
-}
-
 // TestAZeroValuePanicsWithASentence in each method, and not somewhere inside.
 func TestAZeroValuePanicsWithASentence(t *testing.T) {
 	const mutex, lease = "zklock: a Mutex is made with New", "zklock: a Lease is what Lock or TryLock returns with a nil error"

@@ -25,6 +25,7 @@ import (
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
+	"example.com/zklock/zkserver"
 )
 
 var productionPages = []string{"../docs/production.md", "../docs/production.zh-CN.md"}
@@ -107,8 +108,26 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			come(20)
 			waiter = (s.idle() - before) / 20
 		})
-		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.0f | %.2f |\n",
-			timeout, timeout/2, least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter)
+		var stops time.Duration
+		on(func(s *branch) { // what the leader does
+			conn, _ := s.client()
+			m := testenv.Must(zklock.New(conn, top))(s)
+			ctx, stop := context.WithCancel(context.Background())
+			done := aside(func() error {
+				return m.Do(ctx, nil, func(ctx context.Context, _ *zklock.Lease) error { <-ctx.Done(); return nil })
+			})
+			time.Sleep(timeout)
+			silence := s.srv.Hold(func(zkserver.Request) bool { return true }).Every()
+			began := time.Now()
+			stop()
+			require.NoError(s, <-done)
+			m.Shutdown(limited(s.table, 5*time.Second))
+			conn.Close()
+			stops = time.Since(began)
+			silence.Release()
+		})
+		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.0f | %.2f | %.1f s |\n", timeout, timeout/2,
+			least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter, stops.Seconds())
 	}
 	site.HoldsBoth(t, "docs/production.md", "session timeouts", i18n.Same(rows.String()))
 }

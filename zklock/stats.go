@@ -11,9 +11,15 @@ type Stats struct {
 
 	Acquired int64 // holds that have begun
 	HandedOn int64 // those of them for which the lock was handed on in memory, or its node was cached: without a request
-	Lost     int64 // holds that have ended because the lock was lost
+	Lost     int64 // holds that have ended because the lock was lost; the next five of them say why
 	Refused  int64 // calls of TryLock that have returned ErrHeld, and not the error of a ctx that has ended
 	Retried  int64 // times that waiting owners had to queue again, because their node had gone: as a rule, with its session
+
+	LostExpired   int64 // by ErrSessionExpired
+	LostDeleted   int64 // by ErrNodeDeleted
+	LostNotProved int64 // by ErrNotProved
+	LostRefused   int64 // by ErrSessionRefused
+	LostClosed    int64 // by zk.ErrClosing: the client was closed
 
 	WaitDuration time.Duration // of all owners that have got the lock, until they had it
 	HoldDuration time.Duration // of all holds, the present one among them

@@ -371,6 +371,13 @@ func (c *client) Report() string {
 	return strings.Join(texts, "; ")
 }
 
+// Refused reports whether a server closes the connections of the session.
+func (c *client) Refused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.askAt.IsZero()
+}
+
 // provider makes the client drop the requests that wait in it when their session
 // has expired: it does so when the provider reports that all servers have been tried.
 func (c *client) provider(h zk.HostProvider) zk.HostProvider {

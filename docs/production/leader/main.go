@@ -45,7 +45,7 @@ func run(ctx context.Context, servers []string, lead func(context.Context, *zklo
 		return err
 	}
 	defer conn.Close()
-	election, err := zklock.New(conn, "/leaders/billing")
+	election, err := zklock.New(conn, "/leaders/billing", zklock.WithLogger(slog.Default()))
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,23 @@ func (c *Client) EventErr(ev zk.Event) error {
 	return ErrClosed
 }
 
+// WasClosed reports whether the program has closed the client: the server then deletes the nodes of the
+// session, and that event may come before the one that says so. A client without a connection does
+// not answer at once.
+func (c *Client) WasClosed() bool {
+	closed := make(chan bool, 1)
+	go func() { closed <- conns.Closed(c.conn) }()
+	select {
+	case is := <-closed:
+		if is {
+			c.close()
+		}
+		return is
+	case <-time.After(10 * time.Millisecond):
+		return false
+	}
+}
+
 // SessionID returns the session that the client has, or had last; 0 if none.
 func (c *Client) SessionID() int64 { return c.conn.SessionID() }
 

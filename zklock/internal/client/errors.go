@@ -180,6 +180,16 @@ func (c *Client) Ended(ctx context.Context, what string, began time.Time) error 
 	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
 }
 
+// Trouble says what is wrong with the servers if the client has none; "" if that is not known. Refused is
+// true if a server refuses its session.
+func (c *Client) Trouble() (report string, refused bool) {
+	known := conns.Of(c.conn)
+	if known == nil || c.conn.State() == zk.StateHasSession {
+		return "", false
+	}
+	return known.Report(), known.Refused()
+}
+
 // Aside runs f as a task, because its requests cannot be cancelled, and waits until it
 // is done or ctx ends. stop is closed then.
 func (c *Client) Aside(ctx context.Context, tasks *Tasks, what string, f func(stop <-chan struct{}) error) error {

@@ -26,6 +26,9 @@ type Client interface {
 	// Report says what was wrong with each server that has been tried since the client
 	// had one.
 	Report() string
+	// Refused reports whether a server closes the connections of the session, since the client
+	// had one.
+	Refused() bool
 	// Warn logs a warning.
 	Warn(text string)
 }

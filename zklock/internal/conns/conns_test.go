@@ -42,6 +42,7 @@ func (k *known) Reconnect()                  { k.lefts++ }
 func (k *known) Within(time.Duration)        {}
 func (k *known) Warn(string)                 {}
 func (k *known) Report() string              { return "" }
+func (k *known) Refused() bool               { return false }
 
 func TestAClientIsKnownForAsLongAsItsConnLives(t *testing.T) {
 	conn, k := new(zk.Conn), new(known)
