@@ -319,7 +319,7 @@ func TestSafeLocksCountTogether(t *testing.T) {
 	programs := startLocks(g)
 	known, turns := cells(t), 50
 	if testenv.AtLength() {
-		turns = 1000
+		turns = 250
 	}
 	// ZooKeeper's WriteLock waits forever if the node before its own goes between its two requests.
 	safe := func(i, j int) bool {
