@@ -15,6 +15,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/broken"
@@ -148,16 +149,17 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	}
 }
 
-// TestTheTraceOfThePage: docs/explorer.md shows the explorer's output.
+// TestTheTraceOfThePage: docs/explorer.md shows the explorer's output, and names its faults and strangers.
 func TestTheTraceOfThePage(t *testing.T) {
 	tr := find(t, "no look after waking").trace
 	require.NotNil(t, tr)
-	var shown strings.Builder
-	for line := range strings.Lines(fmt.Sprintf("choices (%d):\n%s", len(tr.Choices), tr.Steps())) {
-		shown.WriteString("    " + line)
+	shown := strings.ReplaceAll(strings.TrimSuffix(fmt.Sprintf("\nchoices (%d):\n%s", len(tr.Choices), tr.Steps()), "\n"), "\n", "\n    ")
+	text := string(testenv.Must(os.ReadFile(page))(t))
+	require.True(t, strings.Contains(text, "\n"+shown+"\n\n"), "docs/explorer.md is to show:\n%s", shown)
+	for _, fault := range player.KnownFaults {
+		require.True(t, strings.Contains(text, "\n| "+strings.TrimSuffix(string(fault), " but one")+" | "), "docs/explorer.md is to have a row for %q", fault)
 	}
-	text := testenv.Must(os.ReadFile(page))(t)
-	require.True(t, strings.Contains(string(text), "\n\n"+shown.String()+"\n"), "docs/explorer.md is to show:\n%s", shown.String())
+	require.True(t, strings.Contains(text, "`"+strings.Join(player.Strangers, "`, `")+"`"), "docs/explorer.md is to name %q", player.Strangers)
 }
 
 // TestAReplayFailsWhileTheBugHappens: the command that the explorer prints is red

@@ -85,8 +85,7 @@ func oneFault(f explore.Fault) func(s explore.Subject) explore.World {
 // looks whether the lines are still there.
 func TestDefectsOfZklock(t *testing.T) {
 	root := testenv.Must(filepath.Abs("../../.."))(t)
-	page, err := os.ReadFile(page)
-	require.NoError(t, err)
+	page := testenv.Must(os.ReadFile(page))(t)
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			if *defect != "" {

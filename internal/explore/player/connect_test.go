@@ -24,10 +24,8 @@ func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 			<-over
 			return nil, net.ErrClosed
 		}
-		theirs, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100))
-		require.NoError(t, err)
-		ours, err := zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100))
-		require.NoError(t, err)
+		theirs, _ := testenv.Must2(zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100)))(t)
+		ours := testenv.Must(zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100)))(t)
 		other := testenv.Must(zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet)))(t)
 		synctest.Wait()
 		for i := range reflect.TypeFor[zk.Conn]().NumField() {

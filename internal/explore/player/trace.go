@@ -210,7 +210,7 @@ func (tr *Trace) check() error {
 		return fmt.Errorf("it has %d choices, and %d widths", len(tr.Choices), len(tr.Widths))
 	}
 	for _, f := range w.Kinds {
-		if !slices.Contains(knownFaults, f) {
+		if !slices.Contains(KnownFaults, f) {
 			return fmt.Errorf("it has a fault of an unknown kind, %q", f)
 		}
 	}

@@ -154,8 +154,8 @@ const (
 // AllFaults are all kinds of fault, without those that are for some locks and worlds.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
 
-// knownFaults are those of all worlds.
-var knownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, NodeSet, EndAfterLook, EndAfterLook2}, AllFaults...)
+// KnownFaults are those of all worlds.
+var KnownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, NodeSet, EndAfterLook, EndAfterLook2}, AllFaults...)
 
 // A World is what a search plays: a lock, contenders, and the faults that may happen.
 // The zero value of every field but Lock has a meaning.
