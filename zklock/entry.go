@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -119,9 +120,7 @@ func (m *Mutex) finish(e *entry, err error) {
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e.node != nil {
-		delete(m.entries, e.node.Name())
-	}
+	m.entries = slices.DeleteFunc(m.entries, func(other *entry) bool { return other == e })
 	if e.err = err; err != nil && e.node != nil {
 		e.err = m.lostBy(e, err)
 	}
@@ -180,12 +179,20 @@ func (m *Mutex) create(e *entry) (err error) {
 
 	e.token = e.node.Zxid
 	m.mu.Lock()
-	m.entries[e.node.Name()] = e
+	m.entries = append(m.entries, e)
 	m.mu.Unlock()
 	// Behind the last number but one the server gives out some numbers again, and leaves the
 	// parent's pzxid, which may be a token, as it is.
 	if e.node.Number == math.MaxInt32 || e.node.Number < 0 {
 		return fmt.Errorf("%w: %s has a number that comes again: delete %s until that succeeds, when it is empty", zk.ErrNodeExists, e.node.Path, m.path)
+	}
+	return nil
+}
+
+// entryLocked returns the entry of a node, nil if it has none here.
+func (m *Mutex) entryLocked(name string) *entry {
+	if i := slices.IndexFunc(m.entries, func(e *entry) bool { return e.node.Name() == name }); i >= 0 {
+		return m.entries[i]
 	}
 	return nil
 }

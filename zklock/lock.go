@@ -60,15 +60,15 @@ type Mutex struct {
 	path   string
 
 	mu      sync.Mutex
-	owners  map[*Owner]*turn  // of those that hold the lock or wait for it
-	waiting []*turn           // in their order
-	shut    bool              // Shutdown has been called
-	current *entry            // which is queued, held or idle; nil if nobody needs one
-	entries map[string]*entry // all that have a node, by name
-	watches []watched         // other contenders' nodes
-	parked  chan *parking     // a parked entry until a caller waits for its events
-	stats   Stats             // without what is true of now
-	habit   habit             // for WithCaching
+	owners  map[*Owner]*turn // of those that hold the lock or wait for it
+	waiting []*turn          // in their order
+	shut    bool             // Shutdown has been called
+	current *entry           // which is queued, held or idle; nil if nobody needs one
+	entries []*entry         // all that have a node
+	watches []watched        // other contenders' nodes
+	parked  chan *parking    // a parked entry until a caller waits for its events
+	stats   Stats            // without what is true of now
+	habit   habit            // for WithCaching
 }
 
 type settings struct {
@@ -176,8 +176,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 			holds: 16, during: 50 * time.Millisecond, least: leastStreak,
 		},
 		path:   path,
-		owners: make(map[*Owner]*turn), entries: make(map[string]*entry),
-		parked: make(chan *parking, 1),
+		owners: make(map[*Owner]*turn), parked: make(chan *parking, 1),
 	}
 	for _, option := range options {
 		if option == nil {

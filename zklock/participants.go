@@ -61,7 +61,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 				p.Library = "zklock or zk.Lock"
 			}
 			m.mu.Lock()
-			switch e := m.entries[c.Name]; {
+			switch e := m.entryLocked(c.Name); {
 			case e.stateLocked() == idle:
 				p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
 			case e != nil && e.holder != nil:

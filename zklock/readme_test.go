@@ -67,8 +67,7 @@ func (p page) write(t *testing.T, dir string) {
 func run(t *testing.T, dir string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%q: %s", args, out)
+	testenv.Must(cmd.CombinedOutput())(t, args)
 }
 
 // TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
@@ -115,8 +114,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	}
 
 	alone := func(t *testing.T, conn *zk.Conn) {
-		_, err := conn.Sync("/locks/orders") // the program has another server, perhaps
-		require.NoError(t, err)
+		testenv.Must(conn.Sync("/locks/orders"))(t) // the program has another server, perhaps
 		names, _ := testenv.Must2(conn.Children("/locks/orders"))(t)
 		require.Len(t, names, 1, "the holder's node alone")
 	}

@@ -157,7 +157,7 @@ func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
 	w := watched{name: name, before: e}
-	if w.entry = m.entries[name]; w.entry != nil {
+	if w.entry = m.entryLocked(name); w.entry != nil {
 		w.changed = w.entry.ended
 	} else if i := slices.IndexFunc(m.watches, func(w watched) bool { return w.name == name }); i >= 0 {
 		// In a parent that was made again the numbers begin again: another library's
@@ -201,9 +201,9 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var ours []string
-	for name, other := range m.entries {
+	for _, other := range m.entries {
 		if other.state == leaving && record.Order(other.node.Number, e.node.Number) < 0 {
-			ours = append(ours, name)
+			ours = append(ours, other.node.Name())
 		}
 	}
 	if e.behind = before.hasOthers(ours); !e.behind || e.state != queued {

@@ -91,8 +91,7 @@ func TestFaultCloseHangsTheClient(t *testing.T) {
 				}
 				return nc.Write(b)
 			}))
-			_, _, watch, err := conn.ExistsW("/never")
-			require.NoError(t, err)
+			_, _, watch := testenv.Must3(conn.ExistsW("/never"))(t)
 			go conn.Close()
 			synctest.Wait() // it waits for an answer
 			for range 64 {
@@ -282,8 +281,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 			}
 			return nc.Write(b)
 		}))
-		_, _, _, err := conn.ExistsW("/never")
-		require.NoError(t, err)
+		testenv.Must3(conn.ExistsW("/never"))(t)
 		slowly(t, conn, "setWatchCallback", down)
 
 		session := conn.SessionID()
@@ -372,9 +370,8 @@ func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 		srv.Expire(session)
 		down.Store(false)
 		require.ErrorIs(t, <-created, zk.ErrNoServer)
-		synctest.Wait()            // the client answers all that is in its queue, and a request that comes meanwhile
-		_, _, err := conn.Get("/") // in the next session
-		require.NoError(t, err)
+		synctest.Wait()                 // the client answers all that is in its queue, and a request that comes meanwhile
+		testenv.Must2(conn.Get("/"))(t) // in the next session
 		require.NotEqual(t, session, conn.SessionID())
 		_, there := srv.Node("/mine")
 		require.False(t, there)

@@ -50,8 +50,7 @@ func loseData(t *testing.T, session, away time.Duration) {
 	for _, node := range []string{"/a", "/b", "/c"} {
 		testenv.Must(conn.Create(node, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	}
-	_, _, changed, err := conn.GetW("/a")
-	require.NoError(t, err)
+	_, _, changed := testenv.Must3(conn.GetW("/a"))(t)
 	srv.Swap(nil).Close()
 	time.Sleep(away)
 	srv.Store(zkserver.Run(t))
