@@ -194,7 +194,6 @@ func TestAGuardIsMadeOnceThoughItsAnswerIsLost(t *testing.T) {
 	})
 }
 
-// TestWhatGuardRefuses.
 func TestWhatGuardRefuses(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()

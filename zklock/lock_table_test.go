@@ -123,11 +123,7 @@ func ofNode(session int64, op jute.Op) func(zkserver.Request) bool {
 }
 
 // creates is true of a session's requests that make its node in the queue.
-func creates(session int64) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool {
-		return r.Session == session && (r.Op == jute.OpCreate || r.Op == jute.OpMulti && strings.HasPrefix(r.Path, top+"/")) // and not the probe
-	}
-}
+func creates(session int64) zkserver.Condition { return of(session, jute.OpCreate, top+"/*") }
 
 type locked struct {
 	lease *zklock.Lease

@@ -62,7 +62,6 @@ func (s *branch) idle() float64 {
 	return float64(sum(s.tap.Counts().Since(before).Requests)) / (periods * s.timeout).Seconds()
 }
 
-// TestProductionSaysWhatASessionTimeoutCosts.
 func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of locks")
 	var rows strings.Builder

@@ -408,7 +408,6 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	}
 }
 
-// TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls.
 func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		m := tb.mutex(conn)

@@ -22,15 +22,20 @@ var variants = map[Op][]Op{
 // sequential node has no number yet when it is asked for. An empty pattern means any
 // path, and no path, which a handshake or a ping has; AnyOp means any request.
 //
-// OpCreate means a create of any kind (create2, createContainer, createTTL),
-// and OpGetChildren and OpSetWatches mean both forms that these have on
-// the wire. On panics if the pattern is malformed.
+// OpCreate means a create of any kind (create2, createContainer, createTTL), and a multi whose
+// first part is one: a Mutex of zklock sends its first create alone, and later ones so.
+// OpGetChildren and OpSetWatches mean both forms that these have on the wire. On panics if
+// the pattern is malformed.
 func On(op Op, pattern string) Condition {
 	if _, err := path.Match(pattern, ""); err != nil {
 		panic("zkserver: the pattern " + pattern + " is malformed")
 	}
 	return func(r Request) bool {
-		if op != AnyOp && r.Op != op && !slices.Contains(variants[op], r.Op) {
+		sent := r.Op
+		if op == OpCreate && sent == OpMulti {
+			sent = r.First
+		}
+		if op != AnyOp && sent != op && !slices.Contains(variants[op], sent) {
 			return false
 		}
 		matched, _ := path.Match(pattern, r.Path)

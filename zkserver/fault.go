@@ -15,6 +15,7 @@ type Request struct {
 	Session int64 // in a handshake the session asked for, 0 for a new one
 	Xid     int32
 	Op      Op     // OpConnect for a handshake
+	First   Op     // of a multi, the operation of its first part
 	Path    string // as sent: a sequential create has no number yet; of a multi, that of its first part; "" if there is none
 }
 

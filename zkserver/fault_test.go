@@ -218,6 +218,8 @@ func TestOnMeansAllFormsOfARequest(t *testing.T) {
 		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks/a/b"), false},
 		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpDelete, "/locks/a"), false},
 		{zkserver.On(zkserver.OpCreate2, "/locks/*"), request(zkserver.OpCreate, "/locks/a"), false},
+		{zkserver.On(zkserver.OpCreate, "/locks/*"), zkserver.Request{Op: zkserver.OpMulti, First: zkserver.OpCreate, Path: "/locks/a-"}, true},
+		{zkserver.On(zkserver.OpCreate, ""), zkserver.Request{Op: zkserver.OpMulti, First: jute.OpCheck, Path: "/locks/a-"}, false},
 		{zkserver.On(zkserver.OpGetChildren, "/locks"), request(zkserver.OpGetChildren2, "/locks"), true},
 		{zkserver.On(zkserver.OpConnect, ""), request(zkserver.OpConnect, ""), true},
 		{zkserver.On(zkserver.AnyOp, ""), request(zkserver.OpPing, ""), true},

@@ -19,7 +19,7 @@ func (c *conn) handle(frame []byte) bool {
 	if h.Op.PathFirst() {
 		req.Path = jute.NewDecoder(frame[8:]).String()
 	} else if h.Op == jute.OpMulti {
-		_, req.Path = jute.FirstOfMulti(jute.NewDecoder(frame[8:]))
+		req.First, req.Path = jute.FirstOfMulti(jute.NewDecoder(frame[8:]))
 	}
 	f, ok := c.meetFault(req)
 	if !ok {

@@ -10,7 +10,6 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// TestAnotherMachineLeadsWhenTheLeaderEnds.
 func TestAnotherMachineLeadsWhenTheLeaderEnds(t *testing.T) {
 	address := zkserver.Run(t).ListenAlso()
 	leads := make(chan context.CancelFunc)
