@@ -79,7 +79,7 @@ async function search() {
   if (all.term) items.push(card(all.term));
   for (const [name, file, address] of all.names.slice(0, 6)) items.push(el("a", { href: root + address }, el("code", {}, name), " ", el("small", {}, file)));
   if (all.other && all.list.length) items.push(el("p", {}, zh ? "中文页面里没有，英文页面里有：" : "The English pages have nothing; the Chinese ones have:"));
-  for (const s of all.list.slice(0, 25)) items.push(el("a", { href: root + s.address }, el("b", {}, s.title || s.page), " ", el("small", {}, s.page), el("p", {}, s.before, el("mark", {}, s.hit), s.after)));
+  for (const s of all.list.slice(0, 25)) items.push(el("a", { href: root + s.address }, el("b", {}, s.title || s.page), " ", el("small", {}, s.title === s.page ? "" : s.page), el("p", {}, s.before, el("mark", {}, s.hit), s.after)));
   if (!items.length) items.push(el("p", {}, zh ? "没有找到" : "Nothing found"));
   found.replaceChildren(...items);
   found.hidden = false;
