@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"os"
 	"slices"
@@ -79,7 +78,7 @@ type settings struct {
 	timeout time.Duration // of the session; 0: not given
 	caching time.Duration // how long a node stays that nobody needs; 0: not at all
 	least   int           // of the streaks that let it
-	logger  *slog.Logger  // of losses, or nil
+	logger  Logger        // of losses, or nil
 }
 
 // An Option changes how a Mutex works.

@@ -1,10 +1,8 @@
 package zklock
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/go-zookeeper/zk"
 
@@ -27,9 +25,12 @@ var (
 	ErrSessionRefused = errors.New("a server refuses its session: it has no quorum, lags, or has lost its data")
 )
 
-// WithLogger has a warning logged to logger for each lease that is lost, with its cause. It must not
+// A Logger logs a message with keys and values, as a [log/slog.Logger] does.
+type Logger interface{ Warn(msg string, args ...any) }
+
+// WithLogger has a warning logged to logger for each lease that is lost: its path, owner, token and cause. It must not
 // block: Shutdown waits for it. By default nothing is logged.
-func WithLogger(logger *slog.Logger) Option {
+func WithLogger(logger Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
 			return errors.New("WithLogger: the logger is nil")
@@ -73,8 +74,7 @@ func (m *Mutex) loseLocked(t *turn, why error) {
 	}
 	if m.logger != nil {
 		m.tasks.Spawn(func() {
-			m.logger.LogAttrs(context.Background(), slog.LevelWarn, "zklock: the lock was lost", slog.String("path", m.path),
-				slog.String("owner", t.owner.name), slog.Int64("token", t.token), slog.Any("cause", why))
+			m.logger.Warn("zklock: the lock was lost", "path", m.path, "owner", t.owner.name, "token", t.token, "cause", why)
 		})
 	}
 }
