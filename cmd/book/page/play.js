@@ -3,7 +3,9 @@
 "use strict";
 {
   const labels = zh ? { play: "▶ 播放", close: "关闭", whole: "在实验室里打开" } : { play: "▶ Play", close: "close", whole: "open in the lab" };
-  const frame = el("iframe", { title: zh ? "实验室" : "the lab" }), whole = el("a", { textContent: "⤢", title: labels.whole, target: "_blank" });
+  const opened = () => el("iframe", { title: zh ? "实验室" : "the lab" });
+  let frame = opened();
+  const whole = el("a", { textContent: "⤢", title: labels.whole, target: "_blank" });
   const box = el("div", { id: "lab", hidden: true }, el("div", { className: "bar" }, whole, el("button", { textContent: "✕", title: labels.close, onclick: () => close() })), frame);
   const place = el("div", { className: "stage" });
   let figure = null, address = "", ready = false;
@@ -15,7 +17,7 @@
   function close() {
     box.hidden = true;
     place.remove();
-    frame.removeAttribute("src");
+    frame.replaceWith(frame = opened()); // of the old one, no message comes any more, and no load is under way
     ready = false;
     address = "";
   }
