@@ -50,14 +50,11 @@ func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := make(chan error, 1)
 	go func() { waits <- m.Do(ctx, zklock.NewOwner("second"), nil) }()
-	var token int64
-	for token == 0 {
-		queue := testenv.Must(m.Participants(t.Context()))(t)
-		if len(queue) == 2 {
-			token = queue[1].Token
-		}
+	var queue []zklock.Participant
+	for len(queue) < 2 {
+		queue = testenv.Must(m.Participants(t.Context()))(t)
 	}
-	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(token+3), "/q") // of a later hold by the node
+	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold by the node
 	require.Equal(t, exitHeld, status)
 	require.Contains(t, stdout, "asked second, ")
 

@@ -215,14 +215,15 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	case ran != nil:
 		return c.fail(exitUnavailable, i18n.Errorf("the command has run, but -once could not be noted, so it may run again: %w",
 			"命令已经运行，但没能为 -once 记下来，可能会再运行一次：%v", ran))
-	case err != nil:
-		c.fail(exitFailure, err)
 	case p.Warned:
 		c.fail(exitFailure, i18n.Errorf("the lease had less than -grace left, %v, and the command got SIGTERM: %v",
 			"租约所剩时间不足 -grace（%v），命令收到了 SIGTERM：%v", j.grace, state))
 	case !p.Ended.Load() && !killed:
 		c.fail(exitFailure, i18n.Errorf("the lease had less than %v left, or somebody has killed a guard, and the command was killed",
 			"租约所剩时间不足 %v，或者有人杀死了守护进程，命令已被杀死", j.margin))
+	}
+	if err != nil && !errors.Is(err, zklock.ErrLost) {
+		c.fail(exitFailure, err)
 	}
 	if p.Status.Signaled() {
 		return 128 + int(p.Status.Signal())

@@ -22,9 +22,8 @@ import (
 // a client.
 func onServer(t *testing.T, options ...zkserver.Option) (srv *zkserver.Server, addr string, conn *zk.Conn) {
 	srv = zkserver.Run(t, options...)
-	addr = srv.Addr()
-	t.Setenv("ZOOKEEPER_SERVERS", addr)
-	return srv, addr, connected(t, addr)
+	t.Setenv("ZOOKEEPER_SERVERS", srv.Addr())
+	return srv, srv.Addr(), connected(t, srv.Addr())
 }
 
 func connected(t *testing.T, addr string) *zk.Conn {
@@ -46,8 +45,7 @@ func made(t *testing.T, conn *zk.Conn, path string, data string, acl ...zk.ACL) 
 	if acl == nil {
 		acl = zk.WorldACL(zk.PermAll)
 	}
-	node := testenv.Must(conn.Create(path, []byte(data), zk.FlagEphemeralSequential, acl))(t)
-	return node
+	return testenv.Must(conn.Create(path, []byte(data), zk.FlagEphemeralSequential, acl))(t)
 }
 
 // The names before the number, as the libraries write them.

@@ -47,16 +47,17 @@ func Helper(args []string) {
 			signal.Notify(make(chan os.Signal), s) // this process takes no notice; the command would inherit that of Ignore
 		}
 	}
-	report, ends := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
-	for i := range ends {
-		ends[i] = os.NewFile(uintptr(leaseFile+1+i), "")
+	for fd := reportFile; fd <= leaseFile+w.Below; fd++ {
+		syscall.CloseOnExec(fd)
 	}
-	syscall.CloseOnExec(reportFile)
-	syscall.CloseOnExec(leaseFile)
 	err := adopt()
 	if err == nil && w.Below > 0 {
+		report, ends := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
+		for i := range ends {
+			ends[i] = os.NewFile(uintptr(leaseFile+1+i), "")
+		}
 		err = w.startNext(report, ends)
-		report.Close() // the starter alone has it, so that its end is noticed
+		report.Close() // the starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed
 		go w.reap()
 	}
 	if err != nil {
@@ -103,6 +104,7 @@ func (w *watcher) start() error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if tty := openTerminal(); w.Foreground && tty != nil {
 		attributes.Foreground, attributes.Ctty = true, int(tty.Fd())
+		defer tty.Close()
 	}
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "zklock:", err)
