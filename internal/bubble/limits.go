@@ -1,6 +1,7 @@
 package bubble
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"runtime"
@@ -42,14 +43,7 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 		synctest.Test(t, f)
 		return
 	}
-	orElse := func(d *time.Duration, usual time.Duration) {
-		if *d == 0 {
-			*d = usual
-		}
-	}
-	orElse(&l.Virtual, 24*time.Hour)
-	orElse(&l.Processor, time.Minute)
-	orElse(&l.Idle, time.Minute)
+	l.Virtual, l.Processor, l.Idle = cmp.Or(l.Virtual, 24*time.Hour), cmp.Or(l.Processor, time.Minute), cmp.Or(l.Idle, time.Minute)
 	w := &watch{limits: l, name: t.Name(), before: ProcessorTime()}
 	bubbles.Add(1)
 	defer bubbles.Add(-1)
@@ -79,7 +73,8 @@ type watch struct {
 	next   *time.Timer
 	before time.Duration // processor time at the last look
 	used   time.Duration // by the bubble
-	idle   int           // looks in a row at which no goroutine could run
+	// Looks at which no goroutine could run: those in a row, and those at which one waited for the operating system.
+	stuck, outside int
 }
 
 func (w *watch) stop() {
@@ -97,20 +92,24 @@ func (w *watch) look() {
 	}
 	now := ProcessorTime()
 	blocks := w.goroutines()
-	w.idle++
-	if w.mark.Load() == nil || slices.ContainsFunc(blocks, canRun) { // a bubble that has not begun waits for the processor
-		w.idle = 0
+	switch {
+	case len(blocks) == 0, slices.ContainsFunc(blocks, canRun): // a bubble that has not begun, or has just ended, waits for the processor
+		w.stuck, w.outside = 0, 0
 		// A late look, of a machine that was suspended, counts as one in time.
 		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
 		w.used += min(now-w.before, most) / time.Duration(bubbles.Load())
+	case slices.ContainsFunc(blocks, waitsForSystem):
+		w.stuck, w.outside = 0, w.outside+1
+	default:
+		w.stuck++
 	}
 	w.before = now
-	switch patient := slices.ContainsFunc(blocks, waitsForSystem); {
+	switch {
 	case w.used > w.limits.Processor:
 		w.end("has used %v of the processor: a goroutine spins or polls", w.limits.Processor)
-	case w.idle > 10*looks, w.idle > looks && !patient:
+	case w.stuck > looks, w.outside > 10*looks:
 		w.end("does not go on: for %v none of its goroutines could run, and one waits for a mutex, or for something outside of its bubble",
-			time.Duration(w.idle)*w.limits.Idle/looks)
+			time.Duration(max(w.stuck, w.outside))*w.limits.Idle/looks)
 	}
 	w.next.Reset(w.limits.Idle / looks)
 }
