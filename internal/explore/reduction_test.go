@@ -56,7 +56,9 @@ func TestTheReductionLosesNothing(t *testing.T) {
 			compare(explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1})
 		}
 	}
-	compare(explore.World{Lock: steps.Zklock()})
+	lock, unlock := explore.LockOp, explore.UnlockOp
+	again := [][]explore.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
+	compare(explore.World{Lock: steps.Zklock(), Scripts: again})
 	if testenv.AtLength() {
 		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
 			compare(explore.World{Lock: steps.Zklock(), Kinds: []explore.Fault{f}, Faults: 1})

@@ -47,13 +47,11 @@ func (f *Footprint) request(p Frame) {
 		node(p.Path, 'r')
 		list(p.Path, 'r')
 	case jute.OpMulti:
-		if p.kindOf() != jute.OpCreate {
-			f.Everything = true
-			return
-		}
-		// The parent is written as it is: no lock reads how often.
+		f.Everything = f.Everything || p.kindOf() != jute.OpCreate
+		// The parent is written as it is: no lock reads how often. Its Stat in the answer has the number of children.
 		node(dir, 'r')
 		list(dir, 'n')
+		list(dir, 'r')
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		node(dir, 'r')
 		if p.numbered {
@@ -78,10 +76,8 @@ func (f *Footprint) Dependent(b *Footprint) bool {
 	}
 	for _, x := range f.Access {
 		for _, y := range b.Access {
-			if x.Path != y.Path || x.Kids != y.Kids {
-				continue
-			}
-			if x.Kids && clash(x.Mode, y.Mode) || !x.Kids && (x.Mode == 'w' || y.Mode == 'w') {
+			clashes := x.Kids && clash(x.Mode, y.Mode) || !x.Kids && (x.Mode == 'w' || y.Mode == 'w')
+			if clashes && x.Path == y.Path && x.Kids == y.Kids {
 				return true
 			}
 		}
