@@ -40,7 +40,7 @@ func onTable(t *testing.T, play func(tb *table)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
-		play(&table{t, zkserver.Run(t)})
+		play(&table{t, zkserver.Run(t, zkserver.WithEpoch(3))})
 	})
 }
 

@@ -230,16 +230,6 @@ func TestFourLetterWords(t *testing.T) {
 	}
 }
 
-func TestTheServersOwnNodes(t *testing.T) {
-	tg := newTarget(t)
-	c := tg.connect()
-	require.Subset(t, c.children("/zookeeper"), []string{"config", "quota"})
-	s := c.stat("/zookeeper/config")
-	require.EqualValues(t, -1, s.Aversion)
-	require.Contains(t, []int32{0, -1}, s.Version, "-1 in an ensemble, whose configuration it holds")
-	require.Equal(t, jute.ErrNoAuth, c.set("/zookeeper/config", "", -1))
-}
-
 func TestAWriteIsToldBeforeItCanBeRead(t *testing.T) {
 	tg := newTarget(t)
 	watcher, writer := tg.connect(), tg.connect()

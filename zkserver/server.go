@@ -28,6 +28,7 @@ type Server struct {
 	tick    time.Duration
 	refuses func() // set by WithRefusal
 	withTTL bool
+	epoch   int64
 	words   map[string]bool // four-letter words that are answered
 	report  func(format string, args ...any)
 	start   time.Time
@@ -91,6 +92,10 @@ func WithRefusal(f func()) Option {
 // Such a node goes when it has no children and has not been changed in its
 // time; like containers it is looked for once a minute, and by ReapContainers.
 func WithTTL() Option { return func(s *Server) { s.withTTL = true } }
+
+// WithEpoch has zxids begin as those of an ensemble in this epoch, which counts its leaders; by default the
+// server is in epoch 0. From epoch 1 on a zxid does not fit in 32 bits.
+func WithEpoch(epoch int32) Option { return func(s *Server) { s.epoch = int64(epoch) } }
 
 // WithWords sets the four-letter words that are answered, as 4lw.commands.whitelist
 // does in the configuration of a real server; the default of both is srvr alone.

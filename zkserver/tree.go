@@ -63,7 +63,7 @@ func split(path string) (parent, name string) {
 
 // plantLocked begins with the nodes that every server has, and with no session.
 func (s *Server) plantLocked() {
-	s.zxid = 0
+	s.zxid = s.epoch << 32
 	s.sessions = make(map[int64]*session)
 	s.nodes = make(map[string]*node)
 	s.containers = make(map[string]struct{})

@@ -58,7 +58,8 @@ func embedded(t *testing.T) {
 }
 
 func (tg *target) removeAll(c *wire, path string) {
-	for _, child := range c.children(path) {
+	_, d := c.do(jute.OpGetChildren, &jute.PathWatch{Path: path})
+	for _, child := range d.Strings() {
 		tg.removeAll(c, path+"/"+child)
 	}
 	c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
@@ -238,12 +239,7 @@ func writes(op jute.Op) bool {
 // long before the session could expire.
 func (c *wire) closes() {
 	c.t.Helper()
-	c.closesWithin(longest / 2 * time.Millisecond)
-}
-
-func (c *wire) closesWithin(d time.Duration) {
-	c.t.Helper()
-	b, err := c.readFrameWithin(d)
+	b, err := c.readFrameWithin(longest / 2 * time.Millisecond)
 	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
 	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
 }
@@ -275,12 +271,6 @@ func (c *wire) stat(path string) (s jute.Stat) {
 	return s
 }
 
-func (c *wire) children(path string) []string {
-	c.t.Helper()
-	_, d := c.do(jute.OpGetChildren, &jute.PathWatch{Path: path})
-	return d.Strings()
-}
-
 func (c *wire) watch(op jute.Op, path string) jute.Code {
 	c.t.Helper()
 	code, _ := c.do(op, &jute.PathWatch{Path: path, Watch: true})
@@ -307,5 +297,3 @@ func (c *wire) eventsNow() []event {
 	require.Equal(c.t, jute.XidPing, h.Xid)
 	return c.events
 }
-
-var _ io.Closer = (*wire)(nil)

@@ -54,13 +54,16 @@ func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	for len(queue) < 2 {
 		queue = testenv.Must(m.Participants(t.Context()))(t)
 	}
+	require.Greater(t, queue[1].Token, int64(3<<42), "an ensemble's third epoch")
+	_, stdout, _ := do(t.Context(), t, "who", "-json", "/q")
+	require.Contains(t, stdout, fmt.Sprintf(`"token": %d,`, queue[1].Token))
 	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold by the node
 	require.Equal(t, exitHeld, status)
 	require.Contains(t, stdout, "asked second, ")
 
-	status, _, stderr := do(t.Context(), t, "revoke", "-token", "1", "/q")
+	status, _, stderr := do(t.Context(), t, "revoke", "-token", fmt.Sprint(uint32(queue[1].Token)), "/q")
 	require.Equal(t, exitFailure, status)
-	oneLine(t, stderr, "nobody has the token 1")
+	oneLine(t, stderr, fmt.Sprint("nobody has the token ", uint32(queue[1].Token)))
 	status, _, stderr = do(t.Context(), t, "revoke", "/q")
 	require.Equal(t, exitFailure, status)
 	oneLine(t, stderr, "first (zk.Lock) does not read requests, and was not asked")

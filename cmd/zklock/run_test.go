@@ -170,7 +170,7 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 	require.Eventually(t, func() bool { return strings.HasPrefix(queueOf(t, "/q"), "zklock web 7 *") }, patience, time.Millisecond)
 	io.WriteString(p.in, "from stdin\n")
 	require.Zero(t, p.status(t), "no other file is open")
-	require.Regexp(t, `^/q /q/_c_[0-9a-f]{32}-lock-0000000000 \d+\n$`, p.stdout.String())
+	require.Regexp(t, `^/q /q/_c_[0-9a-f]{32}-lock-0000000000 13194139\d{6}\n$`, p.stdout.String())
 	require.Equal(t, "from stdin\n", p.stderr.String())
 	alone(t, srv)
 }

@@ -21,7 +21,7 @@ import (
 // onServer serves the embedded server, for this process and those that it starts, and connects
 // a client.
 func onServer(t *testing.T, options ...zkserver.Option) (srv *zkserver.Server, addr string, conn *zk.Conn) {
-	srv = zkserver.Run(t, options...)
+	srv = zkserver.Run(t, append(options, zkserver.WithEpoch(3))...)
 	t.Setenv("ZOOKEEPER_SERVERS", srv.Addr())
 	return srv, srv.Addr(), connected(t, srv.Addr())
 }

@@ -41,10 +41,11 @@ type Locks struct {
 	t      TB
 }
 
-// Run starts a fresh ZooKeeper. It ends with the test.
+// Run starts a fresh ZooKeeper. It ends with the test. It is in its third epoch, as an ensemble may be, so
+// that a fencing token has more than 32 bits.
 func Run(t TB, options ...zkserver.Option) *Locks {
 	t.Helper()
-	return &Locks{zkserver.Run(t, options...), t}
+	return &Locks{zkserver.Run(t, append([]zkserver.Option{zkserver.WithEpoch(3)}, options...)...), t}
 }
 
 // Connect returns a client with a session of its own, of 10 s, as another
