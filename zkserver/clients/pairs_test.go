@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
@@ -56,11 +57,11 @@ var inChinese = map[string]string{
 // startLocks starts the programs that have the locks. Each says its versions, and then answers
 // commands on its standard input, with "NAME VERB done" or "NAME VERB failed WHY":
 //
-//	open NAME KIND PATH    makes a lock with a session of its own
-//	lock NAME              answers when the lock is acquired
+//	open NAME KIND PATH SERVERS S   makes a lock with a session of its own, with a timeout of S seconds
+//	lock NAME                       answers when the lock is acquired
 //	unlock NAME
-//	count NAME COUNTER N   adds 1 under the lock, N times, by writes that fail if the counter has changed
-//	close NAME             closes the session
+//	count NAME COUNTER N            adds 1 under the lock, N times, by writes that fail if the counter has changed
+//	close NAME                      closes the session
 func startLocks(g *game) map[string]*process {
 	const folder, packages = "testdata/pairs/", "/usr/lib/python3/dist-packages/"
 	needs(g.T, ofCurator)
@@ -120,23 +121,27 @@ func (c contender) does(t *testing.T, verb string, args ...string) {
 	require.Equal(t, "done", c.answer(verb, patience), "%s %s: %v", c.name, verb, c.all())
 }
 
+// session is the timeout of those who are not to expire.
+const session = 30 * time.Second
+
 // A pair is two locks of the list that meet on a path.
 type pair struct{ first, second int }
 
 // open makes a lock of the list, in a program.
-func open(t *testing.T, programs map[string]*process, i int, path, name string) contender {
+func open(t *testing.T, programs map[string]*process, i int, path, name, addr string, timeout time.Duration) contender {
 	c := contender{programs[locks[i].program], path[strings.LastIndex(path, "/")+1:] + name}
-	c.does(t, "open", locks[i].name, path)
+	c.does(t, "open", locks[i].name, path, addr, fmt.Sprint(timeout.Seconds()))
 	return c
 }
 
 // play has the first lock hold, lets the second come, and returns the cell of the table. If the second has
-// not passed after a time, the first goes: it is released, or its session ends. Then the second must get in.
-func (p pair) play(t *testing.T, conn *zk.Conn, path string, programs map[string]*process, going string, long time.Duration) string {
-	first, second := open(t, programs, p.first, path, "/1"), open(t, programs, p.second, path, "/2")
-	if going != "close" {
-		defer first.ask("close")
-	}
+// not passed after a time, the first is released; or it was cut off before the second came, and its session
+// expires. Then the second must get in.
+func (p pair) play(g *game, t *testing.T, conn *zk.Conn, path string, programs map[string]*process, expires bool, long time.Duration) string {
+	server, _, _ := strings.Cut(g.addr, ",")
+	line := proxy.New(t, server)
+	first, second := open(t, programs, p.first, path, "/1", line.Addr(), 5*long), open(t, programs, p.second, path, "/2", g.addr, session)
+	defer first.ask("close")
 	defer second.ask("close")
 	first.does(t, "lock")
 	library, below := locks[p.first].library, path
@@ -145,9 +150,16 @@ func (p pair) play(t *testing.T, conn *zk.Conn, path string, programs map[string
 	}
 	queue := testenv.Must(testenv.Must(zklock.New(conn, below))(t).Participants(t.Context()))(t)
 	require.Equal(t, []any{1, library, true}, []any{len(queue), queue[0].Library, queue[0].Holds})
+	if expires {
+		line.CutOff()
+	}
 	second.ask("lock")
 	cell, answer := "**passes**", second.answer("lock", long)
-	first.does(t, going)
+	if !expires {
+		first.does(t, "unlock")
+	}
+	gone := func() bool { _, _, err := conn.Get(queue[0].Node); return err == zk.ErrNoNode }
+	require.Eventually(t, gone, patience, 100*time.Millisecond)
 	if answer == "" {
 		cell = "waits"
 		if answer = second.answer("lock", long); answer == "" {
@@ -249,24 +261,21 @@ func TestPairs(t *testing.T) {
 		versions += "- " + testenv.Must(programs[program].nextLine(anyLine))(t) + "\n"
 	}
 	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
-	known, now, played, ways := cells(t), cells(t), map[pair]string{}, []string{"unlock"}
-	if testenv.AtLength() {
-		ways = append(ways, "close")
-	}
+	known, now, played := cells(t), cells(t), map[pair]string{}
 	var mu sync.Mutex // guards now and played
 	t.Run("all", func(t *testing.T) {
 		for i, first := range locks {
 			for j, second := range locks {
-				for _, going := range ways {
+				for how, expires := range map[string]bool{"is released": false, "expires": true} {
 					if i != 0 && j != 0 && !testenv.AtLength() {
 						continue
 					}
-					t.Run(first.name+" "+second.name+" "+going, func(t *testing.T) {
+					t.Run(first.name+" "+second.name+" "+how, func(t *testing.T) {
 						t.Parallel()
-						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, going)
-						cell := p.play(t, conn, path, programs, going, time.Second)
+						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, ".", expires)
+						cell := p.play(g, t, conn, path, programs, expires, time.Second)
 						if cell != known[p] { // the machine may be busy
-							cell = p.play(t, conn, path+".again", programs, going, 10*time.Second)
+							cell = p.play(g, t, conn, path+".again", programs, expires, 5*time.Second)
 						}
 						mu.Lock()
 						defer mu.Unlock()
@@ -291,7 +300,7 @@ func TestParentsThatGo(t *testing.T) {
 	testenv.Must(conn.Create(counter, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	var contenders []contender
 	for i := range locks {
-		c := open(t, programs, i, fmt.Sprint(root, "/", i), "")
+		c := open(t, programs, i, fmt.Sprint(root, "/", i), "", g.addr, session)
 		c.does(t, "lock")
 		c.does(t, "unlock")
 		contenders = append(contenders, c)
@@ -313,7 +322,7 @@ func TestParentsThatGo(t *testing.T) {
 }
 
 // Those that the table calls safe beside zklock count on one path: each of them beside zklock alone, and as many as are safe
-// beside each other.
+// beside each other; at length, each pair of which both wait.
 func TestSafeLocksCountTogether(t *testing.T) {
 	g, conn, root := newSharedTest(t)
 	programs := startLocks(g)
@@ -328,8 +337,10 @@ func TestSafeLocksCountTogether(t *testing.T) {
 	var all []int
 	var groups [][]int
 	for i := range locks {
-		if i != 0 && safe(0, i) {
-			groups = append(groups, []int{0, i})
+		for j := range i + 1 {
+			if safe(i, j) && safe(i, i) && safe(j, j) && (testenv.AtLength() || j == 0 && i != 0) {
+				groups = append(groups, []int{j, i})
+			}
 		}
 		if !slices.ContainsFunc(all, func(j int) bool { return !safe(i, j) }) {
 			all = append(all, i)
@@ -338,25 +349,25 @@ func TestSafeLocksCountTogether(t *testing.T) {
 	for n, group := range append(groups, all) {
 		path, counter := fmt.Sprintf("%s/%d", root, n), fmt.Sprintf("%s/counter%d", root, n)
 		for _, node := range []string{path, counter} {
-			testenv.Must(conn.Create(node, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
+			testenv.Must(conn.Create(node, []byte("1"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		}
-		first := zk.NewLock(conn, path, zk.WorldACL(zk.PermAll)) // until all queue: from there on each competes
-		require.NoError(t, first.Lock())
+		first := open(t, programs, group[0], path, "/first", g.addr, session) // until all queue: from there on each competes
+		first.does(t, "lock")
 		var contenders []contender
 		for k := range 4 * len(group) {
-			c := contender{programs[locks[group[k/4]].program], fmt.Sprintf("%d/%d", n, k)}
-			c.does(t, "open", locks[group[k/4]].name, path)
+			c := open(t, programs, group[k/4], path, fmt.Sprint("/", k), g.addr, session)
 			c.ask("count", counter, strconv.Itoa(turns))
 			contenders = append(contenders, c)
 		}
-		g.eventually("all queue", func() bool { return len(childrenOf(t, conn, path)) == 1+len(contenders) })
-		require.NoError(t, first.Unlock())
+		queues := !strings.Contains(locks[group[0]].name, "semaphore") // whose queue is a level below, or has one of them alone
+		g.eventually("all queue", func() bool { return !queues || len(childrenOf(t, conn, path)) == 1+len(contenders) })
+		first.does(t, "unlock")
 		for _, c := range contenders {
 			require.Equal(t, "done", c.answer("count", patience), c.name)
 		}
 		_, stat, err := conn.Get(counter)
 		require.NoError(t, err)
 		require.EqualValues(t, turns*len(contenders), stat.Version)
-		require.Empty(t, childrenOf(t, conn, path))
+		require.True(t, !queues || len(childrenOf(t, conn, path)) == 0)
 	}
 }

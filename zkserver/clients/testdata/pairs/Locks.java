@@ -28,10 +28,9 @@ public class Locks {
     record Contender(ZooKeeper client, Step lock, Step unlock, Step close, ExecutorService thread) {}
 
     static final Map<String, Contender> contenders = new ConcurrentHashMap<>();
-    static String servers;
 
-    static Contender ofCurator(String kind, String path) throws Exception {
-        CuratorFramework client = CuratorFrameworkFactory.newClient(servers, new RetryNTimes(0, 0));
+    static Contender ofCurator(String kind, String path, String servers, int session) throws Exception {
+        CuratorFramework client = CuratorFrameworkFactory.newClient(servers, session, 15_000, new RetryNTimes(0, 0));
         client.start();
         client.blockUntilConnected();
         InterProcessLock lock =
@@ -46,10 +45,10 @@ public class Locks {
                 Executors.newSingleThreadExecutor());
     }
 
-    static Contender ofZooKeeper(String path) throws Exception {
+    static Contender ofZooKeeper(String path, String servers, int session) throws Exception {
         CountDownLatch connected = new CountDownLatch(1);
         Semaphore acquired = new Semaphore(0);
-        ZooKeeper client = new ZooKeeper(servers, 30_000, event -> connected.countDown());
+        ZooKeeper client = new ZooKeeper(servers, session, event -> connected.countDown());
         connected.await();
         WriteLock lock = new WriteLock(client, path, null, new LockListener() {
             public void lockAcquired() {
@@ -96,15 +95,15 @@ public class Locks {
     }
 
     public static void main(String[] args) throws Exception {
-        servers = args[0];
         System.out.println("Curator " + version(InterProcessMutex.class, "org.apache.curator/curator-recipes")
                 + ", ZooKeeper's WriteLock " + version(WriteLock.class, "org.apache.zookeeper/zookeeper-recipes-lock"));
         for (Scanner in = new Scanner(System.in); in.hasNextLine(); ) {
             String[] word = in.nextLine().split(" ");
             String verb = word[0], me = word[1];
             if (verb.equals("open")) {
-                new Thread(() -> run(verb, me, () ->
-                        contenders.put(me, word[2].equals("zookeeper") ? ofZooKeeper(word[3]) : ofCurator(word[2], word[3])))).start();
+                int session = 1000 * Integer.parseInt(word[5]);
+                new Thread(() -> run(verb, me, () -> contenders.put(me, word[2].equals("zookeeper")
+                        ? ofZooKeeper(word[3], word[4], session) : ofCurator(word[2], word[3], word[4], session)))).start();
                 continue;
             }
             Contender c = contenders.get(me);

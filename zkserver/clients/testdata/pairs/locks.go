@@ -20,14 +20,12 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-const session = 30 * time.Second
-
 type contender struct {
 	lock, unlock func() error
 	close        func()
 }
 
-func open(ctx context.Context, servers []string, kind, path string) (*contender, error) {
+func open(ctx context.Context, servers []string, session time.Duration, kind, path string) (*contender, error) {
 	if kind == "samuel" {
 		conn, _, err := ancestor.Connect(servers, session, ancestor.WithLogInfo(false))
 		l := ancestor.NewLock(conn, path, ancestor.WorldACL(ancestor.PermAll))
@@ -50,9 +48,9 @@ func open(ctx context.Context, servers []string, kind, path string) (*contender,
 	return &contender{lock, func() error { return lease.Unlock(ctx) }, conn.Close}, err
 }
 
-// count takes turns at a counter, in a session of its own. A turn fails if the counter has changed under the lock.
+// count takes turns at a counter, in another session. A turn fails if the counter has changed under the lock.
 func (c *contender) count(ctx context.Context, servers []string, counter string, turns int) error {
-	conn, err := zkconn.Connect(ctx, servers, session)
+	conn, err := zkconn.Connect(ctx, servers, 30*time.Second)
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,8 @@ func main() {
 		c, _ := all.Load(me)
 		switch verb {
 		case "open":
-			c, err = open(ctx, servers, rest[0], rest[1])
+			seconds, _ := strconv.Atoi(rest[3])
+			c, err = open(ctx, strings.Split(rest[2], ","), time.Duration(seconds)*time.Second, rest[0], rest[1])
 			all.Store(me, c)
 		case "lock":
 			err = c.(*contender).lock()

@@ -17,7 +17,7 @@ clients, locks = {}, {}
 
 def do(verb, me, *args):
     if verb == "open":
-        clients[me] = KazooClient(hosts=sys.argv[1], timeout=30)
+        clients[me] = KazooClient(hosts=args[2], timeout=int(args[3]))
         clients[me].start(timeout=300)
         locks[me] = KINDS[args[0]](clients[me], args[1], me)
     elif verb == "lock":
