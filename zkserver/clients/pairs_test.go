@@ -49,7 +49,7 @@ var locks = []struct {
 
 // inChinese is what a cell of the table says of the second lock, and the last two of a row of the first one's parent.
 var inChinese = map[string]string{
-	"waits": "等待", "waits, also for empty folders": "等待，也等空文件夹", "**passes**": "**越过**",
+	"waits": "等待", "waits, also for empty folders": "等待，也等空容器", "**passes**": "**越过**",
 	"**fails**": "**出错**", "**fails**, leaves its node": "**出错**，留下节点",
 	"container": "容器", "ordinary": "普通节点", "goes on": "照常", "": "",
 }
