@@ -3,9 +3,9 @@ package locktest
 import (
 	"cmp"
 	"errors"
+	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing/synctest"
 	"time"
@@ -15,7 +15,6 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 // exclusion lets every contender lock a few times, and count in a variable
@@ -120,11 +119,6 @@ func reuse(w *World) {
 		w.MustLock(l, i18n.Textf("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
 		w.Unlock(l, it)
 	}
-	ok, err := w.Try(l, i18n.Textf("TryLock of a contender that has let go", "释放锁之后的 TryLock"))
-	w.NoError(err, "TryLock of a contender that has let go fails", "同一个竞争者释放锁之后再调用 TryLock，结果失败")
-	w.True(ok,
-		"TryLock of a contender that has let go returns false, and the lock is free", "同一个竞争者释放锁之后再调用 TryLock，锁空闲，却返回 false")
-	w.Unlock(l, it)
 	w.NothingLeft()
 }
 
@@ -273,38 +267,22 @@ func MissingParents(w *World) {
 	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(b, i18n.Textf("the second contender", "第二个竞争者"))
 	w.NothingLeft()
-}
-
-// ParentsAtOnce lets two contenders find the parents missing, and make them
-// at the same moment.
-func ParentsAtOnce(w *World) {
-	a, sa := w.Contender()
-	b, sb := w.Contender()
-	topmost := "/" + strings.Split(w.Path, "/")[1]
-	var held []*zkserver.Fault
-	for _, s := range []*Session{sa, sb} {
-		held = append(held, w.Server.Hold(func(r zkserver.Request) bool { return r.Session == s.ID && r.Path == topmost }))
+	// They go, and the same contender makes them once more.
+	for p, admin := w.Path, w.Session(); p != "/"; p = path.Dir(p) {
+		require.Contains(w, []error{nil, zk.ErrNoNode, zk.ErrNotEmpty}, admin.Delete(p, -1))
 	}
-	resultA := w.Lock(a)
-	w.Hit(held[0], i18n.Textf("the first contender makes %s", "第一个竞争者创建 %s", topmost))
-	resultB := w.Lock(b)
-	w.Hit(held[1], i18n.Textf("the second contender makes %s", "第二个竞争者创建 %s", topmost))
-	held[0].Release()
-	w.Holds(resultA, i18n.Textf("the contender that made the parents", "创建了父节点的竞争者"))
-	held[1].Release()
-	w.Waits(resultB, sb, i18n.Textf("the contender whose parents another one has made at the same moment", "创建父节点时被别人抢先的竞争者"))
-	w.Unlock(a, i18n.Textf("the first", "第一个"))
-	w.Holds(resultB, i18n.Textf("the second", "第二个"))
-	w.Unlock(b, it)
-	w.NothingLeft()
+	w.MustLock(a, i18n.Textf("the first contender, whose parents have gone,", "第一个竞争者（父节点已被删除）"))
+	w.Unlock(a, it)
 }
 
 func tryLockFree(w *World) {
 	a, _ := w.Contender()
-	ok, err := w.Try(a, i18n.Textf("TryLock on a free lock", "对空闲的锁调用 TryLock"))
-	w.NoError(err, "TryLock on a free lock fails", "锁空闲，TryLock 却失败了")
-	w.True(ok, "TryLock returns false, and the lock is free", "锁空闲，TryLock 却返回 false")
-	w.Unlock(a, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+	for range 2 { // the second time it has let go
+		ok, err := w.Try(a, i18n.Textf("TryLock on a free lock", "对空闲的锁调用 TryLock"))
+		w.NoError(err, "TryLock on a free lock fails", "锁空闲，TryLock 却失败了")
+		w.True(ok, "TryLock returns false, and the lock is free", "锁空闲，TryLock 却返回 false")
+		w.Unlock(a, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+	}
 	w.NothingLeft()
 }
 
@@ -433,16 +411,20 @@ func NoPermission(w *World) {
 	admin := w.Session()
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
-	l, _ := w.Contender()
-	ok, err := w.Try(l, i18n.Textf("TryLock without permission", "没有权限时的 TryLock"))
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = zk.ErrNoAuth // it has no TryLock
+	// The parent cannot be used, and below it one cannot be made.
+	for _, at := range []string{w.Path, w.Path + "/b"} {
+		l := w.Subject.New(w.Session().Conn, at)
+		ok, err := w.Try(l, i18n.Textf("TryLock without permission", "没有权限时的 TryLock"))
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = zk.ErrNoAuth // it has no TryLock
+		}
+		w.HasError(err,
+			`TryLock takes the error "no permission" for "another contender holds the lock": only zk.ErrNodeExists says that`, "TryLock 把“没有权限”这个错误当成了“锁在别人手里”：只有 zk.ErrNodeExists 才表示锁在别人手里")
+		w.False(ok, "TryLock without permission returns true", "没有权限，TryLock 却返回 true")
+		for _, err := range []error{err, w.Result(w.Lock(l), i18n.Textf("Lock without permission", "没有权限时的 Lock"))} {
+			w.ErrorIs(err, zk.ErrNoAuth,
+				"Lock and TryLock without permission must return an error that wraps the client's", "没有权限时，Lock 和 TryLock 返回的错误必须包装客户端的错误")
+		}
+		w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	}
-	w.ErrorIs(err, zk.ErrNoAuth,
-		`TryLock takes the error "no permission" for "another contender holds the lock": only zk.ErrNodeExists says that`, "TryLock 把“没有权限”这个错误当成了“锁在别人手里”：只有 zk.ErrNodeExists 才表示锁在别人手里")
-	w.False(ok, "TryLock without permission returns true", "没有权限，TryLock 却返回 true")
-	err = w.Result(w.Lock(l), i18n.Textf("Lock without permission", "没有权限时的 Lock"))
-	w.ErrorIs(err, zk.ErrNoAuth,
-		"Lock without permission must return an error that wraps the client's", "没有权限时，Lock 返回的错误必须包装客户端的错误")
-	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 }

@@ -182,7 +182,6 @@ var cases = []TestCase[*World]{
 	{Name: "no goroutine is left when every contender has let go", Zh: "所有竞争者释放锁之后，不留下 goroutine", Group: Cost, Run: GoroutinesLeft, Exact: true},
 	{Name: "a release wakes exactly as many as predicted", Zh: "一次释放唤醒的个数与预测完全一致", Group: Cost, Run: WakeUps, Exact: true},
 	{Name: "the requests are exactly as many as predicted", Zh: "请求数与预测完全一致", Group: Cost, Run: requestCount, Exact: true},
-	{Name: "parents that another contender makes at the same moment are not an error", Zh: "别的竞争者同时创建父节点，不算错误", Group: Faults, Run: ParentsAtOnce, Exact: true, Bare: true},
 	{Name: "an error other than node exists is returned and not taken for held", Zh: "“节点已存在”以外的错误要返回，不当成锁在别人手里", Group: Faults, Run: NoPermission, Bare: true},
 	{Name: "a child that is not a contender is ignored", Zh: "忽略不属于竞争者的子节点", Group: Liveness, Run: ForeignChild, Queue: true, Bare: true},
 	{Name: "an expired session wakes a waiter with an error", Zh: "会话过期时，等待者醒来并得到错误", Group: Faults, Run: ExpiredWaiter},

@@ -272,6 +272,24 @@ func lockAtOnce(w *owners) {
 		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
 	w.Unlock(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
 	w.NothingLeft()
+	// Two goroutines each of two owners wait: the one that gets in wakes the other one of its owner.
+	another := open("another")
+	holder, _ := w.holder()
+	var results []<-chan error
+	for _, l := range []Lock{owner, another, another, owner} {
+		results = append(results, w.Lock(l))
+		w.Rest()
+	}
+	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	for _, pair := range [][2]int{{0, 3}, {1, 2}} {
+		l := []Lock{owner, another}[pair[0]]
+		for _, i := range pair {
+			w.Holds(results[i], i18n.Textf("a goroutine of the owner whose turn it is", "轮到的所有者的一个 goroutine"))
+		}
+		w.Unlock(l, it)
+		w.Unlock(l, it)
+	}
+	w.NothingLeft()
 }
 
 func lockFailsForOne(w *owners) {

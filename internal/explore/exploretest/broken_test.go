@@ -38,7 +38,7 @@ var bugs = map[string][]explore.Kind{
 	"Unlock hides its error":      {explore.HidesLoss},
 	"Unlock deletes the first":    {explore.ForeignDelete},
 	"Unlock asks nobody":          {explore.Failure},
-	"parents made by others fail": {explore.Failure},
+	broken.ParentsOfOthers:        {explore.Failure},
 	"works once":                  {explore.Failure},
 	broken.IgnoresError:           {explore.TwoHolders, explore.Overtaken},
 	ignoresEnd:                    {explore.Hang, explore.Endless},

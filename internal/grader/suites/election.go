@@ -262,8 +262,7 @@ func (w *election) lost(a *term) {
 }
 
 func termIsCzxid(w *election) {
-	a := w.callLead(i18n.Textf("the candidate", "候选者"), nil, nil)
-	w.leads(a)
+	a := w.leader()
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，应当恰好有一个节点")
 	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
@@ -278,8 +277,7 @@ func termIsCzxid(w *election) {
 
 func leadReturns(w *election) {
 	own := i18n.Errorf("the function's own error", "函数自己的错误")
-	a := w.callLead(i18n.Textf("the candidate", "候选者"), nil, nil)
-	w.leads(a)
+	a := w.leader()
 	a.resign(own)
 	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.ErrorIs(err, own,
@@ -309,9 +307,7 @@ func ctxOfLeader(w *election) {
 }
 
 func ctxOfCandidate(w *election) {
-	a := w.leader()
-	b := w.callLead(i18n.Textf("the second candidate", "第二个候选者"), nil, nil)
-	w.mustWait(b, i18n.Textf("another candidate leads", "另一个候选者在领导"))
+	a, b := w.leaderAndNext()
 	c := w.callLead(i18n.Textf("the third candidate", "第三个候选者"), nil, nil)
 	w.mustWait(c, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	b.cancel()
@@ -351,8 +347,7 @@ func (w *election) record() {
 // leaderCutOff holds back all that the leader's client sends, until its session
 // has expired. The last packet that the server received came at different times.
 func leaderCutOff(w *election) {
-	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second,
-		30 * time.Second} {
+	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
 		a, b := w.leaderAndNext()
 		time.Sleep(quiet)
 		back := w.CutOff(w.Server.Hold, a.s)

@@ -203,13 +203,16 @@ func (p *planner) atRandom() {
 	more := random(some.Limit, n)
 	p.add(locktest.Liveness, more, worldOf(n), some)
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
+	waits := worldOf(n, explore.NodeSet, explore.NodeGoes)
+	waits.Faults = 2
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
-		tries := worldOf(n)
+		tries := worldOf(n, explore.LoseRequest, explore.NodeGoes)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
 		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
-		p.add(locktest.Liveness, i18n.Textf("%s, one of which only tries", "%s，其中一个只用 TryLock", more), tries, some)
+		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost or a waiter's node is deleted", "%s，其中一个只用 TryLock，其间丢失一个请求，或者等待者的节点被删除", random(pairs.Limit, n)), tries, pairs)
 	}
 }
 

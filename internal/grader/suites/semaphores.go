@@ -141,7 +141,7 @@ func (w *semaphoreWorld) empty(all []locktest.Lock) {
 
 // manyPermits tries the page's number, and others that an author may not have drawn.
 func manyPermits(w *semaphoreWorld) {
-	for _, permits := range []int{3, 4, 5, 10, 11, 33} {
+	for _, permits := range []int{3, 4, 5, 10, 11, 33, 300} {
 		with(permits, func(w *semaphoreWorld) {
 			all, results, sessions := w.fill(2)
 			w.release(all[permits/2], i18n.Textf("one that is inside", "里面的一个"))
@@ -149,7 +149,15 @@ func manyPermits(w *semaphoreWorld) {
 			w.staysOut(results[permits+1], sessions[permits+1], i18n.Textf("with %d permits, the second waiter, after one release,", "共有 %d 个许可，一次释放之后，第二个等待者", permits))
 			w.release(all[0], i18n.Textf("one that is inside", "里面的一个"))
 			w.getsIn(results[permits+1], i18n.Textf("with %d permits, the second waiter, after two releases,", "共有 %d 个许可，两次释放之后，第二个等待者", permits))
-			w.empty(slices.Concat(all[1:permits/2], all[permits/2+1:]))
+			// It goes, and waits once more, while those inside are others, and some the same.
+			again, name := all[permits+1], i18n.Textf("with %d permits, the second waiter, once more,", "共有 %d 个许可，再次等待的第二个等待者", permits)
+			w.release(again, name)
+			w.MustLock(all[0], i18n.Textf("one that has gone, once more,", "离开后又来的竞争者"))
+			result := w.Lock(again)
+			w.staysOut(result, sessions[permits+1], name)
+			w.release(all[permits-1], i18n.Textf("one that has been inside all the time", "一直在里面的一个"))
+			w.getsIn(result, name)
+			w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
 		})(w)
 	}
 }
@@ -237,11 +245,7 @@ func placeWakeUps(w *semaphoreWorld) {
 	}
 	const waiting = 9
 	all, results, sessions := w.fill(waiting)
-	done := make(map[int]bool)
-	for i := range w.permits {
-		done[i] = true
-	}
-	inside := []int{0, 1, 2}
+	done, inside := map[int]bool{0: true, 1: true, 2: true}, []int{0, 1, 2}
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // the one that came last wakes most

@@ -16,7 +16,7 @@ var (
 	errors = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
 	// code are the lines of a change, names of nodes and lists of requests.
 	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*|\[[^\]]*\]`)
-	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+`)
+	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+|\bnode is set\b`)
 )
 
 // Flags returns the flags of a command's help whose words are not Chinese.

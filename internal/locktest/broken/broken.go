@@ -106,21 +106,19 @@ var Bugs = []Bug{
 	{Name: "clean-up is tried once", Zh: "清理只试一次",
 		Case:  "an error on the way leaves no node behind",
 		Words: "it leaves its node behind"},
-	{Name: "parents made by others fail", Zh: "别人创建了父节点就失败",
-		Case:  "parents that another contender makes at the same moment are not an error",
-		Words: "another one has made at the same moment"},
 	{Name: "the error names nothing", Zh: "错误信息什么也没说清",
 		Case:  "an error on the way leaves no node behind",
 		Words: "the error does not name the lock"},
 }
 
-// Four more, of which the cases of a suite cannot distinguish the first from a lock that does
+// Five more, of which the cases of a suite cannot distinguish the first from a lock that does
 // not find its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"
 	TakesNothing    = "TryLock takes nothing"
 	IgnoresError    = "TryLock ignores an error"
+	ParentsOfOthers = "parents made by others fail"
 )
 
 // A Manner is how a lock differs from step 3's and is right.
@@ -289,7 +287,7 @@ func (l *Lock) enqueue() (node string, err error) {
 func (l *Lock) createParents(dir string) error {
 	for {
 		_, err := l.conn.Create(dir, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		if errors.Is(err, zk.ErrNodeExists) && l.bug != "parents made by others fail" {
+		if errors.Is(err, zk.ErrNodeExists) && l.bug != ParentsOfOthers {
 			return nil
 		}
 		if !errors.Is(err, zk.ErrNoNode) {
