@@ -142,6 +142,9 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 	}
 }
 
+// stride is the distance of the phases in which an outage is played: at a landing, and otherwise.
+var stride = map[bool]int{true: 1, false: 5}
+
 // A pause stops a server, as SIGSTOP does: connections are accepted, what clients send
 // is kept, and none of it is carried out. If it is the leader that stops, a follower
 // still says what it is.
@@ -204,7 +207,7 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 		for addresses, lengths := range map[int][]float64{0: {2}, 1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}} {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
 				for _, length := range lengths {
-					for phase := range 6 {
+					for phase := 0; phase < 6; phase += stride[testenv.AtLanding()] {
 						age := 1 + float64(phase)/18
 						require.True(t, outlastsPause(t, true, false, addresses, timeout, age, length), "%v T at the age of %v T", length, age)
 						if addresses == 1 {
@@ -212,7 +215,7 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 						}
 					}
 				}
-				for phase := range 7 {
+				for phase := 0; phase < 7; phase += stride[testenv.AtLanding()] {
 					require.True(t, outlastsPause(t, true, false, addresses, timeout, float64(phase)/24, 0.25), "phase %d of the first proof", phase)
 				}
 				require.False(t, outlastsPause(t, true, false, addresses, timeout, 0.25, 0.3), "a lease without a proof")
@@ -227,7 +230,7 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		for _, length := range []float64{0.25, 0.5} {
-			for phase := range 24 {
+			for phase := 0; phase < 24; phase += stride[testenv.AtLanding()] {
 				for _, ours := range []bool{true, false} {
 					age := 1 + float64(phase)/72
 					require.True(t, outlastsPause(t, ours, true, 3, timeout, age, length), "ours: %v, T = %v: %v T at the age of %v T", ours, timeout, length, age)
@@ -305,7 +308,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 		{10000 * ms, 0, 1500 * ms, 1}, {30000 * ms, 0, 6500 * ms, 1},
 		{200 * ms, 0, 0, 1}, {400 * ms, 0, 0, 1}, {800 * ms, 0, 0, 1}, {1200 * ms, 0, 0, 1}, {2000 * ms, 0, 0, 1}, {10000 * ms, 0, 0, 1},
 	} {
-		for phase := range time.Duration(48) {
+		for phase := time.Duration(0); phase < 48; phase += time.Duration(stride[testenv.AtLanding()]) {
 			if phase%2 == 0 && c.timeout < 1000*ms { // the client makes a pause of its own
 				continue
 			}

@@ -100,7 +100,7 @@ var planted = map[string]difference{
 // planted difference must be distinguished from one without it. The seed is
 // fixed, so that the outcome is the same each time.
 func TestDifferentialFindsADifference(t *testing.T) {
-	testenv.RacedAtLength(t, "it is about the comparison, and the server has other tests")
+	testenv.Landing(t, "it is about the comparison, and the server has other tests")
 	embedded(t)
 	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": "1000", "rapid.seed": "5", "rapid.shrinktime": "0s"} {
 		old := flag.Lookup(name).Value.String()

@@ -84,7 +84,11 @@ func (s section) hash() string {
 func generated(page string) map[int]bool {
 	lines := make(map[int]bool)
 	rest := page
-	for _, mark := range matches(page, `(?m)^<!-- end of (.+) -->$`) {
+	for line := range strings.Lines(page) {
+		mark, ends := strings.CutPrefix(strings.TrimSuffix(line, " -->\n"), "<!-- end of ")
+		if !ends {
+			continue
+		}
 		before, there, after, ok := site.Cut(rest, mark)
 		if !ok || mark == "packages" {
 			continue
@@ -107,7 +111,7 @@ func sections(page string) (all []section, anchors []string) {
 			fenced = !fenced
 		}
 		last := len(all) - 1
-		if m := headingLine.FindStringSubmatch(line); m != nil && !fenced {
+		if m := headingLine.FindStringSubmatch(line); !fenced && m != nil {
 			all = append(all, section{level: len(m[1]), title: m[2], line: i, written: written[i]})
 			name := scenes.Anchor(linkTarget.ReplaceAllString(m[2], ""))
 			anchor := name
@@ -251,14 +255,14 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 			file += "/README.md"
 		}
 	}
-	text, _ := e.read(file)
-	_, here := sections(text)
-	number := slices.Index(here, anchor)
-	if hasAnchor && number < 0 {
-		return link, "", "no such heading"
-	}
 	target = english(file)
+	number := -1
 	if hasAnchor {
+		text, _ := e.read(file)
+		_, here := sections(text)
+		if number = slices.Index(here, anchor); number < 0 {
+			return link, "", "no such heading"
+		}
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
 	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) && path.Ext(file) != ".txt" {
@@ -267,8 +271,10 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 			return target, "", err.Error()
 		}
 		other = filepath.ToSlash(rel)
-		if _, anchors := sections(twin); hasAnchor && number < len(anchors) {
-			other += "#" + anchors[number]
+		if hasAnchor {
+			if _, anchors := sections(twin); number < len(anchors) {
+				other += "#" + anchors[number]
+			}
 		}
 	}
 	return target, other, ""

@@ -60,6 +60,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
+	testenv.Landing(t, "compiles the patched library, and what uses it")
 	tests := "^(" + strings.Join(patched, "|") + ")$"
 	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", tests, ".", "-connect.ordinary")
 	out = testenv.Must(run.CombinedOutput())(t)

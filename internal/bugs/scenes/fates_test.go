@@ -43,7 +43,7 @@ func TestTheFatesOfTheScenesAreTheirs(t *testing.T) {
 	for id, list := range scenes.Fates() {
 		require.Len(t, list, len(all[id])+1, id)
 		require.Equal(t, scenes.FateTries, list[len(list)-1], "%s: its whole schedule ends in its bug", id)
-		if id == "D3" || id == "D7/" || id == "A7" {
+		if id == "D3" || testenv.AtLanding() && (id == "D7/" || id == "A7") {
 			require.Equal(t, list, fatesOf(t, found(id), all[id]), id)
 		}
 	}

@@ -94,22 +94,15 @@ func subject(bug string) explore.Subject {
 }
 
 // find puts a lock through the worlds of TestExplore until one shows something.
-func find(t *testing.T, bug string) (f finding) {
+func find(t *testing.T, bug string) (tr *explore.Trace, schedules int) {
 	for _, p := range exploretest.Plans(subject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
-		f.schedules += r.Schedules
-		if f.trace = r.Found; f.trace != nil {
-			break
+		schedules += r.Schedules
+		if r.Found != nil {
+			return r.Found, schedules
 		}
 	}
-	return f
-}
-
-// A finding is the trace of a broken lock, nil if there is none, and how many schedules
-// were played up to it.
-type finding struct {
-	trace     *explore.Trace
-	schedules int
+	return nil, schedules
 }
 
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
@@ -122,10 +115,9 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	})
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
-			f := find(t, bug)
-			tr := f.trace
-			require.NotNil(t, tr, "%d schedules show nothing", f.schedules)
-			t.Logf("%d schedules, %d choices %q: %v", f.schedules, len(tr.Choices), tr.Choices, tr.Violation)
+			tr, schedules := find(t, bug)
+			require.NotNil(t, tr, "%d schedules show nothing", schedules)
+			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
 			require.LessOrEqual(t, len(tr.Choices), 12, "%v", tr)
 			for range 3 {
@@ -155,7 +147,7 @@ func TestTheTraceOfThePage(t *testing.T) {
 // that is mended.
 func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	for _, bug := range []string{"everybody is first", "look first, watch later", "clean-up is tried once"} {
-		tr := find(t, bug).trace
+		tr, _ := find(t, bug)
 		require.NotNil(t, tr)
 		file := filepath.Join(t.TempDir(), "trace.json")
 		require.NoError(t, tr.WriteFile(file))
