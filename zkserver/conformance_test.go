@@ -86,7 +86,7 @@ func TestHandshake(t *testing.T) {
 		for _, has := range []bool{true, false} {
 			c := tg.dial()
 			c.write(frame(&jute.ConnectRequest{TimeoutMs: 10_000, Password: password, HasReadOnly: has}))
-			b := testenv.Must(c.readFrame())(t)
+			b := testenv.Must(c.readFrame(patience))(t)
 			require.Len(t, b, map[bool]int{true: 37, false: 36}[has])
 		}
 	})

@@ -301,7 +301,7 @@ func parse(text, root string, writes []int64) (jute.Op, encoder) {
 	if op == 0 {
 		panic("no such request: " + text)
 	}
-	return op, emptyBody{}
+	return op, raw{}
 }
 
 // An operation is one of a multi.

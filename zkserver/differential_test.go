@@ -195,7 +195,7 @@ func (p *player) reattach(i int, password []byte) {
 	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: password})
 	p.say("  handshake: %v %s timeout %d", err, p.sessions[resp.SessionID], resp.TimeoutMs)
 	for {
-		if _, err := old.readFrame(); err != nil {
+		if _, err := old.readFrame(patience); err != nil {
 			p.say("  old connection: closed %v", !errors.Is(err, os.ErrDeadlineExceeded))
 			break
 		}
@@ -233,7 +233,7 @@ func play(t require.TestingT, tg *target, root string, steps []line, planted dif
 		c.Close()
 	}
 	tg.removeAll(admin, parent)
-	admin.do(jute.OpCloseSession, emptyBody{})
+	admin.do(jute.OpCloseSession, raw{})
 	admin.Close()
 	return p.masked(root)
 }
@@ -282,7 +282,7 @@ func (p *player) step(l line, root string) {
 	if op != jute.OpCloseSession && code != jute.ErrAuthFailed && op != 99 {
 		return
 	}
-	_, err := c.readFrame()
+	_, err := c.readFrame(patience)
 	p.say("  connection closed: %v", err != nil && !errors.Is(err, os.ErrDeadlineExceeded))
 	if op == jute.OpCloseSession {
 		p.connect(l.client)

@@ -399,7 +399,7 @@ func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
 		<-held.Hit()
 		tg.srv.Expire(c.session.SessionID)
 		held.Release()
-		b := testenv.Must(second.readFrame())(tg)
+		b := testenv.Must(second.readFrame(patience))(tg)
 		var r jute.ConnectResponse
 		r.Decode(jute.NewDecoder(b))
 		require.Zero(tg, r.SessionID, "it came too late")

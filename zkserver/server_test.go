@@ -345,7 +345,7 @@ func FuzzConn(f *testing.F) {
 		go func() {
 			defer close(done)
 			for {
-				if _, err := c.readFrame(); err != nil {
+				if _, err := c.readFrame(patience); err != nil {
 					return
 				}
 			}
@@ -355,7 +355,7 @@ func FuzzConn(f *testing.F) {
 		require.Equal(t, jute.OK, bystander.delete("/bystander"))
 		c.Close()
 		<-done
-		code, _ := bystander.do(jute.OpCloseSession, emptyBody{})
+		code, _ := bystander.do(jute.OpCloseSession, raw{})
 		require.Equal(t, jute.OK, code)
 		if c.session.SessionID != 0 {
 			srv.Expire(c.session.SessionID)

@@ -129,10 +129,6 @@ type raw []byte
 
 func (r raw) Encode(e *jute.Encoder) { e.Raw(r) }
 
-type emptyBody struct{}
-
-func (emptyBody) Encode(*jute.Encoder) {}
-
 // A pathBody is a body that is just a path.
 type pathBody string
 
@@ -157,16 +153,14 @@ func (c *wire) write(b []byte) {
 // patience is how long a reply may take before a test fails.
 const patience = 10 * time.Minute
 
-func (c *wire) readFrame() ([]byte, error) { return c.readFrameWithin(patience) }
-
-func (c *wire) readFrameWithin(d time.Duration) ([]byte, error) {
-	c.SetReadDeadline(time.Now().Add(d))
+func (c *wire) readFrame(within time.Duration) ([]byte, error) {
+	c.SetReadDeadline(time.Now().Add(within))
 	return jute.ReadFrame(c.r, nil, 64<<20)
 }
 
 func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {
 	c.write(frame(&r))
-	b, err := c.readFrame()
+	b, err := c.readFrame(patience)
 	if err != nil {
 		return jute.ConnectResponse{}, err
 	}
@@ -180,7 +174,7 @@ func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {
 func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
 	c.events = nil
 	for {
-		b, err := c.readFrame()
+		b, err := c.readFrame(patience)
 		if err != nil {
 			return jute.ReplyHeader{}, nil, err
 		}
@@ -239,7 +233,7 @@ func writes(op jute.Op) bool {
 // long before the session could expire.
 func (c *wire) closes() {
 	c.t.Helper()
-	b, err := c.readFrameWithin(longest / 2 * time.Millisecond)
+	b, err := c.readFrame(longest / 2 * time.Millisecond)
 	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
 	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
 }

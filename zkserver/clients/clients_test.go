@@ -83,14 +83,6 @@ func (g *game) start(env []string, argv ...string) *process {
 	return p
 }
 
-// all waits until every one of the processes has said a line.
-func (g *game) all(processes []*process, line string) {
-	g.Helper()
-	for _, p := range processes {
-		testenv.Must(p.nextLine(regexp.MustCompile("^" + regexp.QuoteMeta(line) + "$")))(g)
-	}
-}
-
 // say sends a line to each of the processes.
 func say(processes []*process, line string) {
 	for _, p := range processes {

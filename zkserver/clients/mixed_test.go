@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,11 +157,11 @@ func TestCuratorCacheAndPersistentWatcherAndMutexTogether(t *testing.T) {
 	})
 
 	say(g.processes, "")
-	g.all(g.processes, "closed")
+	testenv.Must(p.nextLine(regexp.MustCompile("^closed$")))(t)
 	write(one, "5")
 	write(tree+"/a", "5") // no recipe gets an event of it
 	say(g.processes, "")
-	g.all(g.processes, "done")
+	testenv.Must(p.nextLine(regexp.MustCompile("^done$")))(t)
 	queue, _ := testenv.Must2(conn.Children(root + "/lock"))(t)
 	require.Empty(t, queue, "the mutex is not released")
 	require.Equal(t, []string{"CONNECTED", "SUSPENDED", "RECONNECTED"}, p.lines("state"), "the connection flaps")
