@@ -6,6 +6,7 @@
 #
 # Seen with MariaDB 10.11 (Debian 12) and go-sql-driver/mysql 1.10.1:
 #   an UPDATE whose ctx ended while it waited is carried out afterwards: value 1
+#   a DELETE that KILL QUERY ends early may answer that it succeeded, with 0 rows: the row is there
 #   a GET_LOCK whose ctx ended while it waited is not: it leaves the queue
 #   GET_LOCK('a'), and another session gets 'A' and 'a ': 1 and 1
 #   GET_LOCK('b', -1) answers NULL
@@ -107,6 +108,30 @@ func main() {
 	b.idle("UPDATE%")
 	value := b.get("SELECT value FROM t WHERE id = 1").Int64
 	check(errors.Is(err, context.DeadlineExceeded) && value == 1, "an UPDATE whose ctx ended while it waited is carried out afterwards: %v, value %d", err, value)
+
+	silent := 0
+	c = open()
+	id := c.get("SELECT CONNECTION_ID()").Int64
+	for n := 0; n < 20_000 && silent == 0; n++ {
+		c.do("REPLACE INTO t VALUES (3, 0)")
+		killed := make(chan error)
+		go func() {
+			for begin := time.Now(); time.Since(begin) < time.Duration(n%300)*time.Microsecond; {
+			}
+			_, err := b.ExecContext(ctx, fmt.Sprintf("KILL QUERY %d", id))
+			killed <- err
+		}()
+		result, err := c.ExecContext(ctx, "DELETE FROM t WHERE id = 3")
+		<-killed
+		c.ExecContext(ctx, "DO 1") // the KILL may have come after the DELETE
+		if err == nil {
+			rows, _ := result.RowsAffected()
+			if rows == 0 && b.get("SELECT count(*) FROM t WHERE id = 3").Int64 == 1 {
+				silent++
+			}
+		}
+	}
+	check(silent == 1, "a DELETE that KILL QUERY ends early may answer that it succeeded, with 0 rows: the row is there")
 
 	a.get("SELECT GET_LOCK('queue', 0)")
 	c = open()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,8 @@ type Proxy struct {
 	cut     bool
 	open    [2]chan struct{} // by direction; closed while packets arrive
 	conns   map[net.Conn]bool
-	loss    *loss // nil until LoseReply
+	loss    *loss                             // nil until LoseReply
+	packet  atomic.Pointer[func(d Direction)] // nil until At
 	forward sync.WaitGroup
 }
 
@@ -111,6 +113,9 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 	b := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(b)
+		if packet := p.packet.Load(); packet != nil && n > 0 {
+			(*packet)(d)
+		}
 		for open := p.isOpen(d); !isClosed(open); open = p.isOpen(d) {
 			<-open
 		}
@@ -181,6 +186,19 @@ func (p *Proxy) Heal() {
 			close(open)
 		}
 	}
+}
+
+// At calls act when the n-th packet from now on has come in a direction, before it is passed on. Came
+// reports whether it has come.
+func (p *Proxy) At(way Direction, n int, act func()) (came func() bool) {
+	var packets atomic.Int32
+	packet := func(d Direction) {
+		if d == way && int(packets.Add(1)) == n {
+			act()
+		}
+	}
+	p.packet.Store(&packet)
+	return func() bool { return int(packets.Load()) >= n }
 }
 
 // A loss is a reply that is to be lost.

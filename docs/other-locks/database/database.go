@@ -269,10 +269,12 @@ func (db *DB) Count(n int64) { db.statements.Add(n) }
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (rows int64, err error) {
 	db.statements.Add(1)
 	result, err := db.ExecContext(ctx, db.Bind(query), args...)
-	if err != nil {
-		return 0, Explain(ctx, err)
+	if err == nil {
+		if rows, err = result.RowsAffected(); rows == 0 && err == nil {
+			err = ctx.Err() // MariaDB answers so now and then if it was asked to end the statement
+		}
 	}
-	return result.RowsAffected()
+	return rows, Explain(ctx, err)
 }
 
 // A Row is the one row that a statement reads.

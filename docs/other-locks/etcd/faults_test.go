@@ -35,30 +35,32 @@ func to(t testing.TB, address string, options ...grpc.DialOption) *clientv3.Clie
 }
 
 // The cases of all locks.
-func TestTheLineBreaks(t *testing.T) {
-	faults.Run(t, func(t *testing.T) *faults.Lock {
-		client, line, cutOff := lossy(t)
-		prefix := prefix(t)
-		list := func(ctx context.Context) (*clientv3.GetResponse, error) {
-			return client.Get(ctx, prefix+"/", clientv3.WithPrefix())
-		}
-		return &faults.Lock{
-			Proxy: line, Holder: newLock(t, cutOff, prefix), Waiter: newLock(t, cutOff, prefix), Next: newLock(t, client, prefix), Waits: true,
-			ErrNotLocked: etcd.ErrNotLocked, ErrNoReply: etcd.ErrNoReply, Request: prefix, Release: prefix,
-			Left: func(ctx context.Context) (int, error) {
-				response, err := list(ctx)
-				if err != nil {
-					return 0, err
-				}
-				return len(response.Kvs), nil
-			},
-			CleanUp: etcd.CleanUp,
-			Expire: func() { // as when its time is over
-				response := testenv.Must(list(t.Context()))(t)
-				_ = testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease)))(t)
-			},
-		}
-	})
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken) }
+
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) { faults.Sweep(t, broken, true, false) }
+
+func broken(t *testing.T) *faults.Lock {
+	client, line, cutOff := lossy(t)
+	prefix := prefix(t)
+	list := func(ctx context.Context) (*clientv3.GetResponse, error) {
+		return client.Get(ctx, prefix+"/", clientv3.WithPrefix())
+	}
+	return &faults.Lock{
+		Proxy: line, Holder: newLock(t, cutOff, prefix), Waiter: newLock(t, cutOff, prefix), Next: newLock(t, client, prefix), Waits: true,
+		ErrNotLocked: etcd.ErrNotLocked, ErrNoReply: etcd.ErrNoReply, Request: prefix, Release: prefix,
+		Left: func(ctx context.Context) (int, error) {
+			response, err := list(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return len(response.Kvs), nil
+		},
+		CleanUp: etcd.CleanUp,
+		Expire: func() { // as when its time is over
+			response := testenv.Must(list(t.Context()))(t)
+			_ = testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease)))(t)
+		},
+	}
 }
 
 // etcdServer starts Debian's etcd, with its data in a folder.

@@ -35,7 +35,6 @@ type Lock struct {
 // Run runs the cases, each on a lock of its own.
 func Run(t *testing.T, open func(t *testing.T) *Lock) {
 	for name, run := range map[string]func(l *Lock, t *testing.T){
-		"a lost reply to Lock is an error and leaves nothing":     (*Lock).lostLock,
 		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
 		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
 		"the holder keeps the lock while the server is not there": (*Lock).away,
@@ -56,32 +55,17 @@ func (l *Lock) left(t *testing.T, want int, whose string) {
 }
 
 // lose loses the reply to the next request with a text, once it has left so many keys: what the server sends
-// first need not be the reply. The result checks that nothing was sent again.
-func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (once func()) {
+// first need not be the reply. Asked is how many requests with it have come.
+func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (asked func() int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
-	asked := l.LoseReply(text, func() {
+	return l.LoseReply(text, func() {
 		left, err := l.Left(ctx)
 		for ; err == nil && left != keys; left, err = l.Left(ctx) {
 			time.Sleep(time.Millisecond) // a poll of a real server
 		}
 		then()
 	})
-	return func() {
-		t.Helper()
-		require.True(t, asked() == 1 || !l.Once, "the lock or its client has sent it again")
-	}
-}
-
-// The contender gets an error, and its clean-up takes another connection.
-func (l *Lock) lostLock(t *testing.T) {
-	suite.Set(t, l.CleanUp, patience)
-	once := l.lose(t, l.Request, 1, func() {})
-	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
-	once()
-	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked)
-	l.left(t, 0, "of a contender that has got an error")
-	Round(t, l.Holder)
 }
 
 // A contender that does not hold the lock keeps all others out.
@@ -98,11 +82,11 @@ func (l *Lock) lostLockAndLine(t *testing.T) {
 func (l *Lock) lostUnlock(t *testing.T) {
 	Round(t, l.Holder, "a script is in the server's memory from now on")
 	require.NoError(t, l.Holder.Lock(t.Context()))
-	once := l.lose(t, l.Release, 0, func() {})
+	asked := l.lose(t, l.Release, 0, func() {})
 	err := l.Holder.Unlock(t.Context())
 	require.ErrorIs(t, err, l.ErrNoReply)
 	require.NotErrorIs(t, err, l.ErrNotLocked)
-	once()
+	require.True(t, asked() == 1 || !l.Once, "the lock or its client has sent it again")
 	Try(t, true, l.Next)
 	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked)
 	l.left(t, 1, "the next holder's")

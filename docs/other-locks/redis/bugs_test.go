@@ -18,45 +18,36 @@ import (
 // jedis is a client of the articles' locks. Its commands are written into the script.
 func jedis(s *bugs.Script, server *miniredis.Miniredis, name string) *goredis.Client {
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
-	client.AddHook(scribe{s, name})
+	client.AddHook(scribe(s, name))
 	s.Cleanup(func() { client.Close() })
 	return client
 }
 
-type scribe struct {
-	script *bugs.Script
-	client string
-}
-
-func (r scribe) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-
-func (r scribe) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
-}
-
-func (r scribe) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
-	return func(ctx context.Context, cmd goredis.Cmder) error {
-		err := next(ctx, cmd)
-		if cmd.Name() == "hello" {
-			return err // the client's own
-		}
-		request := strings.Trim(fmt.Sprint(cmd.Args()), "[]")
-		request = strings.Join(strings.Fields(strings.Replace(request, compareAndDelete, "compare-and-delete", 1)), " ")
-		answer := "nil"
-		switch c := cmd.(type) {
-		case *goredis.BoolCmd:
-			answer = fmt.Sprint(c.Val())
-		case *goredis.Cmd:
-			answer = fmt.Sprint(c.Val())
-		case *goredis.IntCmd:
-			answer = fmt.Sprint(c.Val())
-		case *goredis.StatusCmd:
-			if err == nil {
-				answer = c.Val()
+func scribe(s *bugs.Script, client string) hook {
+	return func(next goredis.ProcessHook) goredis.ProcessHook {
+		return func(ctx context.Context, cmd goredis.Cmder) error {
+			err := next(ctx, cmd)
+			if cmd.Name() == "hello" {
+				return err // the client's own
 			}
+			request := strings.Trim(fmt.Sprint(cmd.Args()), "[]")
+			request = strings.Join(strings.Fields(strings.Replace(request, compareAndDelete, "compare-and-delete", 1)), " ")
+			answer := "nil"
+			switch c := cmd.(type) {
+			case *goredis.BoolCmd:
+				answer = fmt.Sprint(c.Val())
+			case *goredis.Cmd:
+				answer = fmt.Sprint(c.Val())
+			case *goredis.IntCmd:
+				answer = fmt.Sprint(c.Val())
+			case *goredis.StatusCmd:
+				if err == nil {
+					answer = c.Val()
+				}
+			}
+			s.Say(client, "%s: %s", "%s：%s", request, answer)
+			return err
 		}
-		r.script.Say(r.client, "%s: %s", "%s：%s", request, answer)
-		return err
 	}
 }
 

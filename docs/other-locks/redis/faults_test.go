@@ -27,12 +27,8 @@ func lossy(t *testing.T) (client *goredis.Client, line *proxy.Proxy, cutOff *gor
 	address := address(t)
 	client = connect(t, address)
 	line = proxy.New(t, client.Options().Addr)
-	via := line.Addr()
-	if options := client.Options(); options.Password != "" {
-		via = "redis://" + options.Username + ":" + options.Password + "@" + via
-	}
-	options := *connect(t, via).Options()
-	options.MaxRetries, options.ReadTimeout = -1, time.Hour // only its ctx ends a command on a silent line
+	options := *client.Options()
+	options.Addr, options.MaxRetries, options.ReadTimeout = line.Addr(), -1, time.Hour // only its ctx ends a command on a silent line
 	cutOff = goredis.NewClient(&options)
 	t.Cleanup(func() { cutOff.Close() })
 	return client, line, cutOff
@@ -44,13 +40,21 @@ func exists(t testing.TB, client *goredis.Client, key string) bool {
 }
 
 // The cases of all locks.
-func TestTheLineBreaks(t *testing.T) {
-	faults.Run(t, func(t *testing.T) *faults.Lock {
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken(newLock)) }
+
+// A Reentrant counts what it has not heard of: TestALostReplyToAReentrantCounts.
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
+	faults.Sweep(t, broken(newLock), true, false)
+	t.Run("Reentrant", func(t *testing.T) { faults.Sweep(t, broken(newOwned), false) })
+}
+
+func broken(contender func(client *goredis.Client, key string) suite.Lock) func(t *testing.T) *faults.Lock {
+	return func(t *testing.T) *faults.Lock {
 		client, line, cutOff := lossy(t)
 		k := key(t)
 		r := redis.NewReentrant(cutOff, k+"-reentrant", longer)
 		return &faults.Lock{
-			Proxy: line, Holder: newLock(cutOff, k), Waiter: newLock(cutOff, k), Next: newLock(client, k),
+			Proxy: line, Holder: contender(cutOff, k), Waiter: contender(cutOff, k), Next: contender(client, k),
 			ErrNotLocked: redis.ErrNotLocked, ErrNoReply: redis.ErrNoReply, Request: set, Release: evalsha, Once: true,
 			Left: func(ctx context.Context) (int, error) {
 				n, err := client.Exists(ctx, k).Result()
@@ -63,7 +67,7 @@ func TestTheLineBreaks(t *testing.T) {
 				"Unlock of a Reentrant": func(ctx context.Context) error { _, err := r.Unlock(ctx, "A"); return err },
 			},
 		}
-	})
+	}
 }
 
 // A client that sends commands again by itself is the default of go-redis: the
@@ -97,45 +101,6 @@ func TestALostReplyToAReentrantCounts(t *testing.T) {
 		times = testenv.Must(r.Unlock(t.Context(), "A"))(t)
 	}
 	require.Zero(t, times)
-}
-
-// held is a client's hook: it holds the first reply back until the test lets it go.
-type held struct {
-	*counter
-	here, goOn chan struct{}
-}
-
-func (h held) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
-	return func(ctx context.Context, cmd goredis.Cmder) error {
-		err := next(ctx, cmd)
-		if h.n.Add(1) == 1 {
-			close(h.here)
-			<-h.goOn
-		}
-		return err
-	}
-}
-
-// A waiter gives up before it has the reply, and the reply says that it holds the lock: the key goes afterwards.
-func TestAContenderWhoseCtxEndedHoldsNothing(t *testing.T) {
-	for name, contender := range map[string]func(client *goredis.Client, key string) suite.Lock{"Lock": newLock, "Reentrant": newOwned} {
-		t.Run(name, func(t *testing.T) {
-			address := address(t)
-			client, other, k := connect(t, address), connect(t, address), key(t)
-			require.NoError(t, redis.Load(t.Context(), client))
-			h := held{&counter{}, make(chan struct{}), make(chan struct{})}
-			client.AddHook(h)
-			ctx, cancel := context.WithCancel(t.Context())
-			locked := make(chan error)
-			go func() { locked <- contender(client, k).Lock(ctx) }()
-			<-h.here
-			cancel()
-			require.ErrorIs(t, <-locked, context.Canceled)
-			require.True(t, exists(t, other, k))
-			close(h.goOn)
-			require.Eventually(t, func() bool { return !exists(t, other, k) }, time.Minute, time.Millisecond)
-		})
-	}
 }
 
 // The line is silent: no error comes, and no answer. The holder's own clock closes

@@ -187,22 +187,23 @@ func TestAFreeLockCostsTwoCommands(t *testing.T) {
 	client := connect(t, address(t))
 	l := redis.New(client, key(t), longer)
 	faults.Round(t, l, "the script is in the server's memory from now on")
-	count := &counter{}
-	client.AddHook(count)
+	var commands atomic.Int64
+	client.AddHook(hook(func(next goredis.ProcessHook) goredis.ProcessHook {
+		return func(ctx context.Context, cmd goredis.Cmder) error {
+			commands.Add(1)
+			return next(ctx, cmd)
+		}
+	}))
 	faults.Round(t, l)
-	require.EqualValues(t, 2, count.n.Load())
+	require.EqualValues(t, 2, commands.Load())
 	require.EqualValues(t, 2, l.Attempts())
 }
 
-type counter struct{ n atomic.Int64 }
+// A hook is one around each command.
+type hook func(next goredis.ProcessHook) goredis.ProcessHook
 
-func (c *counter) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-func (c *counter) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
-	return func(ctx context.Context, cmd goredis.Cmder) error {
-		c.n.Add(1)
-		return next(ctx, cmd)
-	}
-}
-func (c *counter) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+func (h hook) DialHook(next goredis.DialHook) goredis.DialHook          { return next }
+func (h hook) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook { return h(next) }
+func (h hook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return next
 }

@@ -38,18 +38,15 @@ func written(t testing.TB, db *database.DB, name string) string {
 	return text.String
 }
 
-// The reply to the SELECT is lost. The row is locked by a connection that is
-// gone, so the server rolls back, and the next one gets in.
-func TestALostReplyToTheSelectLocksNobodyOut(t *testing.T) {
-	line, db, client := lossy(t)
-	name := name(t)
-	l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
-	selects := line.LoseReply("FOR UPDATE", nil)
-	require.ErrorIs(t, l.Lock(t.Context()), database.ErrNoReply)
-	require.Equal(t, 1, selects())
-	require.ErrorIs(t, l.Unlock(t.Context()), sqlforupdate.ErrNotLocked)
-	faults.Round(t, next)
-	faults.Round(t, l)
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
+	faults.Sweep(t, func(t *testing.T) *faults.Lock {
+		line, db, client := lossy(t)
+		name := databasetest.Name(t)
+		return &faults.Lock{
+			Proxy: line, Holder: sqlforupdate.New(client, name), Next: sqlforupdate.New(db, name),
+			ErrNotLocked: sqlforupdate.ErrNotLocked, ErrNoReply: database.ErrNoReply,
+		}
+	}, true, false)
 }
 
 // The holder sees the same error whether its COMMIT came and the reply was lost,
@@ -65,7 +62,7 @@ func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			line, db, client := lossy(t)
-			name := name(t)
+			name := databasetest.Name(t)
 			l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
 			require.NoError(t, l.Lock(t.Context()))
 			require.NoError(t, write(t, client, l, name, "old"))
@@ -95,7 +92,7 @@ func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 // write nothing more with it: the transaction is its fencing token (bug E1).
 func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	line, db, client := lossy(t)
-	name := name(t)
+	name := databasetest.Name(t)
 	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	require.NoError(t, write(t, client, holder, name, "early"))
@@ -120,7 +117,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 // A job tidies up: a Lock that has made its row makes it again. The row can also go and come back in one transaction; a
 // waiter of PostgreSQL then finds none, although no committed state is without it.
 func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
-	db, name := open(t, server(t), 4), name(t)
+	db, name := open(t, server(t), 4), databasetest.Name(t)
 	l := sqlforupdate.New(db, name)
 	faults.Round(t, l)
 	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
@@ -160,7 +157,7 @@ func waiting(t testing.TB, db *database.DB, name string) (n int) {
 func TestWaitersThatGaveUpLeaveTheServersQueue(t *testing.T) {
 	const contenders, rounds = 20, 10
 	spec := server(t)
-	db, client, name := open(t, spec, 2), open(t, spec, contenders), name(t)
+	db, client, name := open(t, spec, 2), open(t, spec, contenders), databasetest.Name(t)
 	holder := sqlforupdate.New(db, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	var wg sync.WaitGroup
@@ -192,7 +189,7 @@ func TestWaitersThatGaveUpLeaveTheServersQueue(t *testing.T) {
 // No answer comes: each call returns soon after its ctx has ended, and says why.
 func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	line, db, client := lossy(t)
-	name := name(t)
+	name := databasetest.Name(t)
 	ends := func(what string, call func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -213,7 +210,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 
 // A ctx that has ended before does not keep a holder from releasing the lock.
 func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
-	db, name := open(t, server(t), 4), name(t)
+	db, name := open(t, server(t), 4), databasetest.Name(t)
 	l := sqlforupdate.New(db, name)
 	require.NoError(t, l.Lock(t.Context()))
 	require.NoError(t, write(t, db, l, name, "new"))
@@ -229,7 +226,7 @@ func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	line, db, client := lossy(t)
 	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL")
-	name := name(t)
+	name := databasetest.Name(t)
 	const lock = "SELECT … FOR UPDATE"
 	b := sqlforupdate.New(db, name)
 	for _, idle := range []string{"", map[database.Kind]string{

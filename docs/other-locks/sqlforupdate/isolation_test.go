@@ -14,19 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/internal/testenv"
 )
-
-// on skips an exhibit of the other server: its diagram has what that one answers. .ci/run
-// runs these tests on both.
-func on(t *testing.T, kind database.Kind) *database.DB {
-	db := open(t, server(t), 8)
-	if db.Kind != kind {
-		t.Skipf("the exhibit is about %s", kind)
-	}
-	return db
-}
 
 // answer is a statement's result, or its error's code.
 func answer(err error, value any) any {
@@ -114,7 +105,7 @@ func lockWaits(t testing.TB, db *database.DB) (n int) {
 // names in the table are the test's own.
 func clients(t *testing.T, e *exhibit.Exhibit, db *database.DB) (a, b *client) {
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_exhibit", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL"))
-	own := name(t)
+	own := databasetest.Name(t)
 	rows := map[string]string{"lock": own + "-lock", "stock": own + "-stock", "missing": own + "-missing"}
 	for _, row := range []string{"lock", "stock"} {
 		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_exhibit (id, value) VALUES (?, 0)", rows[row]))(t)
@@ -158,7 +149,7 @@ func addTwice(t *testing.T, e *exhibit.Exhibit, db *database.DB, level sql.Isola
 // MariaDB at REPEATABLE READ, its default: the lock excludes, and the read under it
 // is as old as the transaction's first read.
 func TestALostUpdateUnderTheLock(t *testing.T) {
-	db := on(t, database.MariaDB)
+	db := databasetest.On(t, 8, database.MariaDB) // the diagram has what that one answers
 	update, count := addTwice(t, exhibit.New(t, "O1", "MariaDB, REPEATABLE READ"), db, sql.LevelRepeatableRead)
 	require.Equal(t, "ok", update)
 	require.Equal(t, 1, count, "of two additions")
@@ -166,7 +157,7 @@ func TestALostUpdateUnderTheLock(t *testing.T) {
 
 // PostgreSQL at REPEATABLE READ reads as old a value, and refuses the update.
 func TestPostgreSQLRefusesTheUpdate(t *testing.T) {
-	db := on(t, database.PostgreSQL)
+	db := databasetest.On(t, 8, database.PostgreSQL) // the diagram has what that one answers
 	update, count := addTwice(t, exhibit.New(t, "O2", "PostgreSQL, REPEATABLE READ"), db, sql.LevelRepeatableRead)
 	require.Equal(t, "error 40001", update)
 	require.Equal(t, 1, count, "B gets an error, and begins again")
@@ -174,7 +165,7 @@ func TestPostgreSQLRefusesTheUpdate(t *testing.T) {
 
 // READ COMMITTED, on both servers: each statement reads what is committed.
 func TestAtReadCommittedNoUpdateIsLost(t *testing.T) {
-	db := open(t, server(t), 8)
+	db := databasetest.On(t, 8, database.PostgreSQL, database.MariaDB)
 	update, count := addTwice(t, exhibit.New(t, "O3", "MariaDB or PostgreSQL, READ COMMITTED"), db, sql.LevelReadCommitted)
 	require.Equal(t, "ok", update)
 	require.Equal(t, 2, count)
@@ -196,7 +187,7 @@ func missing(t *testing.T, e *exhibit.Exhibit, db *database.DB, level sql.Isolat
 // A row that does not exist, on MariaDB at REPEATABLE READ: what is locked is the gap
 // where the row would be, by both, and neither can insert.
 func TestAMissingRowAtRepeatableReadIsADeadlock(t *testing.T) {
-	db := on(t, database.MariaDB)
+	db := databasetest.On(t, 8, database.MariaDB) // the diagram has what that one answers
 	e := exhibit.New(t, "O4", "MariaDB, REPEATABLE READ")
 	a, b := missing(t, e, db, sql.LevelRepeatableRead)
 	first := a.waits(insertMissing, "missing")
@@ -210,7 +201,7 @@ func TestAMissingRowAtRepeatableReadIsADeadlock(t *testing.T) {
 // At READ COMMITTED, and on PostgreSQL at both levels, nothing is locked: the
 // insert decides.
 func TestAMissingRowLocksNothing(t *testing.T) {
-	db := open(t, server(t), 8)
+	db := databasetest.On(t, 8, database.PostgreSQL, database.MariaDB)
 	levels := []sql.IsolationLevel{sql.LevelReadCommitted}
 	if db.Kind == database.PostgreSQL {
 		levels = append(levels, sql.LevelRepeatableRead)

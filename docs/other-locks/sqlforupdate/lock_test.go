@@ -34,8 +34,6 @@ func server(t *testing.T) string {
 	return spec
 }
 
-func name(t testing.TB) string { return databasetest.Name(t) }
-
 // kill ends the connection of a holder, from another one.
 func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 	db := databasetest.Open(t, spec)
@@ -45,8 +43,7 @@ func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 	}
 	var id int
 	require.NoError(t, holder.Tx().QueryRow(query).Scan(&id))
-	_, err := db.Exec(t.Context(), fmt.Sprintf(kill, id))
-	require.NoError(t, err)
+	testenv.Must(db.Exec(t.Context(), fmt.Sprintf(kill, id)))(t)
 }
 
 func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
@@ -133,7 +130,7 @@ func TestASessionLockBehindPgbouncerExcludesNobody(t *testing.T) {
 // what its transaction had is given back.
 func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
-	name := name(t)
+	name := databasetest.Name(t)
 	a, b := sqlforupdate.New(db, name), sqlforupdate.New(db, name)
 	sqlforupdate.SetLimit(b, time.Second) // MariaDB counts whole seconds
 	require.NoError(t, a.Lock(t.Context()))
@@ -154,7 +151,7 @@ func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 // ctx of the work is what ends it here.
 func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 3)
-	name := name(t)
+	name := databasetest.Name(t)
 	holder := sqlforupdate.New(db, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	got := make(chan error, 2)
@@ -180,7 +177,7 @@ func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) 
 // it locks the rows that match.
 func TestARowOrTheTable(t *testing.T) {
 	db := open(t, server(t), 8)
-	mine, other := name(t)+"-mine", name(t)+"-other"
+	mine, other := databasetest.Name(t)+"-mine", databasetest.Name(t)+"-other"
 	for _, n := range []string{mine, other} {
 		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n))(t)
 	}
@@ -212,7 +209,7 @@ func TestARowOrTheTable(t *testing.T) {
 // The end of ctx does not end the transaction once the lock is held.
 func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
-	name := name(t)
+	name := databasetest.Name(t)
 	a := sqlforupdate.New(db, name)
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, a.Lock(ctx))
@@ -225,7 +222,7 @@ func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
 // others, for whose statements a row must not count as held at once.
 func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 	spec := databasetest.Spec(t)
-	name := name(t)
+	name := databasetest.Name(t)
 	holder := sqlforupdate.New(open(t, spec, 2), name)
 	db := open(t, spec, 1)
 	limit := func() (value string) {
@@ -249,7 +246,7 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 // The cost that the README states.
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
-	l := sqlforupdate.New(db, name(t))
+	l := sqlforupdate.New(db, databasetest.Name(t))
 	faults.Round(t, l, "the row exists from now on")
 	before := db.Statements()
 	faults.Round(t, l)

@@ -52,14 +52,7 @@ type session struct {
 }
 
 func sessions(t *testing.T, n int) (all []session) {
-	spec := databasetest.Spec(t)
-	if database.IsSQLite(spec) {
-		t.Skip("the article's statements are for MySQL: SQL=mysql://… (Debian: mariadb-server)")
-	}
-	db := databasetest.Open(t, spec)
-	if db.Kind != database.MariaDB {
-		t.Skip("the article's statements are for MySQL: SQL=mysql://… (Debian: mariadb-server)")
-	}
+	db := databasetest.On(t, 0, database.MariaDB) // the article's statements are for MySQL
 	own := fmt.Sprintf("zklock_article_%d", time.Now().UnixNano())
 	testenv.Must(db.Exec(t.Context(), "CREATE DATABASE "+own))(t)
 	t.Cleanup(func() { db.DB.Exec("DROP DATABASE " + own) })

@@ -16,11 +16,7 @@ import (
 
 // Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
 func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
-	spec := databasetest.Spec(t)
-	if database.IsSQLite(spec) {
-		t.Skip("SQLite has no row locks: SQL=postgres://… or mysql://…")
-	}
-	db := databasetest.Open(t, spec)
+	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
 	s := stock(t, db, 20)
 	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 	_ = testenv.Must(late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), sqlversion.ID(s)))(t)

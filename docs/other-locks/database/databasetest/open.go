@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,15 @@ func OpenTx(t testing.TB, spec string, conns int) *database.DB {
 	db, err := database.OpenTx(t.Context(), spec, conns)
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// On opens the database that SQL names, and skips a test that is about others.
+func On(t testing.TB, conns int, kinds ...database.Kind) *database.DB {
+	db := OpenTx(t, Spec(t), conns)
+	if !slices.Contains(kinds, db.Kind) {
+		t.Skipf("it is about %v: SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)", kinds)
+	}
 	return db
 }
 

@@ -1,0 +1,70 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/proxy"
+)
+
+// Sweep plays Lock and Unlock once for each packet that crosses the line of Holder: just before it the line breaks, or ctx
+// ends. The lock is free, or Next holds it and unlocks. Whatever the calls return, no row, key or lock stays behind. ends
+// says for which of the two: that the line breaks, or not.
+func Sweep(t *testing.T, open func(t *testing.T) *Lock, ends ...bool) {
+	for name, way := range map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient} {
+		for _, cuts := range ends {
+			for _, held := range []bool{true, false} {
+				t.Run(fmt.Sprintf("a packet %s, the line breaks: %v, the lock is held: %v", name, cuts, held), func(t *testing.T) {
+					for n, came := 1, true; came; n++ {
+						came = open(t).packet(t, way, n, cuts, held)
+					}
+				})
+			}
+		}
+	}
+}
+
+// packet plays the n-th packet, and reports whether there was one.
+func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool) bool {
+	if l.CleanUp != nil {
+		suite.Set(t, l.CleanUp, patience)
+	}
+	limit, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ctx, end := context.WithCancel(limit)
+	if held {
+		require.NoError(t, l.Next.Lock(limit))
+	}
+	why, act := context.Canceled, end
+	if cuts {
+		why, act = l.ErrNoReply, l.Sever
+	}
+	came := l.At(way, n, act)
+	got := make(chan error, 1)
+	go func() { got <- l.Holder.Lock(ctx) }()
+	if held {
+		require.Eventually(t, func() bool { return l.Holder.Attempts() > 0 }, patience, 100*time.Microsecond)
+		require.NoError(t, l.Next.Unlock(limit))
+	}
+	if err := <-got; err != nil {
+		require.ErrorIs(t, err, why, "packet %d", n)
+		require.ErrorIs(t, l.Holder.Unlock(limit), l.ErrNotLocked, "packet %d", n)
+	} else if err := l.Holder.Unlock(ctx); err != nil && !errors.Is(err, l.ErrNotLocked) {
+		require.ErrorIs(t, err, why, "packet %d", n)
+		err = WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(limit) })
+		require.True(t, err == nil || errors.Is(err, l.ErrNotLocked), "packet %d: %v", n, err)
+	}
+	require.Eventually(t, func() bool {
+		free, err := l.Next.TryLock(limit)
+		require.NoError(t, err)
+		return free
+	}, 30*time.Second, time.Millisecond, "packet %d: nobody holds it, and nobody gets it", n)
+	require.NoError(t, l.Next.Unlock(limit))
+	return came()
+}
