@@ -385,7 +385,7 @@ func judgeRegister(r register, names []string, writes []record, problem func(str
 		var token int64
 		var nonce string
 		if _, err := fmt.Sscanf(name, "%08d-%016x-%s", &count, &token, &nonce); err != nil || count != i+1 {
-			problem("write %d is %q", i+1, name)
+			problem("write %d is %q (if all that is wrong are two writes of one number, the servers have lost acknowledged ones: docs/production.md)", i+1, name)
 		}
 		if token < highest {
 			problem("write %d has the token %d, after %d", count, token, highest)
