@@ -137,13 +137,13 @@ func TestProcessorTimeIsLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := testenv.Must(newCell(t.Context(), limits{time: 300 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}))(t)
+			c := testenv.Must(newCell(t.Context(), limits{time: 100 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}))(t)
 			defer c.close()
 			cmd := c.command(script(t, program), nil, os.Environ())
 			_ = testenv.Must(c.run(cmd))(t)
 			require.NoError(t, c.tooBusy())
 			require.True(t, c.endless())
-			require.Contains(t, c.over().En, "in 300ms of processor time")
+			require.Contains(t, c.over().En, "in 100ms of processor time")
 		})
 	}
 }

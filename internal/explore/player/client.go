@@ -40,7 +40,7 @@ type Client struct {
 // connect makes the client of the library.
 func (c *Client) connect(servers []string) {
 	w := c.w
-	conn, err := zkConnect(servers, w.Timeout(), zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
+	conn, err := Connect(servers, w.Timeout(), zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(32<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
 	if err != nil {
 		panic(err)

@@ -10,10 +10,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zkConnect is zk.Connect without its waste: that makes a buffer of 1.5 MB before it looks
+// Connect is zk.Connect without its waste: that makes a buffer of 1.5 MB before it looks
 // at the option that asks for a smaller one. To clear it would take a third of the time of a
 // schedule. All that the client does from then on is the library's.
-func zkConnect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
+func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
 	c := new(zk.Conn)
 	fields := reflect.ValueOf(c).Elem()
 	fields.Set(reflect.ValueOf(blank()).Elem())

@@ -1,4 +1,4 @@
-package player
+package explore_test
 
 import (
 	"net"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -18,15 +19,14 @@ import (
 func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
-		servers := []string{"127.0.0.1:2181"}
-		timeout := 7 * time.Second
+		servers, timeout := []string{"127.0.0.1:2181"}, 7*time.Second
 		dial := func(string, string, time.Duration) (net.Conn, error) {
 			<-over
 			return nil, net.ErrClosed
 		}
-		theirs, _ := testenv.Must2(zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100)))(t)
-		ours := testenv.Must(zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet), zk.WithMaxConnBufferSize(100)))(t)
-		other := testenv.Must(zkConnect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(quiet)))(t)
+		theirs, _ := testenv.Must2(zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(100)))(t)
+		ours := testenv.Must(player.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(100)))(t)
+		other := testenv.Must(player.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false)))(t)
 		synctest.Wait()
 		for i := range reflect.TypeFor[zk.Conn]().NumField() {
 			name := reflect.TypeFor[zk.Conn]().Field(i).Name
