@@ -66,7 +66,7 @@ var Bugs = []Bug{
 		Words: "look again at the whole queue", Harmful: true},
 	{Name: "every child is a contender", Zh: "把每个子节点都当作竞争者",
 		Case:  "a child that is not a contender is ignored",
-		Words: "beside 8 nodes that are not contenders' does not return"},
+		Words: "nodes that are not contenders' does not return"},
 	{Name: "the last to come goes first", Zh: "后来者先拿到锁",
 		Case:  "a waiter sleeps on a watch and does not poll",
 		Words: "two holders", Harmful: true},
