@@ -97,12 +97,16 @@ func (m *moment) address() (string, time.Duration, error) {
 
 // open returns the address of a scene, and the instant at which its story quotes a phrase.
 func open(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
-	a, own := ownScenes[scene]
+	own, ok := ownScenes[scene]
 	var stops []locks.Stop
 	if scene == "herd beside chain" {
 		stops = locks.Openings[0].Stops
 	}
-	if !own {
+	if ok {
+		if a, err = locks.ParseAddress(own); err != nil {
+			return a, 0, err
+		}
+	} else {
 		l, err := locks.Find(scene)
 		if err != nil {
 			return a, 0, err

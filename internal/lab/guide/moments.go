@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/locks"
 )
 
@@ -39,24 +37,17 @@ const (
 	step5 = "05-timeout/lock.go"
 
 	listings = "internal/bugs/listings/"
-
-	ms = time.Millisecond
 )
 
-// changed is the scene of three contenders with changes.
-func changed(lock string, changes ...film.Change) locks.Address {
-	return locks.Address{Locks: []string{lock}, Mode: "watch", Scene: locks.Scene{Lock: lock, Contenders: 3, LatencyMs: 20, Seed: 1, Changes: changes}}
-}
-
-// ownScenes are the scenes without a lock's story.
-var ownScenes = map[string]locks.Address{
-	"herd beside chain": locks.Opening,
+// ownScenes are the addresses of the scenes without a lock's story.
+var ownScenes = map[string]string{
+	"herd beside chain": locks.Opening.String(),
 	// C's session ends while C waits.
-	"zklock queues again": changed("zklock", film.Change{At: 180 * ms, Who: "C", Do: explore.Expire}),
+	"zklock queues again": "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
 	// The reply that B waits for is lost with its connection.
-	"step 5 is cut off": changed("timeout", film.Change{At: 120 * ms, Who: "B", Do: explore.Cut}),
+	"step 5 is cut off": "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
 	// B's session ends while B waits.
-	"D's first lock, and a session ends": changed("D2", film.Change{At: 180 * ms, Who: "B", Do: explore.Expire}),
+	"D's first lock, and a session ends": "#lock=D2&n=3&latency=20&seed=1&do=180ms.B.expire",
 }
 
 //go:embed moments.txt

@@ -20,7 +20,7 @@ import (
 var (
 	literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 	han     = regexp.MustCompile(`\p{Han}`)
-	quoted  = regexp.MustCompile(`Quote: +"(?:[^"\\]|\\.)*"`) // the articles' own words
+	quoted  = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
 	named   = regexp.MustCompile(`fencing token（隔离令牌）|隔离级别`)
 	narrow  = regexp.MustCompile(`\p{Han}[,;:!?()]|[,;:!?()]\p{Han}`)
 	// The last cell of the glossary's rows has the words that the project does not use.

@@ -178,6 +178,19 @@ func FormatTime(d time.Duration) string {
 // ParseAddress reads the part behind the #, with or without it. Missing values are
 // those of the page's start.
 func ParseAddress(text string) (a Address, err error) {
+	if a, err = parse(text); err != nil {
+		return a, err
+	}
+	for _, name := range a.Locks {
+		if _, err := Find(name); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// parse is ParseAddress for locks that are not in the catalogue yet.
+func parse(text string) (a Address, err error) {
 	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {
 		key, raw, _ := strings.Cut(pair, "=")
@@ -195,11 +208,6 @@ func ParseAddress(text string) (a Address, err error) {
 			a.Extra = append(a.Extra, pair)
 		}
 		if err != nil {
-			return a, err
-		}
-	}
-	for _, name := range a.Locks {
-		if _, err := Find(name); err != nil {
 			return a, err
 		}
 	}

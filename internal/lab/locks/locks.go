@@ -102,8 +102,8 @@ func Add(locks ...Lock) {
 		}
 		s := l.Subject(Session)
 		l.Contexts, l.Alone, l.Parent = s.Contexts, s.Alone, s.Queue || s.Exists
-		if s, ok := stories[l.Name]; ok {
-			l.Story = &s
+		if s := stories[l.Name]; s != nil {
+			l.Story = s
 		}
 		all = append(all, l)
 	}

@@ -64,7 +64,7 @@ var stepLocks = []Lock{
 		Title: Text{En: "zklock with WithCaching: the node stays", Zh: "zklock 加上 WithCaching：节点留着不删"},
 		Note: Text{En: "After five locks in a row with nobody in between, a process keeps its node: it locks without a packet until another one comes.",
 			Zh: "一个进程连续加锁五次，中间没有别人，就把节点留着：此后加锁一个包也不用发，直到别的进程到来。"},
-		Scene: &alone,
+		Scene: &stories["zklock-caching"].Scene,
 		Subject: func(session time.Duration) explore.Subject {
 			return steps.ZklockWith(session, zklock.WithCaching(5*time.Second))
 		},
