@@ -4,18 +4,13 @@ import "github.com/go-zookeeper/zk"
 
 // oneNode is the program of primer 1: an ephemeral node, and the event of a watch
 // on it.
-func oneNode(p *programRun) error {
-	a, b, err := p.two()
-	if err != nil {
-		return err
-	}
+func oneNode(p *programRun) {
+	a, b := p.client(), p.client()
 	node := p.path + "/node"
 
-	_, err = a.Create(node, []byte("of a"), zk.FlagEphemeral, everybody)
+	_, err := a.Create(node, []byte("of a"), zk.FlagEphemeral, everybody)
 	p.say("a creates the node, and its parent is missing: %v", err)
-	if err := parent(a, p.path); err != nil {
-		return err
-	}
+	parent(a, p.path)
 
 	_, err = a.Create(node, []byte("of a"), zk.FlagEphemeral, everybody)
 	p.say("a creates it: %v", err)
@@ -34,17 +29,12 @@ func oneNode(p *programRun) error {
 	p.say("b gets it with a watch: %v, channel: %v", err, events != nil)
 	exists, _, events, err := b.ExistsW(node)
 	p.say("b asks with a watch whether it exists: %v, %v", exists, err)
-	if _, err := a.Create(node, nil, zk.FlagEphemeral, everybody); err != nil {
-		return err
-	}
+	created(a.Create(node, nil, zk.FlagEphemeral, everybody))
 	p.say("a creates it, and b's event is: %v", (<-events).Type)
 
 	// The end of a session deletes its ephemeral nodes.
 	_, _, events, err = b.GetW(node)
-	if err != nil {
-		return err
-	}
+	must(err)
 	a.Close()
 	p.say("a's session ends, and b's event is: %v", (<-events).Type)
-	return nil
 }

@@ -9,14 +9,9 @@ import (
 
 // queue is the program of primer 2: names with numbers from the server, and a watch
 // on a list of children.
-func queue(p *programRun) error {
-	a, b, err := p.two()
-	if err != nil {
-		return err
-	}
-	if err := parent(a, p.path); err != nil {
-		return err
-	}
+func queue(p *programRun) {
+	a, b := p.client(), p.client()
+	parent(a, p.path)
 
 	// The name ends in a hyphen, and the server appends ten digits.
 	flags := int32(zk.FlagEphemeralSequential)
@@ -30,9 +25,7 @@ func queue(p *programRun) error {
 	slices.Sort(list)
 	p.say("the list: %v, %v", list, err)
 
-	if _, err := a.Create(p.path+"/visitor", nil, zk.FlagEphemeral, everybody); err != nil {
-		return err
-	}
+	created(a.Create(p.path+"/visitor", nil, zk.FlagEphemeral, everybody))
 	event := <-events
 	p.say("a visitor comes, and b's event is: %v %v", event.Type, event.Path)
 
@@ -44,5 +37,4 @@ func queue(p *programRun) error {
 	// gives a number twice.
 	third, err := a.Create(p.path+"/guest-", nil, flags, everybody)
 	p.say("a's next node: %v, %v", path.Base(third), err)
-	return nil
 }

@@ -7,24 +7,13 @@ import (
 )
 
 // neighbour is the program of primer 3: a watch on one node among several.
-func neighbour(p *programRun) error {
-	a, b, err := p.two()
-	if err != nil {
-		return err
-	}
-	c, err := p.client()
-	if err != nil {
-		return err
-	}
-	if err := parent(a, p.path); err != nil {
-		return err
-	}
+func neighbour(p *programRun) {
+	a, b, c := p.client(), p.client(), p.client()
+	parent(a, p.path)
 	var names []string
 	for _, conn := range []*zk.Conn{a, b, c} {
 		name, err := conn.Create(p.path+"/guest-", nil, zk.FlagEphemeralSequential, everybody)
-		if err != nil {
-			return err
-		}
+		must(err)
 		names = append(names, path.Base(name))
 	}
 	p.say("a, b and c have made %v", names)
@@ -32,9 +21,7 @@ func neighbour(p *programRun) error {
 	_, _, events, err := c.GetW(p.path + "/" + names[1])
 	p.say("c watches b's node: %v", err)
 
-	if err := a.Delete(p.path+"/"+names[0], -1); err != nil {
-		return err
-	}
+	must(a.Delete(p.path+"/"+names[0], -1))
 	p.say("a deletes its own node; c's event: %v", arrived(c, events))
 
 	// An event says what has happened to one node. It says neither why, nor what else
@@ -46,5 +33,4 @@ func neighbour(p *programRun) error {
 
 	_, _, _, err = c.GetW(p.path + "/" + names[1])
 	p.say("c watches b's node once more: %v", err)
-	return nil
 }

@@ -9,21 +9,12 @@ import (
 
 // deadline is the program of primer 5: a wait that ends, and a request that cannot
 // be cancelled.
-func deadline(p *programRun) error {
-	a, b, err := p.two()
-	if err != nil {
-		return err
-	}
-	if err := parent(a, p.path); err != nil {
-		return err
-	}
-	if _, err := a.Create(p.path+"/node", nil, zk.FlagEphemeral, everybody); err != nil {
-		return err
-	}
+func deadline(p *programRun) {
+	a, b := p.client(), p.client()
+	parent(a, p.path)
+	created(a.Create(p.path+"/node", nil, zk.FlagEphemeral, everybody))
 	_, _, events, err := b.GetW(p.path + "/node")
-	if err != nil {
-		return err
-	}
+	must(err)
 
 	// To wait for an event or for the end of a ctx is one select.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
@@ -52,5 +43,4 @@ func deadline(p *programRun) error {
 	p.say("the answer comes all the same: %v, %v", late.name != "", late.err)
 	exists, _, err := a.Exists(late.name)
 	p.say("its node is there: %v, %v", exists, err)
-	return nil
 }

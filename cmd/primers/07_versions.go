@@ -4,12 +4,9 @@ import "github.com/go-zookeeper/zk"
 
 // versions is the program of primer 7: a write that succeeds only if nobody has
 // written since one's own read.
-func versions(p *programRun) error {
-	a, b, err := p.two()
-	if err != nil {
-		return err
-	}
-	_, err = a.Create(p.path, []byte("one"), zk.FlagPersistent, everybody)
+func versions(p *programRun) {
+	a, b := p.client(), p.client()
+	_, err := a.Create(p.path, []byte("one"), zk.FlagPersistent, everybody)
 	p.say("a creates the node: %v", err)
 
 	data, stat, err := a.Get(p.path)
@@ -24,14 +21,8 @@ func versions(p *programRun) error {
 
 	// The number of the change that made a node grows from node to node, under any
 	// parent. Nothing that is made later has a smaller one.
-	_, err = a.Create(p.path+"/later", nil, zk.FlagEphemeral, everybody)
-	if err != nil {
-		return err
-	}
+	created(a.Create(p.path+"/later", nil, zk.FlagEphemeral, everybody))
 	_, later, err := a.Get(p.path + "/later")
-	if err != nil {
-		return err
-	}
+	must(err)
 	p.say("the czxid of a later node is greater: %v", later.Czxid > stat.Czxid)
-	return nil
 }

@@ -4,21 +4,12 @@ import "github.com/go-zookeeper/zk"
 
 // terms is the program of primer 10: several requests that are carried out together
 // or not at all.
-func terms(p *programRun) error {
-	a, b, err := p.two()
-	if err != nil {
-		return err
-	}
-	if err := parent(a, p.path); err != nil {
-		return err
-	}
+func terms(p *programRun) {
+	a, b := p.client(), p.client()
+	parent(a, p.path)
 	mine, board := p.path+"/mine", p.path+"/board"
-	if _, err := b.Create(board, []byte("empty"), zk.FlagPersistent, everybody); err != nil {
-		return err
-	}
-	if _, err := a.Create(mine, nil, zk.FlagEphemeral, everybody); err != nil {
-		return err
-	}
+	created(b.Create(board, []byte("empty"), zk.FlagPersistent, everybody))
+	created(a.Create(mine, nil, zk.FlagEphemeral, everybody))
 
 	// CheckVersionRequest succeeds if the node is there, and has this version; -1 is any.
 	write := func(text string) ([]zk.MultiResponse, error) {
@@ -26,7 +17,7 @@ func terms(p *programRun) error {
 			&zk.CheckVersionRequest{Path: mine, Version: -1},
 			&zk.SetDataRequest{Path: board, Data: []byte(text), Version: -1})
 	}
-	_, err = write("while a is there")
+	_, err := write("while a is there")
 	p.say("both are carried out: %v", err)
 
 	a.Close() // and its node goes
@@ -37,5 +28,4 @@ func terms(p *programRun) error {
 	}
 	data, _, err := b.Get(board)
 	p.say("the board says %q, %v", data, err)
-	return nil
 }

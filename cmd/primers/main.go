@@ -21,7 +21,7 @@ import (
 )
 
 // programs are those of the exercises with the same numbers.
-var programs = map[int]func(p *programRun) error{
+var programs = map[int]func(p *programRun){
 	1: oneNode, 2: queue, 3: neighbour, 4: owners, 5: deadline,
 	6: lostReply, 7: versions, 8: manyWatches, 9: twoKinds, 10: terms,
 }
@@ -59,10 +59,10 @@ var needed = i18n.Textf("It needs a ZooKeeper; this serves one in another termin
 	"这个程序需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
 
 // run runs a program and removes what it has left at the server.
-func run(number int, servers []string, out io.Writer) error {
+func run(number int, servers []string, out io.Writer) (err error) {
 	p := &programRun{servers: servers, out: out, path: fmt.Sprintf("/primer-%d", number)}
 	defer p.close()
-	conn, err := p.client()
+	conn, err := p.connect()
 	if err != nil {
 		return i18n.Errorf("%w\n%s", "%v\n%s", err, needed)
 	}
@@ -70,8 +70,30 @@ func run(number int, servers []string, out io.Writer) error {
 		return err
 	}
 	defer remove(conn, p.path)
-	return programs[number](p)
+	defer func() {
+		r := recover()
+		if f, ok := r.(failure); ok {
+			err = f.error
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	programs[number](p)
+	return nil
 }
+
+// A failure ends a program.
+type failure struct{ error }
+
+// must ends the program if there is an error.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// created ends the program if a create, whose results these are, has failed.
+func created(_ string, err error) { must(err) }
 
 // A programRun is one run of a program.
 type programRun struct {
@@ -85,7 +107,13 @@ type programRun struct {
 var patience = 10 * time.Second
 
 // client opens a client: a session of its own, as another process would have.
-func (p *programRun) client() (*zk.Conn, error) {
+func (p *programRun) client() *zk.Conn {
+	conn, err := p.connect()
+	must(err)
+	return conn
+}
+
+func (p *programRun) connect() (*zk.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := zkconn.Connect(ctx, p.servers, 10*time.Second)
@@ -93,14 +121,6 @@ func (p *programRun) client() (*zk.Conn, error) {
 		p.clients = append(p.clients, conn)
 	}
 	return conn, err
-}
-
-// two opens two clients.
-func (p *programRun) two() (a, b *zk.Conn, err error) {
-	if a, err = p.client(); err == nil {
-		b, err = p.client()
-	}
-	return a, b, err
 }
 
 func (p *programRun) close() {
@@ -116,12 +136,10 @@ func (p *programRun) say(format string, args ...any) { fmt.Fprintf(p.out, format
 var everybody = zk.WorldACL(zk.PermAll)
 
 // parent makes a node that stays when its maker has gone.
-func parent(conn *zk.Conn, path string) error {
-	_, err := conn.Create(path, nil, zk.FlagPersistent, everybody)
-	if err == zk.ErrNodeExists {
-		return nil
+func parent(conn *zk.Conn, path string) {
+	if _, err := conn.Create(path, nil, zk.FlagPersistent, everybody); err != zk.ErrNodeExists {
+		must(err)
 	}
-	return err
 }
 
 // remove deletes a node and all below it.

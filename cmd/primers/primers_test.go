@@ -56,6 +56,16 @@ func TestThePagesShowWhatTheProgramsPrint(t *testing.T) {
 	}
 }
 
+// TestAProgramThatFailsReturnsItsError, and no other panic is caught.
+func TestAProgramThatFailsReturnsItsError(t *testing.T) {
+	servers := []string{zkserver.Run(t).Addr()}
+	defer delete(programs, 0)
+	programs[0] = func(*programRun) { must(io.EOF) }
+	require.ErrorIs(t, run(0, servers, io.Discard), io.EOF)
+	programs[0] = func(*programRun) { panic("a bug") }
+	require.PanicsWithValue(t, "a bug", func() { run(0, servers, io.Discard) })
+}
+
 // TestEachPrimerLeadsOn: to the exercise, and for the first four to the step.
 func TestEachPrimerLeadsOn(t *testing.T) {
 	for number := range programs {
