@@ -38,12 +38,12 @@ func (t Text) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Text) UnmarshalJSON(b []byte) error {
-	var same string
-	if json.Unmarshal(b, &same) == nil {
-		*t = Same(same)
-		return nil
+	if b[0] == '{' {
+		return json.Unmarshal(b, (*pair)(t))
 	}
-	return json.Unmarshal(b, (*pair)(t))
+	err := json.Unmarshal(b, &t.En)
+	t.Zh = t.En
+	return err
 }
 
 // Textf puts the arguments into both formats, which take the same ones: the Chinese format

@@ -42,7 +42,7 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
 		texts := append([]scenes.Text{l.Name, l.Intro, l.Victory}, l.Hints...)
 		for _, text := range texts {
-			require.NotEmpty(t, text.En, "%s needs a Level: a Name, an Intro and a Victory, and three Hints if there is a choice", s.ID)
+			require.NotEmpty(t, text.En, "texts/%s.json is to have a level: a name, an intro and a victory, and three hints if there is a choice", s.ID)
 			fullWidth(t, text.Zh, s.ID)
 		}
 		if len(way) == 0 {

@@ -2,6 +2,7 @@
 // and the lab say of each: an entry in the file of its article. A bug on
 // ZooKeeper is there as the explorer plays it: the world in which it comes up,
 // and a schedule that ends with it. The tests of the bugs, and the lab, show them.
+// What the lab's game and its story say of a bug is in texts, a file for each.
 package scenes
 
 import (
@@ -51,9 +52,9 @@ type Bug struct {
 	Like func(tr *explore.Trace) bool
 	// Search finds the bug in World; the default is to go through all schedules.
 	Search explore.Search
-	// Level is what the game says around Goal.
+	// Level is what the game says around Goal, and Stops are its story: six to ten instants of the scene's
+	// film, or of Play's. Both are in texts/ID.json; set here. An entry has no more of them than Level.Route.
 	Level Level
-	// Stops are its story: six to ten instants of the scene's film, or of Play's.
 	Stops []Stop
 	Play  *Play
 }
@@ -64,7 +65,7 @@ type NoScene struct {
 	Near string // a scene with the same mistake; "" if there is none
 }
 
-// A Stop is an instant, and what is to be seen there. Quote is what an article
+// A Stop is an instant, at_ms in the file, and what is to be seen there. Quote is what an article
 // says, if its words are at stake. The rest is what the caption claims of the film:
 // a test compares it.
 type Stop struct {
@@ -76,8 +77,6 @@ type Stop struct {
 	Watchers string        `json:"-"` // the clients with a watch, in order
 	Broken   bool          `json:"-"` // a violation has happened
 }
-
-const ms = time.Millisecond
 
 // A Play is a schedule for a story of which the bug's own scene shows too little.
 type Play struct {
@@ -107,6 +106,7 @@ func catalogue(articles ...[]Bug) []Bug {
 	})
 	for i := range all {
 		all[i].open()
+		all[i].tell()
 	}
 	return all
 }

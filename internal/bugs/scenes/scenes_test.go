@@ -108,6 +108,8 @@ func TestEachBugIsDescribed(t *testing.T) {
 		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }),
 			"Bugs in scenes.go leaves out the bugs of %s", file)
 	}
+	told := testenv.Must(filepath.Glob("texts/*.json"))(t)
+	require.Len(t, told, len(scenes.All), "texts has a file for each bug that has a scene, and no other")
 	var marks []string
 	listings := testenv.Must(filepath.Glob("../listings/*.go"))(t)
 	for _, file := range listings {

@@ -1,13 +1,48 @@
 package scenes
 
 import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
 	"path"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/zklock/internal/explore"
 )
+
+//go:embed texts
+var texts embed.FS
+
+// tell fills in a bug's Level and its Stops from texts/ID.json. A bug without that file has neither, as
+// the tests say.
+func (b *Bug) tell() {
+	file := "texts/" + b.ID + ".json"
+	text, err := texts.ReadFile(file)
+	if err != nil {
+		return
+	}
+	said := struct {
+		Level *Level
+		Stops []struct {
+			Stop
+			Ms                      int `json:"at_ms"`
+			States, Nodes, Watchers string
+			Broken                  bool
+		}
+	}{Level: &b.Level}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&said); err != nil {
+		panic(fmt.Sprintf("scenes: %s: %v", file, err))
+	}
+	for _, s := range said.Stops {
+		b.Stops = append(b.Stops, Stop{time.Duration(s.Ms) * time.Millisecond, s.Text, s.Quote, s.States, s.Nodes, s.Watchers, s.Broken})
+	}
+}
 
 // Goals say what to reach, for a person who chooses the schedule, where a bug has no
 // Goal of its own.

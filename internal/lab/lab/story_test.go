@@ -86,9 +86,9 @@ func draft(f *film.Film) string {
 			continue
 		}
 		s := seen(f, m.At)
-		shown := fmt.Sprintf("States: %q, Nodes: %q, Watchers: %q, Broken: %t},\n", s.States, s.Nodes, s.Watchers, s.Broken)
+		shown := fmt.Sprintf(`"states": %q, "nodes": %q, "watchers": %q, "broken": %t`, s.States, s.Nodes, s.Watchers, s.Broken)
 		if shown != last {
-			fmt.Fprintf(&b, "{At: %d * ms, Text: Text{En: \"\", Zh: \"\"}, %s", m.At.Milliseconds()+1, shown)
+			fmt.Fprintf(&b, "{\"at_ms\": %d, %s, \"text\": {\"en\": \"\", \"zh\": \"\"}},\n", m.At.Milliseconds()+1, shown)
 		}
 		last = shown
 	}
@@ -105,8 +105,8 @@ func TestEachStoryIsTrue(t *testing.T) {
 				l.Story = &locks.Story{Scene: *l.Scene}
 				require.NotNil(t, scenes.Schedules()[l.Name].Choices, "%s has no schedule: go generate ./... first", l.Name)
 				f := filmOf(t, l)
-				require.Fail(t, l.Name+" has no story", "write six to ten stops into its entry in internal/bugs/scenes; its film ends at %v, and shows:\n%s",
-					f.End, draft(f))
+				require.Fail(t, l.Name+" has no story", "write six to ten stops into internal/bugs/scenes/texts/%s.json; its film ends at %v, and shows:\n%s",
+					l.Name, f.End, draft(f))
 			}
 			continue
 		}
