@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,109 +11,15 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// small is an English page and its Chinese edition, with a link to another pair and
-// to a page that has no edition.
+// small is the pages of testdata/edition.txt, each below a line with its path: an English page and its
+// Chinese edition, with a link to another pair and to a page that has no edition.
 func small(t *testing.T) edition {
 	t.Helper()
-	files := map[string]string{
-		"docs/x.md": `English | [简体中文](x.zh-CN.md)
-
-# The page
-
-A waiter sends 2 requests: ` + "`create` and\n`getChildren`" + `, see [the other page](../y/#the-second).
-**The cost** is 5 requests, [as measured](z.md#times).
-
-## Two steps
-
-` + "```mermaid" + `
-sequenceDiagram
-    A->>S: create lock-0
-    Note over A,B: two holders after 3 s
-` + "```" + `
-
-` + "```" + `
-go run ./bench -n 100 # comments stay
-## not a heading
-` + "```" + `
-
-` + "```console" + `
-$ zklock watch 3
-2 of 3 cases pass
-go run ./docs/x -n 1  what to do next
-` + "```" + `
-
-| bug | cured in |
-|---|---|
-| [A1](z.md): it waits | step 3 |
-| ` + "`a \\| b`" + ` is lost | step 4 |
-| nobody is woken | step 4 |
-
-` + "```text" + `
-/lock ─┬─ lock-…04 holds
-       └─ lock-…05 waits, 2 s
-` + "```" + `
-
-` + "```scene A4" + `
-B waits for 10 s.
-` + "```" + `
-
-1. Predict 10.
-2. Read [lock.go](../lock.go),
-   then run it.
-`,
-		"docs/x.zh-CN.md": `[English](x.md) | 简体中文
-
-# 页面
-
-等待者发出 2 个请求：` + "`create` 和 `getChildren`" + `，见[另一页](../y/README.zh-CN.md#第二节)。
-**代价**是 5 个请求（[实测](z.md#times)（英文））。
-
-## 两步
-
-` + "```mermaid" + `
-sequenceDiagram
-    A->>S: create lock-0
-    Note over A,B: 3 秒后出现两个持有者
-` + "```" + `
-
-` + "```" + `
-go run ./bench -n 100 # comments stay
-## not a heading
-` + "```" + `
-
-` + "```console" + `
-$ zklock watch 3
-3 个用例，通过 2 个
-go run ./docs/x -n 1  接着做什么
-` + "```" + `
-
-| bug | 在哪里修好 |
-|---|---|
-| [A1](z.md)（英文）：一直等待 | 第 3 步 |
-| ` + "`a \\| b`" + ` 丢失 | 第 4 步 |
-| 没有人被唤醒 | 第 4 步 |
-
-` + "```text" + `
-/lock ─┬─ lock-…04 持有锁
-       └─ lock-…05 等待 2 s
-` + "```" + `
-
-` + "```scene A4" + `
-B 等待 10 s。
-` + "```" + `
-
-1. 先预测 10。
-2. 阅读 [lock.go](../lock.go)，
-   再运行。
-`,
-		"docs/z.md":         "# Z\n\n## Times\n",
-		"lock.go":           "package lock\n",
-		"y/README.md":       "English | [简体中文](README.zh-CN.md)\n\n# Y\n\n## The second\n",
-		"y/README.zh-CN.md": "[English](README.md) | 简体中文\n\n# 另一页\n\n## 第二节\n",
-	}
+	text := string(testenv.Must(os.ReadFile("testdata/edition.txt"))(t))
 	tree := make(fstest.MapFS)
-	for file, text := range files {
-		tree[file] = &fstest.MapFile{Data: []byte(text)}
+	for file := range strings.SplitSeq(text[len("-- "):], "\n-- ") {
+		name, page, _ := strings.Cut(file, " --\n")
+		tree[name] = &fstest.MapFile{Data: []byte(strings.TrimSuffix(page, "\n") + "\n")}
 	}
 	e := edition{tree}
 	for _, page := range []string{"docs/x.zh-CN.md", "y/README.zh-CN.md"} {
