@@ -13,8 +13,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// progress shows how far a long run has come: on a terminal a bar with the count
-// and the next lock, elsewhere a line per run.
+// progress shows how far a long run has come: on a terminal a bar with the count,
+// elsewhere a line per run.
 type progress struct {
 	w        io.Writer
 	lang     i18n.Language
@@ -41,34 +41,15 @@ func (p *progress) Begin(j counter.Job) {
 	if p.rounds > 1 {
 		said = i18n.Textf("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.Round, p.rounds)
 	}
-	text := said.In(p.lang)
-	if next := p.next(); next != "" && p.terminal {
-		text += then.In(p.lang) + next
-	}
 	if !p.terminal {
-		p.doing(i18n.Same(text))
+		p.doing(said)
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done.Store(0)
-	p.bar = &bar{text: p.fitting(text, besideTheText), count: j.Count(), began: time.Now()}
+	p.bar = &bar{text: p.fitting(said.In(p.lang), besideTheText), count: j.Count(), began: time.Now()}
 	p.draw()
-}
-
-var then = i18n.Textf("; then ", "；然后是 ")
-
-// next is the run after this one: its lock, and its number of goroutines if
-// that changes.
-func (p *progress) next() string {
-	if p.runs >= len(p.jobs) {
-		return ""
-	}
-	next := p.jobs[p.runs]
-	if next.Load != p.jobs[p.runs-1].Load {
-		return fmt.Sprintf("%s %d", next.Lock().Name, next.N)
-	}
-	return next.Lock().Name
 }
 
 // doing shows something that is not counted.
@@ -122,14 +103,10 @@ func (p *progress) fitting(text string, beside int) string {
 	if i18n.Wide(text) <= room {
 		return text
 	}
-	// The next lock is cut first, then the end.
-	if text, _, _ = strings.Cut(text, then.In(p.lang)); i18n.Wide(text) > room {
-		for i18n.Wide(text) > room-1 {
-			text = text[:strings.LastIndexFunc(text, func(rune) bool { return true })]
-		}
-		text += "…"
+	for i18n.Wide(text) > room-1 {
+		text = text[:strings.LastIndexFunc(text, func(rune) bool { return true })]
 	}
-	return text
+	return text + "…"
 }
 
 // Step counts one acquisition.

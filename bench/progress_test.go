@@ -47,26 +47,10 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	}
 }
 
-func TestTheNextRunIsNamed(t *testing.T) {
-	b := &counter.Benchmark{Loads: []counter.Load{{N: 5}, {N: 10}}, Rounds: 2}
-	for _, c := range contestants[:2] {
-		b.Players = append(b.Players, c.open.play(&measurement{server: new(zookeeper.Server)}, c.Lock))
-	}
-	p := newProgress(new(bytes.Buffer), config{})
-	p.jobs = b.Jobs()
-	var next []string
-	for range p.jobs {
-		p.runs++
-		next = append(next, p.next())
-	}
-	require.Equal(t, []string{"herd", "herd", "naive", "naive 10", "herd", "herd", "naive", ""}, next)
-}
-
 func TestABarFitsInALine(t *testing.T) {
 	p := newProgress(new(bytes.Buffer), config{}) // as wide as 80
 	for text, want := range map[string]string{
-		"1/8 naive; then herd":                            "1/8 naive; then herd",
-		"1/8 naive, 5 goroutines; then predecessor 10000": "1/8 naive, 5 goroutines",
+		"1/8 naive, 5 goroutines":                         "1/8 naive, 5 goroutines",
 		"1/8 predecessor, 10000 goroutines, round 1 of 9": "1/8 predecessor, 10000 gorout…",
 	} {
 		require.Equal(t, want, p.fitting(text, besideTheText))

@@ -215,18 +215,19 @@ func shape(line string) string {
 // arrows, figures, and names with a mark in them, such as /locks and lock-…04.
 var drawn = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/…-]*|` + figure.String())
 
-// compareText returns the faults of a block whose words are translated line by line.
-func compareText(what, en, zh string) (faults []string) {
-	ens, zhs := strings.Split(en, "\n"), strings.Split(zh, "\n")
-	if len(ens) != len(zhs) {
-		return []string{fmt.Sprintf("%s: the picture has %d lines, and %d in English", what, len(zhs), len(ens))}
-	}
-	for i := range ens {
-		if !slices.Equal(drawn.FindAllString(ens[i], -1), drawn.FindAllString(zhs[i], -1)) {
-			faults = append(faults, fmt.Sprintf("%s: line %d of the picture is %q, and in English %q", what, i+1, strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
-		}
-	}
-	return faults
+// typed is what a person types in a block of console: a line after "$ ", or a command of
+// Go. Arguments end at two blanks, or where Chinese begins.
+var typed = regexp.MustCompile(`^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
+
+// translated are the kinds of blocks whose words are translated line by line: what a reader calls each, and
+// what is the same in both languages of a line.
+var translated = map[string]struct {
+	name string
+	same func(line string) string
+}{
+	"mermaid": {"diagram", shape},
+	"console": {"transcript", func(line string) string { return strings.Join(typed.FindAllString(line, -1), " ") }},
+	"text":    {"picture", func(line string) string { return strings.Join(drawn.FindAllString(line, -1), " ") }},
 }
 
 // An edition is a set of pages, by their paths from the root.
@@ -310,27 +311,23 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 
 // compare returns the faults of a Chinese unit. what names the unit.
 func (e edition) compare(page, what, en, zh string) (faults []string) {
-	if strings.HasPrefix(en, "```mermaid") && strings.HasPrefix(zh, "```mermaid") {
+	fence, _, _ := strings.Cut(en, "\n")
+	if kind, ok := translated[strings.TrimPrefix(fence, "```")]; ok && strings.HasPrefix(zh, fence+"\n") {
 		ens, zhs := strings.Split(en, "\n"), strings.Split(zh, "\n")
 		if len(ens) != len(zhs) {
-			return []string{fmt.Sprintf("%s: the diagram has %d lines, and %d in English", what, len(zhs), len(ens))}
+			return []string{fmt.Sprintf("%s: the %s has %d lines, and %d in English", what, kind.name, len(zhs), len(ens))}
 		}
 		for i := range ens {
-			if shape(ens[i]) != shape(zhs[i]) {
-				faults = append(faults, fmt.Sprintf("%s: line %d of the diagram is %q, and in English %q", what, i+1, strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
+			if kind.same(ens[i]) != kind.same(zhs[i]) {
+				faults = append(faults, fmt.Sprintf("%s: line %d of the %s is %q, and in English %q", what, i+1, kind.name,
+					strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
 			}
 		}
 		return faults
 	}
-	if strings.HasPrefix(en, "```console\n") && strings.HasPrefix(zh, "```console\n") {
-		return transcript(what, en, zh)
-	}
-	if strings.HasPrefix(en, "```text\n") && strings.HasPrefix(zh, "```text\n") {
-		return compareText(what, en, zh)
-	}
-	scene, caption, isScene := strings.Cut(en, "\n")
-	sceneZh, captionZh, _ := strings.Cut(zh, "\n")
-	if isScene && strings.HasPrefix(scene, "```scene ") && scene == sceneZh {
+	caption, isScene := strings.CutPrefix(en, fence+"\n")
+	captionZh, sameScene := strings.CutPrefix(zh, fence+"\n")
+	if isScene && sameScene && strings.HasPrefix(fence, "```scene ") {
 		return e.compare(page, what, strings.TrimSuffix(caption, "```"), strings.TrimSuffix(captionZh, "```"))
 	}
 	if strings.HasPrefix(en, "```") || strings.HasPrefix(zh, "```") {
@@ -353,23 +350,6 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		if n != want[fact] {
 			faults = append(faults, fmt.Sprintf("%s: %s is there %d times, and %d times in English", what, fact, n, want[fact]))
 		}
-	}
-	return faults
-}
-
-// typed is what a person types in a block of console: a line after "$ ", or a command of
-// Go. Arguments end at two blanks, or where Chinese begins.
-var typed = regexp.MustCompile(`(?m)^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
-
-// transcript compares what a command prints, which is in the page's language: the
-// commands are the same, and there are as many lines. A test of the program that prints it
-// plays it.
-func transcript(what, en, zh string) (faults []string) {
-	if a, b := strings.Count(en, "\n"), strings.Count(zh, "\n"); a != b {
-		faults = append(faults, fmt.Sprintf("%s: the transcript has %d lines, and %d in English", what, b, a))
-	}
-	if a, b := typed.FindAllString(en, -1), typed.FindAllString(zh, -1); !slices.Equal(a, b) {
-		faults = append(faults, fmt.Sprintf("%s: the transcript has the commands %q, and in English %q", what, b, a))
 	}
 	return faults
 }
