@@ -128,9 +128,9 @@ func matches(text, pattern string) (found []string) {
 }
 
 // Each cure names a function and a file; the file has that function. So it is
-// with the reading guide, and with the page on how the server works.
+// with the reading guide, the map, and the page on how the server works.
 func TestThePagesNameFunctionsThatExist(t *testing.T) {
-	for page, atLeast := range map[string]int{catalogue: 31, guidePage: 50, "zkserver/README.md": 15} {
+	for page, atLeast := range map[string]int{catalogue: 31, guidePage: 50, "zkserver/README.md": 15, architecture: 6} {
 		flat := strings.ReplaceAll(site.Read(t, page), "\n", " ")
 		named := regexp.MustCompile("`(\\w+)` in \\[[\\w.]+\\]\\(([^)]+)\\)").FindAllStringSubmatch(flat, -1)
 		require.GreaterOrEqual(t, len(named), atLeast, "functions that %s names", page)
