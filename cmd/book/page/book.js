@@ -69,7 +69,7 @@ async function search() {
     all = findAll(text);
   }
   // Words that the pages do not have may be an article's: the reader has the phrase nearest to them.
-  if (all.list.length < 3) for (const name of ["rows.js", "places.js", "phrases.js"]) await load(name);
+  if (all.list.length < 3) for (const name of ["rows.js", "places.js", "also.js", "phrases.js"]) await load(name);
   const near = all.list.length < 3 ? nearest(text, "").slice(0, 3) : [];
   if (text !== q.value.trim()) return;
   const items = near.map(r => {

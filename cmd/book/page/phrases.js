@@ -48,30 +48,35 @@ const known = GUIDE.filter(r => !r.heading).map(r => {
   const l = letters(r.phrase), article = r.name[0];
   const from = Math.min(...places(article, l).filter(p => p.part === 1 && p.from >= (before[article] || 0)).map(p => p.from));
   before[article] = from + l.length;
-  const k = { r, article, from, to: from + l.length, letters: l.join(""), phrase: words(r.phrase), text: words(told(r.en + " " + r.zh)) };
+  const k = { r, article, spans: [[from, from + l.length]], letters: [l.join("")], phrase: words(r.phrase), text: words(told(r.en + " " + r.zh)) };
+  for (const l of (ALSO[r.phrase] || []).map(letters)) {
+    k.letters.push(l.join(""));
+    // The marks of fewer letters are also those of other texts.
+    if (l.length >= 9) for (const p of places(article, l)) if (p.part === 1) k.spans.push([p.from, p.from + l.length]);
+  }
   for (const w of new Set([...k.phrase, ...k.text])) count.set(w, (count.get(w) || 0) + 1);
   return k;
 });
 
 // nearest are the rows for a text, the best first. What is an article's own words is at its place in
-// the article; for all else the rare words count that a row and the text have in common. The
-// article that is open comes before the others.
+// the article, and the row is that of a phrase, or of ALSO, at this place or nearest to it; for all else
+// the rare words count that a row and the text have in common. The article that is open comes before the others.
 globalThis.nearest = function (text, open) {
-  const l = letters(text), weight = w => Math.log((known.length + 1) / (count.get(w) || 1)), asked = [...words(text)];
+  const l = letters(text), all = l.join(""), weight = w => Math.log((known.length + 1) / (count.get(w) || 1)), asked = [...words(text)];
   const sum = asked.reduce((s, w) => s + weight(w), 0), share = set => asked.reduce((s, w) => s + (set.has(w) ? weight(w) : 0), 0) / sum;
   const found = {};
   for (const article in index) found[article] = places(article, l).filter(p => p.part >= .5);
   const scored = !sum ? [] : known.map(k => {
     let near = 0;
     for (const { from, n, part } of found[k.article] || []) {
-      const far = Math.max(0, k.from - from - l.length, from - k.to);
-      near = Math.max(near, part * [0, .1, .8, 1][Math.min(n, 3)] / (1 + far / 120));
+      const far = Math.min(...k.spans.map(([a, z]) => Math.max(0, a - from - l.length + 1, from - z + 1)));
+      near = Math.max(near, part * [0, .1, .8, 1][Math.min(n, 3)] * (far ? .8 / (1 + far / 120) : 1));
     }
-    return { r: k.r, score: 3 * near + share(k.phrase) + .6 * share(k.text) + (k.letters.includes(l.join("")) ? .5 : 0), ours: k.article === open ? 1 : 0 };
+    return { r: k.r, score: 3 * near + share(k.phrase) + .6 * share(k.text) + (k.letters.includes(all) ? 2 : k.letters[0].includes(all) ? .5 : 0), ours: k.article === open ? 1 : 0 };
   });
-  // A heading leads to the first row below it that has something to play.
-  const title = GUIDE.findIndex(r => r.heading && l.length > 3 && letters(told(r.zh)).join("").includes(l.join("")));
-  const below = title < 0 ? null : GUIDE.slice(title + 1).find(r => r.scene);
+  // A heading leads to the first row below it that has something to show.
+  const title = GUIDE.findIndex(r => r.heading && l.length > 3 && letters(told(r.zh)).join("").includes(all));
+  const below = title < 0 ? null : GUIDE.slice(title + 1).find(r => r.scene || r.code || r.listing);
   for (const s of scored) if (s.r === below) s.score += 4;
   return scored.filter(s => s.score > .35).sort((a, b) => b.score + b.ours - a.score - a.ours).map(s => s.r);
 };

@@ -125,5 +125,5 @@ func TestTheReaderFits(t *testing.T) {
 				row{"", beside, window.room})
 		}
 	}
-	reader(t, "reader.html#D/34", 1440, 900).play(rows...)
+	reader(t, "reader.html#D/35", 1440, 900).play(rows...)
 }
