@@ -184,3 +184,12 @@ func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
 		require.False(t, h.isQuiet(now.Add(c.quiet)), "%v", c)
 	}
 }
+
+// CachingFrom lets WithCaching keep a node after a streak of another length. After 0 it
+// keeps every node.
+func CachingFrom(streak int) Option {
+	return func(s *settings) error {
+		s.least = streak
+		return nil
+	}
+}

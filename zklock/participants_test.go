@@ -79,26 +79,6 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 	})
 }
 
-func TestParticipantsAndRevokeEndWithCtxThoughNoServerAnswers(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		m := tb.mutex(tb.connect())
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		all := tb.participants(m)
-		for _, f := range []func(ctx context.Context) error{
-			func(ctx context.Context) error { _, err := m.Participants(ctx); return err },
-			func(ctx context.Context) error { return m.Revoke(ctx, all[0]) },
-		} {
-			held := tb.srv.Hold(func(zkserver.Request) bool { return true })
-			ctx, began := limited(tb, time.Second), time.Now()
-			require.ErrorIs(tb, f(ctx), context.DeadlineExceeded)
-			require.Equal(tb, time.Second, time.Since(began))
-			require.ErrorIs(tb, f(ctx), context.DeadlineExceeded, "of a ctx that has ended")
-			held.Release()
-		}
-		require.NoError(tb, holder.Unlock(tb.Context()))
-	})
-}
-
 func TestAHolderIsAskedForTheLock(t *testing.T) {
 	onEachClient(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect(), zklock.WithData([]byte("who"))), zklock.NewOwner("holder"))
