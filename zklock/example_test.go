@@ -80,26 +80,6 @@ func ExampleMutex_Lock() {
 	// <nil> <nil>
 }
 
-// Lock waits no longer than its ctx.
-func ExampleMutex_Lock_deadline() {
-	_, stock, stop := open("/locks/stock")
-	defer stop()
-	ctx := context.Background()
-	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer lease.Unlock(ctx)
-
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	_, err = stock.Lock(short, zklock.NewOwner("order 2"))
-	fmt.Println("too late:", errors.Is(err, context.DeadlineExceeded))
-
-	// Output:
-	// too late: true
-}
-
 func ExampleMutex_TryLock() {
 	_, cleanup, stop := open("/locks/cleanup")
 	defer stop()

@@ -8,7 +8,6 @@ import (
 	"net"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -150,24 +149,12 @@ var stride = map[bool]int{true: 1, false: 5}
 // still says what it is.
 type pause struct {
 	follower bool
-
-	mu   sync.Mutex
-	over chan struct{} // closed at its end
+	over     atomic.Value // a chan struct{}, closed at its end
 }
 
-func (p *pause) begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = make(chan struct{})
-}
-
-func (p *pause) end() { close(p.over) }
-
-func (p *pause) isOver() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.over
-}
+func (p *pause) begin()                { p.over.Store(make(chan struct{})) }
+func (p *pause) end()                  { close(p.isOver()) }
+func (p *pause) isOver() chan struct{} { return p.over.Load().(chan struct{}) }
 
 // wrap is a connection to the server.
 func (p *pause) wrap(nc net.Conn) net.Conn {
@@ -248,7 +235,8 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 	onTable(t, func(tb *table) {
 		pauses := make(map[string]*pause)
 		for _, server := range three {
-			pauses[server] = &pause{over: make(chan struct{}), follower: leader && server != three[0]}
+			pauses[server] = &pause{follower: leader && server != three[0]}
+			pauses[server].begin()
 			pauses[server].end()
 		}
 		var connections atomic.Int32

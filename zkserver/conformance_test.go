@@ -37,7 +37,7 @@ func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 					steps = append(steps, line{int(client), strings.TrimSpace(text[2:])})
 				}
 			}
-			got := answered(script, play(t, tg, newRoot(), steps, difference{}))
+			got := answered(script, play(t, tg, newRoot(), steps))
 			recorded = append(recorded, got)
 			if !*record {
 				require.Equal(t, strings.TrimSpace(script), got)

@@ -82,16 +82,6 @@ func TestOpenCanBeCancelled(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(ensemble.Open(ctx, mute)), context.Canceled, "and not that the server says nothing")
 }
 
-func TestOpenFindsOneThatAnswers(t *testing.T) {
-	srv := zkserver.Run(t)
-	addr := srv.Addr()
-	zoo := testenv.Must(ensemble.Open(context.Background(), closedPort+","+addr))(t)
-	defer zoo.Close()
-	require.Contains(t, zoo.String(), "(embedded, served by another process: in memory, no disk)")
-	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{}))(t)
-	conn.Close()
-}
-
 func TestConnect(t *testing.T) {
 	t.Parallel() // a client waits for a second before it goes to its server again
 	zoo := testenv.Must(ensemble.Open(t.Context(), os.Getenv("ZK")))(t)
@@ -125,6 +115,7 @@ func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
 	addr := srv.Addr()
 	zoo := testenv.Must(ensemble.Open(t.Context(), closedPort+","+addr))(t)
 	defer zoo.Close()
+	require.Contains(t, zoo.String(), "(embedded, served by another process: in memory, no disk)")
 	tap := wiretap.New()
 	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap}))(t)
 	defer conn.Close()

@@ -1,4 +1,4 @@
-package proxy_test
+package proxy
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -66,7 +65,7 @@ func (c client) ask(pieces ...string) string {
 func TestOneReplyIsLost(t *testing.T) {
 	for _, request := range [][]string{{"please Insert it"}, {"please ins", "ert it"}} {
 		addr, lines := echo(t)
-		p := proxy.New(t, addr)
+		p := New(t, addr)
 		a, b := dial(t, p.Addr()), dial(t, p.Addr())
 		require.Equal(t, "insert", a.ask("insert"))
 		<-lines
@@ -84,7 +83,7 @@ func TestOneReplyIsLost(t *testing.T) {
 
 func TestTheLineCanStayDownAfterALostReply(t *testing.T) {
 	addr, _ := echo(t)
-	p := proxy.New(t, addr)
+	p := New(t, addr)
 	a, b := dial(t, p.Addr()), dial(t, p.Addr())
 	require.Equal(t, "hello", b.ask("hello"))
 	p.LoseReply("insert", p.CutOff)
@@ -97,11 +96,11 @@ func TestTheLineCanStayDownAfterALostReply(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	addr, lines := echo(t)
-	p := proxy.New(t, addr)
+	p := New(t, addr)
 	a := dial(t, p.Addr())
 	require.Equal(t, "hello", a.ask("hello"))
 	<-lines
-	p.Silence(proxy.ToClient)
+	p.Silence(ToClient)
 	answer := make(chan string, 1)
 	go func() { answer <- a.ask("late") }()
 	require.Equal(t, "late", <-lines, "it comes in")
@@ -112,4 +111,14 @@ func TestSilence(t *testing.T) {
 	}
 	p.Heal()
 	require.Equal(t, "late", <-answer)
+}
+
+// Packets that wait in a silence go on after it, even if Silence was called again.
+func TestASilenceThatBeginsAgainEndsAsOne(t *testing.T) {
+	p := New(t, "127.0.0.1:1")
+	p.Silence(ToServer)
+	waits := p.isOpen(ToServer)
+	p.Silence(ToServer, ToClient)
+	p.Heal()
+	require.True(t, isClosed(waits))
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"sync"
 	"syscall"
@@ -111,19 +110,6 @@ func (z *ZooKeeper) Pause(t testing.TB) {
 // Continue ends a pause.
 func (z *ZooKeeper) Continue(t testing.TB) {
 	require.NoError(t, z.process.cmd.Process.Signal(syscall.SIGCONT))
-}
-
-var residentLine = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
-
-// Resident is the memory that the server has, in MiB.
-func (z *ZooKeeper) Resident(t testing.TB) int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", z.process.cmd.Process.Pid))
-	require.NoError(t, err)
-	found := residentLine.FindSubmatch(status)
-	require.NotNil(t, found, "%s", status)
-	kib, err := strconv.Atoi(string(found[1]))
-	require.NoError(t, err)
-	return kib >> 10
 }
 
 // Mode is leader, follower or standalone.

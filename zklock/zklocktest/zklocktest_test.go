@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -130,41 +127,4 @@ func TestThePageHasTheseTests(t *testing.T) {
 		}
 		require.Equal(t, string(code), strings.Join(blocks, "\n"), name)
 	}
-}
-
-// TestAModuleOfSomebodyElseHasThemToo builds what the pages show, and the examples of
-// zklock, in a module that has nothing but require and replace, and runs its tests.
-func TestAModuleOfSomebodyElseHasThemToo(t *testing.T) {
-	testenv.Landing(t, "compiles a module of its own; .ci/newcomer does so, too")
-	testenv.NotRaced(t, "it runs another program")
-	readme := testenv.Must(os.ReadFile("../../zkserver/README.md"))(t)
-	root := testenv.Must(filepath.Abs("../.."))(t)
-	sums := testenv.Must(os.ReadFile("../../go.sum"))(t) // what this module has verified need not be looked up again
-	code := testenv.Must(os.ReadFile("page_test.go"))(t)
-	examples := testenv.Must(os.ReadFile("../example_test.go"))(t)
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{
-		"go.mod": []byte("module yours\n\ngo 1.26\n"), "go.sum": sums, "page_test.go": code,
-		"election/election_test.go": goBlocks.FindSubmatch(readme)[1], "examples/example_test.go": examples,
-	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
-	}
-	run := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-vet=off", "GOWORK=off")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "go %q: %s", args, out)
-		return string(out)
-	}
-	commands := regexp.MustCompile("(?ms)^```\n(go mod .*?)^```$").FindSubmatch(readme)
-	require.NotNil(t, commands)
-	for command := range strings.Lines(string(commands[1])) {
-		run(strings.Fields(strings.Replace(command, "../zklock", root, 1))[1:]...)
-	}
-	run("test", "./...")
-	modules := strings.Fields(run("list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "./..."))
-	slices.Sort(modules)
-	require.Equal(t, []string{"example.com/zklock", "github.com/go-zookeeper/zk", "yours"}, slices.Compact(modules))
 }

@@ -7,10 +7,14 @@
 package clients_test
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,8 +22,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
@@ -189,4 +195,60 @@ func (p *process) all() string {
 // ended describes how a process has ended.
 func (p *process) ended() error {
 	return fmt.Errorf("%s has ended (%v); it said:\n%s", p.name, p.err, p.all())
+}
+
+// newSharedTest opens a session on the server that ZK names, which others may
+// use as well, and makes a node for the test alone. The node goes with the
+// test.
+func newSharedTest(t *testing.T) (g *game, conn *zk.Conn, root string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	zoo := testenv.Must(ensemble.Open(ctx, os.Getenv("ZK")))(t)
+	t.Cleanup(zoo.Close)
+	conn = testenv.Must(zoo.Connect(ctx, ensemble.Options{SessionTimeout: 30 * time.Second}))(t)
+	t.Cleanup(conn.Close)
+	root = "/shared-" + rand.Text()
+	testenv.Must(conn.Create(root, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
+	t.Cleanup(func() { removeAll(t, conn, root) })
+	return &game{T: t, addr: strings.Join(zoo.Servers(), ",")}, conn, root
+}
+
+func removeAll(t *testing.T, conn *zk.Conn, path string) {
+	for _, child := range childrenOf(t, conn, path) {
+		removeAll(t, conn, path+"/"+child)
+	}
+	if err := conn.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Errorf("clean up: %s: %v", path, err)
+	}
+}
+
+// lines returns what a process has said, of those lines that begin with a word,
+// without that word.
+func (p *process) lines(word string) (out []string) {
+	for line := range strings.Lines(p.all()) {
+		if rest, ok := strings.CutPrefix(line, word+" "); ok {
+			out = append(out, strings.TrimSuffix(rest, "\n"))
+		}
+	}
+	return out
+}
+
+const jars = "/usr/share/java/"
+
+// Each jar names what it needs in turn, except those of which Debian has several to choose from.
+var (
+	ofCurator = map[string]string{
+		"/usr/bin/javac": "default-jdk-headless", jars + "curator-recipes.jar": "libcurator-recipes-java",
+		jars + "zookeeper-recipes-lock.jar": "libzookeeper-java",
+	}
+	curatorPath = jars + strings.Join(strings.Fields("curator-recipes.jar curator-framework.jar curator-client.jar zookeeper.jar "+
+		"zookeeper-jute.jar zookeeper-recipes-lock.jar guava.jar slf4j-api.jar slf4j-nop.jar"), ":"+jars)
+)
+
+// startJava runs a program of testdata, which Java compiles itself.
+func (g *game) startJava(program string, args ...string) *process {
+	g.Helper()
+	java := []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", curatorPath, filepath.Join("testdata", program)} // starts faster
+	return g.start(nil, append(java, args...)...)
 }

@@ -86,14 +86,7 @@ func (n *Node) Kill(ctx context.Context) error {
 	return n.wrap("kill", err)
 }
 
-// Stop asks the server to end, and kills it if it does not within a second.
-func (n *Node) Stop(ctx context.Context) error {
-	second := 1
-	_, err := n.docker.ContainerStop(ctx, n.container.GetContainerID(), client.ContainerStopOptions{Timeout: &second})
-	return n.wrap("stop", err)
-}
-
-// Start starts a node that was killed or stopped.
+// Start starts a node that was killed.
 func (n *Node) Start(ctx context.Context) error {
 	_, err := n.docker.ContainerStart(ctx, n.container.GetContainerID(), client.ContainerStartOptions{})
 	return n.wrap("start", err)
@@ -109,25 +102,6 @@ func (n *Node) Pause(ctx context.Context) error {
 func (n *Node) Unpause(ctx context.Context) error {
 	_, err := n.docker.ContainerUnpause(ctx, n.container.GetContainerID(), client.ContainerUnpauseOptions{})
 	return n.wrap("unpause", err)
-}
-
-// CutOff takes the node off the network, away from its peers and its clients,
-// until Rejoin. A single server cannot be cut off.
-func (n *Node) CutOff(ctx context.Context) error {
-	if n.network == "" {
-		return fmt.Errorf("cut off %s: a single server has no peers", n.name)
-	}
-	_, err := n.docker.NetworkDisconnect(ctx, n.network, client.NetworkDisconnectOptions{Container: n.container.GetContainerID(), Force: true})
-	return n.wrap("cut off", err)
-}
-
-// Rejoin puts a node back on the network.
-func (n *Node) Rejoin(ctx context.Context) error {
-	_, err := n.docker.NetworkConnect(ctx, n.network, client.NetworkConnectOptions{
-		Container:      n.container.GetContainerID(),
-		EndpointConfig: &network.EndpointSettings{Aliases: []string{n.name}},
-	})
-	return n.wrap("rejoin", err)
 }
 
 func (n *Node) wrap(what string, err error) error {

@@ -52,8 +52,6 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 		breaks, fix func(*docker.Node) error
 	}{
 		{"kill", func(n *docker.Node) error { return n.Kill(ctx) }, func(n *docker.Node) error { return n.Start(ctx) }},
-		{"stop", func(n *docker.Node) error { return n.Stop(ctx) }, func(n *docker.Node) error { return n.Start(ctx) }},
-		{"cut off", func(n *docker.Node) error { return n.CutOff(ctx) }, func(n *docker.Node) error { return n.Rejoin(ctx) }},
 		{"pause", func(n *docker.Node) error { return n.Pause(ctx) }, func(n *docker.Node) error { return n.Unpause(ctx) }},
 	} {
 		old := leads(t, zoo, nil)
