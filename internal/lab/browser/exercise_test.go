@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -31,4 +32,14 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 			require.Equal(t, counterexample.Result{Choices: len(ours.Choices)}, counterexample.Play(t, task.Number, js[string](p, "s.link")))
 		})
 	}
+}
+
+// chosen are the choices of a schedule, clicked one after the other. The goal is reached
+// with the last one.
+func chosen(a locks.Address) (rows []row) {
+	for i, choice := range a.Choices {
+		do := fmt.Sprintf("click [data-choice=%s] | wait app.play?.length == %d", quoted(choice), i+1)
+		rows = append(rows, row{do + " | go s.end", "!!one('#reached')", i == len(a.Choices)-1})
+	}
+	return rows
 }

@@ -50,21 +50,14 @@ type pageCase struct {
 	rows   []row
 }
 
-// pages are all cases, in a file for each area.
-var pages = [][]pageCase{
-	opening, fates, levels, mended, notices, faces, listings, inspections, releases, chinese, chart, stories,
-}
-
-// TestPages plays the cases side by side.
+// TestPages plays the cases of the files side by side.
 func TestPages(t *testing.T) {
-	for _, area := range pages {
-		for _, c := range area {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				width, height := size(c.window)
-				openAt(t, "file://"+file+c.at, width, height).play(c.rows...)
-			})
-		}
+	for _, c := range scripts(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			width, height := size(c.window)
+			openAt(t, "file://"+file+c.at, width, height).play(c.rows...)
+		})
 	}
 }
 
@@ -255,15 +248,14 @@ func seeing(expression string) string {
 	return "(() => { with (see) with (see.kept) return (" + expression + "); })()"
 }
 
-func quoted(s string) string {
+// quoted is a value in JSON.
+func quoted(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.Encode(s)
+	e.Encode(v)
 	return strings.TrimSpace(b.String())
 }
-
-func jsList[T any](all []T) string { b, _ := json.Marshal(all); return string(b) }
 
 // scene is the address of a lock's own scene, with more behind it.
 func scene(lock string, more ...string) string {

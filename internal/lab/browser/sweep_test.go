@@ -104,50 +104,8 @@ func shot(p *tab, _ string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", strings.NewReplacer("/", "-", "&", "", "=", "").Replace(p.Name()), p.shots)), png, 0o644)
 }
 
-// What is larger on a projector and in a wide window.
-var faces = []pageCase{
-	{name: "a wide window has larger letters", at: pagesOf[0], window: "1920x1080", rows: []row{
-		{"keep wide parseFloat(getComputedStyle(document.body).fontSize)", "narrow()", list{}},
-		{"window 1440x900", "wide > parseFloat(getComputedStyle(document.body).fontSize)", nil},
-	}},
-	{name: "a projector shows the code, and large letters", at: "#projector", window: "1280x720", rows: []row{
-		{"open #lock=naive&n=3&seed=2&projector=1&t=300ms" + settled, letters, list{true, true}},
-		{"open #lock=zklock&n=12&projector=1&t=1s" + settled, "shown('.source')", true},
-		{"open #lock=naive&n=100&projector=1&t=1s" + settled, "shown('.source')", false}, // a crowd has no pointers
-		{"open " + scene("D3", "&projector=1&t=3200ms&lang=zh") + settled, letters, list{true, true}},
-		{"", "s.link", has{"projector=1"}}, // the address keeps it
-		{"click #leave", "s.link", lacks{"projector"}},
-		{"", "shown('#workbench')", nil},
-		{"click #projector", "outside()", list{}},
-	}},
-	{name: "a slide shows what has been, and not what answers its question", at: "#lock=naive&n=2", window: "1280x720", rows: []row{
-		{"open #lock=herd,predecessor&n=6&projector=1&t=300ms" + settled, ahead, list{true, true}},
-		{"open #lock=herd,predecessor&n=6&projector=1&slide=1&t=300ms" + settled, ahead, list{false, false}},
-		{"open " + scene("D3", "&projector=1&slide=1&t=0ns") + settled, "['#story', '.source', '.panel h2', '.stage'].map(shown)", list{false, false, false, true}},
-		{"click #leave", "['#story', '.source', '.panel h2', '.stage'].map(shown)", list{true, true, true, true}},
-	}},
-	{name: "two panels fit on a small screen", at: "#lock=naive&n=2&t=0ns", rows: twoPanels()},
-}
-
-// Where there is one lock a projector shows its code, and where the contenders are few, their
-// letters are large.
-const (
-	ahead   = "all('canvas.diagram', c => c.getContext('2d').getImageData(c.width * .7, 0, c.width * .29, c.height * .8).data.some(x => x))"
-	drawn   = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
-	settled = " | run lab.pause() | wait s.panels.length > 0 && !app.growing" + drawn
-	letters = "[parseFloat(getComputedStyle(one('.source')).fontSize) >= 17, " +
-		"Math.min(...all('.stage .word', e => parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a)) >= 12]"
-)
-
-// twoPanels are side by side, and leave their titles room at every width.
-func twoPanels() (rows []row) {
-	for _, width := range []int{768, 900, 1024, 1100} {
-		rows = append(rows,
-			row{fmt.Sprintf("window %dx720 | open #lock=herd,predecessor&n=6&t=400ms", width), "one('.stage').getBoundingClientRect().top + scrollY < 520", nil},
-			row{"", "Math.min(...all('.head', e => e.clientWidth)) > 200", nil})
-	}
-	return rows
-}
+// drawn waits until the page has been drawn.
+const drawn = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
 
 // tabs presses Tab some times.
 func tabs(p *tab, times string) error {

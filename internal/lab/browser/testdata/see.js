@@ -195,6 +195,12 @@ window.see = {
   unreached() { return [...document.querySelectorAll("a[href], button, input, select, summary")].filter(e => e.checkVisibility() && !e.disabled && !see.passed.has(e)).map(e => e.outerHTML.slice(0, 90)); },
   passed: new Set(),
 
+  // stageClick clicks on an element of the stage, or on a point of it.
+  stageClick(e, at) {
+    const b = e.getBoundingClientRect(), x = at ? at.x : b.left + b.width / 2, y = at ? at.y : b.top + b.height / 2;
+    document.elementFromPoint(x, y).dispatchEvent(new MouseEvent("click", { bubbles: true, clientX: x, clientY: y }));
+  },
+
   // The parts that are not in the window, on a projector and in an opening.
   outside() {
     const wrong = [], bar = document.getElementById("transport").getBoundingClientRect();

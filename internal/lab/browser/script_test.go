@@ -1,0 +1,128 @@
+//go:build browser
+
+package browser
+
+import (
+	"embed"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
+)
+
+// The files have cases, in which nothing is computed but values of this project, between braces:
+//
+//	== what the page must do
+//	at ADDRESS in 1440x900
+//	an act of acts
+//		an expression                 which must be true
+//		an expression → JSON          or has, lacks (texts) or match (a regular expression)
+//			a line that continues the one above
+//
+//go:embed testdata/*.txt
+var scriptFiles embed.FS
+
+var values = template.FuncMap{
+	"scene": scene,
+	"json":  quoted,
+	"bugs":  func() []scenes.Bug { return scenes.All },
+	"bug":   scenes.Get,
+	"level": func(lock string) scenes.Level { return scenes.Get(lock).Level },
+	"told": func() []locks.Lock { // those that have a story
+		return slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil })
+	},
+	"language": func(i int) i18n.Language { return []i18n.Language{i18n.English, i18n.Chinese}[i%2] },
+	"holders": func(states string) []string {
+		holders := []string{}
+		for i, state := range strings.Fields(states) {
+			if state == "holds" {
+				holders = append(holders, string(rune('A'+i)))
+			}
+		}
+		return holders
+	},
+	"faces": func() []string { return pagesOf },
+	"faults": func() []explore.Fault { // step 3's Lock takes no ctx
+		all := append(slices.Clone(explore.AllFaults), explore.Pause, explore.Day, explore.Refuse, explore.Remake)
+		slices.Sort(all)
+		return slices.DeleteFunc(all, func(f explore.Fault) bool { return f == explore.EndContext })
+	},
+	"openings": func() []locks.OpeningScene { return locks.Openings },
+	"measured": measuredTime,
+	"fates":    func(lock string) []int { return scenes.Fates()[lock] },
+	"choices":  func(lock string) []string { return address(lock).Choices },
+	// without is a lock's own scene, with faults and without its last choice.
+	"without": func(lock string, faults int) string {
+		a := address(lock)
+		a.Faults, a.Choices = faults, a.Choices[:len(a.Choices)-1]
+		return a.String()
+	},
+	"levels": func() int { return len(scenes.All) + len(locks.Tasks) + 2 }, // two cannot be won
+	"kind":   func(name string) explore.Kind { return explore.Kind(name) },
+	"list":   func(all ...string) []string { return all },
+	"add":    func(a, b int) int { return a + b },
+}
+
+// scripts reads the cases in the files.
+func scripts(t *testing.T) (all []pageCase) {
+	files := testenv.Must(template.New("").Funcs(values).ParseFS(scriptFiles, "testdata/*.txt"))(t)
+	for _, file := range files.Templates() {
+		if !strings.HasSuffix(file.Name(), ".txt") {
+			continue // a part of one
+		}
+		var text strings.Builder
+		require.NoError(t, file.Execute(&text, nil))
+		for _, c := range strings.Split("\n"+text.String(), "\n== ")[1:] {
+			all = append(all, script(t, c))
+		}
+	}
+	require.Greater(t, len(all), 50)
+	return all
+}
+
+// script reads a case.
+func script(t *testing.T, text string) (c pageCase) {
+	c.name, text, _ = strings.Cut(strings.ReplaceAll(text, "\n\t\t", "\x00"), "\n")
+	for line := range strings.Lines(text) {
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\x00", "\n")
+		if where, ok := strings.CutPrefix(line, "at "); ok {
+			c.at, c.window, _ = strings.Cut(where, " in ")
+		} else if look, ok := strings.CutPrefix(line, "\t"); ok {
+			c.rows = append(c.rows, looked(t, look))
+		} else if line != "" && !strings.HasPrefix(line, "// ") {
+			c.rows = append(c.rows, row{do: line})
+		}
+	}
+	return c
+}
+
+// looked reads a look.
+func looked(t *testing.T, line string) (r row) {
+	look, want, ok := strings.Cut(line, " → ")
+	if r.look = look; !ok {
+		return r
+	}
+	word, rest, _ := strings.Cut(want, " ")
+	var texts []string
+	switch word {
+	case "has", "lacks":
+		require.NoError(t, json.Unmarshal([]byte("["+rest+"]"), &texts), line)
+		if r.want = has(texts); word == "lacks" {
+			r.want = lacks(texts)
+		}
+	case "match":
+		r.want = match(rest)
+	default:
+		require.NoError(t, json.Unmarshal([]byte(want), &r.want), line)
+	}
+	return r
+}
