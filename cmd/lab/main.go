@@ -7,10 +7,9 @@
 //	go run ./cmd/lab -open -lock DIR  # plays the exercise's lock that is in this folder
 //	go run ./cmd/lab -open -film FILE # shows a trace or a recorded run
 //	go run ./cmd/lab -out lab.html    # writes one file, which needs no server
-//	go run ./cmd/lab -read            # opens the reader, which is a page of the book
 //	go run ./cmd/lab -open -lang zh   # in Chinese, which LANG can say, too
 //
-// go run ./cmd/book makes a site of all pages with the lab in it.
+// go run ./cmd/book makes a site of all pages with the lab in it, and with -read opens the reader.
 package main
 
 import (
@@ -20,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -49,7 +47,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	say := i18n.Both
 	out := flags.String("out", "", say("write the page to this `file`, which needs no server", "把页面写入这个`文件`，打开它不需要服务器"))
 	open := flags.Bool("open", false, say("open the page in the browser", "在浏览器里打开页面"))
-	read := flags.Bool("read", false, say("open the reader, as go run ./cmd/book -read does", "打开阅读器，与 go run ./cmd/book -read 相同"))
 	scene := flags.String("scene", "", say("print and open the address of this lock's `scene`, or this address, which begins with #; see docs/scenes.md", "打印并打开某个锁的`场景`的地址，也可以直接写以 # 开头的地址；见 docs/scenes.zh-CN.md"))
 	lock := flags.String("lock", "", say("play the lock in this `folder` in the place of the exercise's that its package clause names", "播放这个`文件夹`里的锁，代替 package 子句所指的那个练习的锁"))
 	film := flags.String("film", "", say("show the trace or the recorded run in this `file`, as Open a file does", "显示这个`文件`里的 trace 或录制的运行，与页面上的“打开文件”相同"))
@@ -58,12 +55,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
 	if help, err := i18n.Parse(flags, args, stderr, lang); help || err != nil {
 		return err
-	}
-	if *read {
-		if *out+*scene+*lock+*film != "" {
-			return i18n.Misusef("-read goes with -addr and -lang only", "-read 只能与 -addr、-lang 一起用")
-		}
-		return reader(ctx, *addr, *lang, stdout, stderr)
 	}
 	at := "" // of the scene, in the page
 	if *scene != "" {
@@ -113,29 +104,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	}
 	go s.watch(ctx, b, time.Tick(300*time.Millisecond))
 	return loopback.Serve(ctx, ln, s)
-}
-
-// reader runs the book's reader until ctx ends. It is built and not started with go run,
-// which would leave it running.
-func reader(ctx context.Context, addr string, lang i18n.Language, stdout, stderr io.Writer) error {
-	dir, err := os.MkdirTemp("", "reader")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "book.exe")
-	book := exec.CommandContext(ctx, program, "-read", "-addr", addr)
-	if lang != "" {
-		book.Args = append(book.Args, "-lang", string(lang))
-	}
-	book.Cancel = func() error { return book.Process.Signal(syscall.SIGTERM) }
-	for _, c := range []*exec.Cmd{exec.CommandContext(ctx, "go", "build", "-o", program, "example.com/zklock/cmd/book"), book} {
-		c.Stdout, c.Stderr = stdout, stderr
-		if err := c.Run(); err != nil && ctx.Err() == nil {
-			return i18n.Errorf("the reader ends: %w", "阅读器退出：%v", err)
-		}
-	}
-	return nil
 }
 
 // writeTo builds the page and writes it to a file.

@@ -69,23 +69,11 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 	dir := t.TempDir()
 	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)), "go run ./cmd/book -out "+dir)
 	for args, says := range map[string]string{"-scene Z9": "docs/scenes.md", "-scene #lock=none&do=x": "-scene #lock=none",
-		"x": "not understood", "-read -out x": "-read goes with"} {
+		"x": "not understood"} {
 		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(i18n.Language))
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), "\n")
 	}
-}
-
-// TestTheReaderIsThatOfTheBook lets a go command "build" a program that says how it was started.
-func TestTheReaderIsThatOfTheBook(t *testing.T) {
-	dir := t.TempDir()
-	script := "#!/bin/sh\nprintf '#!/bin/sh\\necho %s \"$@\"\\n' \"$4\" >\"$3\"\nchmod +x \"$3\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o755))
-	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	var said strings.Builder
-	lang := i18n.Chinese
-	require.NoError(t, run(t.Context(), []string{"-read", "-addr", "127.0.0.1:1"}, &said, io.Discard, &lang))
-	require.Equal(t, "example.com/zklock/cmd/book -read -addr 127.0.0.1:1 -lang zh\n", said.String())
 }
 
 // TestASavedLockRunsInThePage copies the sources, with an exercise that does not
