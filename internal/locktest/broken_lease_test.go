@@ -23,7 +23,7 @@ type bug string
 // and names the case that must fail.
 var leaseBugs = map[bug]failure{
 	"Unlock by path after an expiry":      {"Unlock after the parent was made again touches nobody else's node", "has deleted another contender's node"},
-	"order by whole name":                 {"a contender with another name that comes later waits", "the contender before one of Curator's gets the lock"},
+	"order by whole name":                 {"a contender with another name that comes later waits", "Lock of the contender before one of Curator's does not return"},
 	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
 	"signed order":                        {"the queue goes by number where numbers wrap", "a contender watches lock/lock--2147483648"},
 	"negative numbers are taken":          {"the queue goes by number where numbers wrap", "two holders"},

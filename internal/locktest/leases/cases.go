@@ -91,28 +91,24 @@ func settle(w *stage.Stage, l Lock) {
 
 // An attempt is a Lock that is under way.
 type attempt struct {
-	done  chan struct{} // closed once it has returned
-	lease Lease
-	err   error
+	lease  Lease
+	result <-chan error
 }
 
 func (w *leaseWorld) begin(l Lock) *attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	a := &attempt{done: make(chan struct{})}
-	done := w.Does("Lock")
-	go runner.Aside(func() {
-		defer close(a.done)
-		a.lease, a.err = l.Lock(ctx)
-		done()
+	a := new(attempt)
+	a.result = w.Aside("Lock", func() (err error) {
+		a.lease, err = l.Lock(ctx)
+		return err
 	})
 	return a
 }
 
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
-	w.Eventually(i18n.Same(name+" gets the lock"), func() bool { return bubble.IsClosed(a.done) })
-	require.NoError(w, a.err, "Lock of %s fails", name)
+	w.Holds(a.result, i18n.Same(name))
 	return a.lease
 }
 
@@ -122,23 +118,12 @@ func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
 	return w.gets(w.begin(l), "the holder"), s
 }
 
-func (w *leaseWorld) keepsWaiting(a *attempt, s *stage.Session, name string) {
-	w.Helper()
-	w.Eventually(i18n.Same(name+" waits on a watch"), func() bool {
-		if bubble.IsClosed(a.done) {
-			require.NoError(w, a.err, "%s must wait, and Lock fails", name)
-			w.Fatalf("%s has got the lock while another contender holds it: two holders", name)
-		}
-		return s.Sleeps()
-	})
-}
-
 // waiter begins a Lock that waits.
 func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
 	w.Helper()
 	l, s := w.open()
 	a := w.begin(l)
-	w.keepsWaiting(a, s, name)
+	w.Waits(a.result, s, i18n.Same(name))
 	return a, s
 }
 
@@ -293,7 +278,7 @@ func cutOff(w *leaseWorld) {
 		began := time.Now()
 		w.lost(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
-		require.False(w, bubble.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders")
+		require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
@@ -318,7 +303,7 @@ func lateAnswer(w *leaseWorld) {
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.False(w, bubble.IsClosed(a.done), "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
+	require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
 		"session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)

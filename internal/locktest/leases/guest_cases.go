@@ -41,9 +41,9 @@ func wrap(w *leaseWorld) {
 		a := w.begin(l)
 		attempts, sessions = append(attempts, a), append(sessions, s)
 		if i > 0 {
-			w.keepsWaiting(a, s, stage.Contender(i).En)
+			w.Waits(a.result, s, stage.Contender(i))
 		} else {
-			w.gets(a, stage.Contender(i).En)
+			w.Eventually(i18n.Same("the first gets the lock"), func() bool { return len(a.result) > 0 })
 		}
 	}
 	// 2³¹-1 and the negative numbers come again and again; see zkserver's doc.
@@ -51,9 +51,9 @@ func wrap(w *leaseWorld) {
 		require.True(w, w.Server.SetSequence(w.Path, number))
 		l, s := w.open()
 		a := w.begin(l)
-		w.Eventually(i18n.Same("Lock returns"), func() bool { return bubble.IsClosed(a.done) || s.Tap.Armed() > 0 })
-		require.True(w, bubble.IsClosed(a.done), "waits with the number %d, which another one may get, too: two holders", number)
-		require.ErrorIs(w, a.err, zk.ErrNodeExists, "the server has no more numbers")
+		w.Eventually(i18n.Same("Lock returns"), func() bool { return len(a.result) > 0 || s.Tap.Armed() > 0 })
+		require.NotEmpty(w, a.result, "waits with the number %d, which another one may get, too: two holders", number)
+		require.ErrorIs(w, <-a.result, zk.ErrNodeExists, "the server has no more numbers")
 		require.Zero(w, s.Tap.Armed())
 	}
 	admin := w.Session() // the number of another library's node that came later is lower
@@ -62,7 +62,7 @@ func wrap(w *leaseWorld) {
 	for i, a := range attempts {
 		lease := w.gets(a, stage.Contender(i).En+", whose turn it is,")
 		for j := i + 1; j < len(attempts); j++ {
-			w.keepsWaiting(attempts[j], sessions[j], stage.Contender(j).En)
+			w.Waits(attempts[j].result, sessions[j], stage.Contender(j))
 		}
 		w.release(lease, stage.Contender(i).En)
 	}
@@ -87,8 +87,8 @@ func curatorName(w *leaseWorld) {
 	b := w.begin(neighbour)
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
-	w.keepsWaiting(a, ls, "the contender after one of Curator's")
-	require.False(w, bubble.IsClosed(b.done), "the contender after one of Curator's has got the lock: two holders")
+	w.Waits(a.result, ls, i18n.Same("the contender after one of Curator's"))
+	require.Empty(w, b.result, "the contender after one of Curator's has got the lock: two holders")
 	goes()
 	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
 	w.release(w.gets(b, "the last"), "it")
@@ -118,7 +118,7 @@ func zkLock(w *leaseWorld) {
 	a, ls := w.waiter("our second contender, which comes after zk.Lock,")
 	w.release(lease, "our first contender")
 	w.Holds(locked, i18n.Same("zk.Lock"))
-	w.keepsWaiting(a, ls, "our second contender, which comes after zk.Lock,")
+	w.Waits(a.result, ls, i18n.Same("our second contender, which comes after zk.Lock,"))
 	require.NoError(w, theirs.Unlock())
 	w.release(w.gets(a, "our second contender"), "it")
 	w.NothingLeft()
@@ -132,7 +132,7 @@ func predecessorChanges(w *leaseWorld) {
 		l, ls := w.open()
 		a := w.begin(l)
 		attempts = append(attempts, a)
-		w.keepsWaiting(a, ls, stage.Contender(i+1).En)
+		w.Waits(a.result, ls, stage.Contender(i+1))
 	}
 	neighbour, _ := w.open(s)
 	attempts = append(attempts, w.begin(neighbour))
@@ -145,7 +145,7 @@ func predecessorChanges(w *leaseWorld) {
 			require.NoError(w, err)
 			time.Sleep(10 * time.Millisecond) // for a contender to get in by mistake: no event says that none does
 			for _, a := range attempts {
-				require.False(w, bubble.IsClosed(a.done), "the data of %s has changed, and a waiter takes it for gone: two holders", node)
+				require.Empty(w, a.result, "the data of %s has changed, and a waiter takes it for gone: two holders", node)
 			}
 		}
 	}
@@ -214,8 +214,7 @@ func closedClient(w *leaseWorld) {
 	if w.Server != nil {
 		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
 	}
-	w.Eventually(i18n.Same("Lock returns when its client has been closed"), func() bool { return bubble.IsClosed(a.done) })
-	require.Error(w, a.err)
+	require.Error(w, w.Result(a.result, i18n.Same("Lock whose client has been closed")))
 	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
 	w.Eventually(i18n.Same("the session's nodes go"), func() bool { return len(w.Nodes()) == 0 })
 }
