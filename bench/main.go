@@ -184,8 +184,11 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 		settings.Processes, settings.Flags = cfg.procs, cfg.shared()
 	}
 	server, err := zookeeper.Open(ctx, zoo, settings)
+	if ctx.Err() != nil && err != nil {
+		return nil, counter.ErrInterrupted
+	}
 	if err != nil {
-		return nil, interrupted(ctx, err)
+		return nil, err
 	}
 	facts := report.GatherFacts(zoo.Members(ctx))
 	facts.Command = cfg.settings().Command()
@@ -211,14 +214,6 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 		screen.live.End()
 	}
 	return b.benchmark.Results, server.Close(err)
-}
-
-// interrupted is err, or why it has happened.
-func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return counter.ErrInterrupted
-	}
-	return err
 }
 
 // printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.

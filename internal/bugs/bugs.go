@@ -13,11 +13,17 @@ package bugs
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
+	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -54,4 +60,102 @@ func (b Bug) Print(t *testing.T) {
 func NeedsEmbedded(t *testing.T) {
 	t.Helper()
 	testenv.Embedded(t, "needs exact control of the server, which only the embedded one gives")
+}
+
+// ByItsScene is the exhibit of a bug by the schedule that the explorer has found for it:
+// played with the article's lock it ends with the bug, and with the lock that cures the
+// bug it does not. If the bug's story has a schedule of its own, so must that, and it is the
+// one that is drawn.
+func (b Bug) ByItsScene(t *testing.T) {
+	t.Helper()
+	NeedsEmbedded(t)
+	saved := b.Trace()
+	require.NotNil(t, saved, "%s has no schedule: go generate ./...", b.ID)
+	type told struct {
+		world, ours explore.World
+		choices     []string
+	}
+	all := []told{{b.World, b.Ours, saved.Choices}}
+	if p := b.Play; p != nil {
+		all = append(all, told{p.In(b.World), p.In(b.Ours), p.Choices})
+	}
+	t.Run("it happens to the article's lock", func(t *testing.T) {
+		var last *explore.Trace
+		for _, told := range all {
+			last, _ = explore.Play(t, told.world, told.choices)
+			require.True(t, b.Shows(last), "%v", last)
+		}
+		b.inDocs(t, diagram.Of(last))
+	})
+	t.Run("it does not happen to ours", func(t *testing.T) {
+		for _, told := range all {
+			tr := Played(t, b.Only(told.ours), told.choices)
+			require.Nil(t, tr.Violation, "%v", tr)
+			require.False(t, b.Shows(tr), "%v", tr)
+		}
+	})
+	b.Print(t)
+}
+
+// Played plays a schedule in another world, as far as that has the same choices;
+// what is left is played in the order in which it comes.
+func Played(t *testing.T, w explore.World, choices []string) *explore.Trace {
+	t.Helper()
+	var made []string
+	tr, possible := explore.Play(t, w, made)
+	for len(possible) > 0 {
+		next := possible[0]
+		for i, choice := range choices {
+			if slices.Contains(possible, choice) {
+				next, choices = choice, choices[i+1:]
+				break
+			}
+		}
+		made = append(made, next)
+		tr, possible = explore.Play(t, w, made)
+	}
+	return tr
+}
+
+// elsewhere are the folders in docs/other-locks, a module of its own, of the bugs without a
+// scene: their locks are on another server.
+var elsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
+
+// shown says what shows the bug, and which schedule is drawn below that.
+func (b Bug) shown() scenes.Text {
+	id := strings.ToLower(b.ID)
+	if b.NoScene != nil {
+		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, elsewhere[b.ID])
+		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", elsewhere[b.ID])
+		return scenes.Text{
+			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
+			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id),
+		}
+	}
+	drawn := scenes.Text{En: "with the schedule that is drawn here", Zh: "调度与下图相同"}
+	if b.Play != nil {
+		drawn = scenes.Text{En: "and its story there has the schedule that is drawn here", Zh: "其中故事的调度与下图相同"}
+	}
+	run := fmt.Sprintf("`go test -v -run BugByItsScene/%s$ ./internal/bugs/examples`", b.ID)
+	link := fmt.Sprintf("[article_%s.go](../internal/bugs/scenes/article_%[1]s.go)", id[:1])
+	play := fmt.Sprintf("`go run ./cmd/lab -open -scene %s`", b.ID)
+	return scenes.Text{
+		En: fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](scenes.md#%s), %s", run, link, play, id, drawn.En),
+		Zh: fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.Zh),
+	}
+}
+
+// inDocs compares the bug's entry in both editions of the catalogue with what has happened.
+func (b Bug) inDocs(t *testing.T, drawn *diagram.Sequence) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
+		mermaid, err := drawn.Mermaid(lang)
+		if err != nil {
+			t.Fatal(err)
+		}
+		site.Holds(t, lang.Page("docs/bugs.md"), b.ID, b.shown().In(lang)+"\n\n```mermaid\n"+mermaid+"```\n")
+	}
 }

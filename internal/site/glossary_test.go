@@ -129,17 +129,17 @@ func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
 func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 	handout := site.Read(t, "docs/teaching/handout.md")
 	handoutZh := site.Read(t, "docs/teaching/handout.zh-CN.md")
-	exchanged := regexp.MustCompile(`(?m)^\| \*\*([^|]*\p{Han}[^|]*)\*\* \| ([^|]*) \|`)
+	row := regexp.MustCompile(`(?m)^\| \*\*([^|]+)\*\* \| ([^|]+) \|`)
+	han := regexp.MustCompile(`\p{Han}+`)
 	known := make(map[string]bool)
 	for _, term := range terms(site.Read(t, glossary)) {
-		for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(term.zh, -1) {
+		for _, word := range han.FindAllString(term.zh, -1) {
 			known[word] = true
 		}
 	}
 	unknown := func(handout string) (words []string) {
-		for _, row := range regexp.MustCompile(`(?m)^\| \*\*[^|]+\*\* \| ([^|]*\p{Han}[^|]*) \|`).FindAllStringSubmatch(exchanged.ReplaceAllString(handout,
-			"| **$2** | $1 |"), -1) {
-			for _, word := range regexp.MustCompile(`\p{Han}+`).FindAllString(row[1], -1) {
+		for _, m := range row.FindAllStringSubmatch(handout, -1) {
+			for _, word := range han.FindAllString(m[1]+" "+m[2], -1) {
 				if !known[word] {
 					words = append(words, word)
 				}

@@ -79,21 +79,17 @@ func (w *Player) ViolateLocked(v Violation) {
 		return
 	}
 	var known i18n.Text
-	for _, k := range w.Lock.Known {
-		if known.En == "" && k.Match(v, r.Facts) {
-			known = k.Name
-		}
+	if i := slices.IndexFunc(w.Lock.Known, func(k Known) bool { return k.Match(v, r.Facts) }); i >= 0 {
+		known = w.Lock.Known[i].Name
 	}
 	w.Camera.Violation(v, known.En)
-	if r.over || r.Violation != nil {
+	switch {
+	case r.over || r.Violation != nil:
 		return
-	}
-	for _, k := range w.Lock.Known {
-		if k.Match(v, r.Facts) {
-			w.knownLocked(k.Name, v)
-			r.over = true // the rest follows from it
-			return
-		}
+	case known.En != "":
+		w.knownLocked(known, v)
+		r.over = true // the rest follows from it
+		return
 	}
 	r.Violation = &v
 	w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: v.Text()})
