@@ -182,13 +182,15 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-zk", "127.0.0.1:x"}, exitUsage, "neither embedded"},
 		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
 		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "/no/such/file: no such file or directory"},
+		{[]string{"-report", t.TempDir() + "/no/such/file"}, exitFailure, "-report: open "},
 		{[]string{"-zk", l.Addr().String()}, exitFailure, "said nothing"}, // the last, because it has its own timeout
 	} {
 		if tc.want == "said nothing" {
 			set(t, &ensemble.AnswerTimeout, 300*time.Millisecond)
 		}
-		status, _, stderr := bench(t, tc.args...)
+		status, stdout, stderr := bench(t, tc.args...)
 		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
+		require.Empty(t, stdout, "%q: it is said before anything runs", tc.args)
 		oneLine(t, stderr, tc.want)
 	}
 }

@@ -154,13 +154,6 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	}
 }
 
-// N goroutines of one Mutex send at most what a queue with a node for each of
-// them needs; a hand-over inside the Mutex needs less.
-func TestGoroutinesOfAProcessShareTheRequestsOfZklock(t *testing.T) {
-	rs, _ := results(t, "-n", "100", "-locks", "zklock")
-	require.LessOrEqual(t, float64(rs[0].Requests)/100, 3.1)
-}
-
 func TestEachRunNamesItsMachineAndServer(t *testing.T) {
 	rs, _ := results(t, "-n", "5", "-locks", "predecessor")
 	r := rs[0]

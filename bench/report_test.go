@@ -53,13 +53,3 @@ func TestOneRunWritesEverything(t *testing.T) {
 		require.NotZero(t, row["elapsed_ns"])
 	}
 }
-
-func TestAFileThatCannotBeWrittenIsReportedFirst(t *testing.T) {
-	nowhere := t.TempDir() + "/no/such/"
-	for _, flag := range []string{"-json", "-report"} {
-		status, stdout, stderr := bench(t, "-n", "5", flag, nowhere+"file")
-		require.Equal(t, exitFailure, status)
-		oneLine(t, stderr, flag+": ")
-		require.Empty(t, stdout, "it is said before anything runs")
-	}
-}

@@ -65,7 +65,7 @@ type NoScene struct {
 	Near string // a scene with the same mistake; "" if there is none
 }
 
-// A Stop is an instant, at_ms in the file, and what is to be seen there. Quote is what an article
+// A Stop is an instant, and what is to be seen there. Quote is what an article
 // says, if its words are at stake. The rest is what the caption claims of the film:
 // a test compares it.
 type Stop struct {

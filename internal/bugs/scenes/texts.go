@@ -25,23 +25,34 @@ func (b *Bug) tell() {
 	if err != nil {
 		return
 	}
-	said := struct {
+	told := struct {
 		Level *Level
-		Stops []struct {
-			Stop
-			Ms                      int `json:"at_ms"`
-			States, Nodes, Watchers string
-			Broken                  bool
-		}
+		Stops []ToldStop
 	}{Level: &b.Level}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&said); err != nil {
+	if err := d.Decode(&told); err != nil {
 		panic(fmt.Sprintf("scenes: %s: %v", file, err))
 	}
-	for _, s := range said.Stops {
-		b.Stops = append(b.Stops, Stop{time.Duration(s.Ms) * time.Millisecond, s.Text, s.Quote, s.States, s.Nodes, s.Watchers, s.Broken})
+	b.Stops = StopsOf(told.Stops)
+}
+
+// A ToldStop is a Stop as a file of texts has it. At is such as "250ms".
+type ToldStop struct {
+	At, Quote, States, Nodes, Watchers, En, Zh string
+	Broken                                     bool
+}
+
+// StopsOf are the stops that a file tells. It panics if an instant is not a duration.
+func StopsOf(told []ToldStop) (stops []Stop) {
+	for _, s := range told {
+		at, err := time.ParseDuration(s.At)
+		if err != nil {
+			panic("scenes: a stop's instant: " + err.Error())
+		}
+		stops = append(stops, Stop{at, Text{En: s.En, Zh: s.Zh}, s.Quote, s.States, s.Nodes, s.Watchers, s.Broken})
 	}
+	return stops
 }
 
 // Goals say what to reach, for a person who chooses the schedule, where a bug has no

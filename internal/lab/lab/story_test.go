@@ -88,7 +88,7 @@ func draft(f *film.Film) string {
 		s := seen(f, m.At)
 		shown := fmt.Sprintf(`"states": %q, "nodes": %q, "watchers": %q, "broken": %t`, s.States, s.Nodes, s.Watchers, s.Broken)
 		if shown != last {
-			fmt.Fprintf(&b, "{\"at_ms\": %d, %s, \"text\": {\"en\": \"\", \"zh\": \"\"}},\n", m.At.Milliseconds()+1, shown)
+			fmt.Fprintf(&b, "{\"at\": \"%dms\", %s, \"en\": \"\", \"zh\": \"\"},\n", m.At.Milliseconds()+1, shown)
 		}
 		last = shown
 	}

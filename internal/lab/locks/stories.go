@@ -3,7 +3,6 @@ package locks
 import (
 	_ "embed"
 	"encoding/json"
-	"time"
 
 	"example.com/zklock/internal/bugs/scenes"
 )
@@ -50,26 +49,17 @@ var stories = func() map[string]*Story {
 
 // readStories reads a list in stories.json.
 func readStories(name string) (list []OpeningScene) {
-	type stop struct {
-		At, Quote, States, Nodes, Watchers, En, Zh string
-	}
 	var all map[string][]struct {
 		Address string
 		Name    Text
 		Titles  [2]Text
-		Stops   []stop
+		Stops   []scenes.ToldStop
 	}
 	must(json.Unmarshal(storiesText, &all))
 	for _, s := range all[name] {
 		address, err := parse(s.Address)
 		must(err)
-		o := OpeningScene{Address: address, Name: s.Name, Titles: s.Titles}
-		for _, s := range s.Stops {
-			at, err := time.ParseDuration(s.At)
-			must(err)
-			o.Stops = append(o.Stops, Stop{At: at, Text: Text{En: s.En, Zh: s.Zh}, Quote: s.Quote, States: s.States, Nodes: s.Nodes, Watchers: s.Watchers})
-		}
-		list = append(list, o)
+		list = append(list, OpeningScene{Address: address, Name: s.Name, Titles: s.Titles, Stops: scenes.StopsOf(s.Stops)})
 	}
 	return list
 }
