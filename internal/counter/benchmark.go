@@ -51,6 +51,31 @@ func (b *Benchmark) Run(ctx context.Context) error {
 	return nil
 }
 
+// A Job is one of the runs that are measured.
+type Job struct {
+	Player
+	Load
+	Round int
+}
+
+// Jobs are all of them, in their order. Each round begins with the next lock:
+// none always runs after the same neighbour, or while the machine is still busy
+// with what came before the benchmark. Those that take long come last, so that the
+// rows of the others are there soon.
+func (b *Benchmark) Jobs() (jobs []Job) {
+	for _, l := range b.Loads {
+		for round := range b.Rounds {
+			first := round % len(b.Players)
+			players := slices.Concat(b.Players[first:], b.Players[:first])
+			slices.SortStableFunc(players, func(x, y Player) int { return cmp.Compare(x.Lock().heavy(l.N), y.Lock().heavy(l.N)) })
+			for _, p := range players {
+				jobs = append(jobs, Job{p, l, round + 1})
+			}
+		}
+	}
+	return jobs
+}
+
 // Close closes the players.
 func (b *Benchmark) Close() (err error) {
 	for _, p := range b.Players {

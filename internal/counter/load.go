@@ -1,9 +1,6 @@
 package counter
 
 import (
-	"cmp"
-	"slices"
-
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/i18n"
 )
@@ -39,31 +36,6 @@ func (l Load) Text() i18n.Text {
 		text = i18n.Textf("%s locking %d times", "%s，各加锁 %d 次", text, l.Times)
 	}
 	return text
-}
-
-// A Job is one of the runs that are measured.
-type Job struct {
-	Player
-	Load
-	Round int
-}
-
-// Jobs are all of them, in their order. Each round begins with the next lock:
-// none always runs after the same neighbour, or while the machine is still busy
-// with what came before the benchmark. Those that take long come last, so that the
-// rows of the others are there soon.
-func (b *Benchmark) Jobs() (jobs []Job) {
-	for _, l := range b.Loads {
-		for round := range b.Rounds {
-			first := round % len(b.Players)
-			players := slices.Concat(b.Players[first:], b.Players[:first])
-			slices.SortStableFunc(players, func(x, y Player) int { return cmp.Compare(x.Lock().heavy(l.N), y.Lock().heavy(l.N)) })
-			for _, p := range players {
-				jobs = append(jobs, Job{p, l, round + 1})
-			}
-		}
-	}
-	return jobs
 }
 
 // of reports whether a result is of this load.
