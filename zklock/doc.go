@@ -23,7 +23,7 @@
 // is nearly alone may keep its node ([WithCaching]).
 //
 // Cost: a contender that is alone sends 2 requests, 3 the first time, 4 on a fresh path. Behind one
-// contender of another process it sends 5, behind more 6 or 7, and the proof of its session
+// contender of another process it sends 5, behind more 6 to 8, and the proof of its session
 // if that takes a twelfth of the session timeout or longer: 1 request at least. The next holder has
 // the lock one round trip after a release. N goroutines of a Mutex send at most 0.2 N
 // requests. See README.md.
@@ -63,7 +63,7 @@
 //   - A waiter whose node is deleted by hand while its client is reconnecting may get
 //     the lock for up to a third of the session timeout.
 //   - The data of the parent is kept if it was there when a Mutex first used the
-//     path. Data that is written to an empty parent later is removed.
+//     path. Data that is written to an empty parent later is removed. A crowd leaves a mark there.
 //   - A parent has numbers for 2³¹-1 nodes: 25 days at 1,000 nodes a second, on a parent that
 //     is never empty for a minute. Behind them ZooKeeper 3.8 gives out some numbers again and
 //     again. So Lock fails with zk.ErrNodeExists, and holders keep the lock, until an

@@ -31,6 +31,8 @@ type entry struct {
 	token  int64            // the node's czxid, or a zxid as good; 0 before it is known
 	own    <-chan zk.Event  // the watch on the node; nil if there is none
 	proved bool             // the session is being proved for it
+	third  int32            // the number of the third node before it in the last list, if there were so many
+	marks  bool             // its delete marks that all before it have gone: so many were that others may be behind it
 	again  <-chan time.Time // when to look for the node before it; nil: it was looked for
 
 	deleted bool // the node was there until our delete; written before ended is closed

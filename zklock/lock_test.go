@@ -464,7 +464,7 @@ func (l *foreignLock) Unlock(context.Context) error {
 }
 
 // TestExploreACachedNode lets zk.Lock's shape, or others that cache, contend with a Mutex that keeps
-// its node for a second.
+// its node for a second. And a crowd has its turns, which marks how many have gone, while nodes go by hand.
 func TestExploreACachedNode(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
 	testenv.Landing(t, "plays thousands of schedules")
@@ -501,6 +501,8 @@ func TestExploreACachedNode(t *testing.T) {
 		{What: "two that cache, one fault", World: explore.World{Lock: ours, Scripts: again, Kinds: faults, Faults: 1}, Search: explore.Search{Seed: 1, Limit: 300}},
 		{What: "three that cache, two faults", World: explore.World{Lock: ours, Contenders: 3, Scripts: again, Kinds: faults, Faults: 2},
 			Search: explore.Search{Seed: 1, Limit: 300}},
+		{What: "a crowd, three faults", World: explore.World{Lock: steps.Zklock(), Contenders: 8, Scripts: append(again, once, once), Faults: 3,
+			Kinds: append(faults, explore.NodeGoes, explore.NodeSet, explore.Remake)}, Search: explore.Search{Seed: 1, Limit: 150}},
 	} {
 		t.Run(p.What, func(t *testing.T) {
 			r := explore.Explore(t, p.World, p.Search)

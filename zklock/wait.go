@@ -22,6 +22,9 @@ type queue struct {
 	nearer, farther string // the names of the last two; "" if there is none
 }
 
+// isDeep is the length from which on the parent's mark has fewer bytes than one more list.
+const isDeep = 5
+
 // isNear is how many contenders before an entry may go while it sends three requests.
 const isNear = 8
 
@@ -94,15 +97,20 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		}
 		switch before.length++; {
 		case before.nearer == "" || record.Order(n, nearer) > 0:
-			before.nearer, before.farther, nearer, farther = name, before.nearer, n, nearer
+			before.nearer, before.farther, nearer, farther, e.third = name, before.nearer, n, nearer, farther
 		case before.farther == "" || record.Order(n, farther) > 0:
-			before.farther, farther = name, n
+			before.farther, farther, e.third = name, n, farther
+		case before.length == 3 || record.Order(n, e.third) > 0:
+			e.third = n
 		}
 	}
 
 	if !found {
 		return before, client.ErrGone
 	}
+	e.node.Born = parent.Czxid
+	e.marks = e.marks || before.length >= isDeep-2
+	m.parent.Crowded.Store(contenders > isDeep-2)
 	if contenders == 1 && e.token == 0 {
 		// The last change of this list is our create, or a later one. It comes
 		// before the create of each later holder, and after the last list of each
@@ -141,12 +149,14 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missi
 	return nearer, farther, missing, cmp.Or(ownErr, err, fartherErr)
 }
 
-// without returns the contenders before e when some of the watched nodes have gone.
+// without returns the contenders before e when some of the watched nodes have gone. When the farther one
+// goes, the mark of the one before that, or of itself, may say that all others have gone, too.
 func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error) {
 	switch {
 	case before.length == len(deleted):
 		return queue{}, nil
-	case before.length == 2 && deleted[0] == before.farther:
+	case deleted[0] != before.farther: // the nearer one gave up
+	case before.length == 2, before.length >= isDeep && e.node.HaveGone(e.left, e.third):
 		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
@@ -241,6 +251,7 @@ func (m *Mutex) take(e *entry) (err error) {
 		return fmt.Errorf("%s has the zxid %#x, and a token has room for 53 bits of it", e.node.Path, e.token)
 	}
 	m.prove(e)
+	e.node.First = e.marks
 	for unproved := 0; err == nil; {
 		switch {
 		case len(e.own) > 0: // an event of our node is handled first

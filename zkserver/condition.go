@@ -23,8 +23,8 @@ var variants = map[Op][]Op{
 // path, and no path, which a handshake or a ping has; AnyOp means any request.
 //
 // OpCreate means a create of any kind (create2, createContainer, createTTL), and a multi whose
-// first part is one: a Mutex of zklock sends its first create alone, and later ones so.
-// OpGetChildren and OpSetWatches mean both forms that these have on the wire. On panics if
+// first part is one: a Mutex of zklock sends its first create alone, and later ones so. OpDelete, too, means
+// a multi whose first part is a delete. OpGetChildren and OpSetWatches mean both forms that these have on the wire. On panics if
 // the pattern is malformed.
 func On(op Op, pattern string) Condition {
 	if _, err := path.Match(pattern, ""); err != nil {
@@ -32,7 +32,7 @@ func On(op Op, pattern string) Condition {
 	}
 	return func(r Request) bool {
 		sent := r.Op
-		if op == OpCreate && sent == OpMulti {
+		if sent == OpMulti && (op == OpCreate || op == OpDelete) {
 			sent = r.First
 		}
 		if op != AnyOp && sent != op && !slices.Contains(variants[op], sent) {

@@ -162,7 +162,7 @@ func (w *Player) executedLocked(c *Client, p Frame) {
 			k.joined = w.Turn
 		}
 	}
-	if p.Op == jute.OpDelete {
+	if p.kindOf() == jute.OpDelete {
 		node, ok := w.Srv.Node(p.Path)
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {
 			w.ViolateLocked(Violation{Kind: ForeignDelete, Who: c.Name, What: i18n.Textf(

@@ -186,7 +186,7 @@ func (w *Player) CutLocked(c *Client) {
 	w.Camera.Depart()
 	for _, p := range l.Up {
 		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the request is lost", "请求丢失")})
-		if p.Op == jute.OpDelete {
+		if p.kindOf() == jute.OpDelete {
 			w.Run.Facts.OrphanDelete = true
 		}
 	}
@@ -198,7 +198,7 @@ func (w *Player) CutLocked(c *Client) {
 		switch {
 		case strings.HasPrefix(p.Made, w.at()):
 			w.Run.Facts.OrphanCreate = true
-		case p.Op == jute.OpDelete:
+		case p.kindOf() == jute.OpDelete:
 			w.Run.Facts.OrphanDelete = true
 		}
 	}

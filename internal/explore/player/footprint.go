@@ -48,8 +48,8 @@ func (f *Footprint) request(p Frame) {
 		list(p.Path, 'r')
 	case jute.OpMulti:
 		f.Everything = f.Everything || p.kindOf() != jute.OpCreate
-		// The parent is written as it is: no lock reads how often. Its Stat in the answer has the number of children.
-		node(dir, 'r')
+		// The parent may have another mark now, and its Stat in the answer has the number of children.
+		node(dir, 'w')
 		list(dir, 'n')
 		list(dir, 'r')
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:

@@ -116,11 +116,11 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 	return p
 }
 
-// kindOf is the operation, and of a multi that begins with a create, which is
-// how a lock counts the contenders, a create.
+// kindOf is the operation, and of a multi that begins with a create or a delete, by
+// which a lock counts the contenders or marks how many have gone, that.
 func (p *Frame) kindOf() jute.Op {
-	if p.Op == jute.OpMulti && p.first == jute.OpCreate {
-		return jute.OpCreate
+	if p.Op == jute.OpMulti && (p.first == jute.OpCreate || p.first == jute.OpDelete) {
+		return p.first
 	}
 	return p.Op
 }

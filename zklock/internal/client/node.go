@@ -18,6 +18,8 @@ type Parent struct {
 	acl  []zk.ACL // of all nodes that are made
 	mode atomic.Int32
 	shut atomic.Int32 // how often in a row the server has closed the connection in place of making a container
+
+	Crowded atomic.Bool // so many contend that a create need not ask whether its node is alone
 }
 
 // mostShut is when a server is taken for one that knows no containers, and does not say so.
@@ -36,6 +38,8 @@ type Node struct {
 	Session int64 // whose node it is
 	Zxid    int64 // with which it was made; 0: not known
 	Alone   bool  // the parent had no other child then
+	Born    int64 // the zxid with which the parent was made; 0: not known
+	First   bool  // all before it have gone, and its delete marks that
 }
 
 // Name returns the last part of the path.
@@ -61,6 +65,9 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 		session := c.SessionID()
 		if session == 0 {
 			continue
+		}
+		if p.mode.Load() == unread {
+			p.read(stop) // if that fails, the parent stays unread
 		}
 		if prefix == "" {
 			prefix, data = named(fmt.Sprintf("%016x%016x", uint64(session), c.serial.Add(1)))
@@ -106,8 +113,9 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 // The mode of a Parent is how nodes are made.
 const (
 	unknown  = iota // create, until a list shows whether the parent has data, or we make it
-	counting        // create and write the parent, which has no data
-	creating        // create: the parent has data, or we may not write it
+	unread          // create, until we have read the parent, whose data has the size of a mark
+	counting        // create and write the parent, which has no data but a mark
+	creating        // create: the parent has other data, or we may not write it
 )
 
 // create sends one create. If the parent has no data, "no data" is written to it in
@@ -116,9 +124,10 @@ const (
 // that is alone needs no list.
 func (n *Node) create(prefix string, data []byte) error {
 	p, mode := n.parent, n.parent.mode.Load()
+	counts := mode == counting && !p.Crowded.Load()
 	conn := p.c.conn
 	err := p.c.call(aQuorum, func() (err error) {
-		if mode != counting {
+		if !counts {
 			n.Path, err = conn.Create(prefix, data, zk.FlagEphemeralSequential, p.acl)
 			return err
 		}
@@ -131,14 +140,22 @@ func (n *Node) create(prefix string, data []byte) error {
 		return err
 	})
 	switch {
-	case mode != counting:
+	case mode == creating:
 	case errors.Is(err, zk.ErrNoNode):
 		p.mode.Store(unknown) // the next parent may have data
-	case errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err):
-		p.mode.Store(creating)
+	case counts && p.isRefused(err):
 		return n.create(prefix, data)
 	}
 	return err
+}
+
+// isRefused reports whether an error may say that the parent must not be written. Then it is not, from now on.
+func (p *Parent) isRefused(err error) bool {
+	refused := errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err)
+	if refused {
+		p.mode.Store(creating)
+	}
+	return refused
 }
 
 func isUnimplemented(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
@@ -147,9 +164,12 @@ func isUnimplemented(err error) bool { return err != nil && err.Error() == "unkn
 func (p *Parent) List(stop <-chan struct{}) (names []string, stat *zk.Stat, err error) {
 	names, stat, err = p.c.Children(stop, p.path)
 	if stat != nil && p.mode.Load() == unknown {
-		mode := int32(counting)
-		if stat.DataLength > 0 {
-			mode = creating
+		mode := int32(creating)
+		switch int(stat.DataLength) {
+		case 0:
+			mode = counting
+		case lowWaterSize:
+			mode = unread
 		}
 		p.mode.Store(mode)
 	}
@@ -248,7 +268,7 @@ func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 		if c.SessionID() != n.Session {
 			return false, fmt.Errorf("session %#x has expired", n.Session)
 		}
-		err := c.call(aQuorum, func() error { return c.conn.Delete(n.Path, -1) })
+		err := n.delete()
 		var lost *noAnswer
 		switch {
 		case err == nil:
@@ -268,6 +288,23 @@ func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 			return false, err
 		}
 	}
+}
+
+// delete sends one delete. If all before the node have gone, that is marked in the same transaction.
+func (n *Node) delete() error {
+	p, conn := n.parent, n.parent.c.conn
+	if !n.First || p.mode.Load() != counting {
+		return p.c.call(aQuorum, func() error { return conn.Delete(n.Path, -1) })
+	}
+	mark := []byte(lowWater(n.Born, n.Number))
+	err := p.c.call(aQuorum, func() error {
+		_, err := conn.Multi(&zk.DeleteRequest{Path: n.Path, Version: -1}, &zk.SetDataRequest{Path: p.path, Data: mark, Version: -1})
+		return err
+	})
+	if p.isRefused(err) {
+		return n.delete()
+	}
+	return err
 }
 
 // refused waits before the next try of a request that must succeed in the end, after

@@ -1,0 +1,42 @@
+package client
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// lowWater is a low-water mark, which is the data of the parent: all nodes of the queue up to a number have
+// gone. That stays true: numbers grow, and a parent that is made again has another zxid, born. A mark is
+// written only with the delete of the last of these nodes: servers that lose changes lose both.
+func lowWater(born int64, number int32) string {
+	return fmt.Sprintf("zklock %016x %010d", uint64(born), number)
+}
+
+var lowWaterForm = regexp.MustCompile(`^zklock [0-9a-f]{16} [0-9]{10}$`)
+
+// lowWaterSize is the size of every mark, by which a list tells it from most other data.
+const lowWaterSize = len("zklock 0123456789abcdef 0123456789")
+
+// HaveGone reports whether the parent says that all nodes up to a number have gone, and is the one in which n
+// was made. If it does not say so, they may be there.
+func (n *Node) HaveGone(stop <-chan struct{}, number int32) bool {
+	mark, stat := n.parent.read(stop)
+	return stat.Czxid == n.Born && mark >= lowWater(n.Born, number) && mark <= lowWater(n.Born, math.MaxInt32)
+}
+
+// read reads the parent's mark, "" if it has none, and learns how nodes are made there.
+func (p *Parent) read(stop <-chan struct{}) (mark string, stat *zk.Stat) {
+	data, stat, err := p.c.Get(stop, p.path)
+	if err != nil {
+		return "", new(zk.Stat)
+	}
+	mode := int32(counting)
+	if len(data) > 0 && !lowWaterForm.Match(data) {
+		mode, data = creating, nil
+	}
+	p.mode.CompareAndSwap(unread, mode)
+	return string(data), stat
+}
