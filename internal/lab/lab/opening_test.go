@@ -81,8 +81,9 @@ func sums(f *film.Film, at time.Duration) string {
 
 // What a caption counts, apart from steps and times.
 var (
-	counted = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12", "Sixteen", "16", "sixteen", "16")
-	counts  = regexp.MustCompile(`[Ss]tep \d|\d+ ms|\b(\d+)\b`)
+	counted = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12", "Sixteen", "16", "sixteen", "16",
+		"二十", "20", "十二", "12", "十六", "16", "十个", "10 ", "七个在", "7 ")
+	counts = regexp.MustCompile(`[Ss]tep \d|第 \d 步|\d+ ms|\b(\d+)\b`)
 )
 
 // The captions of the openings say what their films show: at each stop, of both.
@@ -96,9 +97,16 @@ func TestEachOpeningIsTrue(t *testing.T) {
 			require.True(t, i == 0 || s.At > o.Stops[i-1].At)
 			row := fmt.Sprintf("%-32s| %s", sums(films[0], s.At), sums(films[1], s.At))
 			rows.WriteString(row + "\n")
-			for _, n := range counts.FindAllStringSubmatch(counted.Replace(s.Text.En), -1) {
-				require.True(t, n[1] == "" || slices.Contains(strings.Fields(row), n[1]), "opening %d, stop %d: %s of %s", k+1, i+1, n[1], s.Text.En)
+			in := [2]map[string]bool{{}, {}} // what the caption counts in each language
+			for lang, text := range []string{s.Text.En, s.Text.Zh} {
+				for _, n := range counts.FindAllStringSubmatch(counted.Replace(text), -1) {
+					in[lang][n[1]] = true
+					require.True(t, n[1] == "" || slices.Contains(strings.Fields(row), n[1]), "opening %d, stop %d: %s of %s", k+1, i+1, n[1], text)
+				}
 			}
+			delete(in[0], "")
+			delete(in[1], "")
+			require.Equal(t, in[0], in[1], "opening %d, stop %d: %v", k+1, i+1, s.Text)
 		}
 	}
 	site.Holds(t, "internal/lab/lab/testdata/openings.txt", "", rows.String())
