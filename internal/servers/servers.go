@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -125,7 +124,6 @@ type kind struct {
 	variables []string // get what prepare returns
 	user      string   // whose the process is, if we are root
 	stop      os.Signal
-	after     func() // before it ends
 	prepare   func(ctx context.Context, r room, as func(name string, args ...string) *exec.Cmd) (value string, cmd *exec.Cmd, ready func() error, err error)
 }
 
@@ -139,7 +137,7 @@ var kinds = map[string]kind{
 	"mariadb":            {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
 	"redis":              {variables: []string{"REDIS"}, prepare: redis},
 	"etcd":               {variables: []string{"ETCD"}, prepare: etcd},
-	"dockerd":            {after: removeLeft, prepare: dockerd},
+	"dockerd":            {prepare: dockerd},
 }
 
 func zookeeper(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
@@ -208,29 +206,13 @@ func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() erro
 		r.says("ready to serve client requests"), err
 }
 
-// dockerd starts a daemon if none serves.
+// dockerd starts a daemon if none serves. What a killed process has left there is removed by the next one that opens servers.
 func dockerd(ctx context.Context, _ room, as command) (string, *exec.Cmd, func() error, error) {
 	serves := func() error { return exec.CommandContext(ctx, "docker", "info").Run() }
 	if serves() == nil {
 		return "", nil, nil, nil
 	}
 	return "", as("dockerd"), serves, nil
-}
-
-// removeLeft removes the containers and networks of tests whose process has ended: it was killed.
-func removeLeft() {
-	for _, kind := range []string{"container", "network"} {
-		all := map[string]string{"container": "-a", "network": "--no-trunc"}[kind]
-		out, _ := exec.Command("docker", kind, "ls", all, "--filter", "label=zklock.owner", "--format", `{{.ID}} {{.Label "zklock.owner"}}`).Output()
-		for line := range strings.Lines(string(out)) {
-			id, owner, _ := strings.Cut(strings.TrimSpace(line), " ")
-			pid, err := strconv.Atoi(owner)
-			if process, _ := os.FindProcess(pid); err == nil && process.Signal(syscall.Signal(0)) == nil {
-				continue
-			}
-			exec.Command("docker", kind, "rm", "-f", id).Run()
-		}
-	}
 }
 
 // quietly runs a command. Its error has what the command has printed.
@@ -245,7 +227,6 @@ func quietly(cmd *exec.Cmd) error {
 type Started struct {
 	Env       []string // how the tests find them
 	dir       string
-	after     []func()
 	processes []*Process
 }
 
@@ -302,9 +283,6 @@ func (s *Started) begin(ctx context.Context, name string) error {
 	for _, variable := range k.variables {
 		s.Env = append(s.Env, variable+"="+value)
 	}
-	if k.after != nil {
-		s.after = append(s.after, k.after)
-	}
 	if cmd == nil {
 		return nil // it runs
 	}
@@ -318,9 +296,6 @@ func (s *Started) begin(ctx context.Context, name string) error {
 
 // End ends the servers, and removes their folders.
 func (s *Started) End() {
-	for _, after := range s.after {
-		after()
-	}
 	for _, p := range s.processes {
 		p.end()
 	}
