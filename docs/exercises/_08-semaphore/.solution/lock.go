@@ -21,6 +21,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -57,7 +58,7 @@ func (s *Semaphore) Acquire() error {
 	if err != nil {
 		return err
 	}
-	watched := make(map[string]bool)
+	watched := make(map[string]*atomic.Bool)
 	// One event that has not been looked at is enough: the list is read after it.
 	woken := make(chan zk.Event, 1)
 	for {
@@ -98,11 +99,11 @@ func (s *Semaphore) TryAcquire() (bool, error) {
 	return false, s.giveUp(node, err)
 }
 
-// watch sets a watch on each of the nodes that has none yet. True: one of them
-// has gone already.
-func (s *Semaphore) watch(names []string, watched map[string]bool, woken chan zk.Event) (gone bool, err error) {
+// watch sets a watch on each of the nodes that has none, or whose watch has fired: a change
+// of its data uses it up. True: one of them has gone already.
+func (s *Semaphore) watch(names []string, watched map[string]*atomic.Bool, woken chan zk.Event) (gone bool, err error) {
 	for _, name := range names {
-		if watched[name] {
+		if fired := watched[name]; fired != nil && !fired.Load() {
 			continue
 		}
 		// GetW and not ExistsW: if the node was deleted after the list was
@@ -114,9 +115,11 @@ func (s *Semaphore) watch(names []string, watched map[string]bool, woken chan zk
 		if err != nil {
 			return false, err
 		}
-		watched[name] = true
+		fired := new(atomic.Bool)
+		watched[name] = fired
 		go func() {
 			event := <-changed
+			fired.Store(true) // before the waiter wakes
 			select {
 			case woken <- event:
 			default:
