@@ -3,6 +3,7 @@ package locktest
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -101,7 +102,12 @@ func UnlockAfterExpiry(w *World) {
 	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
-	w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
+	ok, tryErr := w.Try(next, i18n.Textf("TryLock after the holder's session has expired", "持有者的会话过期之后的 TryLock"))
+	if errors.Is(tryErr, errors.ErrUnsupported) {
+		w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
+	} else {
+		w.True(ok && tryErr == nil, "the holder's session has expired, nobody holds the lock, and TryLock returns %v and %v", "持有者的会话已经过期，没有人持有锁，TryLock 却返回 %v 和 %v", ok, tryErr)
+	}
 	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	before := w.Nodes()
 	err := w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
@@ -340,6 +346,7 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how i18n.Text, err erro
 	w.Helper()
 	w.mayHold(err, i18n.Textf(
 		"Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
+	w.wrapsClients(err)
 	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
@@ -356,6 +363,16 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how i18n.Text, err erro
 	w.Renewed(s, i18n.Textf("the client has a new session", "客户端有了新会话"))
 }
 
+// wrapsClients fails if an error of a call, a request of which was spoiled, wraps none of the client's. That of a code
+// which the client does not know cannot be told from its text.
+func (w *World) wrapsClients(err error) {
+	w.Helper()
+	w.True(strings.Contains(err.Error(), "unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
+		"a request has failed, and the error does not wrap the client's (fmt.Errorf with %%w): %v", "请求失败了，返回的错误却没有包装客户端的错误（fmt.Errorf 加 %%w）：%v", err)
+}
+
+var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrNoNode, zk.ErrClosing}
+
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
 // return an error, and then it can be called again.
 func UnlockAgain(w *World) {
@@ -370,6 +387,9 @@ func UnlockAgain(w *World) {
 			how := i18n.Textf("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
 			if err != nil {
 				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
+				if !errors.Is(err, w.Subject.ErrNotLocked) {
+					w.wrapsClients(err)
+				}
 				if slices.Equal(before, w.Nodes()) {
 					w.mayHold(err, i18n.Textf(
 						"%s, the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock", "%s，节点还在，Unlock 却返回 ErrNotLocked：持有者其实还持有锁", how))

@@ -23,8 +23,6 @@
 //		})
 //	}
 //
-// TestYourOwnLock in this package is such a test, with its lock.
-//
 // The environment variable ZK says which ZooKeeper the suite runs against,
 // as in package ensemble. On the embedded one, the default, each case has a
 // server of its own and runs in virtual time: seconds of waiting cost

@@ -85,10 +85,19 @@ func waitersReplyLost(w *World) {
 	var what = i18n.Textf("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
 	holder, _ := w.holder()
 	l, s := w.Contender()
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
+	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
+	others := w.Session() // many have come behind it before it looks for its node
+	for range 30 {
+		_, err := others.Create(w.Path+"/lock-", []byte("another"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(w, err)
+	}
+	back.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
 		"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
+	others.Close()
 	w.waitsItsTurn(holder, l, result, nil, what)
 }
 

@@ -19,6 +19,9 @@ type OwnersSubject struct {
 	// Nobody makes a Mutex as a caller sees it that gives nil for the owner. If
 	// it is nil that case is skipped.
 	Nobody func(conn *zk.Conn, path string) Lock
+	// Other makes a Mutex for another lock, at path, and returns it for the owner of l. If it is
+	// nil that case is skipped.
+	Other func(l Lock, conn *zk.Conn, path string) Lock
 	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold
 	// the lock, or does not hold it any more.
 	ErrNotOwner error
@@ -56,6 +59,7 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "one Unlock too many is ErrNotOwner", Zh: "多出来的 Unlock 得到 ErrNotOwner", Group: Liveness, Run: unlockTooMany},
 	{Name: "a second Lock by the same owner costs no request", Zh: "同一所有者再次加锁，不发请求", Group: Cost, Run: lockAgain, Exact: true},
 	{Name: "owners with equal names are distinct", Zh: "同名的所有者不是同一个", Group: Safety, Run: equalNames},
+	{Name: "an owner of one lock does not own another one", Zh: "持有一个锁的所有者，并不持有另一个锁", Group: Safety, Run: otherMutex},
 	{Name: "no owner at all is an error, or an owner like another", Zh: "不带所有者：要么返回错误，要么与其他所有者同样对待", Group: Faults, Run: nilOwner},
 	{Name: "two goroutines of one owner that lock at once make one node", Zh: "同一所有者的两个 goroutine 同时加锁，只创建一个节点", Group: Liveness, Run: lockAtOnce, Exact: true},
 	{Name: "a Lock that fails fails no other goroutine of its owner", Zh: "一次 Lock 失败，不连累同一所有者的其他 goroutine", Group: Faults, Run: lockFailsForOne, Exact: true},

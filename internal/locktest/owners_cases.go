@@ -127,12 +127,12 @@ func lastUnlock(w *owners) {
 		w.tryLock(true, another, i18n.Textf("another owner, after the last Unlock,", "另一个所有者（最后一次 Unlock 之后）"))
 		w.Unlock(another, i18n.Textf("the other owner", "另一个所有者"))
 	}
-	const many = 300 // more than a byte counts
-	for range many {
-		w.MustLock(owner, i18n.Textf("the owner, one of %d times", "所有者（连续加锁 %d 次）", many))
-	}
-	for range many - 1 {
-		w.Unlock(owner, i18n.Textf("the owner, which has locked %d times", "所有者（已加锁 %d 次）", many))
+	const many = 70_000 // more than two bytes count
+	w.MustLock(owner, i18n.Textf("the owner", "所有者"))
+	for _, call := range []func() error{owner.Lock, owner.Unlock} {
+		for range many {
+			w.NoError(call(), "one of %d Locks of an owner, or of as many Unlocks, fails", "所有者连续加锁、释放各 %d 次，其中一次失败", many)
+		}
 	}
 	w.tryLock(false, another, i18n.Textf("another owner, before the last of %d Unlocks,", "另一个所有者（%d 次 Unlock 的最后一次之前）", many))
 	w.Unlock(owner, i18n.Textf("the owner, for the last time,", "所有者（最后一次释放）"))
@@ -258,15 +258,17 @@ func lockAtOnce(w *owners) {
 	held := w.Server.Hold(stage.Creates(s))
 	first := w.Lock(owner)
 	w.Hit(held, i18n.Textf("the request is sent", "请求已发出"))
-	second := w.Lock(owner)
+	second, third := w.Lock(owner), w.Lock(owner)
 	synctest.Wait()
 	w.times(0, owner, i18n.Textf("while its first Lock is under way", "第一次 Lock 还在进行时"))
 	held.Release()
 	w.Holds(first, i18n.Textf("the first goroutine", "第一个 goroutine"))
 	w.Holds(second, i18n.Textf("the second goroutine of the same owner", "同一所有者的第二个 goroutine"))
+	w.Holds(third, i18n.Textf("the third goroutine of the same owner", "同一所有者的第三个 goroutine"))
 	w.Len(w.Nodes(), 1,
 		"two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：所有者在等自己")
-	w.times(2, owner, i18n.Textf("after both of its goroutines have locked", "两个 goroutine 都加锁之后"))
+	w.times(3, owner, i18n.Textf("after its goroutines have locked", "各个 goroutine 都加锁之后"))
+	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
 	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
 	w.Len(w.Nodes(), 1,
 		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
@@ -543,6 +545,28 @@ func expiredOwner(w *owners) {
 	w.tryLock(false, another, i18n.Textf("another owner of its Mutex", "同一 Mutex 的另一个所有者"))
 	w.Unlock(owner, i18n.Textf("the owner", "所有者"))
 	w.NothingLeft()
+}
+
+// otherMutex has an owner that holds one lock ask for another one.
+func otherMutex(w *owners) {
+	if w.subject.Other == nil {
+		w.Skip(i18n.Textf("OwnersSubject.Other is nil: no owner uses two locks", "OwnersSubject.Other 为 nil：没有使用两个锁的所有者"))
+	}
+	open, s := w.mutex()
+	owner, at := open("owner"), w.Path+"-2"
+	w.MustLock(owner, i18n.Textf("the owner", "所有者"))
+	other, stranger := w.subject.Other(owner, s.Conn, at), w.subject.Open(w.Session().Conn, at)("stranger")
+	w.times(0, other, i18n.Textf("of a lock that its owner does not hold, though it holds another one", "所有者持有的是另一个锁"))
+	w.notOwner(other, i18n.Textf("the holder of another lock", "另一个锁的持有者"))
+	w.MustLock(other, i18n.Textf("the owner, which holds another lock,", "持有另一个锁的所有者"))
+	for range 2 {
+		w.tryLock(false, stranger, i18n.Textf("a stranger, at the second lock of an owner,", "外来者（向所有者的第二个锁加锁）"))
+		if w.subject.Holds(owner) > 0 {
+			w.Unlock(owner, i18n.Textf("the owner", "所有者"))
+		}
+	}
+	w.Unlock(other, i18n.Textf("the owner, at its second lock,", "所有者（释放第二个锁）"))
+	w.tryLock(true, stranger, i18n.Textf("a stranger, when the owner has let go,", "外来者（所有者已释放锁）"))
 }
 
 func nilOwner(w *owners) {

@@ -16,10 +16,13 @@ import (
 
 // An idLock is a lock of one node that recognizes the node by an id in its data.
 type idLock struct {
-	firstAttempt
-	id   func(l *idLock) string
-	data string
+	conn       *zk.Conn
+	path, data string
+	held       bool
+	id         func(l *idLock) string
 }
+
+var errNotMine = errors.New("not locked")
 
 func (l *idLock) TryLock() (bool, error) {
 	l.data = l.id(l)
@@ -80,7 +83,7 @@ func TestIdsOfTwoProcesses(t *testing.T) {
 			t.Parallel()
 			v, judged := locktest.VerdictOf(t, locktest.Subject{
 				New: func(conn *zk.Conn, path string) locktest.Lock {
-					return &idLock{firstAttempt: firstAttempt{conn: conn, path: path}, id: c.id}
+					return &idLock{conn: conn, path: path, id: c.id}
 				},
 				ErrNotLocked: errNotMine,
 			}, idsCase)

@@ -24,6 +24,9 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		locks, sessions = append(locks, l), append(sessions, s)
 	}
 	w.Parent() // made in advance, so that no request is spent on it
+	if w.Server != nil && w.Subject.Queue {
+		w.Server.SetSequence(w.Path, 1<<24-1) // beyond 2²⁴, of which a float32 has no odd numbers, and 2¹⁶
+	}
 	for i, l := range locks {
 		result := w.Lock(l)
 		results = append(results, result)

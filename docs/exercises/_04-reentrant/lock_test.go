@@ -38,7 +38,10 @@ func TestOwners(t *testing.T) {
 			m := New(conn, path)
 			return func(name string) locktest.Lock { return &ownedMutex{m, NewOwner(name)} }
 		},
-		Nobody:      func(conn *zk.Conn, path string) locktest.Lock { return &ownedMutex{New(conn, path), nil} },
+		Nobody: func(conn *zk.Conn, path string) locktest.Lock { return &ownedMutex{New(conn, path), nil} },
+		Other: func(l locktest.Lock, conn *zk.Conn, path string) locktest.Lock {
+			return &ownedMutex{New(conn, path), l.(*ownedMutex).owner}
+		},
 		ErrNotOwner: ErrNotOwner,
 		Holds:       func(l locktest.Lock) int { o := l.(*ownedMutex); return o.mutex.Holds(o.owner) },
 	})

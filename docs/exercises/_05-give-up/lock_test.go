@@ -1,7 +1,6 @@
 package giveup
 
 import (
-	"context"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -11,16 +10,9 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-type contender = Lock
-
-// A patientLock never gives up.
-type patientLock struct{ *contender }
-
-func (p patientLock) Lock() error { return p.contender.Lock(context.Background()) }
-
 func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
-		New:          func(conn *zk.Conn, path string) locktest.Lock { return patientLock{New(conn, path)} },
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return locktest.Background(New(conn, path)) },
 		ErrNotLocked: ErrNotLocked,
 		Queue:        true,
 		WakeUps:      func(waiting int) int { return 1 },

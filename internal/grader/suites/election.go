@@ -283,10 +283,10 @@ func leadReturns(w *election) {
 	w.ErrorIs(err, own,
 		"the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
 	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
-	w.Rest()
-	w.NothingLeft()
 	b := w.callLead(i18n.Textf("the same candidate, once more,", "再次参选的同一个候选者"), a.candidate, a.s)
 	w.leads(b)
+	w.Rest() // what the first term has left behind has come to its end
+	w.NoError(b.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself", "候选者再次当选，第二个任期的 ctx 却自己结束了")
 	w.True(b.number > a.number, "the candidate leads once more, and its term is not higher", "候选者再次当选，任期却没有增大")
 	w.resigns(b)
 }
@@ -437,13 +437,20 @@ func leaderShortCut(w *election) {
 }
 
 func longTerm(w *election) {
+	w.record()
 	a, b := w.leaderAndNext()
+	next, _ := w.Server.Node(w.NodesOf(b.s)[0])
+	for _, node := range w.Nodes() {
+		w.Server.Touch(w.Path + "/" + node)
+	}
 	time.Sleep(20 * time.Minute)
 	w.NoError(a.ctx.Err(),
-		"nothing has happened for 20 minutes, and the leader's ctx has ended: show again and again that the session lives", "20 分钟内什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
+		"nothing has happened for 20 minutes, but that somebody has written the data of the leader's node again, and its ctx has ended: show again and again that the session lives", "20 分钟内，除了有人把领导者的节点的数据又写了一遍，什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
+	w.NoError(w.write(a.candidate, a.number, "by a"), "somebody has written the data of the leader's node again, and Write fails", "有人把领导者的节点的数据又写了一遍，Write 就失败了")
 	w.notYet(b, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	w.resigns(a)
 	w.leads(b)
+	w.Equal(next.Stat.Czxid, b.number, "the term is not the czxid of the leader's node, whose data was written while it waited", "领导者等待时，节点的数据被人写过，任期却不是节点的 czxid")
 	w.resigns(b)
 }
 

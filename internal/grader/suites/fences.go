@@ -284,7 +284,7 @@ func lowerInBetween(w *fences) {
 
 // manyInBetween lets another process of the store win one race after the other.
 func manyInBetween(w *fences) {
-	const token, races = 1000, 20
+	const token, races = 1000, 300
 	r, s := w.store()
 	meanwhile, _ := w.store()
 	w.passes(meanwhile, 1, "before", i18n.Textf("it is the first", "这是第一次写"))

@@ -121,11 +121,9 @@ func (p *planner) completely() {
 			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
 		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
 			worldOf(p.contenders, explore.NodeGoes), p.all)
-		w = worldOf(p.contenders, explore.Remake)
-		for range p.contenders {
-			w.Scripts = append(w.Scripts, twice)
-		}
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes", "%s，各加锁两次，其间空的父节点被删除", p.every), w, p.all)
+		w = worldOf(p.contenders, explore.Remake, explore.Expire)
+		w.Scripts = slices.Repeat([][]explore.Op{twice}, p.contenders)
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", p.every), w, p.all)
 	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.every),
 		worldOf(p.contenders, explore.NodeSet), p.all)
@@ -134,14 +132,14 @@ func (p *planner) completely() {
 	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
 		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.every), fresh, p.all)
 	if p.Contexts {
+		again := explore.World{Contenders: p.contenders, Kinds: []explore.Fault{explore.EndContext}, Faults: 1, Scripts: [][]explore.Op{twice, twice}}
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", p.every), again, p.all)
 		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
 			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
 	}
 	if !p.Reentrant && !p.Timed {
 		w := worldOf(p.contenders, explore.Expire)
-		for range p.contenders {
-			w.Scripts = append(w.Scripts, []explore.Op{explore.LockOp, explore.RelockOp, explore.UnlockOp})
-		}
+		w.Scripts = slices.Repeat([][]explore.Op{{explore.LockOp, explore.RelockOp, explore.UnlockOp}}, p.contenders)
 		p.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
 			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
 	}
@@ -167,10 +165,7 @@ func (p *planner) inOneSession() {
 	p.add(locktest.Liveness, i18n.Textf("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
 	some.Limit = 600
 	lossy := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
-	lossy.Shared = true
-	for range p.contenders {
-		lossy.Scripts = append(lossy.Scripts, twice)
-	}
+	lossy.Shared, lossy.Scripts = true, slices.Repeat([][]explore.Op{twice}, p.contenders)
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is lost",
 		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", random(some.Limit, p.contenders)), lossy, some)
 	// When the session has ended, the client fails what is asked of it once more
@@ -204,15 +199,17 @@ func (p *planner) atRandom() {
 	p.add(locktest.Liveness, more, worldOf(n), some)
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
 	waits := worldOf(n, explore.NodeSet, explore.NodeGoes)
-	waits.Faults = 2
+	if waits.Faults = 2; p.Contexts {
+		waits.Kinds = append(waits.Kinds, explore.EndContext)
+	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
-		tries := worldOf(n, explore.LoseRequest, explore.NodeGoes)
+		tries := worldOf(n, explore.LoseRequest, explore.NodeGoes, explore.NodeSet)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
 		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
-		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost or a waiter's node is deleted", "%s，其中一个只用 TryLock，其间丢失一个请求，或者等待者的节点被删除", random(pairs.Limit, n)), tries, pairs)
+		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求，或者等待者的节点被删除、被改写", random(pairs.Limit, n)), tries, pairs)
 	}
 }
 
