@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
@@ -48,12 +49,19 @@ func (s ElectionSubject) Plan() locktest.Plan {
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
-// contender makes a candidate, whose sessions have this timeout, as a lock.
+// contender makes a candidate, whose sessions have this timeout, as a lock: Lock returns when it
+// leads, and Unlock has it resign.
 func (s ElectionSubject) contender(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
-		return &leaderLock{candidate: s.New(conn, path, timeout)}
+		return leaderLock{locks.Candidates(s.New)(conn, path, timeout)("")}
 	}
 }
+
+type leaderLock struct{ contender }
+
+func (l leaderLock) Lock() error          { return l.contender.Lock(context.Background()) }
+func (leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
+func (l leaderLock) Unlock() error        { return l.contender.Unlock(context.Background()) }
 
 // resting runs a case at whose end nothing may be left, once what goes on in the
 // background has come to its end.
@@ -69,47 +77,6 @@ func resting(run func(w *election)) func(w *election) {
 func ofLocks(run func(w *locktest.World)) func(w *election) {
 	return func(w *election) { run(w.World) }
 }
-
-// A leaderLock is a candidate as a lock: Lock returns when it leads, and Unlock has
-// it resign.
-type leaderLock struct {
-	candidate Candidate
-	resign    chan struct{} // nil: it does not lead
-	done      chan error
-}
-
-func (o *leaderLock) Lock() error {
-	leads, resign, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- o.candidate.Lead(context.Background(), func(context.Context, int64) error {
-			close(leads)
-			<-resign
-			return nil
-		})
-	}()
-	select {
-	case <-leads:
-		o.resign, o.done = resign, done
-		return nil
-	case err := <-done:
-		if err == nil {
-			err = i18n.Errorf(
-				"Lead has returned without an error, and has not called its function", "Lead 没有返回错误，却也没有调用传给它的函数")
-		}
-		return err
-	}
-}
-
-func (o *leaderLock) Unlock() error {
-	if o.resign == nil {
-		return i18n.Errorf("does not lead", "没有当选")
-	}
-	close(o.resign)
-	o.resign = nil
-	return <-o.done
-}
-
-func (*leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
 // All are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{

@@ -235,8 +235,8 @@ type candidate struct {
 }
 
 var (
-	errNotLeading = errors.New("locks: the candidate does not lead")
-	errNeverLed   = errors.New("locks: Lead has returned no error, and has not called lead")
+	errNotLeading = i18n.Errorf("does not lead", "没有当选")
+	errNeverLed   = i18n.Errorf("Lead has returned without an error, and has not called its function", "Lead 没有返回错误，却也没有调用传给它的函数")
 )
 
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
