@@ -5,10 +5,10 @@
 # behind a savepoint goes with it; a row that was deleted is gone for a waiter.
 #
 # Seen with MariaDB 10.11 (Debian 12) and go-sql-driver/mysql 1.10.1:
-#   an UPDATE whose ctx ended while it waited is carried out afterwards: value 1
+#   an UPDATE and an INSERT whose ctx ended while they waited are carried out afterwards: value 1, and 1 row
 #   a DELETE that KILL QUERY ends early may answer that it succeeded, with 0 rows: the row is there
 #   a GET_LOCK whose ctx ended while it waited is not: it leaves the queue
-#   GET_LOCK('a'), and another session gets 'A' and 'a ': 1 and 1
+#   GET_LOCK('a'), and another session gets 'A' and 'a ': 1 and 1; a text column with a unique key has room for one of them
 #   GET_LOCK('b', -1) answers NULL
 #   a row that is deleted and inserted again in one transaction: the waiter gets the new one
 #   ROLLBACK TO SAVEPOINT keeps the lock of a FOR UPDATE behind the savepoint: error 1205;
@@ -109,6 +109,16 @@ func main() {
 	value := b.get("SELECT value FROM t WHERE id = 1").Int64
 	check(errors.Is(err, context.DeadlineExceeded) && value == 1, "an UPDATE whose ctx ended while it waited is carried out afterwards: %v, value %d", err, value)
 
+	c = open()
+	a.do("BEGIN", "DELETE FROM t WHERE id = 1")
+	short, cancel = context.WithTimeout(ctx, 300*time.Millisecond)
+	_, err = c.ExecContext(short, "INSERT INTO t VALUES (1, 2)")
+	cancel()
+	a.do("COMMIT")
+	b.idle("INSERT%")
+	value = b.get("SELECT count(*) FROM t WHERE id = 1 AND value = 2").Int64
+	check(errors.Is(err, context.DeadlineExceeded) && value == 1, "and so is an INSERT: %v, %d row", err, value)
+
 	silent := 0
 	c = open()
 	id := c.get("SELECT CONNECTION_ID()").Int64
@@ -146,6 +156,12 @@ func main() {
 	a.get("SELECT GET_LOCK('a', 0)")
 	upper, blank := b.get("SELECT GET_LOCK('A', 0)").Int64, b.get("SELECT GET_LOCK('a ', 0)").Int64
 	check(upper == 1 && blank == 1, "GET_LOCK('a'), and another session gets 'A' and 'a ': %d and %d", upper, blank)
+	a.do("CREATE TABLE names (name varchar(64) PRIMARY KEY) CHARACTER SET utf8mb4", "INSERT INTO names VALUES ('a')")
+	var duplicate *mysql.MySQLError
+	for _, name := range []string{"A", "a "} {
+		_, err = a.ExecContext(ctx, "INSERT INTO names VALUES (?)", name)
+		check(errors.As(err, &duplicate) && duplicate.Number == 1062, "a text column has 'a', and %q is one row with it: %v", name, err)
+	}
 	none := b.get("SELECT GET_LOCK('b', -1)")
 	check(!none.Valid, "GET_LOCK('b', -1) answers NULL: %v", !none.Valid)
 

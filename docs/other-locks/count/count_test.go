@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -50,4 +55,39 @@ func TestWhatIsWrongIsOneLineWithoutThePassword(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 		require.Empty(t, stdout)
 	}
+}
+
+// polled is a lock whose waiter looks each 7 ms.
+type polled chan struct{}
+
+func (p polled) Unlock(context.Context) error { <-p; return nil }
+func (p polled) Lock(context.Context) error {
+	for {
+		select {
+		case p <- struct{}{}:
+			return nil
+		default:
+			time.Sleep(7 * time.Millisecond)
+		}
+	}
+}
+
+// A contender that asks at the beginning of a turn of 20 ms looks 21 ms later again: 1 ms after Unlock. Without turns the
+// contender that has just released the lock would get it at once.
+func TestAHandOverLastsFromUnlockToTheLockOfTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, lock := newRelay(20*time.Millisecond), make(polled, 1)
+		race := &counter.Race{Contenders: []counter.Contender{lock, lock}, Times: handOvers/2 + 1, Step: r.step, Work: r.work}
+		require.NoError(t, race.Run(t.Context(), new(report.Run)))
+		require.Len(t, r.took, handOvers+2)
+		require.Equal(t, time.Millisecond, median(r.took[2:]))
+	})
+}
+
+func TestHandOversAreOneTable(t *testing.T) {
+	stdout := testenv.Must(count(t, "-turn 1ms -locks predecessor,zklock,redis,sqlrow,sqlversion,sqlforupdate"))(t)
+	for _, lock := range []string{"predecessor", "zklock", "redis", "sqlrow", "sqlforupdate"} {
+		require.Regexp(t, `(?m)^`+lock+` +[0-9.]+[µm]s +[0-9.]+[µm]s +[0-9]+\.[0-9]$`, stdout)
+	}
+	require.NotRegexp(t, "(?m)^sqlversion .*s$", stdout, "nobody waits for it")
 }

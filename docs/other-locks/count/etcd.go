@@ -38,6 +38,11 @@ func (a *etcdArena) String() string              { return a.text }
 func (a *etcdArena) sent() int64                 { return a.requests.Load() }
 func (a *etcdArena) close(context.Context) error { return a.client.Close() }
 
+func (a *etcdArena) write(ctx context.Context) error {
+	_, err := a.client.Put(ctx, "zklock-count-write", "")
+	return err
+}
+
 // begin opens the sessions, as the run of a lock on ZooKeeper does before the clock starts.
 func (a *etcdArena) begin(ctx context.Context, n int) (all []contender, err error) {
 	prefix := "zklock-count/" + rand.Text()

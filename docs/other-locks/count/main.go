@@ -3,6 +3,8 @@
 //
 //	go run ./count -n 10,100
 //
+// With -turn it times hand-overs in their place.
+//
 // SQLite and miniredis run inside the process. -sql, -redis and -etcd name real servers.
 package main
 
@@ -68,6 +70,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	locks := flags.String("locks", "predecessor,zklock,sqlrow,sqlversion,sqlforupdate,redis,etcd", "a comma-separated `list`; a lock without a server is left out")
 	sizes := flags.String("n", "10,100", "the numbers of goroutines, a comma-separated `list`")
+	turn := flags.Duration("turn", 0, "time the hand-overs of two contenders that hold the lock for this `duration`, and do not count")
 	onZK := flags.String("zk", "embedded", "the ZooKeeper `server`: embedded, or host:port,… of a running one")
 	servers := map[string]*string{
 		"sql":   flags.String("sql", "embedded", "the `databases`, a comma-separated list: embedded (SQLite), sqlite:FILE, postgres://… or mysql://…"),
@@ -91,18 +94,28 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	defer zoo.Close()
 	w := watcher{stderr}
-	server, err := zookeeper.Open(ctx, zoo, zookeeper.Settings{Path: "/zklock-count", Limit: limit, Say: w.Say})
+	settings := zookeeper.Settings{Path: "/zklock-count", Limit: limit, Say: w.Say}
+	var relay *relay
+	if *turn > 0 {
+		relay = newRelay(*turn)
+		settings.Work = relay.work
+	}
+	server, err := zookeeper.Open(ctx, zoo, settings)
 	if err != nil {
 		return err
 	}
 	b := &counter.Benchmark{Loads: loads, Rounds: 1, Limit: limit, Watcher: w, Untried: true} // each has passed the suite in its folder
-	b.Players, err = players(ctx, *locks, servers, server)
+	b.Players, err = players(ctx, *locks, servers, server, settings.Work)
 	if err == nil {
 		for _, p := range b.Players {
 			fmt.Fprintf(stdout, "%s: %s\n", p.Lock().Name, p.Server().En)
 		}
 		fmt.Fprintln(stdout)
-		err = b.Run(ctx)
+		if relay != nil {
+			err = relay.print(ctx, stdout, b.Players, server)
+		} else {
+			err = b.Run(ctx)
+		}
 	}
 	err = errors.Join(err, b.Close())
 	if len(b.Results) > 0 {
@@ -112,7 +125,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // players opens each lock on each of its servers, and returns those that are open.
-func players(ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server) (all []counter.Player, err error) {
+func players(
+	ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server, work func(contender int) error,
+) (all []counter.Player, err error) {
 	for name := range strings.SplitSeq(locks, ",") {
 		if k, ok := onZooKeeper[name]; ok {
 			all = append(all, server.Play(counter.Lock{Name: name}, k))
@@ -140,7 +155,7 @@ func players(ctx context.Context, locks string, servers map[string]*string, serv
 				scheme, _, _ := strings.Cut(spec, ":")
 				lock.Name += "/" + scheme
 			}
-			all = append(all, player{lock, a})
+			all = append(all, player{lock, a, work})
 		}
 	}
 	return all, nil

@@ -25,6 +25,8 @@ type arena interface {
 	begin(ctx context.Context, n int) ([]contender, error)
 	// sent is how many requests have been sent so far, to the server's knowledge.
 	sent() int64
+	// write writes something once, as a transaction by itself.
+	write(ctx context.Context) error
 	// end removes what begin has made.
 	end(ctx context.Context) error
 	// close removes what opening has made, and closes the client.
@@ -45,6 +47,7 @@ type contender interface {
 type player struct {
 	lock  counter.Lock
 	arena arena
+	work  func(contender int) error // see counter.Race
 }
 
 func (p player) Lock() counter.Lock                             { return p.lock }
@@ -72,7 +75,7 @@ func (p player) Run(ctx context.Context, r *report.Run, step func()) (err error)
 		return err
 	}
 	stock, counts := p.arena.(stock)
-	race := &counter.Race{Times: r.Times, Limit: limit, Step: step, Sent: p.arena.sent, Stock: counts}
+	race := &counter.Race{Times: r.Times, Limit: limit, Step: step, Sent: p.arena.sent, Stock: counts, Work: p.work}
 	for _, c := range contenders {
 		race.Contenders = append(race.Contenders, c)
 	}

@@ -48,6 +48,10 @@ func (a *redisArena) String() string                { return a.text }
 func (a *redisArena) sent() int64                   { return a.commands.Load() }
 func (a *redisArena) end(ctx context.Context) error { return a.client.Del(ctx, a.key).Err() }
 
+func (a *redisArena) write(ctx context.Context) error {
+	return a.client.Set(ctx, "zklock-count-write", "", ttl).Err()
+}
+
 func (a *redisArena) begin(_ context.Context, n int) (all []contender, err error) {
 	a.key = "zklock-count-" + rand.Text()
 	for range n {

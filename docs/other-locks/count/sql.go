@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"example.com/zklock/docs/other-locks/database"
@@ -28,7 +29,7 @@ func openSQL(ctx context.Context, spec string, a sqlArena, open func(context.Con
 		return nil, err
 	}
 	a.text = fmt.Sprintf("%s, %s", a.db.Version(ctx), database.Redacted(spec))
-	if err := prepare(ctx, a.db); err != nil {
+	if err := errors.Join(prepare(ctx, a.db), sqlversion.Prepare(ctx, a.db)); err != nil {
 		a.db.Close()
 		return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
 	}
@@ -92,6 +93,11 @@ func (s *sqlStock) count(ctx context.Context) (int, error) {
 func (a *sqlArena) String() string { return a.text }
 func (a *sqlArena) sent() int64    { return a.db.Statements() }
 
+// write inserts a row.
+func (a *sqlArena) write(ctx context.Context) error {
+	return sqlversion.New(a.db, "count-write-"+rand.Text()).Put(ctx, 0)
+}
+
 func (a *sqlArena) begin(ctx context.Context, n int) (all []contender, err error) {
 	a.run = "count-" + rand.Text()
 	for range n {
@@ -106,4 +112,7 @@ func (a *sqlArena) end(ctx context.Context) error {
 	return err
 }
 
-func (a *sqlArena) close(context.Context) error { return a.db.Close() }
+func (a *sqlArena) close(ctx context.Context) error {
+	_, err := a.db.Exec(ctx, "DELETE FROM zklock_version WHERE id LIKE 'count-write-%'")
+	return errors.Join(err, a.db.Close())
+}

@@ -87,14 +87,12 @@ type DB struct {
 //   - "mysql://user:password@host:port/database".
 //
 // An error is one line, and comes within seconds.
-func Open(ctx context.Context, spec string) (*DB, error) { return open(ctx, spec, 0) }
+func Open(ctx context.Context, spec string) (*DB, error) { return OpenTx(ctx, spec, 0) }
 
 // OpenTx is Open for locks that keep a transaction open while they hold the
 // lock or wait for it: each of them keeps a connection for itself. There are
 // conns connections.
-func OpenTx(ctx context.Context, spec string, conns int) (*DB, error) { return open(ctx, spec, conns) }
-
-func open(ctx context.Context, spec string, conns int) (*DB, error) {
+func OpenTx(ctx context.Context, spec string, conns int) (*DB, error) {
 	db := &DB{spec: spec}
 	if !IsSQLite(spec) { // which is compiled first, and that takes as long as it takes
 		var cancel context.CancelFunc
@@ -361,7 +359,7 @@ func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
 		statement += " ENGINE=InnoDB" // others have no row locks
 	}
 	_, err := db.Exec(ctx, statement)
-	if err != nil && (IsDuplicate(err) || code(err) == "42P07") {
+	if err != nil && (IsDuplicate(err) || Code(err) == "42P07") {
 		err = nil
 	}
 	return err

@@ -27,7 +27,7 @@ var ErrNoReply = errors.New("no reply from the database, which may have done wha
 // IsDuplicate reports whether a row with the same key exists.
 func IsDuplicate(err error) bool {
 	return errors.Is(err, sqlite3.CONSTRAINT_UNIQUE) || errors.Is(err, sqlite3.CONSTRAINT_PRIMARYKEY) ||
-		code(err) == "23505" || code(err) == "1062"
+		Code(err) == "23505" || Code(err) == "1062"
 }
 
 // IsDeadlock reports whether the database has ended this transaction so that another
@@ -36,16 +36,16 @@ func IsDuplicate(err error) bool {
 // deletion of the same row both get that lock, and then wait for each other. On
 // PostgreSQL it happens also at a level above READ COMMITTED, if the server was set to one.
 func IsDeadlock(err error) bool {
-	return slices.Contains([]string{"1213", "40P01", "40001"}, code(err))
+	return slices.Contains([]string{"1213", "40P01", "40001"}, Code(err))
 }
 
 // IsHeld reports whether another transaction has not released a row in time.
 func IsHeld(err error) bool {
-	return code(err) == "1205" || code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
+	return Code(err) == "1205" || Code(err) == "55P03" || errors.Is(err, sqlite3.BUSY)
 }
 
-// code is a server's code of an error, "" for others.
-func code(err error) string {
+// Code is a server's code of an error, "" for others.
+func Code(err error) string {
 	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) {
 		return pg.Code
 	}
@@ -83,7 +83,7 @@ const promptly = 100 * time.Millisecond
 // server's: then the statement has left nothing. remove has so much time. If ctx has ended, remove may go on
 // after Afterwards has returned.
 func Afterwards(ctx context.Context, err error, limit time.Duration, remove func(ctx context.Context)) {
-	if code(err) != "" || errors.As(err, new(*sqlite3.Error)) {
+	if Code(err) != "" || errors.As(err, new(*sqlite3.Error)) {
 		return
 	}
 	removed := make(chan struct{})
@@ -105,7 +105,7 @@ func Afterwards(ctx context.Context, err error, limit time.Duration, remove func
 
 // noReply reports whether an error is the connection's and not the server's.
 func noReply(err error) bool {
-	if code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if Code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	for _, broken := range []error{driver.ErrBadConn, pgconn.ErrConnClosed, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {

@@ -2,19 +2,19 @@ package etcd_test
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/docs/other-locks/faults"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/testenv"
@@ -28,8 +28,8 @@ func lossy(t *testing.T) (client *clientv3.Client, line *proxy.Proxy, cutOff *cl
 	return client, line, to(t, line.Addr())
 }
 
-func to(t testing.TB, address string, options ...grpc.DialOption) *clientv3.Client {
-	client := testenv.Must(etcd.Connect(t.Context(), []string{address}, options...))(t)
+func to(t testing.TB, address string) *clientv3.Client {
+	client := testenv.Must(etcd.Connect(t.Context(), []string{address}))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -76,81 +76,23 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 		"--advertise-client-urls", "http://"+address, "--listen-peer-urls", "http://"+peers)
 }
 
-// receives is an option of a client, and closes got when the first message has come in a stream that is the one.
-func receives(isIt func(m any) bool) (option grpc.DialOption, got <-chan struct{}) {
-	ch := make(chan struct{})
-	var once sync.Once
-	return grpc.WithChainStreamInterceptor(func(
-		ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption,
-	) (grpc.ClientStream, error) {
-		stream, err := open(ctx, desc, conn, method, options...)
-		return receiver{stream, func(m any) {
-			if isIt(m) {
-				once.Do(func() { close(ch) })
-			}
-		}}, err
-	}), ch
-}
-
-type receiver struct {
-	grpc.ClientStream
-	look func(m any)
-}
-
-func (r receiver) RecvMsg(m any) error {
-	err := r.ClientStream.RecvMsg(m)
-	if err == nil {
-		r.look(m)
-	}
-	return err
-}
-
-// isWatch says that a watch is set: a waiter has no request under way from then on.
-func isWatch(m any) bool {
-	response, ok := m.(*etcdserverpb.WatchResponse)
-	return ok && response.Created
-}
-
-func isRenewal(m any) bool {
-	_, ok := m.(*etcdserverpb.LeaseKeepAliveResponse)
-	return ok
-}
-
-// The line is silent: no error comes, and no answer. Lost is closed by the holder's own clock, before another contender
-// gets in: also if the lease was never renewed, beside one on the same client that was.
+// The line falls silent, at once or at a packet of a renewal: no error comes, and no answer. Lost is closed by the holder's
+// own clock, before another contender gets in: also if the lease was never renewed, beside one on the same client that was.
 func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 	t.Parallel() // it waits
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
 	address := servers.Addr(t)
 	etcdServer(t, t.TempDir(), address, servers.Addr(t))
-	for name, isRenewed := range map[string]bool{"before the first renewal": false, "after a renewal": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			line := proxy.New(t, address)
-			renews, renewed := receives(isRenewal)
-			client, prefix := to(t, line.Addr(), renews), prefix(t)
-			first := func(what string) *etcd.Lock {
-				l := etcd.New(client, prefix+what, 2)
-				require.NoError(t, l.Lock(t.Context()))
-				return l
-			}
-			if !isRenewed {
-				first("-other")
-			}
-			holder := first("")
-			if isRenewed {
-				<-renewed
-			}
-			line.Silence(proxy.ToServer, proxy.ToClient)
-			next := newLock(t, to(t, address), prefix)
-			require.NoError(t, next.Lock(t.Context()))
-			select {
-			case <-holder.Lost():
-			case <-time.After(30 * time.Second): // its goroutine may be late on a busy machine
-				t.Fatal("another contender holds the lock, and the holder's Lost is open")
-			}
-		})
-	}
+	faults.EachPacket(t, func(t *testing.T, silence func(line *proxy.Proxy)) {
+		line := proxy.New(t, address)
+		client, prefix := to(t, line.Addr()), prefix(t)
+		require.NoError(t, etcd.New(client, prefix+"-other", 2).Lock(t.Context()))
+		holder := etcd.New(client, prefix, 2)
+		require.NoError(t, holder.Lock(t.Context()))
+		silence(line)
+		require.NoError(t, newLock(t, to(t, address), prefix).Lock(t.Context()))
+		faults.Closes(t, holder.Lost())
+	})
 }
 
 // The server is killed, and comes back with its data. A holder whose lease lives for longer holds the lock all the time, and
@@ -161,17 +103,17 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
 	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
-	watches, set := receives(isWatch)
-	client, watching, prefix := to(t, address), to(t, address, watches), prefix(t)
-	waits := func(l *etcd.Lock) <-chan error {
-		got := make(chan error, 1)
-		go func() { got <- l.Lock(context.WithoutCancel(t.Context())) }()
-		return got
-	}
+	client, watching, prefix := to(t, address), to(t, address), prefix(t)
+	ctx := context.WithoutCancel(t.Context())
+	waits := func(l *etcd.Lock) <-chan error { return bubble.Aside(func() error { return l.Lock(ctx) }) }
 	holder, waiter := etcd.New(client, prefix, ttl), etcd.New(watching, prefix, ttl) // all goes with the server
 	require.NoError(t, holder.Lock(t.Context()))
 	got := waits(waiter)
-	<-set
+	require.Eventually(t, func() bool {
+		metrics := testenv.Must(http.Get("http://" + address + "/metrics"))(t)
+		defer metrics.Body.Close()
+		return strings.Contains(string(testenv.Must(io.ReadAll(metrics.Body))(t)), "\netcd_debugging_mvcc_watcher_total 1\n")
+	}, 2*time.Minute, 10*time.Millisecond, "a waiter whose watch is set has no request under way")
 	short, shortWaiter := etcd.New(client, prefix+"-short", 2), etcd.New(client, prefix, 2)
 	require.Eventually(t, func() bool { return short.Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
 		"on a busy machine a lease may have ended before the key is put")
@@ -179,9 +121,9 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	require.Eventually(t, func() bool { return keys(t, client, prefix) == 3 || len(lost) > 0 }, 2*time.Minute, time.Millisecond)
 	kill()
 	<-short.Lost()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	briefly, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	require.ErrorIs(t, short.Unlock(ctx), context.DeadlineExceeded, "without that it waits for a server")
+	require.ErrorIs(t, short.Unlock(briefly), context.DeadlineExceeded, "without that it waits for a server")
 	require.Error(t, <-lost, "the waiter has lost its place in the queue, and does not wait on")
 	etcdServer(t, dir, address, peers)
 

@@ -27,8 +27,6 @@
 //   - While no server can be reached, Unlock waits until its ctx ends, and so does
 //     Lock, or until the lease has ended by the client's clock: then it returns
 //     ErrNoReply.
-//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
-//     in a table.
 package etcd
 
 import (

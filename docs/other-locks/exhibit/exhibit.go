@@ -59,20 +59,31 @@ func (e *Exhibit) Note(over, format string, args ...any) {
 	e.add("Note over %s: %s", over, fmt.Sprintf(format, args...))
 }
 
+// Schedule is the diagram of that name on the page, for a test that plays it.
+func Schedule(t testing.TB, name string) string {
+	text, at := find(t, name)
+	return string(text[at[0]:at[1]])
+}
+
+// find returns the page, and where the diagram begins and ends.
+func find(t testing.TB, name string) (text []byte, at []int) {
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	at = regexp.MustCompile("(?s)<!-- " + name + " -->\n.*?```mermaid\n(.*?)```").FindSubmatchIndex(text)
+	require.NotNil(t, at, "%s has no diagram after <!-- %s -->", page, name)
+	return text, at[2:]
+}
+
 func (e *Exhibit) compare() {
 	if e.t.Failed() || e.t.Skipped() {
 		return
 	}
-	text, err := os.ReadFile(page)
-	require.NoError(e.t, err)
-	block := regexp.MustCompile("(?s)(<!-- " + e.name + " -->\n.*?```mermaid\n)(.*?)(```)")
-	at := block.FindSubmatchIndex(text)
-	require.NotNil(e.t, at, "%s has no diagram after <!-- %s -->", page, e.name)
+	text, at := find(e.t, e.name)
 	drawn := "sequenceDiagram\n" + strings.Join(e.lines, "\n") + "\n"
 	if os.Getenv("EXHIBITS") == "write" {
-		text = append(append(append([]byte{}, text[:at[4]]...), drawn...), text[at[5]:]...)
+		text = append(append(append([]byte{}, text[:at[0]]...), drawn...), text[at[1]:]...)
 		require.NoError(e.t, os.WriteFile(page, text, 0o644))
 		return
 	}
-	require.Equal(e.t, string(text[at[4]:at[5]]), drawn, "%s on %s; EXHIBITS=write go test -run %s writes it", e.name, page, e.t.Name())
+	require.Equal(e.t, string(text[at[0]:at[1]]), drawn, "%s on %s; EXHIBITS=write go test -run %s writes it", e.name, page, e.t.Name())
 }

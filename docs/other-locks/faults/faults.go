@@ -26,6 +26,7 @@ type Lock struct {
 	Left             func(ctx context.Context) (keys int, err error)
 	Expire           func()         // an hour without a sign of the contender whose key or row it is
 	CleanUp          *time.Duration // how long a clean-up may take
+	Waiting          func() int     // contenders that wait in the server for the lock; nil: none does
 	// Waits: while no server can be reached, a call waits until its ctx ends.
 	Waits bool
 	// Calls are further ones of the lock, by their names; Holder holds it.

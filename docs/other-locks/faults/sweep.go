@@ -10,14 +10,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 )
+
+var ways = map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient}
 
 // Sweep plays Lock and Unlock once for each packet that crosses the line of Holder: just before it the line breaks, or ctx
 // ends. The lock is free, or Next holds it and unlocks. Whatever the calls return, no row, key or lock stays behind. ends
 // says for which of the two: that the line breaks, or not.
 func Sweep(t *testing.T, open func(t *testing.T) *Lock, ends ...bool) {
-	for name, way := range map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient} {
+	for name, way := range ways {
 		for _, cuts := range ends {
 			for _, held := range []bool{true, false} {
 				t.Run(fmt.Sprintf("a packet %s, the line breaks: %v, the lock is held: %v", name, cuts, held), func(t *testing.T) {
@@ -27,6 +30,34 @@ func Sweep(t *testing.T, open func(t *testing.T) *Lock, ends ...bool) {
 				})
 			}
 		}
+	}
+}
+
+// EachPacket runs a test beside others for each of some packets: silence ends all that crosses a line from that packet on,
+// from the present moment for the first.
+func EachPacket(t *testing.T, run func(t *testing.T, silence func(line *proxy.Proxy))) {
+	for name, way := range ways {
+		for n := range 4 {
+			t.Run(fmt.Sprintf("packet %d %s", n, name), func(t *testing.T) {
+				t.Parallel()
+				run(t, func(line *proxy.Proxy) {
+					ends := func() { line.Silence(proxy.ToServer, proxy.ToClient) }
+					if n == 0 {
+						ends()
+					}
+					line.At(way, n, ends)
+				})
+			})
+		}
+	}
+}
+
+// Closes checks that Lost of a holder is closed, now that its lease is over: its goroutine may be late on a busy machine.
+func Closes(t testing.TB, lost <-chan struct{}) {
+	select {
+	case <-lost:
+	case <-time.After(30 * time.Second):
+		t.Fatal("another contender holds the lock, and the holder's Lost is open")
 	}
 }
 
@@ -46,16 +77,29 @@ func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool)
 		why, act = l.ErrNoReply, l.Sever
 	}
 	came := l.At(way, n, act)
-	got := make(chan error, 1)
-	go func() { got <- l.Holder.Lock(ctx) }()
+	got := bubble.Aside(func() error { return l.Holder.Lock(ctx) })
 	if held {
 		require.Eventually(t, func() bool { return l.Holder.Attempts() > 0 }, patience, 100*time.Microsecond)
+		if l.Waiting != nil {
+			done := func() bool {
+				waits := l.Waiting() > 0
+				if len(got) == 0 {
+					return waits && !came()
+				}
+				return cuts || !waits
+			}
+			require.Eventually(t, done, 15*time.Second, time.Millisecond, "packet %d: it waits on in the server", n) // which has a limit
+		}
 		require.NoError(t, l.Next.Unlock(limit))
 	}
-	if err := <-got; err != nil {
+	err := <-got
+	if err == nil && !cuts {
+		Try(t, false, l.Next, "packet %d: two holders", n)
+	}
+	if err != nil {
 		require.ErrorIs(t, err, why, "packet %d", n)
 		require.ErrorIs(t, l.Holder.Unlock(limit), l.ErrNotLocked, "packet %d", n)
-	} else if err := l.Holder.Unlock(ctx); err != nil && !errors.Is(err, l.ErrNotLocked) {
+	} else if err := l.Holder.Unlock(ctx); err != nil {
 		require.ErrorIs(t, err, why, "packet %d", n)
 		err = WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(limit) })
 		require.True(t, err == nil || errors.Is(err, l.ErrNotLocked), "packet %d: %v", n, err)

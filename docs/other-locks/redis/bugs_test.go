@@ -33,17 +33,8 @@ func scribe(s *bugs.Script, client string) hook {
 			request := strings.Trim(fmt.Sprint(cmd.Args()), "[]")
 			request = strings.Join(strings.Fields(strings.Replace(request, compareAndDelete, "compare-and-delete", 1)), " ")
 			answer := "nil"
-			switch c := cmd.(type) {
-			case *goredis.BoolCmd:
-				answer = fmt.Sprint(c.Val())
-			case *goredis.Cmd:
-				answer = fmt.Sprint(c.Val())
-			case *goredis.IntCmd:
-				answer = fmt.Sprint(c.Val())
-			case *goredis.StatusCmd:
-				if err == nil {
-					answer = c.Val()
-				}
+			if text := cmd.String(); err == nil {
+				answer = text[strings.LastIndex(text, ": ")+2:]
 			}
 			s.Say(client, "%s: %s", "%s：%s", request, answer)
 			return err

@@ -34,8 +34,6 @@
 //     TestAServerThatForgetsGivesTwoHolders forces it. "appendfsync always"
 //     cures the first, for an fsync each; nothing cures the second (WAIT makes it
 //     rarer).
-//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
-//     in a table.
 //   - The client does not see that ctx is cancelled, so Lock does, and its SET goes on without it,
 //     on a silent line for the client's ReadTimeout of 5 s. What it has set is removed when it has
 //     returned, or expires: until then nobody holds the lock, and all others wait.
@@ -63,9 +61,6 @@ var ErrNotLocked = errors.New("redis: not locked")
 // ErrNoReply says that the connection broke, or could not be made, before the
 // server's reply came. Whether the command has been executed is unknown.
 var ErrNoReply = errors.New("no reply from Redis, which may have done what was asked")
-
-// DefaultTTL is the life of a key without a renewal.
-const DefaultTTL = 10 * time.Second
 
 const (
 	firstPause     = time.Millisecond

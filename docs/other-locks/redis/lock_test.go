@@ -84,11 +84,11 @@ func newLock(client *goredis.Client, key string) suite.Lock {
 
 func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
-func TestBasicFenced(t *testing.T) {
-	suite.Run(t, subject(t, func(client *goredis.Client, key string) suite.Lock {
-		return redis.NewFenced(client, key, longer)
-	}))
+func newFenced(client *goredis.Client, key string) suite.Lock {
+	return redis.NewFenced(client, key, longer)
 }
+
+func TestBasicFenced(t *testing.T) { suite.Run(t, subject(t, newFenced)) }
 
 // newOwned is a Reentrant as one owner sees it.
 func newOwned(client *goredis.Client, key string) suite.Lock {
@@ -110,24 +110,19 @@ func TestTheCountIsInTheKey(t *testing.T) {
 	k := key(t)
 	r := redis.NewReentrant(client, k, longer)
 	for want := 1; want <= 3; want++ {
-		times := testenv.Must(r.TryLock(t.Context(), "A"))(t)
-		require.Equal(t, want, times)
+		require.Equal(t, want, testenv.Must(r.TryLock(t.Context(), "A"))(t))
 	}
-	times := testenv.Must(r.TryLock(t.Context(), "B"))(t)
-	require.Zero(t, times, "another owner")
+	require.Zero(t, testenv.Must(r.TryLock(t.Context(), "B"))(t), "another owner")
 	require.ErrorIs(t, testenv.Err(r.Unlock(t.Context(), "B")), redis.ErrNotLocked)
 	for want := 2; want >= 0; want-- {
-		times := testenv.Must(r.Unlock(t.Context(), "A"))(t)
-		require.Equal(t, want, times)
+		require.Equal(t, want, testenv.Must(r.Unlock(t.Context(), "A"))(t))
 	}
 
 	// A counter in memory does not notice this (bug B4).
 	_ = testenv.Must(r.TryLock(t.Context(), "A"))(t)
 	anHourPasses(t, client, k)
-	times = testenv.Must(r.TryLock(t.Context(), "B"))(t)
-	require.Equal(t, 1, times)
-	times = testenv.Must(r.TryLock(t.Context(), "A"))(t)
-	require.Zero(t, times, "A, whose key has expired, locks again")
+	require.Equal(t, 1, testenv.Must(r.TryLock(t.Context(), "B"))(t))
+	require.Zero(t, testenv.Must(r.TryLock(t.Context(), "A"))(t), "A, whose key has expired, locks again")
 	_ = testenv.Must(r.Unlock(t.Context(), "B"))(t)
 }
 

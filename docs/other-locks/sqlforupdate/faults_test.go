@@ -3,9 +3,6 @@ package sqlforupdate_test
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
@@ -45,6 +43,7 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 		return &faults.Lock{
 			Proxy: line, Holder: sqlforupdate.New(client, name), Next: sqlforupdate.New(db, name),
 			ErrNotLocked: sqlforupdate.ErrNotLocked, ErrNoReply: database.ErrNoReply,
+			Waiting: func() int { return waiting(t, db, name) },
 		}
 	}, true, false)
 }
@@ -96,8 +95,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	require.NoError(t, write(t, client, holder, name, "early"))
-	waits := make(chan error, 1)
-	go func() { waits <- waiter.Lock(context.WithoutCancel(t.Context())) }()
+	waits := bubble.Aside(func() error { return waiter.Lock(context.WithoutCancel(t.Context())) })
 	require.Eventually(t, func() bool { return waiter.Attempts() > 0 }, 2*time.Minute, time.Millisecond)
 
 	line.CutOff()
@@ -134,56 +132,19 @@ func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
 
 	tx := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 	tidy(tx.ExecContext, remove, "INSERT INTO zklock_forupdate (name) VALUES (?)")
-	got := make(chan error, 1)
-	go func() { got <- l.Lock(t.Context()) }()
+	got := bubble.Aside(func() error { return l.Lock(t.Context()) })
 	require.Eventually(t, func() bool { return waiting(t, db, name) == 1 }, 2*time.Minute, 10*time.Millisecond)
 	require.NoError(t, tx.Commit())
 	require.NoError(t, <-got)
 	require.NoError(t, l.Unlock(t.Context()))
 }
 
-// waiting is how many statements wait for a row in the server's queue.
+// waiting is how many contenders wait in the server's queue for a row.
 func waiting(t testing.TB, db *database.DB, name string) (n int) {
-	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE 'SELECT name FROM zklock_forupdate%' AND info LIKE ?"
 	if db.Kind == database.PostgreSQL {
-		query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT name FROM zklock_forupdate%' AND ?::text <> ''"
+		name = "" // it is a parameter
 	}
-	require.NoError(t, db.Row(t.Context(), query, "%"+name+"%").Scan(&n))
-	return n
-}
-
-// Twenty waiters give up again and again. None of them stays in the server's
-// queue, where it would keep a connection of the server, and in the end all of them.
-func TestWaitersThatGaveUpLeaveTheServersQueue(t *testing.T) {
-	const contenders, rounds = 20, 10
-	spec := server(t)
-	db, client, name := open(t, spec, 2), open(t, spec, contenders), databasetest.Name(t)
-	holder := sqlforupdate.New(db, name)
-	require.NoError(t, holder.Lock(t.Context()))
-	var wg sync.WaitGroup
-	errs := make([]error, contenders)
-	for i := range errs {
-		wg.Go(func() {
-			l := sqlforupdate.New(client, name)
-			for range rounds {
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				if err := l.Lock(ctx); !errors.Is(err, context.DeadlineExceeded) {
-					errs[i] = fmt.Errorf("%w, and not the end of its ctx", err)
-				}
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	left := waiting(t, db, name)
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, left, contenders, "some may just be leaving")
-	// On PostgreSQL a waiter of an earlier test may be among them, whose line was cut:
-	// it leaves when its lock_timeout is over.
-	require.Eventually(t, func() bool { return waiting(t, db, name) == 0 }, time.Minute, 10*time.Millisecond)
-	require.NoError(t, holder.Unlock(t.Context()))
+	return databasetest.Running(t, db, "SELECT name FROM zklock_forupdate%"+name+"%", true)
 }
 
 // No answer comes: each call returns soon after its ctx has ended, and says why.

@@ -54,8 +54,6 @@
 //     takes no more. That is the advantage of this lock over all others here:
 //     guarded data in the same database can be written in the same transaction.
 //     Unlock returns ErrNotLocked.
-//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
-//     in a table.
 //   - A client that hangs, and whose connection stays open, holds the lock
 //     until it goes on; PostgreSQL has idle_in_transaction_session_timeout
 //     for that.

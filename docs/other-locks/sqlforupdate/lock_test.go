@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -134,8 +135,7 @@ func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 	a, b := sqlforupdate.New(db, name), sqlforupdate.New(db, name)
 	sqlforupdate.SetLimit(b, time.Second) // MariaDB counts whole seconds
 	require.NoError(t, a.Lock(t.Context()))
-	got := make(chan error, 1)
-	go func() { got <- b.Lock(context.WithoutCancel(t.Context())) }()
+	got := bubble.Aside(func() error { return b.Lock(context.WithoutCancel(t.Context())) })
 	require.Eventually(t, func() bool { return b.Attempts() >= 2 }, 2*time.Minute, time.Millisecond)
 	select {
 	case err := <-got:

@@ -19,24 +19,30 @@ import (
 const insert = "INSERT INTO zklock_row"
 
 // The cases of all locks. That a row survives a true restart is what the database promises of each commit.
-func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken) }
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken(sqlrow.New)) }
 
-func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) { faults.Sweep(t, broken, true, false) }
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { faults.Sweep(t, broken(sqlrow.New), true, false) })
+	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, broken(sqlrow.NewFenced), true, false) })
+}
 
-func broken(t *testing.T) *faults.Lock {
-	spec := databasetest.Spec(t)
-	line, via := databasetest.Via(t, spec)
-	db, client, name := open(t, spec), open(t, via), databasetest.Name(t)
-	far := func() *sqlrow.Lock { return sqlrow.New(client, name, longer) }
-	return &faults.Lock{
-		Proxy: line, Holder: far(), Waiter: far(), Next: sqlrow.New(db, name, longer), ErrNotLocked: sqlrow.ErrNotLocked,
-		ErrNoReply: database.ErrNoReply, Request: insert, Release: "DELETE FROM zklock_row", Once: true,
-		Left: func(ctx context.Context) (rows int, err error) {
-			err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
-			return rows, err
-		},
-		CleanUp: sqlrow.CleanUp,
-		Expire:  func() { expire(t, db, name) },
+func broken(contender func(*database.DB, string, time.Duration) *sqlrow.Lock) func(t *testing.T) *faults.Lock {
+	return func(t *testing.T) *faults.Lock {
+		spec := databasetest.Spec(t)
+		line, via := databasetest.Via(t, spec)
+		db, client, name := open(t, spec), open(t, via), databasetest.Name(t)
+		require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
+		far := func() *sqlrow.Lock { return contender(client, name, longer) }
+		return &faults.Lock{
+			Proxy: line, Holder: far(), Waiter: far(), Next: sqlrow.New(db, name, longer), ErrNotLocked: sqlrow.ErrNotLocked,
+			ErrNoReply: database.ErrNoReply, Request: insert, Release: "DELETE FROM zklock_row", Once: true,
+			Left: func(ctx context.Context) (rows int, err error) {
+				err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
+				return rows, err
+			},
+			CleanUp: sqlrow.CleanUp,
+			Expire:  func() { expire(t, db, name) },
+		}
 	}
 }
 
@@ -44,14 +50,13 @@ func broken(t *testing.T) *faults.Lock {
 // not wait for the commit, and no row is left whose holder has gone.
 func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
-	require.NoError(t, sqlrow.Prepare(t.Context(), db))
-	for what, open := range map[string]func(name string) *sqlrow.Lock{
-		"plain":  func(name string) *sqlrow.Lock { return sqlrow.New(db, name, longer) },
-		"fenced": func(name string) *sqlrow.Lock { return newFenced(t, db, name) },
+	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
+	for what, contender := range map[string]func(*database.DB, string, time.Duration) *sqlrow.Lock{
+		"plain": sqlrow.New, "fenced": sqlrow.NewFenced,
 	} {
 		t.Run(what, func(t *testing.T) {
 			name := databasetest.Name(t)
-			waiter := open(name)
+			waiter := contender(db, name, longer)
 			require.NoError(t, sqlrow.New(db, name, longer).Lock(t.Context()))
 			late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 			_ = testenv.Must(late.Exec(db.Bind("DELETE FROM zklock_row WHERE method_name = ?"), name))(t)

@@ -43,8 +43,6 @@
 //     if its ctx ends and the server does not answer that it has ended the insert.
 //     If that fails, too, the row stays until it expires. To insert again would
 //     be to wait for one's own row: TestAClientThatInsertsAgainWaitsForItself.
-//   - A lost reply, or a server that goes away, leaves what the README of all these folders says
-//     in a table.
 package sqlrow
 
 import (
@@ -62,9 +60,6 @@ import (
 // ErrNotLocked is returned by Unlock, and by Lock of a holder that locks again,
 // when the Lock does not hold its lock: it never did, or its row has expired.
 var ErrNotLocked = errors.New("sqlrow: not locked")
-
-// DefaultTTL is the life of a row.
-const DefaultTTL = 10 * time.Second
 
 const (
 	firstPause = time.Millisecond

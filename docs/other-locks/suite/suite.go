@@ -72,7 +72,7 @@ func Run(t *testing.T, s Subject) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			if words := s.verdict(t, name); words != "" {
+			if words := Verdict(t, s, name); words != "" {
 				t.Error(words)
 			}
 		})
@@ -87,7 +87,15 @@ func Run(t *testing.T, s Subject) {
 func Verdict(t *testing.T, s Subject, name string) string {
 	t.Helper()
 	require.Contains(t, names(), name)
-	return s.verdict(t, name)
+	run := cases[name]
+	if run == nil {
+		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
+	}
+	w := &world{t: t, subject: s, client: s.Client(t), name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))}
+	var ended sync.WaitGroup
+	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
+	ended.Wait()
+	return strings.Join(w.words, "\n")
 }
 
 // names are those of locktest's cases. One is left out that takes a day: here time is real.
@@ -211,20 +219,6 @@ type world struct {
 }
 
 var runs atomic.Int64
-
-func (s Subject) verdict(t *testing.T, name string) string {
-	t.Helper()
-	run := cases[name]
-	if run == nil {
-		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
-	}
-	w := &world{t: t, subject: s, name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))}
-	w.client = s.Client(t)
-	var ended sync.WaitGroup
-	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
-	ended.Wait()
-	return strings.Join(w.words, "\n")
-}
 
 // Errorf and FailNow are what testify needs.
 func (w *world) Errorf(format string, args ...any) {

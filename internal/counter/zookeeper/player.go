@@ -103,7 +103,7 @@ func (p *player) Run(ctx context.Context, r *report.Run, step func()) (err error
 		return err
 	}
 	race := &counter.Race{
-		Contenders: contenders, Times: r.Times, Limit: p.on.Limit, Step: step,
+		Contenders: contenders, Times: r.Times, Limit: p.on.Limit, Step: step, Work: p.on.Work,
 		Leave: func() {
 			closeAll(conns) // only the end of its session makes a contender leave Lock
 			tap.Cut()       // a silent server would keep the clients for their whole read deadline

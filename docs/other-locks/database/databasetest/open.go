@@ -107,14 +107,21 @@ func Bouncer(t testing.TB) string {
 
 // Idle waits until the server runs no statement on a table of the tests.
 func Idle(t testing.TB, db *database.DB, table string) {
+	require.Eventually(t, func() bool { return Running(t, db, "%"+table+"%", false) == 0 }, 2*time.Minute, 10*time.Millisecond)
+}
+
+// Running is how many statements like this one the server runs for others; on PostgreSQL, if wanted, only those that wait
+// for a lock.
+func Running(t testing.TB, db *database.DB, like string, waits bool) (n int) {
 	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE ? AND id <> connection_id()"
 	if db.Kind == database.PostgreSQL {
 		query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE ? AND pid <> pg_backend_pid()"
+		if waits {
+			query += " AND wait_event_type = 'Lock'"
+		}
 	}
-	require.Eventually(t, func() bool {
-		var n int
-		return db.Row(t.Context(), query, "%"+table+"%").Scan(&n) == nil && n == 0
-	}, 2*time.Minute, 10*time.Millisecond)
+	require.NoError(t, db.Row(context.WithoutCancel(t.Context()), query, like).Scan(&n))
+	return n
 }
 
 // Name is a name of at most 40 bytes that no other test uses.

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"example.com/zklock/internal/counter"
+	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper"
+	"example.com/zklock/internal/ensemble"
+)
+
+// handOvers is how many hand-overs of a lock are timed, and writes of its server.
+const handOvers = 200
+
+// A relay times the hand-overs between two contenders, each of which holds the lock for a turn.
+type relay struct {
+	turn     time.Duration
+	began    chan struct{} // of each turn but the first: the contender that has released the lock takes it, and asks again
+	released atomic.Int32
+	took     []time.Duration // guarded by the lock under test, as ended is
+	ended    time.Time
+}
+
+func newRelay(turn time.Duration) *relay {
+	return &relay{turn: turn, began: make(chan struct{})}
+}
+
+// work is the turn of a holder.
+func (r *relay) work(int) error {
+	if r.took = append(r.took, time.Since(r.ended)); len(r.took) > 1 {
+		r.began <- struct{}{}
+	}
+	time.Sleep(r.turn)
+	r.ended = time.Now()
+	return nil
+}
+
+// step makes a contender that has released the lock wait until the other one has it: a lock that polls would mostly give it
+// to the same one again.
+func (r *relay) step() {
+	if r.released.Add(1) < handOvers+2 {
+		<-r.began
+	}
+}
+
+// run lets a player's contenders take turns, and returns the median of the hand-overs but the first.
+func (r *relay) run(ctx context.Context, p counter.Player) (time.Duration, error) {
+	*r = *newRelay(r.turn)
+	err := p.Run(ctx, &report.Run{Goroutines: 2, Sessions: 2, Times: handOvers/2 + 1, Round: 1}, r.step)
+	if err != nil {
+		return 0, err
+	}
+	return median(r.took[2:]), nil
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// print prints a line for each lock of which a waiter waits.
+func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player, server *zookeeper.Server) error {
+	conn, err := server.Zoo().Connect(ctx, ensemble.Options{})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	node, _, err := server.Fresh("write", false, 1, 1)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%-22s %12s %12s %8s\n", "lock", "a write", "hand-over", "ratio")
+	for _, p := range players {
+		write := func(context.Context) error { _, err := conn.Set(node, nil, -1); return err }
+		if p, ok := p.(player); ok {
+			if _, counts := p.arena.(stock); counts {
+				continue
+			}
+			write = p.arena.write
+		}
+		writes := make([]time.Duration, 0, handOvers)
+		for range handOvers {
+			began := time.Now()
+			if err := write(ctx); err != nil {
+				return err
+			}
+			writes = append(writes, time.Since(began))
+		}
+		handOver, err := r.run(ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Lock().Name, err)
+		}
+		aWrite := median(writes)
+		fmt.Fprintf(w, "%-22s %12v %12v %8.1f\n", p.Lock().Name, aWrite.Round(time.Microsecond), handOver.Round(time.Microsecond),
+			float64(handOver)/float64(aWrite))
+	}
+	_, err = fmt.Fprintf(w, "\nMedians of %d. Two contenders take turns of %v. A hand-over lasts from the end of a turn, when Unlock is\n"+
+		"called, to the return of the waiter's Lock. The ratio is to a write of the same server.\n", handOvers, r.turn)
+	return err
+}
