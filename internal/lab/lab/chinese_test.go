@@ -79,7 +79,7 @@ func TestTheLabsChineseFollowsTheGlossary(t *testing.T) {
 
 	var sources []string
 	require.NoError(t, filepath.WalkDir("../../..", func(file string, d fs.DirEntry, err error) error {
-		articles := strings.Contains(file, "internal/lab/guide/") // their own words
+		articles := strings.Contains(file, "internal/lab/guide/") || strings.HasSuffix(file, "cmd/book/page/also.js") // their own words
 		if !articles && !strings.HasSuffix(file, "_test.go") && slices.Contains([]string{".go", ".js", ".json"}, filepath.Ext(file)) {
 			sources = append(sources, file)
 		}
