@@ -239,7 +239,7 @@ func claims(t *testing.T) (readme, benchmark []string) {
 		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
 	}
 	// TestTheTimesHaveTheRatiosOfTheMeasuredServer
-	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(text(t, "../internal/explore/film/server_test.go"), 4)
+	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(text(t, "../internal/explore/film/film_test.go"), 4)
 	require.Len(t, took, 4)
 	column := func(of int) string {
 		return fmt.Sprintf("%s, %s, %s and %s", took[0][of], took[1][of], took[2][of], took[3][of])

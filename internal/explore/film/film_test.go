@@ -1,8 +1,10 @@
 package film_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -304,4 +306,123 @@ func TestPartsOfAFilm(t *testing.T) {
 			}
 		})
 	}
+}
+
+// measured films a lock at the pace of the measured server.
+func measured(t *testing.T, s explore.Subject, n int, changes ...film.Change) *film.Film {
+	p := film.Measured(n)
+	p.Seed, p.Changes = 2, changes
+	s.Session = 4 * time.Second
+	return paced(t, explore.World{Lock: s, Contenders: n}, p)
+}
+
+// The benchmark's page has the command that measured these: the median times of the
+// steps, as multiples of step 3's.
+func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
+	for _, x := range []struct {
+		n           int
+		herd, naive float64
+	}{{6, 1.01, 1.45}, {20, 1.43, 2.44}, {50, 2.16, 3.50}, {100, 3.53, 5.67}} {
+		if x.n > 20 && !everyFilm() {
+			continue
+		}
+		chain := measured(t, steps.Predecessor(), x.n).End
+		require.InEpsilon(t, x.herd, float64(measured(t, steps.Herd(), x.n).End)/float64(chain), 0.10, "herd, %d contenders", x.n)
+		if x.n < 100 { // that many are slow to film
+			require.InEpsilon(t, x.naive, float64(measured(t, steps.Naive(), x.n).End)/float64(chain), 0.30, "naive, %d contenders", x.n)
+		}
+	}
+}
+
+// TestAServerTakesOneRequestAfterTheOther: in the order in which they come, whatever
+// fails meanwhile, and a reply waits until the server has worked for it.
+func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
+	for _, do := range append([]explore.Fault{""}, someFaults(0)...) {
+		var changes []film.Change
+		if do != "" { // C waits, and asks soon after A's first release
+			changes = []film.Change{{At: 1600 * time.Microsecond, Who: "C", Do: do}, {At: 1800 * time.Microsecond, Who: "B", Do: do}}
+		}
+		f := measured(t, steps.Herd(), 6, changes...)
+		require.Equal(t, f, measured(t, steps.Herd(), 6, changes...), "%s: a film repeats", do)
+		var done []film.Packet
+		waited := 0
+		for _, p := range f.Packets {
+			if p.Kind == "request" && !p.Lost {
+				done = append(done, p)
+			}
+			if p.Queued != 0 {
+				require.Less(t, p.Queued, p.Arrived)
+				waited++
+			}
+			if p.Kind == "reply" {
+				require.GreaterOrEqual(t, p.Sent-f.Packets[p.Of-1].Arrived, 45*time.Microsecond, do)
+			}
+		}
+		require.Greater(t, waited, 10, do)
+		slices.SortFunc(done, func(a, b film.Packet) int { return cmp.Compare(a.Arrived, b.Arrived) })
+		for i, p := range done[1:] {
+			last := done[i]
+			require.GreaterOrEqual(t, cmp.Or(p.Queued, p.Arrived), cmp.Or(last.Queued, last.Arrived), do)
+			require.GreaterOrEqual(t, p.Arrived-last.Arrived, 45*time.Microsecond, do)
+		}
+	}
+}
+
+// A film has the server's data of a znode, and the variables of the holder's lock:
+// the naive lock compares the two when it unlocks.
+func TestAFilmHasDataAndVariables(t *testing.T) {
+	value := func(m film.Mark, name string) string {
+		for _, v := range m.Variables {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return ""
+	}
+	f := paced(t, explore.World{Lock: steps.Naive()}, film.Pace{Seed: 1})
+	data := make(map[string]string) // that the node had while a client owned it
+	for _, m := range marks(f, "node") {
+		if m.Owner != "" && *m.Made {
+			data[m.Owner] = m.Data
+			require.Positive(t, m.Czxid)
+		}
+	}
+	require.Equal(t, map[string]string{"A": "<random 1>", "B": "<random 2>"}, data)
+	sessions := make(map[string]bool)
+	for _, c := range f.Clients {
+		sessions[c.Session] = true
+	}
+	require.Len(t, sessions, 2)
+	shown := make(map[string]bool)
+	for _, m := range marks(f, "variables") {
+		if id := value(m, "id"); id != "" {
+			require.Equal(t, data[m.Who], id)
+			shown[m.Who] = true
+		}
+	}
+	if testenv.Raced {
+		require.Empty(t, shown)
+	} else {
+		require.Len(t, shown, 2)
+	}
+
+	for _, lock := range []explore.Subject{steps.Timeout(), steps.Zklock()} {
+		f := paced(t, explore.World{Lock: lock}, film.Pace{Seed: 1})
+		tokens := make(map[string]int64)
+		for _, m := range marks(f, "state") {
+			if m.State == "holds" {
+				require.Positive(t, m.Token, lock.Name)
+				tokens[m.Who] = m.Token
+			}
+		}
+		require.Len(t, tokens, 2)
+		for _, m := range marks(f, "variables") {
+			if token := value(m, "token"); token != "" {
+				require.Equal(t, strconv.FormatInt(tokens[m.Who], 10), token, lock.Name)
+			}
+		}
+	}
+
+	// In a crowd nobody follows the variables.
+	require.Empty(t, marks(paced(t, explore.World{Lock: steps.Naive(), Contenders: 13}, film.Pace{Seed: 1}), "variables"))
 }
