@@ -200,6 +200,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 		tb.create(admin, guarded, "no token", 0)
 		testenv.Must(admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead)))(tb)
 		g, l := tb.guard(conn)
+		testenv.Must(l.Guard(context.Background(), top+"-guard"))(tb)
 		for path, want := range map[string]string{
 			guarded: "is not a guard", "/no/parent": "the parent of the guard has to exist", "guard": "slash",
 			"/closed": zk.ErrNoAuth.Error(), "/closed/guard": zk.ErrNoAuth.Error(),

@@ -118,6 +118,10 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			suspend()
 			require.Zero(t, l.ValidUntil())
 		}},
+		{"so does Guard", func(t *testing.T, l *Lease, suspend func()) {
+			suspend()
+			require.ErrorIs(t, testenv.Err(l.Guard(t.Context(), "/guard")), ErrFenced)
+		}},
 		{"so does Holds", func(t *testing.T, l *Lease, suspend func()) {
 			require.Equal(t, 1, l.m.Holds(l.turn.owner))
 			suspend()

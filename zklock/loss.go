@@ -3,6 +3,7 @@ package zklock
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/go-zookeeper/zk"
 
@@ -32,7 +33,7 @@ type Logger interface{ Warn(msg string, args ...any) }
 // block: Shutdown waits for it. By default nothing is logged.
 func WithLogger(logger Logger) Option {
 	return func(s *settings) error {
-		if logger == nil {
+		if v := reflect.ValueOf(logger); logger == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return errors.New("WithLogger: the logger is nil")
 		}
 		s.logger = logger

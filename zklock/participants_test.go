@@ -3,6 +3,7 @@ package zklock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"path"
 	"testing"
@@ -200,6 +201,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			zklock.WithData(make([]byte, 64<<10+1)),
 			zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond + 1), zklock.WithSessionTimeout(math.MaxInt64), // no server agrees to it
 			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1), nil,
+			zklock.WithLogger(nil), zklock.WithLogger((*slog.Logger)(nil)),
 		} {
 			require.ErrorContains(tb, testenv.Err(zklock.New(conn, top, o)), top)
 		}

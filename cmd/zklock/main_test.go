@@ -27,9 +27,6 @@ func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == stampVerb:
 		stamp(os.Args[2])
-	case len(os.Args) == 2 && os.Args[1] == loanVerb:
-		lend()
-		return
 	case len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test."):
 		main()
 	}
@@ -42,11 +39,6 @@ func TestMain(m *testing.M) {
 	}
 	locktest.Main(m)
 }
-
-// loanVerb is a program that runs a command under a lease of its own.
-const loanVerb = "__loan"
-
-var lend func()
 
 // panics is a variable of the environment with which zklock panics when its command has begun.
 const panics = "ZKLOCK_TEST_PANICS"

@@ -98,10 +98,9 @@ var faults = []fault{
 // begin starts the two commands. The first has a shell around it, as most have.
 func begin(t *testing.T, server string, conn *zk.Conn, path, first, second string) *trial {
 	tr := &trial{T: t, line: proxy.New(t, server)}
-	self := testenv.Must(os.Executable())(t)
 	run := func(server, file string) *program {
 		return start(t, "run", "-zk", server, "-session", overlapSession.String(), path, "--",
-			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done", self, file)
+			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done", testenv.Must(os.Executable())(t), file)
 	}
 	queued := func(n int) {
 		var names []string

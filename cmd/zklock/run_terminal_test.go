@@ -22,9 +22,8 @@ func TestACommandHasTheTerminal(t *testing.T) {
 		testenv.Missing(t, "not installed: Debian's bsdutils")
 	}
 	srv, _, _ := onServer(t)
-	self := testenv.Must(os.Executable())(t)
 	shell := exec.CommandContext(t.Context(), "script", "-qec", "bash --norc --noprofile -i", "/dev/null")
-	shell.Env = append(os.Environ(), "TERM=dumb", "zklock="+self)
+	shell.Env = append(os.Environ(), "TERM=dumb", "zklock="+testenv.Must(os.Executable())(t))
 	in := testenv.Must(shell.StdinPipe())(t)
 	out := testenv.Must(shell.StdoutPipe())(t)
 	require.NoError(t, shell.Start())

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"example.com/zklock/cmd/zklock/internal/leash"
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
@@ -70,8 +70,7 @@ func (p *program) status(t *testing.T) int {
 // command, its guards and their starter, and all that the command has started.
 func (p *program) family(t *testing.T) (all []int) {
 	t.Helper()
-	files := testenv.Must(filepath.Glob("/proc/[0-9]*/environ"))(t)
-	for _, file := range files {
+	for _, file := range testenv.Must(filepath.Glob("/proc/[0-9]*/environ"))(t) {
 		environ, _ := os.ReadFile(file) // it may have ended
 		pid := testenv.Must(strconv.Atoi(strings.Split(file, "/")[2]))(t)
 		if pid != p.Process.Pid && strings.Contains(string(environ), p.mark) {
@@ -124,6 +123,7 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		{"run /q -- no-such-command", exitNotFound, "executable file not found"},
 		{"run /q -- /etc/passwd", exitNotRunnable, "permission denied"},
 		{"run -zk 127.0.0.1:1 -wait 100ms /q -- true", exitUnavailable, "run /q at 127.0.0.1:1, after "},
+		{"run -grace 208ms /q -- true", exitUsage, "-grace: 208ms is not"},
 		{"run -grace 5s /q -- true", exitUsage, "-grace: 5s is not between a 48th and a fifth of the session timeout, 10s"},
 		{"run /q/ -- true", exitUsage, "invalid path"},
 		{"run -once 11-25 /q -- sh -c exit+7", 7, ""}, // the key is not noted
@@ -217,7 +217,7 @@ var escapes = map[string]string{
 // TestNothingOfTheCommandOutlivesTheLock, however it has left the command's group, and however the command, or zklock, ends:
 // it panics because of a pulse of 0. In a namespace of processes zklock is the first one, its group is none, and the /proc is of another.
 func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
-	self := testenv.Must(os.Executable())(t)
+	t.Setenv("ZKLOCK", testenv.Must(os.Executable())(t))
 	ways := maps.Clone(escapes)
 	for _, tool := range []string{"bash", "nohup", "setsid", "timeout"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -232,7 +232,6 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 				continue // it takes root
 			}
 			srv, _, _ := onServer(t)
-			t.Setenv("ZKLOCK", self)
 			t.Setenv(panics, map[string]string{"panic": "1"}[end])
 			dir, script := t.TempDir(), map[string]string{"twice": "trap '' TERM INT\n"}[end]
 			for name, way := range ways {
@@ -323,34 +322,18 @@ func TestACommandRunsOnceForEachKey(t *testing.T) {
 		require.Zero(t, p.status(t), &p.stderr)
 	}
 	require.Equal(t, ".", appears(t, file))
-}
 
-// lend runs a command under a lease of a test. A grace of two hours and a margin of one are more than what passes meanwhile.
-func init() {
-	lend = func() {
-		p := leash.New("/bin/sh", []string{"sh", "-c", "trap '' TERM; read x"}, 2*time.Hour, time.Hour)
-		calls, now := 0, time.Now()
-		err := p.Start(func() time.Time {
-			if calls++; calls < 3 { // the start of the processes has taken long
-				return now.Add(90 * time.Minute)
-			}
-			return now.Add(3 * time.Hour)
-		})
-		began := calls
-		p.Extend(now.Add(59 * time.Minute))
-		<-p.Changes
-		p.End(nil)
-		fmt.Println(err, began >= 3, describe(p.Status))
-	}
-}
-
-// TestACommandRunsUnderALeaseThatLasts: it begins when there is one, which the start of the processes may delay, and is killed
-// before the end.
-func TestACommandRunsUnderALeaseThatLasts(t *testing.T) {
-	p := start(t, loanVerb)
-	require.Zero(t, p.status(t), &p.stderr)
-	require.Equal(t, "<nil> true signal: killed\n", p.stdout.String())
-	require.Empty(t, p.family(t), "what is left")
+	note := srv.Hold(func(r zkserver.Request) bool { return r.Path == "/q"+onceNode && r.Op == jute.OpSetData })
+	late := start(t, "run", "-once", "2026-11-28", "/q", "--", "true")
+	<-note.Hit()
+	require.Len(t, srv.Children("/q"), 1, "it holds the lock until the key is noted")
+	require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
+	require.Zero(t, start(t, "run", "-once", "2026-11-29", "/q", "--", "true").status(t))
+	note.Release()
+	require.Equal(t, exitUnavailable, late.status(t))
+	oneLine(t, late.stderr.String(), "-once could not be noted, so it may run again: ")
+	noted, _ := testenv.Must2(conn.Get("/q" + onceNode))(t)
+	require.Equal(t, "2026-11-29", string(noted))
 }
 
 // TestACommandOutlivesWhatIsGarbage: zklock and its guards collect theirs all the time here, as after hours

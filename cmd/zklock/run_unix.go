@@ -210,11 +210,11 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	}
 	err := j.release()
 	switch state := describe(p.Status); {
-	case errors.Is(err, zklock.ErrLost):
-		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
 	case ran != nil:
 		return c.fail(exitUnavailable, i18n.Errorf("the command has run, but -once could not be noted, so it may run again: %w",
 			"命令已经运行，但没能为 -once 记下来，可能会再运行一次：%v", ran))
+	case errors.Is(err, zklock.ErrLost):
+		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
 	case p.Warned:
 		c.fail(exitFailure, i18n.Errorf("the lease had less than -grace left, %v, and the command got SIGTERM: %v",
 			"租约所剩时间不足 -grace（%v），命令收到了 SIGTERM：%v", j.grace, state))

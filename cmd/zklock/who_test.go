@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,24 +149,6 @@ func TestWatchShowsEachChange(t *testing.T) {
 	interrupt()
 	require.Zero(t, <-ended)
 	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 }, patience, time.Millisecond)
-}
-
-// TestWaitersAreReadSideBySide, and not each after the answer to the one before.
-func TestWaitersAreReadSideBySide(t *testing.T) {
-	srv, _, conn := onServer(t)
-	for range 150 {
-		made(t, conn, "/q/"+zkLock, "")
-	}
-	var reads atomic.Int32
-	answers := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == zkserver.OpGetData && reads.Add(1) > 0 }).Every()
-	go func() {
-		for reads.Load() < 100 && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		answers.Release()
-	}()
-	_, stdout, _ := do(t.Context(), t, "who", "/q")
-	require.Equal(t, 151, strings.Count(stdout, "\n"))
 }
 
 func TestErrorsAreOneLine(t *testing.T) {

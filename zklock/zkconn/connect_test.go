@@ -167,6 +167,10 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 		"zk1:":              "not a number",
 		"":                  `":2181" has no host: give each server as host:port`,
 		"a:b:c":             "too many colons in address",
+		"zk1:2181 zk2:2181": "more than one server: give each as a string of its own, and without a space inside",
+		"zk1:1;zk2:1":       "more than one server",
+		"::1":               `give it as "[::1]:2181"`,
+		"[2001:db8::1]":     `give it as "[2001:db8::1]:2181"`,
 	} {
 		require.ErrorContains(t, testenv.Err(Connect(t.Context(), []string{server}, asked)), want)
 	}
