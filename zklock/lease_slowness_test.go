@@ -19,6 +19,20 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// keepBusy has a client send requests all the time, from many goroutines that begin one after the other, until rest is called.
+func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()) {
+	ctx, rest := context.WithCancel(context.Background())
+	for range goroutines {
+		go func() {
+			for ctx.Err() == nil {
+				m.Participants(ctx)
+			}
+		}()
+		time.Sleep(pause)
+	}
+	return rest
+}
+
 // TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as old as
 // that would be lost at once, so Lock grants none. With others at each proof a request of
 // the client is under way, so that an answer may have waited for another one. Connect's
@@ -45,16 +59,8 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 				conn = tb.connectAs(ordinary{sessionTimeout: ms(c.session), wrap: far})
 			}
 			m := tb.mutex(conn, zklock.WithSessionTimeout(ms(c.told)))
-			busy, rest := context.WithCancel(context.Background())
+			rest := keepBusy(m, c.others, 100*time.Millisecond) // they ask at different times
 			defer rest()
-			for range c.others {
-				go func() {
-					for busy.Err() == nil {
-						m.Participants(busy)
-					}
-				}()
-				time.Sleep(100 * time.Millisecond) // they ask at different times
-			}
 			require.ErrorIs(tb, testenv.Err(m.Lock(limited(tb, 10*time.Minute), nil)), zklock.ErrTooSlow)
 			testenv.Must(m.Participants(limited(tb, 10*time.Minute)))(tb, "requests are kept back without end")
 			rest()
@@ -79,15 +85,8 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 			late := tb.srv.HoldReply(creates(conn.SessionID()))
 			waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 			<-late.Hit()
-			busy, rest := context.WithCancel(context.Background())
+			rest := keepBusy(m, others, 0)
 			defer rest()
-			for range others {
-				go func() {
-					for busy.Err() == nil {
-						m.Participants(busy)
-					}
-				}()
-			}
 			time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
 			late.Release()
 			began := time.Now()

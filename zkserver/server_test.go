@@ -10,11 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -281,35 +278,6 @@ func clientOf(t testing.TB, srv *zkserver.Server) *zk.Conn {
 	}
 	t.Fatal("no session")
 	return nil
-}
-
-func TestAThousandSessionsInAGigabyte(t *testing.T) {
-	embedded(t)
-	srv := zkserver.Run(t, lasting)
-	conns := make([]*zk.Conn, 1000)
-	for i := range conns {
-		conns[i] = clientOf(t, srv)
-	}
-	var wg sync.WaitGroup
-	for i, conn := range conns {
-		wg.Go(func() {
-			path := fmt.Sprintf("/%d", i)
-			_, err := conn.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			if err == nil {
-				_, _, err = conn.Children("/")
-			}
-			if err != nil {
-				t.Errorf("session %d: %v", i, err)
-			}
-		})
-	}
-	wg.Wait()
-	require.Len(t, srv.Sessions(), 1000)
-	require.Len(t, srv.Children("/"), 1001)
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	require.Less(t, m.Sys-m.HeapReleased, uint64(1<<30), "memory of the process, the thousand clients included")
-	debug.FreeOSMemory()
 }
 
 // FuzzConn sends any bytes after a good handshake, and as a handshake. The
