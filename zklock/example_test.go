@@ -299,23 +299,6 @@ func ExampleLease_Lost() {
 	// what was done must be looked at
 }
 
-// A Mutex takes the session timeout from a client of zkconn.Connect. For one of
-// zk.Connect it is the one that zk.Connect was called with, or the one that the
-// server has agreed to if that is less.
-func ExampleWithSessionTimeout() {
-	conn, stop := connect()
-	defer stop()
-
-	_, err := zklock.New(conn, "/locks/stock", zklock.WithSessionTimeout(8*time.Second))
-	fmt.Println(err)
-	_, err = zklock.New(conn, "/locks/stock", zklock.WithSessionTimeout(8)) // nanoseconds
-	fmt.Println(err)
-
-	// Output:
-	// <nil>
-	// zklock: lock /locks/stock: WithSessionTimeout: 8ns is not between 100ms and 596h31m23.647s
-}
-
 // Only a client that has the password may contend.
 func ExampleWithACL() {
 	conn, stop := connect()

@@ -18,7 +18,6 @@ import (
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
@@ -376,14 +375,8 @@ func schedules() int {
 	return cmp.Or(*historyCount, 50)
 }
 
-func needsVirtualTime(t *testing.T) {
-	if locktest.Real(t) != nil {
-		t.Skip("needs virtual time and a server that misbehaves on command (unset ZK)")
-	}
-}
-
 func TestHistoriesAreLinearizable(t *testing.T) {
-	needsVirtualTime(t)
+	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
 	t.Parallel() // it computes while TestTheProgramInTheReadmeRuns waits
 	first, n := cmp.Or(*historySeed, 1), schedules()
 	if testenv.AtLength() {
@@ -445,7 +438,7 @@ var broken = map[string]subject{
 func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	testenv.Landing(t, "it is about the check")
 	testenv.RacedAtLength(t, "it is about the check, and the lock has other tests")
-	needsVirtualTime(t)
+	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
 	for name, lock := range broken {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(5 * schedules()) { // the same ones each time: none is missed by bad luck

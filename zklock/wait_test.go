@@ -219,19 +219,6 @@ func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
 	}
 }
 
-// lateCtx is a ctx whose first reader is woken late.
-type lateCtx struct {
-	context.Context
-	readers *atomic.Int32
-}
-
-func (c lateCtx) Done() <-chan struct{} {
-	if c.readers.Add(1) == 1 {
-		time.Sleep(time.Minute) // the scheduler has other things to do
-	}
-	return c.Context.Done()
-}
-
 // TestACallThatIsStoppedSaysThatItsCtxHasEnded, and not how it was stopped,
 // though the goroutine of the request has noticed the end before the caller. One
 // processor makes the caller the first reader of its ctx.
@@ -242,7 +229,12 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 			m := tb.mutex(conn)
 			late := tb.srv.Hold(of(conn.SessionID(), jute.OpSync, ""))
 			ended, cancel := context.WithCancel(context.Background())
-			ctx := lateCtx{ended, new(atomic.Int32)}
+			var readers atomic.Int32
+			ctx := slowCtx{ended, func() {
+				if readers.Add(1) == 1 {
+					time.Sleep(time.Minute) // the scheduler has other things to do
+				}
+			}}
 			asked := aside(func() error {
 				_, err := m.Participants(ctx)
 				return err

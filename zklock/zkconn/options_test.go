@@ -137,18 +137,8 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	})
 }
 
-func TestAServerNameOfTheConfigurationCountsForAllServers(t *testing.T) {
-	server, client := certified()
-	client.ServerName = "zk.example.com"
-	bubble.Test(t, func(t *testing.T) {
-		conn, err := Connect(within(t), servers, asked, WithTLS(client),
-			WithDialer(secured(zkserver.Run(t), server, func(sni string) { require.Equal(t, client.ServerName, sni) })))
-		require.NoError(t, err)
-		conn.Close()
-	})
-}
-
-// TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's.
+// TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's. The server name of the configuration
+// counts for all servers.
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 	server, client := certified()
 	client.ServerName = "zk.example.com"
@@ -156,7 +146,7 @@ func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 		srv := zkserver.Run(t)
 		began := time.Now()
 		conn, err := Connect(within(t), servers, asked, WithTLS(client),
-			WithDialer(muteFor(t, 2, secured(srv, server, func(string) {}), "")))
+			WithDialer(muteFor(t, 2, secured(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), "")))
 		require.NoError(t, err)
 		defer conn.Close()
 		const least = asked / 3 / 3
