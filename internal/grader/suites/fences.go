@@ -13,6 +13,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 	"example.com/zklock/zkserver"
@@ -20,12 +21,7 @@ import (
 
 // A Register is a resource that checks fencing tokens: one value and the
 // highest token that has been seen. It is for many goroutines at once.
-type Register interface {
-	// Write stores value, unless a higher token has been seen.
-	Write(token int64, value []byte) error
-	// Read returns the last value and its token; zero and nil before the first Write.
-	Read() (token int64, value []byte, err error)
-}
+type Register = locks.Register
 
 // A FenceSubject is the kind of register that is put to the test.
 type FenceSubject struct {

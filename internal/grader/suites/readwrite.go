@@ -9,18 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
 
 // A ReadWriteLock is one contender, used by one goroutine at a time, that asks
 // for the lock for reading or for writing.
-type ReadWriteLock interface {
-	RLock() error
-	RUnlock() error
-	Lock() error
-	Unlock() error
-}
+type ReadWriteLock = locks.ReadWrite
 
 // A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared
 // locks of ZooKeeper's documentation, with nodes named read-… and write-…. Its suite
@@ -66,7 +62,7 @@ func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) 
 
 // A oneSidedLock is that of a contender that is always a reader, or always a writer.
 type oneSidedLock struct {
-	ReadWriteLock
+	locks.ReadWrite
 	reads bool
 }
 
@@ -74,14 +70,14 @@ func (a oneSidedLock) Lock() error {
 	if a.reads {
 		return a.RLock()
 	}
-	return a.ReadWriteLock.Lock()
+	return a.ReadWrite.Lock()
 }
 
 func (a oneSidedLock) Unlock() error {
 	if a.reads {
 		return a.RUnlock()
 	}
-	return a.ReadWriteLock.Unlock()
+	return a.ReadWrite.Unlock()
 }
 
 func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
@@ -308,16 +304,16 @@ func wrongRelease(w *readWrite) {
 		w.Equal(before, w.Nodes(), "%s deletes a node", "%s删除了一个节点", name)
 		w.IsNotLocked(err, name)
 	}
-	try(neither.ReadWriteLock.Unlock, i18n.Textf("Unlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 Unlock"))
+	try(neither.ReadWrite.Unlock, i18n.Textf("Unlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 Unlock"))
 	w.in(reader, i18n.Textf("when the lock is free", "锁空闲时"))
-	try(reader.ReadWriteLock.Unlock, i18n.Textf("Unlock of a contender that holds the lock for reading", "持有读锁的竞争者调用 Unlock"))
-	try(neither.ReadWriteLock.RUnlock, i18n.Textf("RUnlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 RUnlock"))
+	try(reader.ReadWrite.Unlock, i18n.Textf("Unlock of a contender that holds the lock for reading", "持有读锁的竞争者调用 Unlock"))
+	try(neither.ReadWrite.RUnlock, i18n.Textf("RUnlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 RUnlock"))
 	w.leaves(reader)
 	w.in(writer, i18n.Textf("when the lock is free", "锁空闲时"))
-	try(writer.ReadWriteLock.RUnlock, i18n.Textf("RUnlock of a contender that holds the lock for writing", "持有写锁的竞争者调用 RUnlock"))
+	try(writer.ReadWrite.RUnlock, i18n.Textf("RUnlock of a contender that holds the lock for writing", "持有写锁的竞争者调用 RUnlock"))
 	w.leaves(writer)
-	try(writer.ReadWriteLock.Unlock, i18n.Textf("the second Unlock", "第二次 Unlock"))
-	try(reader.ReadWriteLock.RUnlock, i18n.Textf("the second RUnlock", "第二次 RUnlock"))
+	try(writer.ReadWrite.Unlock, i18n.Textf("the second Unlock", "第二次 Unlock"))
+	try(reader.ReadWrite.RUnlock, i18n.Textf("the second RUnlock", "第二次 RUnlock"))
 	w.NothingLeft()
 }
 

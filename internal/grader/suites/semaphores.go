@@ -7,17 +7,14 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
 )
 
 // A Semaphore is one contender for one of several places, used by one goroutine
 // at a time.
-type Semaphore interface {
-	Acquire() error
-	TryAcquire() (bool, error)
-	Release() error
-}
+type Semaphore = locks.Semaphore
 
 // A SemaphoreSubject is a fair queue in which as many contenders are inside at a
 // time as there are permits. With one permit a semaphore is a lock, for which

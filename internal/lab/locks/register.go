@@ -15,7 +15,9 @@ import (
 
 // A Register is the API of exercise 7.
 type Register interface {
+	// Write stores value, unless a higher token has been seen.
 	Write(token int64, value []byte) error
+	// Read returns the last value and its token; zero and nil before the first Write.
 	Read() (token int64, value []byte, err error)
 }
 
