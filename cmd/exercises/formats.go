@@ -13,29 +13,33 @@ import (
 
 // A format is a file that grade writes when all is graded.
 type format struct {
-	flag  string
-	usage string // in both languages
-	file  *string
-	// write writes the file.
+	file  *string // its name; "": none is written
 	write func(w io.Writer, g grades) error
 }
 
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
-	list := []format{
-		{flag: "csv", usage: i18n.Both("write the results to this `file`", "把结果写入这个`文件`"), write: writeCSV},
-		{flag: "json", usage: i18n.Both("write all that is known of the results to this `file`", "把全部结果写入这个`文件`"), write: writeJSON},
+	return []format{
+		{flags.String("csv", "", i18n.Both("write the results to this `file`", "把结果写入这个`文件`")), writeCSV},
+		{flags.String("json", "", i18n.Both("write all that is known of the results to this `file`", "把全部结果写入这个`文件`")), writeJSON},
 	}
-	for i, f := range list {
-		list[i].file = flags.String(f.flag, "", f.usage)
-	}
-	return list
 }
 
-// check says before anything is graded why a file could not be written later.
+// check says before anything is graded why a file could not be written later, and leaves each as it is.
 func check(list []format) error {
 	for _, f := range list {
-		if err := writable(*f.file); err != nil {
+		if *f.file == "" {
+			continue
+		}
+		_, before := os.Stat(*f.file)
+		file, err := os.OpenFile(*f.file, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return i18n.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
+		}
+		if err = file.Close(); before != nil {
+			err = errors.Join(err, os.Remove(*f.file))
+		}
+		if err != nil {
 			return err
 		}
 	}

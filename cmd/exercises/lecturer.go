@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -453,21 +452,3 @@ func (g grades) Say(en, zh string, args ...any) string {
 
 // In is a text in the reader's language.
 func (g grades) In(t i18n.Text) string { return t.In(g.language) }
-
-// writable says why a file cannot be written, and leaves it as it is. An empty
-// name means no file.
-func writable(name string) error {
-	if name == "" {
-		return nil
-	}
-	_, before := os.Stat(name)
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err != nil {
-		return i18n.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
-	}
-	err = f.Close()
-	if before != nil {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -49,9 +48,8 @@ func (a *app) prepare(ctx context.Context) error {
 
 // compile calls go in the repository.
 func (a *app) compile(ctx context.Context, c compilation) error {
-	cmd := exec.CommandContext(ctx, "go", c.args...)
-	cmd.Dir = a.root
-	cmd.Env = append(append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local"), c.env...)
+	cmd := goTool(ctx, a.root, false, c.args...)
+	cmd.Env = append(cmd.Env, c.env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return i18n.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
 	}
