@@ -85,13 +85,13 @@ func TestConnectEndsWithCtxAndSaysWhatBecameOfTheName(t *testing.T) {
 	} {
 		bubble.Test(t, func(t *testing.T) {
 			resolve(t, func(context.Context, string) ([]string, error) { return lookUp() })
-			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 450*time.Millisecond)
 			defer cancel()
 			began := time.Now()
 			_, err := Connect(ctx, []string{"zk:2181"}, asked, WithDialer(func(string, string, time.Duration) (net.Conn, error) {
 				return nil, errors.New("connection refused")
 			}))
-			require.LessOrEqual(t, time.Since(began), 1700*time.Millisecond)
+			require.LessOrEqual(t, time.Since(began), 1450*time.Millisecond)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorContains(t, err, "zkconn: connect to zk:2181: no session after ")
 			require.ErrorContains(t, err, want)
