@@ -99,6 +99,9 @@ func (l *Lease) fenced(path string) error {
 // again: if its answer is lost, the error wraps ErrUnknownOutcome. If ctx ends, the error
 // wraps ctx.Err(), and ErrUnknownOutcome, too, unless nothing was sent.
 func (g *Guard) Multi(ctx context.Context, operations ...any) ([]zk.MultiResponse, error) {
+	if g == nil || g.lease == nil {
+		panic("zklock: a Guard is what Lease.Guard returns with a nil error")
+	}
 	m := g.lease.m
 	over := func() error { return g.lease.fenced(g.path) }
 	return m.client.Guarded(ctx, &m.tasks, over, g.path, g.mark, operations)

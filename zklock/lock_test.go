@@ -373,8 +373,10 @@ func TestNewTakesCharactersThatServersTake(t *testing.T) {
 // TestAZeroValuePanicsWithASentence in each method, and not somewhere inside.
 func TestAZeroValuePanicsWithASentence(t *testing.T) {
 	const mutex, lease = "zklock: a Mutex is made with New", "zklock: a Lease is what Lock or TryLock returns with a nil error"
+	const guard = "zklock: a Guard is what Lease.Guard returns with a nil error"
 	for zero, want := range map[any]string{
 		new(zklock.Mutex): mutex, (*zklock.Mutex)(nil): mutex, new(zklock.Lease): lease, (*zklock.Lease)(nil): lease,
+		new(zklock.Guard): guard, (*zklock.Guard)(nil): guard,
 	} {
 		v := reflect.ValueOf(zero)
 		for i := range v.NumMethod() {
@@ -383,7 +385,11 @@ func TestAZeroValuePanicsWithASentence(t *testing.T) {
 			for j := range method.Type().NumIn() {
 				args = append(args, reflect.Zero(method.Type().In(j)))
 			}
-			require.PanicsWithValue(t, want, func() { method.Call(args) }, v.Type().Method(i).Name)
+			call := method.Call
+			if method.Type().IsVariadic() {
+				call = method.CallSlice
+			}
+			require.PanicsWithValue(t, want, func() { call(args) }, v.Type().Method(i).Name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"path"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -297,5 +298,25 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		time.Sleep(10 * time.Second) // by then its node has been read
 		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")
 		require.NoError(tb, l.Unlock(context.Background()))
+	})
+}
+
+// TestParticipantsAreReadSideBySide, and not each after the answer to the one before.
+func TestParticipantsAreReadSideBySide(t *testing.T) {
+	onClient(t, func(tb *table, conn *zk.Conn) {
+		tb.makeTop()
+		for range 150 {
+			tb.create(conn, top+"/lock-", "", zk.FlagSequence)
+		}
+		var reads atomic.Int32
+		answers := tb.srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) > 0 }).Every()
+		all := aside(func() error {
+			require.Len(tb, tb.participants(tb.mutex(conn)), 150)
+			return nil
+		})
+		synctest.Wait()
+		require.EqualValues(tb, 100, reads.Load())
+		answers.Release()
+		require.NoError(tb, <-all)
 	})
 }

@@ -138,21 +138,22 @@ func (c *client) begin(ctx context.Context, servers []string, sessionTimeout tim
 	}
 	done := make(chan opened, 1)
 	go func() {
-		var unknownVersion error
 		conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), func(conn *zk.Conn) {
 			zk.WithHostProvider(names)(conn)
 			for _, option := range options {
 				option(conn)
 			}
-			unknownVersion = errors.Join(
-				replace(conn, "dialer", c.dialer),
-				replace(conn, "hostProvider", c.provider),
-				hook(conn, "setWatchCallback", c.watches))
+			err := given(conn, "dialer", "hostProvider")
+			if err == nil {
+				err = errors.Join(
+					replace(conn, "dialer", c.dialer),
+					replace(conn, "hostProvider", c.provider),
+					hook(conn, "setWatchCallback", c.watches))
+			}
+			if err != nil {
+				zk.WithHostProvider(noProvider{err: err})(conn)
+			}
 		})
-		if err == nil && unknownVersion != nil {
-			conn.Close()
-			err = unknownVersion
-		}
 		done <- opened{conn, events, err}
 	}()
 	select {
@@ -173,6 +174,16 @@ func (c *client) begin(ctx context.Context, servers []string, sessionTimeout tim
 // least that a server with the default configuration agrees to: two ticks of 2 s.
 func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 	return conns.SessionTimeout(conn)
+}
+
+// given returns an error if an option has set one of a client's unexported fields to nil.
+func given(conn *zk.Conn, fields ...string) error {
+	for _, field := range fields {
+		if f := reflect.ValueOf(conn).Elem().FieldByName(field); f.IsValid() && f.IsNil() {
+			return fmt.Errorf("WithZK: the %s is nil", field)
+		}
+	}
+	return nil
 }
 
 // replace replaces an unexported field of a client that the options have set:
@@ -384,6 +395,14 @@ func (c *client) provider(h zk.HostProvider) zk.HostProvider {
 	c.servers = h.Len
 	return droppingProvider{h, c}
 }
+
+// noProvider ends zk.Connect with an error, before it dials.
+type noProvider struct {
+	zk.HostProvider
+	err error
+}
+
+func (n noProvider) Init([]string) error { return n.err }
 
 type droppingProvider struct {
 	zk.HostProvider

@@ -29,6 +29,8 @@ func TestConnectRefusesOptionsThatCannotWork(t *testing.T) {
 		"WithTLS: the configuration is nil":    WithTLS(nil),
 		"WithDialer: the dialer is nil":        WithDialer(nil),
 		"WithZK: an option is nil":             WithZK(nil, nil),
+		"WithZK: the dialer is nil":            WithZK(zk.WithDialer(nil)),
+		"WithZK: the hostProvider is nil":      WithZK(zk.WithHostProvider(nil)),
 		"WithAuth: the scheme is empty":        WithAuth("", "user:password"),
 		"the client does not speak SASL":       WithAuth("sasl", "user"),
 		"a digest credential is user:password": WithAuth("digest", []byte("secret")),
