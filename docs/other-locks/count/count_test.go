@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/testenv"
@@ -75,7 +75,7 @@ func (p polled) Lock(context.Context) error {
 // A contender that asks at the beginning of a turn of 20 ms looks 21 ms later again: 1 ms after Unlock. Without turns the
 // contender that has just released the lock would get it at once.
 func TestAHandOverLastsFromUnlockToTheLockOfTheOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		r, lock := newRelay(20*time.Millisecond), make(polled, 1)
 		race := &counter.Race{Contenders: []counter.Contender{lock, lock}, Times: handOvers/2 + 1, Step: r.step, Work: r.work}
 		require.NoError(t, race.Run(t.Context(), new(report.Run)))
