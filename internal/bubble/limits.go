@@ -131,18 +131,22 @@ func (w *watch) goroutines() (blocks []string) {
 	if mark == nil {
 		return nil
 	}
-	stacks := make([]byte, 1<<16)
-	n := runtime.Stack(stacks, true)
-	for n == len(stacks) {
-		stacks = make([]byte, 4*len(stacks))
-		n = runtime.Stack(stacks, true)
-	}
-	for block := range strings.SplitSeq(strings.TrimSpace(string(stacks[:n])), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(Stacks()), "\n\n") {
 		if header, _, _ := strings.Cut(block, "\n"); strings.HasSuffix(header, *mark) {
 			blocks = append(blocks, block)
 		}
 	}
 	return blocks
+}
+
+// Stacks are those of one moment: no goroutine runs while they are read.
+func Stacks() string {
+	for size := 1 << 18; ; size *= 4 {
+		buffer := make([]byte, size)
+		if n := runtime.Stack(buffer, true); n < size {
+			return string(buffer[:n])
+		}
+	}
 }
 
 // canRun reports whether a goroutine runs, or waits for the processor or the runtime alone.

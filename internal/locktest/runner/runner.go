@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/testenv"
@@ -387,7 +388,7 @@ func leakedAt(stacks string) i18n.Text {
 }
 
 // Leaked returns where a goroutine of the lock waits now.
-func Leaked() i18n.Text { return leakedAt(allStacks()) }
+func Leaked() i18n.Text { return leakedAt(bubble.Stacks()) }
 
 // stackOf finds the first goroutine that wanted is true of, and in it the
 // first function that is neither of the standard library, the client nor this

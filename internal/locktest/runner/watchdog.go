@@ -212,24 +212,14 @@ func (d *watchdog) watch() {
 		case read(2) > maxGoroutines:
 			d.stuck(i18n.Textf("the lock has started more than %d goroutines", "锁启动了 %d 个以上的 goroutine", maxGoroutines))
 		case spent > 4*limits.processor, idle > limits.idle,
-			spent > limits.processor && anyGoroutine(allStacks(), spins),
-			idle > 0 && idle%look == 0 && !anyGoroutine(allStacks(), mayGoOn):
+			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),
+			idle > 0 && idle%look == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn):
 			d.mu.Lock()
 			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
 			d.mu.Unlock()
 			if !goesOn {
 				d.stuck(i18n.Text{})
 			}
-		}
-	}
-}
-
-// allStacks are those of one moment: no goroutine runs while they are read.
-func allStacks() string {
-	for size := 1 << 18; ; size *= 4 {
-		buffer := make([]byte, size)
-		if n := runtime.Stack(buffer, true); n < size {
-			return string(buffer[:n])
 		}
 	}
 }
@@ -326,7 +316,7 @@ func mayGoOn(state, frames string) bool {
 
 // stuck reports where the lock waits or spins in place of ending.
 func (d *watchdog) stuck(why i18n.Text) {
-	stacks := allStacks()
+	stacks := bubble.Stacks()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doing := i18n.List(slices.Compact(slices.Sorted(slices.Values(d.doing))))
