@@ -113,6 +113,7 @@ func (p *planner) registers() {
 
 // completely are the worlds that are played to the end, alone and with each fault.
 func (p *planner) completely() {
+	some, each := explore.Search{Seed: 3, Limit: 600}, random(600, p.contenders) // where all lock twice
 	p.add(locktest.Liveness, p.every, worldOf(p.contenders), p.all)
 	if p.Queue {
 		w := worldOf(p.contenders)
@@ -123,7 +124,7 @@ func (p *planner) completely() {
 			worldOf(p.contenders, explore.NodeGoes), p.all)
 		w = worldOf(p.contenders, explore.Remake, explore.Expire)
 		w.Scripts = slices.Repeat([][]explore.Op{twice}, p.contenders)
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", p.every), w, p.all)
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", each), w, some)
 	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.every),
 		worldOf(p.contenders, explore.NodeSet), p.all)
@@ -133,7 +134,7 @@ func (p *planner) completely() {
 		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.every), fresh, p.all)
 	if p.Contexts {
 		again := explore.World{Contenders: p.contenders, Kinds: []explore.Fault{explore.EndContext}, Faults: 1, Scripts: [][]explore.Op{twice, twice}}
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", p.every), again, p.all)
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", each), again, some)
 		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
 			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
 	}
@@ -199,9 +200,7 @@ func (p *planner) atRandom() {
 	p.add(locktest.Liveness, more, worldOf(n), some)
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
 	waits := worldOf(n, explore.NodeSet, explore.NodeGoes)
-	if waits.Faults = 2; p.Contexts {
-		waits.Kinds = append(waits.Kinds, explore.EndContext)
-	}
+	waits.Faults, waits.Kinds = 2, append(waits.Kinds, p.kinds[4:]...) // the end of a ctx, where there is one
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
 		tries := worldOf(n, explore.LoseRequest, explore.NodeGoes, explore.NodeSet)
