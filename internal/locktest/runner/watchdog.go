@@ -339,8 +339,7 @@ func (d *watchdog) stuck(why i18n.Text) {
 			why = i18n.Textf(
 				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等响应之前，请先放开互斥锁。位置在 %s", mutex)
 		case blocked != "":
-			why = i18n.Textf(
-				"the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：等的不是监听，而是一件永远不会发生的事；位置在 %s", blocked)
+			why = i18n.Textf("the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：等的不是监听，而是一件永远不会发生的事；位置在 %s", blocked)
 		case doing.En == "":
 			why = i18n.Textf("the case is over, and a goroutine of the lock is busy still", "用例已经结束，锁还有一个 goroutine 在忙")
 		default:
