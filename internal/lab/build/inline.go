@@ -30,8 +30,6 @@ var (
 	// An import of one of the page's own modules, at the start of a line or
 	// at the end of a list of names that spans several.
 	importLine = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
-	// A line with nothing but a comment, which the sources have for their readers. No text of theirs has such a line.
-	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`)
 )
 
 // file returns a file of the page.
@@ -131,7 +129,7 @@ func (b *Page) addModules(modules map[string]string, name string) error {
 	if err != nil {
 		return err
 	}
-	modules["lab/"+name] = commentLine.ReplaceAllString(importLine.ReplaceAllString(string(body), `$1"lab/$2"`), "")
+	modules["lab/"+name] = importLine.ReplaceAllString(string(body), `$1"lab/$2"`)
 	for _, m := range importLine.FindAllSubmatch(body, -1) {
 		if err := b.addModules(modules, string(m[2])); err != nil {
 			return err
