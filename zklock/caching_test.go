@@ -116,7 +116,7 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 				ended := aside(func() error {
 					for ctx.Err() == nil {
 						require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
-						time.Sleep(c.every)
+						time.Sleep(c.every) // in virtual time: the pause between two uses of the lock
 					}
 					return ours.Shutdown(context.Background())
 				})

@@ -360,7 +360,7 @@ func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			waiter := queues(tb.mutex(conn))
 			conn.Close()
-			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "the waiter has got the lock, and there is no session")
+			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "a waiter whose session has ended got the lock")
 		})
 	}
 }

@@ -67,7 +67,7 @@ func (p polled) Lock(context.Context) error {
 		case p <- struct{}{}:
 			return nil
 		default:
-			time.Sleep(7 * time.Millisecond)
+			time.Sleep(7 * time.Millisecond) // in the time of the bubble
 		}
 	}
 }

@@ -194,13 +194,14 @@ func (p *planner) atRandom() {
 	two.Faults = 2
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
 	p.list[len(p.list)-1].safety = true // a lock whose first try to clean up is lost, too, may leave a node
-	some := explore.Search{Seed: 1, Limit: 200}
-	n := p.contenders + 1
+	some, n := explore.Search{Seed: 1, Limit: 200}, p.contenders+1
 	more := random(some.Limit, n)
 	p.add(locktest.Liveness, more, worldOf(n), some)
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
 	waits := worldOf(n, explore.NodeSet, explore.NodeGoes)
-	waits.Faults, waits.Kinds = 2, append(waits.Kinds, p.kinds[4:]...) // the end of a ctx, where there is one
+	if waits.Faults = 2; p.Contexts {
+		waits.Kinds = append(waits.Kinds, explore.EndContext)
+	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
 		tries := worldOf(n, explore.LoseRequest, explore.NodeGoes, explore.NodeSet)
