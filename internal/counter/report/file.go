@@ -20,7 +20,7 @@ func CheckFile(name string) error {
 	return nil
 }
 
-// WriteFile puts what write writes in the place of a file's text. If write fails, the file stays as it is.
+// WriteFile puts what write writes in the place of a file's text. If write fails, that stays; if the disk fills up, it does not.
 func WriteFile(name string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
