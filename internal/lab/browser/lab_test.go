@@ -29,7 +29,7 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	t.Parallel()
 	p := open(t, "")
 	info := testenv.Must(os.Stat(file))(t)
-	require.LessOrEqual(t, info.Size(), int64(3_110_000), "bytes")
+	require.LessOrEqual(t, info.Size(), int64(3_100_000), "bytes")
 	p.play(row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))", list{}})
 }
 

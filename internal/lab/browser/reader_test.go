@@ -71,7 +71,7 @@ func TestTheReaderShowsTheGuideRowByRow(t *testing.T) {
 		row{"click #back | wait !location.hash.includes('see=')", "count('pre.bug') > 0", nil},
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('6、当上一个节点删除后')).querySelector('a').click() | " +
 			"wait location.hash.includes('see=')", "one('#page').getAttribute('src')", match(`^03-sequential-predecessor/lock\.go\.html#L\d+$`)},
-		row{"", "text('.row[aria-current] .number')", "30"},
+		row{"", "text('.row[aria-current] q')", has{"6、当上一个节点删除后"}},
 		// A phrase with nothing to see has an empty stage, which says why.
 		row{"run [...document.querySelectorAll('.row')].find(r => r.querySelector('q').textContent.startsWith('TreeCache')).click()", "one('#lab').hidden", nil},
 		row{"", "text('#empty')", has{"Nothing is to be seen here"}},

@@ -27,9 +27,9 @@ const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob:
 var (
 	// An element of a page that names one of its files.
 	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
-	// An import of one of the page's own modules, at the start of a line or
-	// at the end of a list of names that spans several.
-	importLine = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
+	// An import of a module of the page, which begins its line or ends a list of several.
+	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
+	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`) // which is for readers of the sources
 )
 
 // file returns a file of the page.
@@ -61,8 +61,7 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Inside JavaScript the two are the same in a string, and nowhere else
-	// does it occur.
+	// Inside JavaScript the two are the same in a string, and nowhere else does it occur.
 	text := strings.ReplaceAll(string(b.Files["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`)
 	rules := inlinePolicy
 	if engine == "" {
@@ -103,8 +102,7 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 	return InHead(page, `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`), nil
 }
 
-// script is a module with those that it imports: a list of which packed.js makes an
-// import map.
+// script is a module with those that it imports: packed.js makes an import map of them.
 func (b *Page) script(first string) (string, error) {
 	modules := make(map[string]string)
 	unpack, err := b.file("packed.js")
@@ -128,6 +126,9 @@ func (b *Page) addModules(modules map[string]string, name string) error {
 	body, err := b.file(name)
 	if err != nil {
 		return err
+	}
+	if name != "texts.js" { // which has the locks' sources, comments and all
+		body = commentLine.ReplaceAll(body, nil)
 	}
 	modules["lab/"+name] = importLine.ReplaceAllString(string(body), `$1"lab/$2"`)
 	for _, m := range importLine.FindAllSubmatch(body, -1) {
