@@ -90,7 +90,7 @@ func waitersReplyLost(w *World) {
 	result := w.Lock(l)
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
 	others := w.Session() // many have come behind it before it looks for its node
-	for range 30 {
+	for range 200 { // in no order: a search of the first few would find it at times
 		_, err := others.Create(w.Path+"/lock-", []byte("another"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
