@@ -124,8 +124,14 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	for _, p := range list {
 		fmt.Fprintf(&cfg, "packagefile %s=%s\n", p.name, p.file)
 	}
-	tool := func(a *attempt, args ...string) error {
-		return c.call(goTool(ctx, root, handedOut(root), append([]string{"tool"}, args...)...), root, a)
+	tools, err := goTool(ctx, root, handedOut(root), "env", "GOTOOLDIR").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env: %w", err)
+	}
+	tool := func(a *attempt, name string, args ...string) error {
+		cmd := exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...)
+		cmd.Env = os.Environ()
+		return c.call(cmd, root, a)
 	}
 	write := func(name, text string) {
 		if err == nil {
@@ -147,7 +153,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 			files = append(files, file)
 		}
 		slices.Sort(files)
-		err = tool(a, append([]string{"compile", "-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")},
+		err = tool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")},
 			files...)...)
 		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
 		for _, s := range a.exercise.tests {
@@ -166,7 +172,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		{"link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a")},
 	} {
 		if err == nil {
-			err = tool(attempts[0], args...)
+			err = tool(attempts[0], args[0], args[1:]...)
 		}
 	}
 	return binary, err

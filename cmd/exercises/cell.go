@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/zklock/cmd/exercises/confine"
 	"example.com/zklock/internal/i18n"
 )
 
@@ -32,7 +33,6 @@ func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, farAway*l.time)
 
 const (
 	maxProcesses = 32
-	maxDisk      = 256 << 20 // bytes of one file
 	beat         = 50 * time.Millisecond
 	cellVariable = "EXERCISES_CELL" // in the environment of every process of a cell
 )
@@ -186,7 +186,8 @@ func (c *cell) close() {
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
-	confine(cmd, c.limits)
+	// More than a process can use before the watch, which may be late, ends the cell.
+	confine.Limit(cmd, 1+2*int(c.time.Seconds()), c.memory)
 	return cmd
 }
 
@@ -195,7 +196,7 @@ func (c *cell) command(program string, args, env []string) *exec.Cmd {
 func (c *cell) ofStudent(program string, args []string, env ...string) *exec.Cmd {
 	cmd := c.command(program, args, append(c.bare(), env...))
 	cmd.Dir = c.dir
-	offline(cmd)
+	confine.Offline(cmd)
 	return cmd
 }
 

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/zklock/cmd/exercises/confine"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest"
 )
@@ -149,7 +150,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	a.print(
 		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), i18n.Textf("1 folder", "1 个文件夹"), i18n.Textf("folders", "个文件夹")),
 		count(len(todo), i18n.Textf("1 attempt", "1 份答卷"), i18n.Textf("attempts", "份答卷")), time.Since(began).Round(time.Second))
-	if !offline(exec.Command("")) && networked() {
+	if !confine.Offline(exec.Command("")) && networked() {
 		a.print(
 			"The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
 	}

@@ -29,7 +29,6 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Setenv("LC_ALL", "C") // the tests read English, whatever their reader's language is
-	limited(os.Args[1:])     // this program starts attempts, as main's does
 	counterexample.Serve(os.Args[1:])
 	dying(os.Args[1:])
 	commanding(os.Args[1:])

@@ -46,7 +46,6 @@ Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades
 `)
 
 func main() {
-	limited(os.Args[1:])
 	counterexample.Serve(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	err := run(ctx, os.Args[1:], os.Stdout)

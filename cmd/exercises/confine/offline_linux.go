@@ -1,4 +1,4 @@
-package main
+package confine
 
 import (
 	"net"
@@ -30,9 +30,9 @@ var namespaces = sync.OnceValue(func() uintptr {
 	return 0
 })
 
-// offline cuts a process off the network, where the system lets us. Its loopback
+// Offline cuts a process off the network, where the system lets us. Its loopback
 // interface is down, too. It reports whether that is so.
-func offline(cmd *exec.Cmd) bool {
+func Offline(cmd *exec.Cmd) bool {
 	flags := namespaces()
 	into(cmd, flags)
 	return flags != 0
@@ -52,10 +52,8 @@ func into(cmd *exec.Cmd, flags uintptr) {
 	}
 }
 
-// offlineProbe is the other side of namespaces. It returns only if there is nothing
-// to do.
-func offlineProbe(args []string) {
-	if len(args) != 1 || args[0] != offlineArg {
+func init() {
+	if len(os.Args) != 2 || os.Args[1] != offlineArg {
 		return
 	}
 	list, err := net.Interfaces()

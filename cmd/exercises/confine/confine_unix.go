@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package main
+package confine
 
 import (
 	"fmt"
@@ -15,24 +15,21 @@ import (
 // turns it into another program.
 const limitedArg = "limited"
 
-// confine lets a command run in a process group of its own, through this program,
-// which sets the limits that a process inherits.
-func confine(cmd *exec.Cmd, l limits) {
+// Limit lets a command run in a process group of its own, with limits that its processes
+// inherit: seconds of the processor each, and bytes of memory, a few times of which they may reserve.
+func Limit(cmd *exec.Cmd, seconds int, memory int64) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	self, err := os.Executable()
 	if err != nil || cmd.Err != nil {
 		return
 	}
-	// More than a process can use before the cell's watch, which may be late, ends it.
-	seconds := 1 + 2*int(l.time.Seconds())
-	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(l.memory, 10), cmd.Path},
+	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(memory, 10), cmd.Path},
 		cmd.Args[1:]...)
 	cmd.Path = self
 }
 
-// limited is the other side of confine. It returns only if there is nothing to do.
-func limited(args []string) {
-	offlineProbe(args)
+func init() {
+	args := os.Args[1:]
 	if len(args) < 4 || args[0] != limitedArg {
 		return
 	}
@@ -43,7 +40,7 @@ func limited(args []string) {
 		os.Exit(2)
 	}
 	set(syscall.RLIMIT_CPU, seconds)
-	set(syscall.RLIMIT_FSIZE, maxDisk)
+	set(syscall.RLIMIT_FSIZE, maxFile)
 	set(syscall.RLIMIT_CORE, 0)
 	if runtime.GOOS == "linux" {
 		// A Go program reserves more than it uses.
@@ -55,6 +52,9 @@ func limited(args []string) {
 	}
 }
 
+// maxFile is how long a file may become, in bytes.
+const maxFile = 256 << 20
+
 // set lowers a limit of this process; one that is lower already stays.
 func set(resource int, n uint64) {
 	var now syscall.Rlimit
@@ -63,6 +63,3 @@ func set(resource int, n uint64) {
 	}
 	syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
 }
-
-// killGroup ends a process and the group that it leads.
-func killGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
