@@ -129,9 +129,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		return "", fmt.Errorf("go env: %w", err)
 	}
 	tool := func(a *attempt, name string, args ...string) error {
-		cmd := exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...)
-		cmd.Env = os.Environ()
-		return c.call(cmd, root, a)
+		return c.call(exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...), root, a)
 	}
 	write := func(name, text string) {
 		if err == nil {
@@ -180,7 +178,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 
 // call runs the compiler or the linker in the cell.
 func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
-	cmd := c.command(tool.Path, tool.Args[1:], append(tool.Env, "TMPDIR="+c.dir))
+	cmd := c.command(tool.Path, tool.Args[1:], append(os.Environ(), "TMPDIR="+c.dir))
 	cmd.Dir = root
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out

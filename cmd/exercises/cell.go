@@ -84,7 +84,7 @@ func (c *cell) stop(why i18n.Text) {
 		c.why = why
 	}
 	for pid := range c.live {
-		killGroup(pid)
+		confine.KillGroup(pid)
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *cell) started(pid int) {
 	defer c.mu.Unlock()
 	c.live[pid] = true
 	if c.why.En != "" {
-		killGroup(pid)
+		confine.KillGroup(pid)
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *cell) done(pid int) {
 	defer c.mu.Unlock()
 	if c.live[pid] {
 		c.spent += groupUsage(pid).time // of those that nobody has waited for
-		killGroup(pid)
+		confine.KillGroup(pid)
 		delete(c.live, pid)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,7 +116,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	}
 	save("os")
 	bubble.Test(t, func(t *testing.T) {
-		var out sharedBuffer
+		var out testenv.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- (&app{root: root, out: &out}).watch(ctx, e, false) }()
@@ -139,24 +138,6 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ended)
 	})
-}
-
-// sharedBuffer is a buffer for two goroutines.
-type sharedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *sharedBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *sharedBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // TestEveryExerciseIsComplete compares the pages with the catalog.

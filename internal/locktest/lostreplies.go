@@ -89,8 +89,10 @@ func waitersReplyLost(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
-	others := w.Session() // many have come behind it before it looks for its node
-	for range 200 { // in no order: a search of the first few would find it at times
+	// So many have come behind it before it looks for its node that a search of the first few, which
+	// are in no order, hardly ever finds it.
+	others := w.Session()
+	for range 200 {
 		_, err := others.Create(w.Path+"/lock-", []byte("another"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}

@@ -8,12 +8,14 @@
 package testenv
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -183,4 +185,22 @@ func Must3[V, W, X any](v V, w W, x X, err error) func(t testing.TB, otherwise .
 		t.Helper()
 		return Must(v, err)(t, otherwise...), w, x
 	}
+}
+
+// A Buffer keeps what goroutines write, for a test that reads it meanwhile.
+type Buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -40,7 +40,7 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 		})
 		line := &bubble.Line{Server: zkserver.Run(t)}
 		began := time.Now()
-		var log lines
+		var log testenv.Buffer
 		conn := testenv.Must(Connect(within(t), []string{"gone:2181", " zk:2182\n"}, asked, WithDialer(line.Dial), logTo(&log)))(t)
 		defer conn.Close()
 		require.Zero(t, time.Since(began))

@@ -1,7 +1,6 @@
 package zkconn
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -81,25 +80,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// A lines logger keeps what is logged.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func logTo(l *lines) Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+func logTo(l *testenv.Buffer) Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
 
 // TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at
 // a reconnect, too.
@@ -116,7 +97,7 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 			defer mu.Unlock()
 			sent[sni]++
 		})
-		var log lines
+		var log testenv.Buffer
 		conn, err := Connect(within(t), []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}, 10*time.Second,
 			WithTLS(client), logTo(&log), WithDialer(dial))
 		require.NoError(t, err)

@@ -2,8 +2,23 @@
 
 package confine
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+)
 
 // Limit does nothing: where there are no process groups, a process is limited by the clock, and by
 // what locktest watches inside of it.
 func Limit(*exec.Cmd, int, int64) {}
+
+// KillGroup ends a process and, on Windows, those that it has started.
+func KillGroup(pid int) {
+	if runtime.GOOS == "windows" {
+		exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(pid)).Run()
+	}
+	if p, err := os.FindProcess(pid); err == nil {
+		p.Kill()
+	}
+}

@@ -63,3 +63,6 @@ func set(resource int, n uint64) {
 	}
 	syscall.Setrlimit(resource, &syscall.Rlimit{Cur: n, Max: n})
 }
+
+// KillGroup ends a process and the group that it leads.
+func KillGroup(pid int) { syscall.Kill(-pid, syscall.SIGKILL) }
