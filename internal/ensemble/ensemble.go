@@ -67,7 +67,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	if strings.HasPrefix(spec+":", "docker:") {
 		return nil, i18n.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- go run ./bench`",
 			"%s：Docker 里的服务器随命令一起启动：`%s -- go test ./zklock`，或 `%[2]s -- go run ./bench`",
-			spec, "go run -tags docker ./internal/servers/with "+spec)
+			spec, "go run ./internal/servers/with "+spec)
 	}
 	servers := strings.Split(spec, ",")
 	var errs []error

@@ -53,7 +53,7 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		"127.0.0.1":        `"127.0.0.1" is neither embedded nor host:port`,
 		"127.0.0.1:1,":     `"" is neither embedded nor host:port`,
 		":2181":            `":2181" is neither embedded nor host:port`,
-		"docker":           "`go run -tags docker ./internal/servers/with docker -- go test ./zklock`",
+		"docker":           "`go run ./internal/servers/with docker -- go test ./zklock`",
 		"docker:3":         "with docker:3 -- go run ./bench`",
 		closed:             "connection refused",
 		mute:               "said nothing within 50ms",

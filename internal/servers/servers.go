@@ -82,9 +82,9 @@ func (p *Process) end() {
 	}
 }
 
-// addr is a free address. On Linux it is not that of the loopback which programs bind and dial
+// FreeAddr is a free address. On Linux it is not that of the loopback which programs bind and dial
 // from, so that nobody else gets it before the server has it, or while the server is away.
-func addr() (string, error) {
+func FreeAddr() (string, error) {
 	host := "127.0.0.1"
 	if runtime.GOOS == "linux" {
 		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.N(250), rand.N(250), 1+rand.N(250))
@@ -198,7 +198,7 @@ func redis(_ context.Context, r room, as command) (string, *exec.Cmd, func() err
 }
 
 func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-	peer, err := addr()
+	peer, err := FreeAddr()
 	url := "http://" + r.addr
 	return r.addr, as("etcd", "--data-dir", r.file("data"), "--listen-peer-urls", "http://"+peer,
 			"--listen-client-urls", url, "--advertise-client-urls", url,
@@ -258,7 +258,7 @@ func (s *Started) begin(ctx context.Context, name string) error {
 	if !ok {
 		return fmt.Errorf("there is no such server")
 	}
-	address, err := addr()
+	address, err := FreeAddr()
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func Needs(t testing.TB, program, debian, variable string) {
 
 // Addr is a free address, as the servers have it.
 func Addr(t testing.TB) string {
-	address, err := addr()
+	address, err := FreeAddr()
 	require.NoError(t, err)
 	return address
 }

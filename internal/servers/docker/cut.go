@@ -1,18 +1,11 @@
-//go:build docker
-
 package docker
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"os/exec"
-	"strconv"
-
-	"github.com/moby/moby/client"
 )
 
 // Deafen drops every packet that comes to the node from another one, silently:
@@ -38,14 +31,7 @@ func (n *Node) DeafenToData(ctx context.Context, from *Node) error {
 }
 
 func (n *Node) deafen(ctx context.Context, from *Node, only ...string) error {
-	_, ip, err := from.where(ctx)
-	if err == nil && !ip.IsValid() {
-		err = errors.New("it is on no network")
-	}
-	if err != nil {
-		return fmt.Errorf("cut %s from %s: %w", n.name, from.name, err)
-	}
-	return n.iptables(ctx, append([]string{"-A", "INPUT", "-s", ip.String(), "-j", "DROP"}, only...)...)
+	return n.iptables(ctx, append([]string{"-A", "INPUT", "-s", from.ip, "-j", "DROP"}, only...)...)
 }
 
 // DeafenToClients drops the packets that clients send to the node, until Heal.
@@ -61,26 +47,10 @@ func (n *Node) MuteToClients(ctx context.Context) error {
 // Heal ends what Deafen, DeafenToClients and MuteToClients have begun. For a
 // node that does not run there is nothing to end.
 func (n *Node) Heal(ctx context.Context) error {
-	if pid, _, err := n.where(ctx); err != nil || pid == 0 {
-		return n.wrap("heal", err)
+	if n.sandbox == "" {
+		return nil
 	}
 	return n.iptables(ctx, "-F")
-}
-
-// where returns the number of the node's process, 0 if it does not run, and
-// the node's address for its peers.
-func (n *Node) where(ctx context.Context) (pid int, ip netip.Addr, err error) {
-	inspected, err := n.docker.ContainerInspect(ctx, n.container.GetContainerID(), client.ContainerInspectOptions{})
-	if err != nil {
-		return 0, ip, err
-	}
-	c := inspected.Container
-	for _, endpoint := range c.NetworkSettings.Networks {
-		if endpoint.NetworkID == n.network {
-			ip = endpoint.IPAddress
-		}
-	}
-	return c.State.Pid, ip, nil
 }
 
 func (n *Node) iptables(ctx context.Context, rule ...string) error {
@@ -89,14 +59,7 @@ func (n *Node) iptables(ctx context.Context, rule ...string) error {
 
 // inside runs a command of this machine in the node's network.
 func (n *Node) inside(ctx context.Context, command ...string) error {
-	pid, _, err := n.where(ctx)
-	if err == nil && pid == 0 {
-		err = errors.New("it does not run")
-	}
-	if err != nil {
-		return n.wrap("cut", err)
-	}
-	args := append([]string{"nsenter", "-t", strconv.Itoa(pid), "-n"}, command...)
+	args := append([]string{"nsenter", "--net=" + n.sandbox}, command...)
 	if os.Getuid() != 0 {
 		args = append([]string{"sudo", "-n"}, args...)
 	}

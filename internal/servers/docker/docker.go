@@ -1,10 +1,5 @@
-//go:build docker
-
-// Package docker runs real ZooKeeper servers in containers: for the command with,
-// whose command finds their addresses in ZK, and for tests that break servers. It
-// is built with the tag docker only: its libraries are two thirds of all that the
-// module needs. No package that users import leads here, and none of their tests:
-// go mod tidy of a user ignores tags, and would fetch all that.
+// Package docker runs real ZooKeeper servers in containers, by the command docker: for the command
+// with, whose command finds their addresses in ZK, and for tests that break servers.
 package docker
 
 import (
@@ -13,25 +8,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"net"
-	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/api/types/network"
-	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
-	tclog "github.com/testcontainers/testcontainers-go/log"
-	tcnetwork "github.com/testcontainers/testcontainers-go/network"
-
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/servers"
 )
 
 const (
@@ -41,28 +28,28 @@ const (
 	ownerLabel = "zklock.owner"
 
 	daemonTimeout = 30 * time.Second // for the daemon to answer
-	stallTimeout  = time.Minute      // without progress of a pull
 	startTimeout  = 10 * time.Minute // for the servers to serve: a JVM each, and an election
 )
 
 // Servers are one server, or an ensemble. All methods may be called from any
 // goroutine.
 type Servers struct {
-	docker  *client.Client
 	nodes   []*Node
-	network *testcontainers.DockerNetwork // nil for a single server
+	network string // "" for a single server
 	label   string
 }
 
 // A Node is one server, which tests can break. Each method returns when
 // Docker has carried it out; the consequences, such as an election, take
-// longer.
+// longer. Those that break or mend a node are called by one goroutine at a time.
 type Node struct {
 	name      string
 	addr      string // on this machine
-	container testcontainers.Container
-	docker    *client.Client
-	network   string // id; "" for a single server
+	container string
+
+	// Known since the node was started, so that a cut takes no time to ask.
+	sandbox string // the file of its network, which goes with the process; "": it was killed
+	ip      string // for its peers
 }
 
 // String is the node's name on its network: zoo1, zoo2, …
@@ -82,26 +69,31 @@ func (n *Node) Mode(ctx context.Context) (string, error) {
 // Kill ends the server's process at once. Start starts it again with its
 // data.
 func (n *Node) Kill(ctx context.Context) error {
-	_, err := n.docker.ContainerKill(ctx, n.container.GetContainerID(), client.ContainerKillOptions{Signal: "KILL"})
-	return n.wrap("kill", err)
+	n.sandbox = ""
+	return n.docker(ctx, "kill")
 }
 
 // Start starts a node that was killed.
 func (n *Node) Start(ctx context.Context) error {
-	_, err := n.docker.ContainerStart(ctx, n.container.GetContainerID(), client.ContainerStartOptions{})
+	if err := n.docker(ctx, "start"); err != nil {
+		return err
+	}
+	said, err := docker(ctx, "inspect", "--format={{.NetworkSettings.SandboxKey}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", n.container)
+	if err == nil {
+		_, err = fmt.Sscan(said, &n.sandbox, &n.ip)
+	}
 	return n.wrap("start", err)
 }
 
 // Pause freezes the server: its connections stay open and nothing answers.
-func (n *Node) Pause(ctx context.Context) error {
-	_, err := n.docker.ContainerPause(ctx, n.container.GetContainerID(), client.ContainerPauseOptions{})
-	return n.wrap("pause", err)
-}
+func (n *Node) Pause(ctx context.Context) error { return n.docker(ctx, "pause") }
 
 // Unpause lets a paused server continue.
-func (n *Node) Unpause(ctx context.Context) error {
-	_, err := n.docker.ContainerUnpause(ctx, n.container.GetContainerID(), client.ContainerUnpauseOptions{})
-	return n.wrap("unpause", err)
+func (n *Node) Unpause(ctx context.Context) error { return n.docker(ctx, "unpause") }
+
+func (n *Node) docker(ctx context.Context, what string) error {
+	_, err := docker(ctx, what, n.container)
+	return n.wrap(what, err)
 }
 
 func (n *Node) wrap(what string, err error) error {
@@ -109,6 +101,18 @@ func (n *Node) wrap(what string, err error) error {
 		return fmt.Errorf("%s %s: %w", what, n.name, err)
 	}
 	return nil
+}
+
+// docker runs the command docker, and returns what it prints. An error is one line.
+func docker(ctx context.Context, args ...string) (string, error) {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("docker %s: %w: %s", args[0], err, strings.Join(strings.Fields(said.String()), " "))
+	}
+	return strings.TrimSpace(string(out)), err
 }
 
 // Nodes are the servers, in the order of their addresses.
@@ -136,10 +140,6 @@ func (s *Servers) Leader(ctx context.Context) (*Node, error) {
 	return nil, fmt.Errorf("no server of %v leads", s)
 }
 
-type quietLogger struct{}
-
-func (quietLogger) Printf(string, ...any) {}
-
 // Open starts n servers and returns when all of them serve. Their image is the
 // one that the environment variable ZK_IMAGE names, by default the official
 // zookeeper:3.9; they have the sample configuration: tickTime 2000, initLimit
@@ -147,55 +147,49 @@ func (quietLogger) Printf(string, ...any) {}
 // enableEagerACLCheck=true. Close must be called.
 func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	image := cmp.Or(os.Getenv("ZK_IMAGE"), defaultImage)
-	tclog.SetDefault(quietLogger{})
-	docker, err := client.NewClientWithOpts(client.FromEnv)
-	if err != nil {
-		return nil, fmt.Errorf("docker: %w", err)
+	if err := haveImage(ctx, image); err != nil {
+		return nil, err
 	}
-	s := &Servers{docker: docker}
+	removeStale(ctx)
+	s := &Servers{}
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	if err := haveImage(ctx, docker, image); err != nil {
-		return nil, err
-	}
-	removeStale(ctx, docker)
-
-	labels := map[string]string{ownerLabel: strconv.Itoa(os.Getpid())}
-	networkID := ""
+	label := fmt.Sprintf("--label=%s=%d", ownerLabel, os.Getpid())
 	if n > 1 {
-		s.network, err = tcnetwork.New(ctx, tcnetwork.WithLabels(labels))
+		addr, err := servers.FreeAddr()
 		if err != nil {
-			return nil, fmt.Errorf("docker: network: %w", err)
+			return nil, err
 		}
-		networkID = s.network.ID
+		if s.network, err = docker(ctx, "network", "create", label, "zklock-"+strings.ReplaceAll(addr, ":", "-")); err != nil {
+			return nil, err
+		}
 	}
-	ports, err := freePorts(n)
-	if err != nil {
-		return nil, err
+	for i := range n {
+		addr, err := servers.FreeAddr()
+		if err != nil {
+			return nil, err
+		}
+		node := &Node{name: name(i), addr: addr}
+		args := []string{"create", label, "--publish=" + addr + ":2181"}
+		if n > 1 {
+			args = append(args, "--network="+s.network, "--network-alias="+node.name)
+		}
+		if node.container, err = docker(ctx, append(args, image)...); err != nil {
+			return nil, err
+		}
+		s.nodes = append(s.nodes, node)
 	}
 	var wg sync.WaitGroup
 	errs := make([]error, n)
-	nodes := make([]*Node, n)
-	for i := range n {
-		node := &Node{name: name(i), addr: net.JoinHostPort("127.0.0.1", ports[i]), docker: docker, network: networkID}
-		wg.Go(func() {
-			node.container, errs[i] = start(ctx, image, s.network, labels, i, n, ports[i])
-			if node.container != nil {
-				nodes[i] = node
-			}
-		})
+	for i, node := range s.nodes {
+		wg.Go(func() { errs[i] = node.begin(ctx, i, n) })
 	}
 	wg.Wait()
-	for _, node := range nodes {
-		if node != nil { // there is a container to remove
-			s.nodes = append(s.nodes, node)
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("docker: start %s: %s", image, strings.ReplaceAll(err.Error(), "\n", "; "))
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
 	}
 	version, mode, err := s.serve(ctx)
 	if err != nil {
@@ -208,30 +202,23 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	return s, nil
 }
 
-// start starts server i + 1 of n.
-func start(
-	ctx context.Context, image string, joined *testcontainers.DockerNetwork, labels map[string]string, i, n int, port string,
-) (testcontainers.Container, error) {
-	req := testcontainers.ContainerRequest{
-		Image:        image,
-		ExposedPorts: []string{"2181/tcp"},
-		Labels:       maps.Clone(labels), // testcontainers writes into it
-		Files: []testcontainers.ContainerFile{
-			{Reader: strings.NewReader(configFile(n)), ContainerFilePath: "/conf/zoo.cfg", FileMode: 0o644},
-			{Reader: strings.NewReader(strconv.Itoa(i+1) + "\n"), ContainerFilePath: "/data/myid", FileMode: 0o644},
-		},
-		HostConfigModifier: func(h *container.HostConfig) {
-			// On loopback alone, and the same port after a restart.
-			h.PortBindings = network.PortMap{network.MustParsePort("2181/tcp"): {
-				{HostIP: netip.MustParseAddr("127.0.0.1"), HostPort: port},
-			}}
-		},
+// begin gives server i + 1 of n its settings, and starts it.
+func (n *Node) begin(ctx context.Context, i, all int) error {
+	dir, err := os.MkdirTemp("", "zklock-docker-")
+	if err != nil {
+		return err
 	}
-	if n > 1 {
-		req.Networks = []string{joined.Name}
-		req.NetworkAliases = map[string][]string{joined.Name: {name(i)}}
+	defer os.RemoveAll(dir)
+	for inside, text := range map[string]string{"/conf/zoo.cfg": configFile(all), "/data/myid": strconv.Itoa(i+1) + "\n"} {
+		file := filepath.Join(dir, filepath.Base(inside))
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return err
+		}
+		if _, err := docker(ctx, "cp", file, n.container+":"+inside); err != nil {
+			return err
+		}
 	}
-	return testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{ContainerRequest: req, Started: true})
+	return n.Start(ctx)
 }
 
 // name is the host name of server i + 1.
@@ -272,99 +259,53 @@ func (s *Servers) serve(ctx context.Context) (version, mode string, err error) {
 
 // haveImage returns nil if there is a daemon and it has the image, if need be
 // after a pull.
-func haveImage(ctx context.Context, docker *client.Client, image string) error {
-	pingCtx, cancel := context.WithTimeout(ctx, daemonTimeout)
+func haveImage(ctx context.Context, image string) error {
+	daemonCtx, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
-	if _, err := docker.Ping(pingCtx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-		return fmt.Errorf("docker: no daemon answers at %s: start it, or set DOCKER_HOST (%w)", docker.DaemonHost(), err)
+	if _, err := docker(daemonCtx, "version"); err != nil {
+		return fmt.Errorf("docker: no daemon answers: start it, or set DOCKER_HOST (%w)", err)
 	}
-	if _, err := docker.ImageInspect(ctx, image); err == nil {
+	if _, err := docker(ctx, "image", "inspect", image); err == nil {
 		return nil
 	}
-	// A pull that makes progress may take any time; one that makes none is
-	// given up.
-	pullCtx, cancelPull := context.WithCancel(ctx)
-	defer cancelPull()
-	watchdog := time.AfterFunc(stallTimeout, cancelPull)
-	defer watchdog.Stop()
-	pull, err := docker.ImagePull(pullCtx, image, client.ImagePullOptions{})
-	if err == nil {
-		defer pull.Close()
-		for _, readErr := range pull.JSONMessages(pullCtx) {
-			watchdog.Reset(stallTimeout)
-			err = errors.Join(err, readErr)
-		}
-	}
-	if err == nil {
-		_, err = docker.ImageInspect(ctx, image)
-	}
-	if err != nil {
+	if _, err := docker(ctx, "pull", image); err != nil {
 		return fmt.Errorf("docker: image %s is not here and cannot be pulled: "+
-			"without a registry, run internal/servers/docker/build-image and set ZK_IMAGE as it says (%s)", image, strings.ReplaceAll(err.Error(), "\n", "; "))
+			"without a registry, run internal/servers/docker/build-image and set ZK_IMAGE as it says (%w)", image, err)
 	}
 	return nil
 }
 
 // removeStale removes the containers and networks of processes that have ended.
-func removeStale(ctx context.Context, docker *client.Client) {
-	dead := func(labels map[string]string) bool {
-		pid, err := strconv.Atoi(labels[ownerLabel])
-		if err != nil {
-			return false
-		}
-		owner, err := os.FindProcess(pid)
-		return err == nil && errors.Is(owner.Signal(syscall.Signal(0)), os.ErrProcessDone)
-	}
-	filters := make(client.Filters).Add("label", ownerLabel)
-	if list, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filters}); err == nil {
-		for _, c := range list.Items {
-			if dead(c.Labels) {
-				docker.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+func removeStale(ctx context.Context) {
+	for _, kind := range []struct{ list, remove []string }{
+		{[]string{"ps", "--all"}, []string{"rm", "--force", "--volumes"}},
+		{[]string{"network", "ls"}, []string{"network", "rm"}},
+	} {
+		lines, _ := docker(ctx, append(kind.list, "--filter=label="+ownerLabel, "--format={{.ID}} {{.Label \""+ownerLabel+"\"}}")...)
+		for line := range strings.Lines(lines) {
+			var id string
+			var pid int
+			if _, err := fmt.Sscan(line, &id, &pid); err != nil {
+				continue
+			}
+			owner, err := os.FindProcess(pid)
+			if err == nil && errors.Is(owner.Signal(syscall.Signal(0)), os.ErrProcessDone) {
+				docker(ctx, append(kind.remove, id)...)
 			}
 		}
 	}
-	if list, err := docker.NetworkList(ctx, client.NetworkListOptions{Filters: filters}); err == nil {
-		for _, nw := range list.Items {
-			if dead(nw.Labels) {
-				docker.NetworkRemove(ctx, nw.ID, client.NetworkRemoveOptions{})
-			}
-		}
-	}
-}
-
-// freePorts picks n unused ports of loopback. They are below those that systems
-// give away, so that nobody gets the port of a node by chance: before the node
-// starts, or while it is killed or cut off, and its clients go on dialing it.
-func freePorts(n int) (ports []string, err error) {
-	const from, to = 26_000, 30_000
-	for range 1000 {
-		port := strconv.Itoa(from + rand.IntN(to-from))
-		l, listenErr := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
-		if listenErr != nil {
-			err = listenErr
-			continue
-		}
-		defer l.Close() // together, so that none is picked twice
-		if ports = append(ports, port); len(ports) == n {
-			return ports, nil
-		}
-	}
-	return nil, fmt.Errorf("docker: no %d ports from %d on are free: %w", n, from, err)
 }
 
 // Close removes the containers and their network, whatever their state.
 func (s *Servers) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // what is left fails the next step of a busy machine
 	defer cancel()
-	var wg sync.WaitGroup
+	remove := []string{"rm", "--force", "--volumes"}
 	for _, n := range s.nodes {
-		wg.Go(func() {
-			s.docker.ContainerRemove(ctx, n.container.GetContainerID(), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		})
+		remove = append(remove, n.container)
 	}
-	wg.Wait()
-	if s.network != nil {
-		s.docker.NetworkRemove(ctx, s.network.ID, client.NetworkRemoveOptions{})
+	docker(ctx, remove...)
+	if s.network != "" {
+		docker(ctx, "network", "rm", s.network)
 	}
-	s.docker.Close()
 }

@@ -6,11 +6,11 @@
 // environment variables ZK, POSTGRES, MARIADB, REDIS and ETCD; SQL is PostgreSQL or MariaDB, of
 // both the one that is named last.
 //
-// With the tag docker there are ZooKeepers in containers, too: docker is one, docker:3 is an
-// ensemble of three. Their image is the one that ZK_IMAGE names, by default the official
-// zookeeper:3.9. The daemon must run; dockerd starts one if none does:
+// There are ZooKeepers in containers, too: docker is one, docker:3 is an ensemble of three. Their
+// image is the one that ZK_IMAGE names, by default the official zookeeper:3.9. The daemon must run;
+// dockerd starts one if none does:
 //
-//	go run -tags docker ./internal/servers/with dockerd docker:3 -- go test ./zklock
+//	go run ./internal/servers/with dockerd docker:3 -- go test ./zklock
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 	"syscall"
 
 	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/servers/docker"
 )
 
 func main() {
@@ -43,20 +44,25 @@ func run(ctx context.Context, args []string) (status int, err error) {
 	if at < 0 || at+1 == len(args) {
 		return 2, errors.New("want SERVER... -- COMMAND...")
 	}
-	isDocker := func(name string) bool { return name == "docker" || strings.HasPrefix(name, "docker:") }
-	names := slices.DeleteFunc(slices.Clone(args[:at]), isDocker)
+	inDocker := 0
+	names := slices.DeleteFunc(slices.Clone(args[:at]), func(name string) bool {
+		n := map[string]int{"docker": 1, "docker:1": 1, "docker:3": 3}[name]
+		inDocker = max(inDocker, n)
+		return n > 0
+	})
 	started, err := servers.Begin(ctx, names...)
 	if err != nil {
 		return 1, err
 	}
 	defer started.End()
-	if docker := slices.IndexFunc(args[:at], isDocker); docker >= 0 { // when the daemon runs
-		addresses, end, err := inDocker(ctx, args[docker])
+	if inDocker > 0 { // when the daemon runs
+		zoo, err := docker.Open(ctx, inDocker)
 		if err != nil {
 			return 1, err
 		}
-		defer end()
-		started.Env = append(started.Env, "ZK="+strings.Join(addresses, ","))
+		defer zoo.Close()
+		fmt.Fprintln(os.Stderr, zoo)
+		started.Env = append(started.Env, "ZK="+strings.Join(zoo.Addrs(), ","))
 	}
 	cmd := exec.CommandContext(ctx, args[at+1], args[at+2:]...)
 	cmd.Env = append(os.Environ(), started.Env...)
