@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -14,7 +15,6 @@ import (
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/zklock"
 )
 
 // A contestant is a lock that takes part.
@@ -83,7 +83,10 @@ var contestants = []contestant{
 	},
 	{
 		counter.Lock{Name: "reentrant", Formula: ofQueue},
-		inGo(zookeeper.Owned(reentrant.New, reentrant.NewOwner)),
+		inGo(zookeeper.PerSession(func(conn *zk.Conn, path string, _ time.Duration) func() zookeeper.Locker {
+			m := reentrant.New(conn, path)
+			return func() zookeeper.Locker { return owner{m, reentrant.NewOwner("bench")} }
+		})),
 	},
 	{
 		counter.Lock{
@@ -95,7 +98,10 @@ var contestants = []contestant{
 				Requests: func(n float64) float64 { return 6*n - 2 },
 			},
 		},
-		inGo(zookeeper.Ownerless(timeout.New)),
+		inGo(zookeeper.PerSession(func(conn *zk.Conn, path string, session time.Duration) func() zookeeper.Locker {
+			l := timeout.New(conn, path, session)
+			return func() zookeeper.Locker { return &holder{lock: l} }
+		})),
 	},
 	{
 		counter.Lock{
@@ -103,8 +109,31 @@ var contestants = []contestant{
 			Formula: counter.Formula{From: i18n.Textf("it depends on the schedule: goroutines of a Mutex share requests",
 				"取决于调度：同一个 Mutex 的 goroutine 共用请求")},
 		},
-		inGo(zookeeper.Leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
-			return zklock.New(conn, path, zklock.WithSessionTimeout(session))
-		}, zklock.NewOwner)),
+		inGo(zookeeper.Zklock()),
 	},
 }
+
+// An owner is a contender of step 4. All owners of a session share one Mutex.
+type owner struct {
+	mutex *reentrant.Mutex
+	owner *reentrant.Owner
+}
+
+func (o owner) Lock() error   { return o.mutex.Lock(o.owner) }
+func (o owner) Unlock() error { return o.mutex.Unlock(o.owner) }
+
+// A holder is a contender of step 5. All holders of a session share one Lock.
+type holder struct {
+	lock  *timeout.Lock
+	lease *timeout.Lease
+}
+
+func (h *holder) Lock() error { return h.LockContext(context.Background()) }
+
+// LockContext also returns when ctx ends.
+func (h *holder) LockContext(ctx context.Context) (err error) {
+	h.lease, err = h.lock.Lock(ctx)
+	return err
+}
+
+func (h *holder) Unlock() error { return h.lease.Unlock(context.Background()) }

@@ -44,9 +44,7 @@ var peers = []contestant{
 			Formula: counter.Formula{From: i18n.Textf("it depends on the schedule: whether others come in between",
 				"取决于调度：中间有没有别的竞争者到来")},
 		},
-		inGo(zookeeper.Leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
-			return zklock.New(conn, path, zklock.WithSessionTimeout(session), zklock.WithCaching(100*time.Millisecond))
-		}, zklock.NewOwner)),
+		inGo(zookeeper.Zklock(zklock.WithCaching(100 * time.Millisecond))),
 	},
 	{
 		counter.Lock{

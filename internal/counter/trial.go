@@ -16,6 +16,7 @@ const (
 	mostPolls  = 500 // for a lock that never stops asking
 	gaveUpText = "when %s another contender got the lock, although its holder had not unlocked"
 	cameInText = "a contender got the lock although its holder had not unlocked"
+	waitedText = "a contender got the lock after %v of waiting, although its holder had not unlocked"
 )
 
 // A trial goes on when nothing has crossed the wire for some polls in a row.
@@ -49,6 +50,8 @@ type Trial struct {
 	Alive func(asking int) (traffic int64, due bool)
 	// Stays says that the impatient one does not take part: this kind of lock does not give up.
 	Stays bool
+	// Hold is how long the holder keeps the lock when all have asked for it, besides.
+	Hold time.Duration
 	// Leaves is called when the holder is about to unlock; nil: nothing is to be looked at.
 	Leaves func() error
 
@@ -86,6 +89,11 @@ func (t *Trial) Run(ctx context.Context) error {
 		}
 		t.start(lockCtx, contender)
 		if err := t.calm(calmPolls); err != nil {
+			return err
+		}
+	}
+	if t.Hold > 0 {
+		if err := t.keep(); err != nil {
 			return err
 		}
 	}
@@ -151,6 +159,24 @@ func (t *Trial) enter() (contender int, err error) {
 			return 0, i18n.Errorf("it hangs: for %v no contender got the lock although it was free", "卡住了：锁空闲，%v 内却没有竞争者拿到锁", Patience)
 		case <-t.ctx.Done():
 			return 0, context.Cause(t.ctx)
+		}
+	}
+}
+
+// keep returns when the holder has kept the lock for the time of Hold.
+func (t *Trial) keep() error {
+	began, over := time.Now(), time.After(t.Hold)
+	for {
+		select {
+		case o := <-t.outcomes:
+			t.entry = fmt.Sprintf(waitedText, time.Since(began).Round(100*time.Millisecond))
+			if err := t.take(o); err != nil {
+				return err
+			}
+		case <-over:
+			return nil
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
 		}
 	}
 }

@@ -30,7 +30,6 @@ import (
 	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/zklock"
 )
 
 // limit is the longest time that a run may take.
@@ -48,9 +47,7 @@ func main() {
 // onZooKeeper are the locks to compare with.
 var onZooKeeper = map[string]zookeeper.Kind{
 	"predecessor": zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }),
-	"zklock": zookeeper.Leased(func(conn *zk.Conn, path string, session time.Duration) (*zklock.Mutex, error) {
-		return zklock.New(conn, path, zklock.WithSessionTimeout(session))
-	}, zklock.NewOwner),
+	"zklock":      zookeeper.Zklock(),
 }
 
 // A kind is one of the locks of these folders, and the flag that names its servers.

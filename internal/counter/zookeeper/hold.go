@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,13 +16,12 @@ import (
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
 
 // A trial takes less than a second, and a lock whose waiters take the lock after some
-// seconds passes it. So in another one a holder keeps the lock for longer than a session
-// timeout: in virtual time, on an embedded server, whatever -zk says. A bubble of
+// seconds passes it. So it is played again, and the holder keeps the lock for longer than a
+// session timeout: in virtual time, on an embedded server, whatever -zk says. A bubble of
 // testing/synctest needs a test, and a lock that does not wait as a bubble demands would
 // stop it. So a process of its own plays each of these.
 
@@ -60,7 +61,7 @@ func PlayHold(lock counter.Lock, kind Kind) {
 	play := func(t *testing.T) {
 		fault := ""
 		if err := HoldLong(t, lock, kind); err != nil {
-			fault = err.Error()
+			fault, _ = strings.CutSuffix(err.Error(), ": "+counter.ErrTwoHolders.Error())
 		}
 		line, _ := json.Marshal(fault)
 		fmt.Printf("%s\n", line)
@@ -68,7 +69,8 @@ func PlayHold(lock counter.Lock, kind Kind) {
 	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "hold", F: play}}, nil, nil)
 }
 
-// HoldLong plays the long hold in virtual time.
+// HoldLong plays the long hold in virtual time. Only that two hold the lock is a fault: all else is for
+// the trial in real time.
 func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 	defer func() { recover() }() // the bubble ends with goroutines that wait: the trial itself is over by then
 	bubble.Limits{None: true}.Test(t, func(t *testing.T) {
@@ -80,57 +82,9 @@ func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 			return
 		}
 		defer s.admin.Close()
-		fault = (&player{lock, kind, s}).hold(t.Context())
+		if err := (&player{lock, kind, s}).trial(t.Context(), longHold); errors.Is(err, counter.ErrTwoHolders) {
+			fault = err
+		}
 	})
 	return fault
-}
-
-// hold has one contender keep the lock, and another one wait. Only that the other one gets
-// it is a fault: all else is for the trial.
-func (p *player) hold(ctx context.Context) error {
-	_, path, err := p.on.Fresh(p.lock.Name, p.Queue, 2, 0)
-	if err != nil {
-		return nil
-	}
-	tap := wiretap.New()
-	conns, err := p.on.connect(ctx, tap, 2, 2, 0)
-	defer closeAll(conns)
-	if err != nil {
-		return nil
-	}
-	contenders, err := p.contenders(2, tap, conns, path)
-	if err != nil {
-		return nil
-	}
-	lock := func(i int) <-chan error {
-		got := make(chan error, 1)
-		go func() { got <- counter.Guarded("Lock", func() error { return contenders[i].Lock(ctx) }) }()
-		return got
-	}
-	select {
-	case err := <-lock(0):
-		if err != nil {
-			return nil
-		}
-	case <-time.After(longHold):
-		return nil
-	}
-
-	began, second := time.Now(), lock(1)
-	select {
-	case err := <-second:
-		if err == nil {
-			waited := time.Since(began).Round(100 * time.Millisecond)
-			return i18n.Errorf("a contender got the lock after %v of waiting, although its holder had not unlocked",
-				"持有者还没有释放锁，一个竞争者等了 %v 就拿到了锁", waited)
-		}
-	case <-time.After(longHold):
-		// So that none of the lock's goroutines is left in the bubble.
-		contenders[0].Unlock(ctx)
-		if <-second == nil {
-			contenders[1].Unlock(ctx)
-		}
-		shutDownAll(contenders)
-	}
-	return nil
 }

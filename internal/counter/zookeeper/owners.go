@@ -24,93 +24,45 @@ func PerSession(open func(conn *zk.Conn, path string, session time.Duration) fun
 	}}
 }
 
-// Owned is a lock with the API of step 4. All contenders of a
-// session share one mutex, and each has an owner of its own.
-func Owned[O any, M interface {
-	Lock(O) error
-	Unlock(O) error
-}](open func(*zk.Conn, string) M, newOwner func(string) O) Kind {
-	return PerSession(func(conn *zk.Conn, path string, _ time.Duration) func() Locker {
-		m := open(conn, path)
-		return func() Locker {
-			owner := newOwner("bench")
-			return &adaptedLock{
-				lock:   func(context.Context) error { return m.Lock(owner) },
-				unlock: func() error { return m.Unlock(owner) },
-				mutex:  m,
-			}
-		}
-	})
-}
-
-// Leased is the same for the API of the complete lock.
-func Leased[O any, L interface{ Unlock(context.Context) error }, M interface {
-	Lock(context.Context, O) (L, error)
-}](open func(*zk.Conn, string, time.Duration) (M, error), newOwner func(string) O) Kind {
-	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
-		m, err := open(conn, path, session)
-		return func() Locker {
-			if err != nil {
-				return &adaptedLock{lock: func(context.Context) error { return i18n.Errorf("New: %w", "New：%v", err) }}
-			}
-			owner := newOwner("bench")
-			var lease L
-			return &cancellableLock{adaptedLock{
-				lock: func(ctx context.Context) (err error) {
-					lease, err = m.Lock(ctx, owner)
-					return err
-				},
-				unlock: func() error {
-					if l, ok := any(lease).(interface{ Lost() <-chan struct{} }); ok {
-						select {
-						case <-l.Lost():
-							return i18n.Errorf("%w before its Unlock", "%v，在 Unlock 之前", zklock.ErrLost)
-						default:
-						}
-					}
-					return lease.Unlock(context.Background())
-				},
-				mutex: m,
-			}}
-		}
-	})
-}
-
-// Ownerless is the same for the API of step 5, in which each hold is a contender
+// Zklock is the complete lock. All contenders of a session share one Mutex, and each has an owner
 // of its own.
-func Ownerless[L interface{ Unlock(context.Context) error }, M interface {
-	Lock(context.Context) (L, error)
-}](open func(*zk.Conn, string, time.Duration) M) Kind {
-	return Leased(func(conn *zk.Conn, path string, session time.Duration) (withoutOwner[L, M], error) {
-		return withoutOwner[L, M]{open(conn, path, session)}, nil
-	}, func(string) struct{} { return struct{}{} })
+func Zklock(options ...zklock.Option) Kind {
+	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
+		m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(session)}, options...)...)
+		return func() Locker { return &owner{mutex: m, refused: err, owner: zklock.NewOwner("bench")} }
+	})
 }
 
-type withoutOwner[L any, M interface {
-	Lock(context.Context) (L, error)
-}] struct{ lock M }
-
-func (w withoutOwner[L, M]) Lock(ctx context.Context, _ struct{}) (L, error) { return w.lock.Lock(ctx) }
-
-// adaptedLock makes a Locker of a lock with another API.
-type adaptedLock struct {
-	lock   func(context.Context) error
-	unlock func() error
-	mutex  any // shared by the contenders of a session
+type owner struct {
+	mutex   *zklock.Mutex
+	refused error // of New
+	owner   *zklock.Owner
+	lease   *zklock.Lease
 }
 
-func (a *adaptedLock) Lock() error   { return a.lock(context.Background()) }
-func (a *adaptedLock) Unlock() error { return a.unlock() }
+func (o *owner) Lock() error { return o.LockContext(context.Background()) }
 
-// Shutdown returns when the mutex has no work under way in the background.
-func (a *adaptedLock) Shutdown(ctx context.Context) error {
-	if m, ok := a.mutex.(shutdowner); ok {
-		return m.Shutdown(ctx)
+func (o *owner) LockContext(ctx context.Context) (err error) {
+	if o.refused != nil {
+		return i18n.Errorf("New: %w", "New：%v", o.refused)
 	}
-	return nil
+	o.lease, err = o.mutex.Lock(ctx, o.owner)
+	return err
 }
 
-// cancellableLock is an adapted lock whose Lock returns when a context ends.
-type cancellableLock struct{ adaptedLock }
+func (o *owner) Unlock() error {
+	select {
+	case <-o.lease.Lost():
+		return i18n.Errorf("%w before its Unlock", "%v，在 Unlock 之前", zklock.ErrLost)
+	default:
+		return o.lease.Unlock(context.Background())
+	}
+}
 
-func (g *cancellableLock) LockContext(ctx context.Context) error { return g.lock(ctx) }
+// Shutdown returns when the Mutex has no work under way in the background.
+func (o *owner) Shutdown(ctx context.Context) error {
+	if o.refused != nil {
+		return nil
+	}
+	return o.mutex.Shutdown(ctx)
+}

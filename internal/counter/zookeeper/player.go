@@ -136,18 +136,16 @@ type contender struct {
 	session int64 // the first one: a client that loses it gets another one
 }
 
-func (c contender) Lock(context.Context) error   { return c.Locker.Lock() }
+func (c contender) Lock(ctx context.Context) error {
+	if l, ok := c.Locker.(cancellable); ok {
+		return l.LockContext(ctx)
+	}
+	return c.Locker.Lock()
+}
+
 func (c contender) Unlock(context.Context) error { return c.Locker.Unlock() }
 
 func (c contender) String() string { return fmt.Sprintf("session %#x", c.session) }
-
-// An impatientContender gives up when its context ends.
-type impatientContender struct {
-	contender
-	cancellable
-}
-
-func (c impatientContender) Lock(ctx context.Context) error { return c.LockContext(ctx) }
 
 // contenders makes n contenders that share the connections.
 func (p *player) contenders(n int, tap *wiretap.Tap, conns []*zk.Conn, path string) (all []counter.Contender, err error) {
@@ -168,9 +166,6 @@ func shutDownAll(contenders []counter.Contender) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanTimeout)
 	defer cancel()
 	for _, c := range contenders {
-		if i, ok := c.(impatientContender); ok {
-			c = i.contender
-		}
 		if s, ok := c.(contender).Locker.(shutdowner); ok {
 			if err := s.Shutdown(ctx); err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -24,18 +25,19 @@ func (p *player) Try(ctx context.Context) (err error) {
 	p.on.Say(i18n.Textf("trying %s", "试跑 %s", p.lock.Name))
 	long := make(chan error, 1)
 	go func() { long <- p.holdLong(ctx) }()
-	err = p.trial(ctx)
+	err = p.trial(ctx, 0)
 	return cmp.Or(err, <-long)
 }
 
-func (p *player) trial(ctx context.Context) error {
+// trial plays the trial. The holder keeps the lock for that long, besides.
+func (p *player) trial(ctx context.Context, hold time.Duration) error {
 	_, path, err := p.on.Fresh(p.lock.Name, p.Queue, counter.TrialContenders, 0)
 	if err != nil {
 		return err
 	}
 	tap := wiretap.New(wiretap.WithLog())
 	conns, err := p.on.connect(ctx, tap, 3, counter.TrialContenders, 0)
-	t := &counter.Trial{Ending: "the session of a waiter ended"}
+	t := &counter.Trial{Ending: "the session of a waiter ended", Hold: hold}
 	defer t.End(func() { closeAll(conns) })
 	if err != nil {
 		return err
@@ -47,11 +49,8 @@ func (p *player) trial(ctx context.Context) error {
 	if t.Contenders, err = p.contenders(counter.TrialContenders, tap, ofContenders, path); err != nil {
 		return err
 	}
-	impatient := t.Contenders[counter.Impatient].(contender)
-	locker, givesUp := impatient.Locker.(cancellable)
-	if t.Stays = !givesUp; givesUp {
-		t.Contenders[counter.Impatient] = impatientContender{impatient, locker}
-	}
+	_, givesUp := t.Contenders[counter.Impatient].(contender).Locker.(cancellable)
+	t.Stays = !givesUp
 	t.Alive = func(int) (int64, bool) {
 		c := tap.Counts()
 		return c.BytesIn + c.BytesOut, tap.Pending() > 0

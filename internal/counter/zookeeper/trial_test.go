@@ -88,7 +88,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 	late := Node(func(c *zk.Conn, p string) Locker { return latch.New(c, p) })
 	err := HoldLong(t, counter.Lock{Name: "latch"}, late)
-	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked")
+	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked: two goroutines held the lock at once")
 	right := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
 	require.NoError(t, HoldLong(t, counter.Lock{Name: "zk.Lock"}, right))
 }
