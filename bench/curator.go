@@ -6,12 +6,12 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/wiretap"
 )
 
@@ -179,51 +179,19 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 // servers through this one, which connects by dial. stop ends them and all their
 // connections.
 func proxies(servers []string, dial wiretap.Dialer) (addrs []string, stop func(), err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
+	var lines []*proxy.Proxy
 	stop = func() {
-		cancel()
-		wg.Wait()
+		for _, line := range lines {
+			line.Close()
+		}
 	}
 	for _, server := range servers {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		line, err := proxy.Open(server, dial)
 		if err != nil {
 			stop()
 			return nil, nil, err
 		}
-		context.AfterFunc(ctx, func() { l.Close() })
-		addrs = append(addrs, l.Addr().String())
-		wg.Go(func() {
-			for {
-				client, err := l.Accept()
-				if err != nil {
-					return
-				}
-				wg.Go(func() { pass(ctx, client, server, dial) })
-			}
-		})
+		lines, addrs = append(lines, line), append(addrs, line.Addr())
 	}
 	return addrs, stop, nil
-}
-
-// pass connects a client to a server until one of them, or ctx, ends.
-func pass(ctx context.Context, client net.Conn, server string, dial wiretap.Dialer) {
-	up, err := dial("tcp", server, time.Minute)
-	if err != nil {
-		client.Close()
-		return
-	}
-	end := func() {
-		client.Close()
-		up.Close()
-	}
-	defer context.AfterFunc(ctx, end)()
-	var wg sync.WaitGroup
-	for _, way := range [][2]net.Conn{{up, client}, {client, up}} {
-		wg.Go(func() {
-			io.Copy(way[0], way[1])
-			end()
-		})
-	}
-	wg.Wait()
 }

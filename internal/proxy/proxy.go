@@ -1,4 +1,4 @@
-// Package proxy is a line between the clients of a process and one server. Tests
+// Package proxy is a line between clients and one server. Tests
 // cut it, silence it, and make it lose a reply that they choose.
 package proxy
 
@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,6 +18,7 @@ import (
 type Proxy struct {
 	listener net.Listener
 	server   string
+	dial     Dialer
 
 	mu      sync.Mutex
 	cut     bool
@@ -35,23 +37,38 @@ const (
 	ToClient
 )
 
-// New opens a proxy for the server at an address, host:port, until the test
-// ends. It needs no server yet.
-func New(t testing.TB, server string) *Proxy {
+// A Dialer opens a connection to a server.
+type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
+
+// Open opens a proxy for the server at an address, host:port, to which it connects by dial. It needs no
+// server yet. Close must be called.
+func Open(server string, dial Dialer) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	p := &Proxy{listener: l, server: server, conns: make(map[net.Conn]bool)}
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, server: server, dial: dial, conns: make(map[net.Conn]bool)}
 	for d := range p.open {
 		p.open[d] = make(chan struct{})
 		close(p.open[d])
 	}
 	p.forward.Go(p.accept)
-	t.Cleanup(func() {
-		l.Close()
-		p.Heal() // packets that are held back go on
-		p.CutOff()
-		p.forward.Wait()
-	})
+	return p, nil
+}
+
+// Close ends the proxy and all its connections.
+func (p *Proxy) Close() {
+	p.listener.Close()
+	p.Heal() // packets that are held back go on
+	p.CutOff()
+	p.forward.Wait()
+}
+
+// New opens a proxy until the test ends.
+func New(t testing.TB, server string) *Proxy {
+	p, err := Open(server, net.DialTimeout)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
 	return p
 }
 
@@ -77,7 +94,7 @@ type link struct {
 // join joins a client's connection to one to the server, until either ends.
 func (p *Proxy) join(client net.Conn) {
 	defer client.Close()
-	server, err := net.Dial("tcp", p.server)
+	server, err := p.dial("tcp", p.server, time.Minute)
 	if err != nil {
 		return
 	}
