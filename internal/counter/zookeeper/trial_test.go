@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -11,13 +12,9 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/counter/zookeeper/testdata/everybody"
-	"example.com/zklock/internal/counter/zookeeper/testdata/giveup"
-	"example.com/zklock/internal/counter/zookeeper/testdata/latch"
-	"example.com/zklock/internal/counter/zookeeper/testdata/panics"
-	"example.com/zklock/internal/counter/zookeeper/testdata/second"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
@@ -60,16 +57,21 @@ const twoHolders = "a contender got the lock although its holder had not unlocke
 
 func TestBrokenLocksAreCaught(t *testing.T) {
 	var mutex sync.Mutex
+	var queues int
+	var none []error
 	for name, tc := range map[string]struct {
 		kind Kind
 		want string
 	}{
-		"everybody": {Node(func(c *zk.Conn, p string) Locker { return everybody.New(c, p) }), twoHolders},
-		"second":    {Queue(func(c *zk.Conn, p string) Locker { return second.New(c, p) }), twoHolders},
-		"giveup": {Queue(func(c *zk.Conn, p string) Locker { return giveup.New(c, p) }),
+		"everybody": {Queue(func(c *zk.Conn, p string) Locker { return broken.New("everybody is first", c, p) }), twoHolders},
+		"giveup": {Queue(func(c *zk.Conn, p string) Locker { return broken.New("no look after waking", c, p) }),
 			"when the session of a waiter ended another contender got the lock, although its holder had not unlocked: two goroutines held the lock at once"},
-		"panics": {Node(func(c *zk.Conn, p string) Locker { return panics.New(c, p) }),
-			"Lock panicked: runtime error: index out of range [0] with length 0 (lock.go:17)"},
+		"two queues": {Queue(func(c *zk.Conn, p string) Locker {
+			queues++
+			return zk.NewLock(c, fmt.Sprint(p, "/queue-", queues%2), zk.WorldACL(zk.PermAll))
+		}), twoHolders},
+		"panics": {Node(func(*zk.Conn, string) Locker { return fake{lock: func() error { return none[0] }} }),
+			"Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:"},
 		"New": {Node(func(c *zk.Conn, p string) Locker { panic("too early") }), "New panicked: too early (trial_test.go:"},
 		// A lock that is only a mutex excludes, but not from another process.
 		"a mutex": {Node(func(*zk.Conn, string) Locker {
@@ -84,9 +86,22 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// A waiter that takes the lock after half a minute passes a trial.
+// A waiter that takes the lock after half a minute passes a trial. It waits with a timed latch, as the article does, and
+// nothing looks at the result.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
-	late := Node(func(c *zk.Conn, p string) Locker { return latch.New(c, p) })
+	late := Node(func(c *zk.Conn, p string) Locker {
+		return fake{lock: func() error {
+			if _, err := c.Create(p, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != zk.ErrNodeExists {
+				return err
+			}
+			_, _, gone, err := c.ExistsW(p)
+			select {
+			case <-gone:
+			case <-time.After(30 * time.Second):
+			}
+			return err
+		}}
+	})
 	err := HoldLong(t, counter.Lock{Name: "latch"}, late)
 	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked: two goroutines held the lock at once")
 	right := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
