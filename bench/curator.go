@@ -47,7 +47,7 @@ func (p *curatorPlayer) Close() error {
 }
 
 // Run is one round.
-func (p *curatorPlayer) Run(ctx context.Context, r *report.Run, step func()) error {
+func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 	if p.cfg.join {
 		return counter.CannotRun{Why: i18n.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
 	}
@@ -73,7 +73,7 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run, step func()) err
 		}
 		p.benchmark.Keep(cold)
 	}
-	err := p.round(ctx, r, servers, step)
+	err := p.round(ctx, r, servers)
 	// Counted in an earlier run: counting needs a proxy in between, and that takes
 	// time.
 	r.Used(p.jvm.used)
@@ -96,7 +96,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	if p.jvm, err = startJVM(ctx, p.cfg.jars); err != nil {
 		return cold, err
 	}
-	if err := p.round(ctx, &cold, servers, func() {}); err != nil {
+	if err := p.round(ctx, &cold, servers); err != nil {
 		return cold, err
 	}
 	tap := wiretap.New()
@@ -105,7 +105,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 		return cold, err
 	}
 	counted := cold
-	err = p.round(ctx, &counted, tapped, func() {})
+	err = p.round(ctx, &counted, tapped)
 	stop()
 	if err != nil {
 		return cold, err
@@ -113,7 +113,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	p.jvm.used = tap.Counts()
 	for time.Now().Before(warm) {
 		again := cold
-		if err := p.round(ctx, &again, p.server.Zoo().Servers(), func() {}); err != nil {
+		if err := p.round(ctx, &again, p.server.Zoo().Servers()); err != nil {
 			return cold, err
 		}
 	}
@@ -121,7 +121,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 }
 
 // round runs the counter once and notes how it went.
-func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string, step func()) error {
+func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string) error {
 	r.Client, r.Count = p.jvm.versions, 0
 	_, path, err := p.server.Fresh(p.lock.Name, true, r.Goroutines, r.Round)
 	if err != nil {
@@ -138,7 +138,6 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		if err != nil {
 			return err
 		}
-		count := r.Count
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "began":
@@ -168,9 +167,6 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		}
 		if err != nil {
 			return i18n.Errorf("the JVM said %q: %w", "JVM 输出了 %q：%v", line, err)
-		}
-		for ; count < r.Count; count++ {
-			step()
 		}
 	}
 }

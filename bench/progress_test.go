@@ -9,8 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/counter"
-	"example.com/zklock/internal/counter/zookeeper"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/testenv"
 )
@@ -47,28 +46,14 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	}
 }
 
-func TestABarFitsInALine(t *testing.T) {
-	p := newProgress(new(bytes.Buffer), config{}) // as wide as 80
-	for text, want := range map[string]string{
-		"1/8 naive, 5 goroutines":                         "1/8 naive, 5 goroutines",
-		"1/8 predecessor, 10000 goroutines, round 1 of 9": "1/8 predecessor, 10000 gorout…",
-	} {
-		require.Equal(t, want, p.fitting(text, besideTheText))
-	}
-}
-
-func TestTheBarShowsHowFarARunIs(t *testing.T) {
-	var screen bytes.Buffer
+func TestARunOnATerminalIsALineThatIsErased(t *testing.T) {
+	var screen bytes.Buffer // as wide as 80
 	p := newProgress(&screen, config{})
-	p.terminal, p.jobs = true, make([]counter.Job, 1)
-	p.Begin(counter.Job{Player: (&measurement{}).server.Play(counter.Lock{Name: "naive"}, zookeeper.Kind{}), Load: counter.Load{N: 10, Times: 1}})
-	for range 6 {
-		p.drawn.Store(0) // long ago
-		p.Step()
-	}
+	p.terminal = true
+	p.doing(i18n.Same("1/2 naive"))
+	p.doing(i18n.Same("2/2 " + strings.Repeat("x", 100)))
 	p.finish()
-	require.Contains(t, screen.String(), eraseLine+"1/1 naive, 10 goroutines [          ] 0/10 0s")
-	require.Contains(t, screen.String(), eraseLine+"1/1 naive, 10 goroutines [██████    ] 6/10 0s"+eraseLine)
+	require.Equal(t, eraseLine+"1/2 naive …"+eraseLine+"2/2 "+strings.Repeat("x", 73)+" …"+eraseLine, screen.String())
 }
 
 // TestTheDocsNameOnlyFlagsThatExist keeps docs/benchmark.md from drifting away.

@@ -100,7 +100,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	b.announce(ctx, j)
 	b.Watcher.Begin(j)
 	r := b.newResult(j)
-	err := j.Run(ctx, &r, b.Watcher.Step)
+	err := j.Run(ctx, &r)
 	switch {
 	case ctx.Err() != nil:
 		return ErrInterrupted // half a run is not a result
@@ -213,7 +213,7 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	}
 	const part = 4
 	r := b.newResult(Job{j.Player, Load{N: j.N / part, Sessions: min(j.Sessions, j.N/part), Times: 1}, 0})
-	if err := j.Run(ctx, &r, func() {}); err != nil {
+	if err := j.Run(ctx, &r); err != nil {
 		return // the run itself will say so
 	}
 	about := time.Duration(float64(r.Elapsed) * math.Pow(part, l.Formula.Growth))

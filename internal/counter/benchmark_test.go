@@ -29,7 +29,7 @@ func (p fakePlayer) Try(context.Context) error                      { return p.t
 func (p fakePlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 func (p fakePlayer) Close() error                                   { return nil }
 
-func (p fakePlayer) Run(ctx context.Context, r *report.Run, _ func()) error {
+func (p fakePlayer) Run(ctx context.Context, r *report.Run) error {
 	if p.run == nil {
 		r.Count = r.Goroutines * r.Times
 		return nil
@@ -41,7 +41,6 @@ func (p fakePlayer) Run(ctx context.Context, r *report.Run, _ func()) error {
 type watcher struct{ said []string }
 
 func (w *watcher) Begin(j Job)        { w.said = append(w.said, "begin "+j.Lock().Name) }
-func (w *watcher) Step()              {}
 func (w *watcher) Say(text i18n.Text) { w.said = append(w.said, text.En) }
 func (w *watcher) End(r report.Run)   { w.said = append(w.said, "end "+r.Lock) }
 

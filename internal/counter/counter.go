@@ -83,16 +83,14 @@ type Player interface {
 	// Warm runs the lock once unmeasured, with the load of r. It returns false if the lock
 	// needs no such run.
 	Warm(ctx context.Context, r report.Run) (bool, error)
-	// Run is one round, whose load and number r has. It fills in the rest, and calls step
-	// after each acquisition.
-	Run(ctx context.Context, r *report.Run, step func()) error
+	// Run is one round, whose load and number r has. It fills in the rest.
+	Run(ctx context.Context, r *report.Run) error
 	Close() error
 }
 
 // A Watcher is told how the benchmark goes on.
 type Watcher interface {
 	Begin(Job)
-	Step()          // an acquisition; many goroutines call it
 	Say(i18n.Text)  // a line between the rows
 	End(report.Run) // its row
 }

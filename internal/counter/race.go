@@ -28,7 +28,7 @@ type Race struct {
 	Contenders []Contender
 	Times      int           // that each of them locks
 	Limit      time.Duration // 0: none
-	Step       func()        // called after each time, by the contender
+	Step       func()        // called after each time, by the contender; nil: nothing is
 	// Leave makes the contenders return where the end of their context does not; nil: it does.
 	Leave func()
 	// Work is done while the lock is held, besides counting; nil: none.
@@ -154,7 +154,9 @@ func (c *Race) Holds() int { return int(c.held.Load()) }
 func (c *Race) contend(ctx context.Context, i int) {
 	for k := range c.Times {
 		err := c.once(ctx, i, &c.turns[i*c.Times+k])
-		c.Step()
+		if c.Step != nil {
+			c.Step()
+		}
 		if err != nil {
 			if named, ok := c.Contenders[i].(fmt.Stringer); ok {
 				err = i18n.Errorf("%v: %w", "%v：%v", named, err)

@@ -63,7 +63,7 @@ func races(t *testing.T, make func() *Race) (r report.Run, err error) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		c := make()
-		c.Times, c.Step = max(c.Times, 1), func() {}
+		c.Times = max(c.Times, 1)
 		err = c.Run(t.Context(), &r)
 	})
 	return r, err
@@ -92,7 +92,7 @@ func TestTwoHoldersFail(t *testing.T) {
 		return nil
 	}
 	c := &Race{Contenders: []Contender{fake{}, fake{lock: func(context.Context) error { <-in; return nil }}}, Work: work}
-	c.Times, c.Step = 1, func() {}
+	c.Times = 1
 	require.ErrorIs(t, c.Run(t.Context(), new(report.Run)), ErrTwoHolders)
 }
 
@@ -146,7 +146,7 @@ func TestALockThatNeverReturnsDoesNotKeepTheRace(t *testing.T) {
 		defer close(over)
 		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
 		defer interrupt()
-		c := &Race{Contenders: []Contender{fake{lock: func(context.Context) error { <-over; return nil }}}, Times: 1, Step: func() {}}
+		c := &Race{Contenders: []Contender{fake{lock: func(context.Context) error { <-over; return nil }}}, Times: 1}
 		require.EqualError(t, c.Run(ctx, new(report.Run)),
 			"it hangs: 30s after the end contenders have not returned from Lock or Unlock, at 0 of 1")
 	})

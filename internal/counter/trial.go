@@ -41,13 +41,10 @@ const (
 // the holder leaves at once and no waiter gives up.
 type Trial struct {
 	Contenders []Contender
-	// Ending says whose end Close causes, and of what.
-	Ending string
-	// Close has the closed one give up.
+	// Close ends the session of the closed one.
 	Close func() error
-	// Alive is how much has crossed the wire so far, and whether an answer is due. Asking is
-	// how many contenders have called Lock.
-	Alive func(asking int) (traffic int64, due bool)
+	// Alive is how much has crossed the wire so far, and whether an answer is due.
+	Alive func() (traffic int64, due bool)
 	// Stays says that the impatient one does not take part: this kind of lock does not give up.
 	Stays bool
 	// Hold is how long the holder keeps the lock when all have asked for it, besides.
@@ -57,8 +54,7 @@ type Trial struct {
 
 	ctx      context.Context
 	outcomes chan outcome
-	asking   int    // contenders that have called Lock
-	running  int    // those of them that are there
+	running  int    // contenders that have called Lock
 	waiting  int    // those of them that do not give up
 	held     bool   // by a contender that has not unlocked
 	entry    string // what to say if another one gets in
@@ -97,7 +93,7 @@ func (t *Trial) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	t.entry = fmt.Sprintf(gaveUpText, t.Ending)
+	t.entry = fmt.Sprintf(gaveUpText, "the session of a waiter ended")
 	if err := t.Close(); err != nil {
 		return err
 	}
@@ -133,7 +129,6 @@ func (t *Trial) Run(ctx context.Context) error {
 func givesUp(contender int) bool { return contender == Closed || contender == Impatient }
 
 func (t *Trial) start(ctx context.Context, contender int) {
-	t.asking++
 	t.running++
 	if !givesUp(contender) {
 		t.waiting++
@@ -196,7 +191,7 @@ func (t *Trial) calm(polls int) error {
 			return context.Cause(t.ctx)
 		}
 		calm++
-		if traffic, due := t.Alive(t.asking); traffic != seen || due {
+		if traffic, due := t.Alive(); traffic != seen || due {
 			seen, calm = traffic, 0
 		}
 		if calm >= polls {

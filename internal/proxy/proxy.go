@@ -1,4 +1,4 @@
-// Package proxy is a line between clients and one server. Tests
+// Package proxy is a line between the clients of a process and one server. Tests
 // cut it, silence it, and make it lose a reply that they choose.
 package proxy
 

@@ -51,7 +51,7 @@ func (r *relay) step() {
 // run lets a player's contenders take turns, and returns the median of the hand-overs but the first.
 func (r *relay) run(ctx context.Context, p counter.Player) (time.Duration, error) {
 	*r = *newRelay(r.turn)
-	err := p.Run(ctx, &report.Run{Goroutines: 2, Sessions: 2, Times: handOvers/2 + 1, Round: 1}, r.step)
+	err := p.Run(ctx, &report.Run{Goroutines: 2, Sessions: 2, Times: handOvers/2 + 1, Round: 1})
 	if err != nil {
 		return 0, err
 	}

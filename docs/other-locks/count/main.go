@@ -95,14 +95,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var relay *relay
 	if *turn > 0 {
 		relay = newRelay(*turn)
-		settings.Work = relay.work
+		settings.Work, settings.Step = relay.work, relay.step
 	}
 	server, err := zookeeper.Open(ctx, zoo, settings)
 	if err != nil {
 		return err
 	}
 	b := &counter.Benchmark{Loads: loads, Rounds: 1, Limit: limit, Watcher: w, Untried: true} // each has passed the suite in its folder
-	b.Players, err = players(ctx, *locks, servers, server, settings.Work)
+	b.Players, err = players(ctx, *locks, servers, server)
 	if err == nil {
 		for _, p := range b.Players {
 			fmt.Fprintf(stdout, "%s: %s\n", p.Lock().Name, p.Server().En)
@@ -122,9 +122,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // players opens each lock on each of its servers, and returns those that are open.
-func players(
-	ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server, work func(contender int) error,
-) (all []counter.Player, err error) {
+func players(ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server) (all []counter.Player, err error) {
 	for name := range strings.SplitSeq(locks, ",") {
 		if k, ok := onZooKeeper[name]; ok {
 			all = append(all, server.Play(counter.Lock{Name: name}, k))
@@ -152,7 +150,7 @@ func players(
 				scheme, _, _ := strings.Cut(spec, ":")
 				lock.Name += "/" + scheme
 			}
-			all = append(all, player{lock, a, work})
+			all = append(all, player{lock, a, server.Settings})
 		}
 	}
 	return all, nil
@@ -162,6 +160,5 @@ func players(
 type watcher struct{ w io.Writer }
 
 func (w watcher) Begin(j counter.Job) { fmt.Fprintf(w.w, "%s, %s …\n", j.Lock().Name, j.Text().En) }
-func (w watcher) Step()               {}
 func (w watcher) End(report.Run)      {}
 func (w watcher) Say(text i18n.Text)  { fmt.Fprintf(w.w, "%s …\n", text.En) }

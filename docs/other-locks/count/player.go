@@ -8,6 +8,7 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/i18n"
 )
 
@@ -47,7 +48,7 @@ type contender interface {
 type player struct {
 	lock  counter.Lock
 	arena arena
-	work  func(contender int) error // see counter.Race
+	with  zookeeper.Settings
 }
 
 func (p player) Lock() counter.Lock                             { return p.lock }
@@ -68,14 +69,14 @@ func (p player) clean(remove func(ctx context.Context) error) error {
 }
 
 // Run is one round.
-func (p player) Run(ctx context.Context, r *report.Run, step func()) (err error) {
+func (p player) Run(ctx context.Context, r *report.Run) (err error) {
 	defer func() { err = errors.Join(err, p.clean(p.arena.end)) }()
 	contenders, err := p.arena.begin(ctx, r.Goroutines)
 	if err != nil {
 		return err
 	}
 	stock, counts := p.arena.(stock)
-	race := &counter.Race{Times: r.Times, Limit: limit, Step: step, Sent: p.arena.sent, Stock: counts, Work: p.work}
+	race := &counter.Race{Times: r.Times, Limit: limit, Step: p.with.Step, Sent: p.arena.sent, Stock: counts, Work: p.with.Work}
 	for _, c := range contenders {
 		race.Contenders = append(race.Contenders, c)
 	}

@@ -78,11 +78,11 @@ func (p *player) Warm(ctx context.Context, r report.Run) (bool, error) {
 	}
 	p.on.warming.Do(func() { p.on.Say(i18n.Textf("warming up", "预热")) })
 	r.Goroutines, r.Times = max(r.Sessions, min(100, r.Goroutines)), 1
-	return true, p.Run(ctx, &r, func() {})
+	return true, p.Run(ctx, &r)
 }
 
 // Run is one round.
-func (p *player) Run(ctx context.Context, r *report.Run, step func()) (err error) {
+func (p *player) Run(ctx context.Context, r *report.Run) (err error) {
 	r.Client, r.RTT = report.GoClient(), p.on.RTT
 	if p.on.group != nil {
 		ctx = p.on.group.ctx
@@ -103,7 +103,7 @@ func (p *player) Run(ctx context.Context, r *report.Run, step func()) (err error
 		return err
 	}
 	race := &counter.Race{
-		Contenders: contenders, Times: r.Times, Limit: p.on.Limit, Step: step, Work: p.on.Work,
+		Contenders: contenders, Times: r.Times, Limit: p.on.Limit, Work: p.on.Work, Step: p.on.Step,
 		Leave: func() {
 			closeAll(conns) // only the end of its session makes a contender leave Lock
 			tap.Cut()       // a silent server would keep the clients for their whole read deadline

@@ -31,6 +31,7 @@ type Settings struct {
 	RTT   time.Duration   // of a round trip that is put between the clients and the server
 	Say   func(i18n.Text) // what is being done
 	Work  func(int) error // what a contender does while it holds the lock; nil: it counts, and no more
+	Step  func()          // what it does when it has released the lock; nil: nothing
 	// Program plays long holds in a process of its own; see [PlayHold]. "": they are not played.
 	Program string
 	// Processes is how many processes contend for the same locks, all with these flags; 0: this one is alone.

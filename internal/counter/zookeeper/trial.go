@@ -37,7 +37,7 @@ func (p *player) trial(ctx context.Context, hold time.Duration) error {
 	}
 	tap := wiretap.New(wiretap.WithLog())
 	conns, err := p.on.connect(ctx, tap, 3, counter.TrialContenders, 0)
-	t := &counter.Trial{Ending: "the session of a waiter ended", Hold: hold}
+	t := &counter.Trial{Hold: hold}
 	defer t.End(func() { closeAll(conns) })
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (p *player) trial(ctx context.Context, hold time.Duration) error {
 	}
 	_, givesUp := t.Contenders[counter.Impatient].(contender).Locker.(cancellable)
 	t.Stays = !givesUp
-	t.Alive = func(int) (int64, bool) {
+	t.Alive = func() (int64, bool) {
 		c := tap.Counts()
 		return c.BytesIn + c.BytesOut, tap.Pending() > 0
 	}

@@ -160,7 +160,7 @@ func TestAContenderThatFailsEndsTheRun(t *testing.T) {
 			}}
 		})
 		r := report.Run{Goroutines: 10, Sessions: 1, Times: 1, Round: 1}
-		err := s.Play(counter.Lock{Name: "naive"}, kind).Run(t.Context(), &r, func() {})
+		err := s.Play(counter.Lock{Name: "naive"}, kind).Run(t.Context(), &r)
 		require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), err)
 	})
 }
@@ -172,7 +172,7 @@ func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 		s.RTT = rtt
 		r := report.Run{Goroutines: 1, Sessions: 1, Times: 3, Round: 1}
 		kind := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
-		require.NoError(t, s.Play(counter.Lock{Name: "zk.Lock"}, kind).Run(t.Context(), &r, func() {}))
+		require.NoError(t, s.Play(counter.Lock{Name: "zk.Lock"}, kind).Run(t.Context(), &r))
 		require.EqualValues(t, 3*3, r.Requests)
 		require.Equal(t, rtt, r.RTT)
 		require.InDelta(t, 3*3*rtt, r.Elapsed, float64(rtt/2))
