@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/i18n"
 )
@@ -118,26 +117,6 @@ func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 		"floor 10" + notRun, "wrong 10" + notRun, "right 10" + notRun}, rows(b))
 	b.Untried, b.Results = true, nil
 	require.NoError(t, b.Run(t.Context()))
-}
-
-func TestWhatCannotRunIsARow(t *testing.T) {
-	lacks := fakePlayer{lock: Lock{Name: "lacks"}, run: func(context.Context, *report.Run) error { return CannotRun{errors.New("no java")} }}
-	b := &Benchmark{Players: append([]Player{lacks}, named("other")...), Loads: loads(5), Rounds: 2, Watcher: new(watcher)}
-	require.NoError(t, b.Run(t.Context()))
-	require.Equal(t, []string{"lacks 5 cannot run: cannot run: no java", "other 5 ok:", "other 5 ok:"}, rows(b))
-}
-
-func TestAnInterruptionKeepsWhatIsFinished(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		ctx, interrupt := context.WithCancel(t.Context())
-		stuck := fakePlayer{lock: Lock{Name: "stuck"}, run: func(ctx context.Context, _ *report.Run) error {
-			interrupt()
-			return context.Cause(ctx)
-		}}
-		b := &Benchmark{Players: append(named("quick"), stuck), Loads: loads(5), Rounds: 1, Watcher: new(watcher)}
-		require.ErrorIs(t, b.Run(ctx), ErrInterrupted)
-		require.Equal(t, []string{"quick 5 ok:"}, rows(b))
-	})
 }
 
 func TestALockWithoutAFormulaHasNoPrediction(t *testing.T) {

@@ -42,15 +42,6 @@ func TestMedianOfRounds(t *testing.T) {
 	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
 }
 
-// The page shows the command line as text.
-func TestNoMarkupComesFromTheCommandLine(t *testing.T) {
-	var page bytes.Buffer
-	r := Run{Lock: "naive", Server: "<b>server", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
-	require.NoError(t, WriteReport(&page, Settings{Args: []string{"-zk", "<script>"}}, []Run{r}, i18n.English))
-	require.NotContains(t, page.String(), "<script>")
-	require.NotContains(t, page.String(), "<b>")
-}
-
 func TestASinglePointIsAChartAsWell(t *testing.T) {
 	charts := Charts([]Run{{
 		Lock: "unheard & of", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
