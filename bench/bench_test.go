@@ -159,6 +159,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		{[]string{"-rtt", "20"}, exitUsage, "write 20ms"},
 		{[]string{"-limit", "five"}, exitUsage, "it is not a time such as 5s"},
 		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
+		{[]string{"-json", "out", "-report", "./out"}, exitUsage, "-report: ./out is the file of -json, too: give each its own"},
 		{[]string{"-json", "-rtt"}, exitUsage, `-json: "-rtt" begins with a dash: it looks like a flag; a file of that name is ./-rtt`},
 		{[]string{"-json", "-"}, exitUsage, `-json: "-" begins with a dash`},
 		{[]string{"-report", "--zk", "-n", "5"}, exitUsage, `-report: "--zk" begins with a dash`},

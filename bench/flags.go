@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,7 +151,10 @@ func (f *flags) files(cfg *config) error {
 				"-%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", one, name, name)
 		}
 	}
-	return cfg.checkFiles()
+	if cfg.json != "" && cfg.report != "" && filepath.Clean(cfg.json) == filepath.Clean(cfg.report) { // one would write over the other
+		return i18n.Errorf("-report: %s is the file of -json, too: give each its own", "-report：%s 也是 -json 的文件：请各用一个", cfg.report)
+	}
+	return nil
 }
 
 // zooKeeper is about the server, and the node to work under.

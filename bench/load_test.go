@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,24 +117,4 @@ func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
 			require.EqualValues(t, 24, r.Kinds["delete"], r.Lock)
 		}
 	}
-}
-
-func TestTwoFlagsCannotNameOneFile(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "out")
-	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
-	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
-	for _, args := range [][]string{
-		{"-report", file, "-json", file},
-		{"-report", filepath.Join(dir, "link"), "-json", file},
-		{"-report", filepath.Join(dir, "new"), "-json", dir + "/./new"},
-	} {
-		status, stdout, stderr := bench(t, append(args, "-n", "2")...)
-		require.Equal(t, exitUsage, status, args)
-		require.Empty(t, stdout)
-		oneLine(t, stderr, ", too: give each its own")
-	}
-	require.Equal(t, "mine", text(t, file), "nothing was written")
-	status, _, stderr := bench(t, "-json", os.DevNull, "-report", os.DevNull, "-n", "2", "-locks", "naive")
-	require.Zero(t, status, stderr)
 }

@@ -191,7 +191,7 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 		return nil, err
 	}
 	facts := report.GatherFacts(zoo.Members(ctx))
-	facts.Command = cfg.settings().Command()
+	facts.Command = "go run ./bench " + strings.Join(cfg.args, " ")
 	b := &measurement{cfg, server, &counter.Benchmark{
 		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Facts: facts, Watcher: screen,
 	}}
@@ -246,11 +246,6 @@ func (cfg config) work() string {
 		text = i18n.Textf("%s Medians of %d rounds.", "%s取 %d 轮的中位数。", text, cfg.rounds)
 	}
 	return text.In(cfg.lang) + "\n\n"
-}
-
-// settings are those that the report names.
-func (cfg config) settings() report.Settings {
-	return report.Settings{Args: cfg.args, Each: cfg.each(), Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit}
 }
 
 // each says what each of the goroutines of the first table does.

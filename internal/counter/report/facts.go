@@ -16,7 +16,7 @@ type Facts struct {
 	CPU     string    `json:"cpu"`
 	CPUs    int       `json:"cpus"`
 	Began   time.Time `json:"began"`
-	Command string    `json:"command"` // without passwords
+	Command string    `json:"command"`
 }
 
 // GatherFacts asks the system. Members are the ZooKeeper servers.

@@ -66,15 +66,12 @@ func (l *Live) Run(r Run) {
 	case r.Status == StatusFailed:
 		rest = failed.In(l.l)
 	case g.ok():
-		events := "-"
-		if r.About.System == "" {
-			events = g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
-		}
 		count := strconv.Itoa(r.Count)
 		if r.About.Unsafe.En != "" {
 			count = noLock.In(l.l)
 		}
-		rest = figures(count, milliseconds(r.Elapsed), g.perAcquisition(func(r Run) int64 { return r.Requests }), events)
+		rest = figures(count, milliseconds(r.Elapsed), g.perAcquisition(func(r Run) int64 { return r.Requests }),
+			g.perAcquisition(func(r Run) int64 { return r.WatchEvents }))
 	}
 	l.row(g.name(), strconv.Itoa(r.Goroutines), strconv.Itoa(r.Round), rest)
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 //go:embed report.html
 var reportPage string
 
-// WriteReport writes one page that needs nothing but a browser.
+// WriteReport writes one page of some results that needs nothing but a browser.
 func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(false)) }, // ours, and not a user's
@@ -29,27 +28,16 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		return err
 	}
 	var clients []string
-	var first Run
-	var servers []serverLine
-	for i, r := range results {
-		if s := (serverLine{cmp.Or(r.About.System, "ZooKeeper"), cmp.Or(r.Where.In(l), r.Server)}); !slices.Contains(servers, s) {
-			servers = append(servers, s)
-		}
-		if i == 0 || first.About.System != "" {
-			first = r // the first one on ZooKeeper, if there is one
-		}
+	for _, r := range results {
 		if r.Client != "" && !slices.Contains(clients, r.Client) {
 			clients = append(clients, r.Client)
 		}
 	}
-	if first.About.System != "" {
-		first.Members = nil // of the ZooKeeper that no lock ran on
-	}
+	first := results[0]
 	return page.Execute(w, map[string]any{
 		"Config":   set,
 		"First":    first,
-		"Title":    cmp.Or(first.Where.In(l), first.Server),
-		"Servers":  servers,
+		"Server":   cmp.Or(first.Where.In(l), first.Server),
 		"Clients":  clients,
 		"Charts":   Charts(results, l),
 		"Main":     firstTable(results, l),
@@ -61,20 +49,6 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"Wire":     wireTable(results, l),
 		"Formulas": i18n.Join(formulas(results), "; "),
 	})
-}
-
-// A serverLine is a server that locks have run on.
-type serverLine struct{ Kind, Text string }
-
-// A password cannot contain a blank or a comma unescaped; it should not contain a
-// colon, a slash or an @, and might.
-var (
-	userPassword   = regexp.MustCompile(`(://[^:/@,\s]*:)[^,\s]*@`)
-	passwordOption = regexp.MustCompile(`([?&][^=&,\s]*password=)[^&,\s]*`)
-)
-
-func withoutPasswords(line string) string {
-	return passwordOption.ReplaceAllString(userPassword.ReplaceAllString(line, "${1}xxxxx@"), "${1}xxxxx")
 }
 
 // class is the page's name for a style of the terminal.
@@ -109,13 +83,7 @@ func (r tableRow) Style() string { return r.style }
 
 // Settings are the page's text on the command that made it.
 type Settings struct {
-	Args          []string
 	Each          i18n.Text // what each goroutine does
 	Rounds        int
 	WarmUp, Limit time.Duration
-}
-
-// Command is the command line, without passwords.
-func (s Settings) Command() string {
-	return "go run ./bench " + withoutPasswords(strings.Join(s.Args, " "))
 }

@@ -199,31 +199,3 @@ func TestEachLineHasALookOfItsOwn(t *testing.T) {
 		colours[l.colour] = name
 	}
 }
-
-// No lock ran on ZooKeeper: the page names the servers that locks ran on. The
-// command that made it has no password.
-func TestTheReportNamesEachServerAndNoPassword(t *testing.T) {
-	set := Settings{Args: strings.Fields("-locks sqlrow,redis -sql " +
-		"pg=postgres://u:se:c@ret@h:1/d,my=mysql://u:secret@h:2/d,o=postgres://h/d?password=secret -redis=redis://:secret@h:3")}
-	row := func(lock, server, system string) Run {
-		r := Run{Lock: lock, Server: server, Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: About{System: system}}
-		r.Members = []string{"the embedded ZooKeeper"}
-		return r
-	}
-	results := []Run{row("sqlrow", "PostgreSQL 15.1 at h:1", "SQL"), row("sqlversion", "PostgreSQL 15.1 at h:1", "SQL"),
-		row("redis", "Redis 7.0.15 at h:3", "Redis")}
-	var page bytes.Buffer
-	require.NoError(t, WriteReport(&page, set, results, i18n.English))
-	require.NotContains(t, page.String(), "secret")
-	require.NotContains(t, page.String(), "se:c@ret")
-	require.Contains(t, page.String(), "my=mysql://u:xxxxx@h:2/d")
-	require.NotContains(t, page.String(), "<dt>ZooKeeper</dt>")
-	require.NotContains(t, page.String(), "the embedded ZooKeeper")
-	require.Equal(t, 1, strings.Count(page.String(), "<dt>SQL</dt><dd>PostgreSQL 15.1 at h:1</dd>"))
-	require.Contains(t, page.String(), "<dt>Redis</dt><dd>Redis 7.0.15 at h:3</dd>")
-
-	naive := Run{Lock: "naive", Server: "ZooKeeper 3.8", Goroutines: 5, Count: 5, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
-	page.Reset()
-	require.NoError(t, WriteReport(&page, set, append(results, naive), i18n.English))
-	require.Contains(t, page.String(), "<dt>ZooKeeper</dt><dd>ZooKeeper 3.8</dd>")
-}

@@ -126,18 +126,15 @@ func (g *group) look(names []string) (here []process) {
 // choose returns the line-up of so many processes that this one is in or, if there is none
 // yet, what it waits for.
 func choose(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
-	mine := func(p process) bool { return p.node == me.node }
 	underWay := i18n.Textf("a run of other processes is under way, waiting for its end", "别的进程正在运行，等待它们结束")
 	for _, p := range here {
 		if slices.Contains(p.LineUp, me.node) {
 			return p.LineUp, waits, nil
 		}
 	}
-	if slices.ContainsFunc(here, func(p process) bool { return p.LineUp != nil }) {
+	if len(here) == 0 || // our session has ended, as the watch will say
+		slices.ContainsFunc(here, func(p process) bool { return p.LineUp != nil }) {
 		return nil, underWay, nil
-	}
-	if len(here) == 0 {
-		return nil, underWay, nil // our session has ended, as the watch will say
 	}
 	if first := here[0]; first.Flags != me.Flags {
 		return nil, waits, i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same flags",
@@ -148,11 +145,11 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 	if len(alike) < count {
 		return nil, i18n.Textf("waiting, %d of %d processes are there", "等待中，进程已到 %d 个，共需 %d 个", len(alike), count), nil
 	}
-	if !slices.ContainsFunc(alike[:count], mine) {
-		return nil, underWay, nil
-	}
 	for _, p := range alike[:count] {
 		lineUp = append(lineUp, p.node)
+	}
+	if !slices.Contains(lineUp, me.node) {
+		return nil, underWay, nil
 	}
 	return lineUp, waits, nil
 }
@@ -236,22 +233,17 @@ func (g *group) barrier(node string) error {
 // leave removes all nodes that no other process uses.
 func (g *group) leave() error {
 	g.end(nil)
-	if err := g.admin.Delete(g.parent+"/"+g.me.node, -1); g.me.node != "" && err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if err := unlessGone(g.admin.Delete(g.parent+"/"+g.me.node, -1)); g.me.node != "" && err != nil {
 		return err
 	}
 	// After our own node has gone: so of two that leave at the same
 	// time, one at least sees that it is the last.
 	names, _, err := g.admin.Children(g.parent)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
+	others := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
+	if err = unlessGone(err); err == nil && g.me.LineUp != nil && !others {
+		err = g.remove(g.root)
 	}
-	last := !slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
-	if g.me.LineUp != nil && last {
-		if err := g.remove(g.root); err != nil {
-			return err
-		}
-	}
-	return removeEmpty(g.admin, g.parent)
+	return cmp.Or(err, removeEmpty(g.admin, g.parent))
 }
 
 // A tally is the counter of a run of several processes, kept in a znode.

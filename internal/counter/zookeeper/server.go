@@ -89,7 +89,7 @@ func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Serv
 func (s *Server) Close(err error) error {
 	defer s.admin.Close()
 	if s.group == nil {
-		return errors.Join(err, s.clean())
+		return errors.Join(err, s.bounded(s.clean))
 	}
 	if s.admin.State() != zk.StateHasSession {
 		s.group.end(nil)
@@ -170,12 +170,10 @@ func removeEmpty(admin *zk.Conn, node string) error {
 // clean removes all that was made. Nodes above the root stay if they have
 // other children by then.
 func (s *Server) clean() error {
-	return s.bounded(func() error {
-		if err := s.remove(s.root); err != nil {
-			return err
-		}
-		return removeEmpty(s.admin, path.Dir(s.root))
-	})
+	if err := s.remove(s.root); err != nil {
+		return err
+	}
+	return removeEmpty(s.admin, path.Dir(s.root))
 }
 
 // bounded runs a clean-up. It returns in time if the server is silent.
@@ -195,7 +193,7 @@ func (s *Server) bounded(cleanUp func() error) error {
 
 func (s *Server) remove(p string) error {
 	children, _, err := s.admin.Children(p)
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if err = unlessGone(err); err != nil {
 		return err
 	}
 	// All at once, because a JVM that was stopped may have left thousands.
@@ -208,10 +206,15 @@ func (s *Server) remove(p string) error {
 	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	if err := s.admin.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
+	return unlessGone(s.admin.Delete(p, -1))
+}
+
+// unlessGone is the error of a request for a node, nil if there is no such node.
+func unlessGone(err error) error {
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // connect opens the sessions that n contenders share, with the server a round

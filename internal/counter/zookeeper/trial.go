@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -67,10 +66,8 @@ func (p *player) trial(ctx context.Context, hold time.Duration) error {
 		sent = tap.Counts().Total()
 		conns[sessions[counter.Closed]].Close()
 		// In an ensemble the server of the next contender may receive the end of the session later.
-		if _, err := conns[sessions[counter.Next]].Sync(path); !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-		return nil
+		_, err := conns[sessions[counter.Next]].Sync(path)
+		return unlessGone(err)
 	}
 	if err := t.Run(ctx); err != nil {
 		return err
