@@ -35,10 +35,9 @@ type Tap struct {
 	out, in  atomic.Int64 // bytes, to and from the server
 	logging  bool
 
-	mu        sync.Mutex // guards the fields below
-	dialed    int
+	mu        sync.Mutex         // guards the fields below
 	conns     map[*conn]struct{} // that are open
-	log       []Entry
+	log       []jute.Op
 	passwords map[int64][]byte
 	granted   map[int64]time.Duration
 }
@@ -49,8 +48,8 @@ const opBase = -int32(jute.OpCloseSession)
 // An Option changes a new Tap.
 type Option func(*Tap)
 
-// WithLog makes the tap keep every request, reply and event. It costs memory
-// for each, and time.
+// WithLog makes the tap keep the kind of every request, and look at the whole of long packets. It costs
+// memory for each, and time.
 func WithLog() Option { return func(t *Tap) { t.logging = true } }
 
 // New returns a Tap that has seen nothing yet.
@@ -125,8 +124,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.dialed++
-		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t, id: t.dialed, pending: make(map[int32]Entry)}
+		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t}
 		c.watchers = watchers{asked: make(map[int32]watchRequest), set: make(map[watch]int64)}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
@@ -149,15 +147,11 @@ type conn struct {
 	net.Conn
 	buffered *bufio.Reader
 	tap      *Tap
-	id       int
 	up, down framer
 	asked    bool // the handshake has been sent
 	answered bool // its answer has arrived
 	watchers watchers
-
-	// Guarded by tap.mu, and used only where there is a log.
-	session int64
-	pending map[int32]Entry // requests without a reply, by xid
+	pending  atomic.Int64 // requests without a reply
 }
 
 // A watch is armed on one connection.

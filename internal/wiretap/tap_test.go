@@ -98,12 +98,11 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 	})
 }
 
-func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
+func TestTheLogHasTheRequestsInOrderAndWhatIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		tap := wiretap.New(wiretap.WithLog())
 		conn := connect(t, srv, tap)
 		path := testenv.Must(conn.Create("/n-", nil, zk.FlagEphemeralSequential, world))(t)
-		require.Equal(t, "/n-0000000000", path)
 		testenv.Must3(conn.ChildrenW("/"))(t)
 		_, _, _, err := conn.GetW("/gone")
 		require.ErrorIs(t, err, zk.ErrNoNode)
@@ -114,30 +113,13 @@ func TestTheLogTellsWhatHappenedInOrder(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- conn.Delete(path, -1) }()
 		<-held.Hit()
-		require.Equal(t, 1, tap.Pending())
+		require.EqualValues(t, 1, tap.Pending())
 		held.Release()
 		require.NoError(t, <-done)
 		require.Zero(t, tap.Armed())
-
-		id := conn.SessionID()
-		want := []wiretap.Entry{
-			{Kind: wiretap.Request, Op: jute.OpConnect, Session: 0},
-			{Kind: wiretap.Reply, Op: jute.OpConnect, Session: id},
-			{Kind: wiretap.Request, Op: jute.OpCreate, Path: "/n-", Xid: 1, Session: id},
-			{Kind: wiretap.Reply, Op: jute.OpCreate, Path: "/n-0000000000", Xid: 1, Zxid: 2, Session: id},
-			{Kind: wiretap.Request, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Watch: true, Session: id},
-			{Kind: wiretap.Reply, Op: jute.OpGetChildren2, Path: "/", Xid: 2, Zxid: 2, Session: id},
-			{Kind: wiretap.Request, Op: jute.OpGetData, Path: "/gone", Xid: 3, Watch: true, Session: id},
-			{Kind: wiretap.Reply, Op: jute.OpGetData, Path: "/gone", Xid: 3, Zxid: 2, Err: jute.ErrNoNode, Session: id},
-			{Kind: wiretap.Request, Op: jute.OpDelete, Path: path, Xid: 4, Session: id},
-			{Kind: wiretap.Event, Event: jute.EventChildrenChanged, Path: "/", Xid: -1, Session: id},
-			{Kind: wiretap.Reply, Op: jute.OpDelete, Path: path, Xid: 4, Zxid: 3, Session: id},
-		}
-		for i := range want {
-			want[i].Order, want[i].Conn = i, 1
-		}
-		require.Equal(t, want, tap.Log())
-		require.Contains(t, want[9].String(), "event childrenChanged /")
+		require.Zero(t, tap.Pending())
+		time.Sleep(time.Minute) // of virtual time, for pings
+		require.Equal(t, []jute.Op{jute.OpCreate, jute.OpGetChildren2, jute.OpGetData, jute.OpDelete}, tap.Log())
 	})
 }
 

@@ -34,7 +34,7 @@ func (p *player) trial(ctx context.Context, hold time.Duration) error {
 	if err != nil {
 		return err
 	}
-	tap := wiretap.New(wiretap.WithLog())
+	tap := wiretap.New()
 	conns, err := p.on.connect(ctx, tap, 3, counter.TrialContenders, 0)
 	t := &counter.Trial{Hold: hold}
 	defer t.End(func() { closeAll(conns) })

@@ -565,11 +565,7 @@ func Creates(s *Session) func(zkserver.Request) bool {
 // RequestsOf lists the requests of the locks of some sessions.
 func RequestsOf(sessions ...*Session) (ops []jute.Op) {
 	for _, s := range sessions {
-		for _, e := range s.Tap.Log() {
-			if e.Kind == wiretap.Request && !ByClient(e.Op) {
-				ops = append(ops, e.Op)
-			}
-		}
+		ops = append(ops, s.Tap.Log()...)
 	}
 	return ops
 }
