@@ -17,22 +17,10 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A contestant is a lock that takes part.
+// A contestant is a lock that takes part. That of the name of curator is not used from Go, and has no Kind.
 type contestant struct {
 	counter.Lock
-	open opener
-}
-
-// An opener gives a lock its player.
-type opener interface {
-	play(b *measurement, l counter.Lock) counter.Player
-}
-
-// inGo opens a lock that is used from Go.
-type inGo zookeeper.Kind
-
-func (k inGo) play(b *measurement, l counter.Lock) counter.Player {
-	return b.server.Play(l, zookeeper.Kind(k))
+	zookeeper.Kind
 }
 
 // ofQueue is the formula of a queue in which each contender watches the one before it.
@@ -57,7 +45,7 @@ var contestants = []contestant{
 				Growth:   2,
 			},
 		},
-		inGo(zookeeper.Node(func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) })),
+		zookeeper.Node(func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }),
 	},
 	{
 		counter.Lock{
@@ -71,7 +59,7 @@ var contestants = []contestant{
 				Growth:   2.5, // the lists grow, too
 			},
 		},
-		inGo(zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return herd.New(conn, path) })),
+		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return herd.New(conn, path) }),
 	},
 	{
 		counter.Lock{
@@ -79,14 +67,14 @@ var contestants = []contestant{
 			Article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
 			Formula: ofQueue,
 		},
-		inGo(zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) })),
+		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }),
 	},
 	{
 		counter.Lock{Name: "reentrant", Formula: ofQueue},
-		inGo(zookeeper.PerSession(func(conn *zk.Conn, path string, _ time.Duration) func() zookeeper.Locker {
+		zookeeper.PerSession(func(conn *zk.Conn, path string, _ time.Duration) func() zookeeper.Locker {
 			m := reentrant.New(conn, path)
 			return func() zookeeper.Locker { return owner{m, reentrant.NewOwner("bench")} }
-		})),
+		}),
 	},
 	{
 		counter.Lock{
@@ -98,10 +86,10 @@ var contestants = []contestant{
 				Requests: func(n float64) float64 { return 6*n - 2 },
 			},
 		},
-		inGo(zookeeper.PerSession(func(conn *zk.Conn, path string, session time.Duration) func() zookeeper.Locker {
+		zookeeper.PerSession(func(conn *zk.Conn, path string, session time.Duration) func() zookeeper.Locker {
 			l := timeout.New(conn, path, session)
 			return func() zookeeper.Locker { return &holder{lock: l} }
-		})),
+		}),
 	},
 	{
 		counter.Lock{
@@ -109,7 +97,7 @@ var contestants = []contestant{
 			Formula: counter.Formula{From: i18n.Textf("it depends on the schedule: goroutines of a Mutex share requests",
 				"取决于调度：同一个 Mutex 的 goroutine 共用请求")},
 		},
-		inGo(zookeeper.Zklock()),
+		zookeeper.Zklock(),
 	},
 }
 

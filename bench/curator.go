@@ -10,27 +10,26 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
+	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/wiretap"
 )
+
+// curator is the name of article A's third lock.
+const curator = "curator"
 
 // A curatorPlayer plays article A's third lock, Curator's InterProcessMutex: the same
 // counter, in Java, timed there. Each number of threads has a JVM of its own, as each of
 // the article's runs had. Its first run is reported separately, as round 0: a cold JVM is
 // about half as fast.
 type curatorPlayer struct {
-	*measurement
-	lock counter.Lock
-	jvm  *jvm   // nil: none runs
-	load [3]int // that the JVM is for
-}
-
-// inJava opens it.
-type inJava struct{}
-
-func (inJava) play(b *measurement, l counter.Lock) counter.Player {
-	return &curatorPlayer{measurement: b, lock: l}
+	cfg    config
+	lock   counter.Lock
+	server *zookeeper.Server
+	keep   func(cold report.Run)
+	jvm    *jvm   // nil: none runs
+	load   [3]int // that the JVM is for
 }
 
 func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
@@ -71,7 +70,7 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 			r.Count, r.Client = cold.Count, cold.Client
 			return err
 		}
-		p.benchmark.Keep(cold)
+		p.keep(cold)
 	}
 	err := p.round(ctx, r, servers)
 	// Counted in an earlier run: counting needs a proxy in between, and that takes

@@ -71,7 +71,7 @@ func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
 // been read. A run that takes long says so before.
 func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
 	read := make(chan struct{})
-	waits := contestant{counter.Lock{Name: "waits", Formula: contestants[0].Formula}, inGo{Queue: true, Begin: func(r zookeeper.Run) zookeeper.Maker {
+	waits := contestant{counter.Lock{Name: "waits", Formula: contestants[0].Formula}, zookeeper.Kind{Queue: true, Begin: func(r zookeeper.Run) zookeeper.Maker {
 		if r.N == heavyN { // and not the quarter of them
 			<-read
 		}

@@ -49,7 +49,7 @@ import (
 func main() {
 	if name := os.Getenv(zookeeper.HoldVariable); name != "" {
 		c := find(name)
-		zookeeper.PlayHold(c.Lock, zookeeper.Kind(c.open.(inGo)))
+		zookeeper.PlayHold(c.Lock, c.Kind)
 	}
 	if os.Getenv("GOGC") == "" { // what a herd makes is garbage: the client's lists of names, each used once
 		debug.SetGCPercent(400)
@@ -92,24 +92,6 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 // Unwrap returns what it writes to.
 func (w *stdoutWriter) Unwrap() io.Writer { return w.Writer }
 
-// checkOpen says whether stdout was closed when the program began. Go then puts
-// /dev/null in its place, for reading, too; a shell opens that for writing alone.
-func checkOpen(stdout io.Writer) error {
-	f, ok := stdout.(*os.File)
-	if !ok {
-		return nil
-	}
-	null, _ := os.Stat(os.DevNull)
-	if info, err := f.Stat(); err != nil || null == nil || !os.SameFile(info, null) {
-		return nil
-	}
-	if _, err := f.Read(make([]byte, 1)); err == io.EOF {
-		return i18n.Errorf("standard output is closed: nobody would see the result; write it to a file, as in >FILE or -json FILE",
-			"标准输出已关闭，看不到结果；请写入文件，例如 >FILE 或 -json FILE")
-	}
-	return nil
-}
-
 const (
 	exitOK          = 0
 	exitFailure     = 1
@@ -134,9 +116,6 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return exitFailure
 	}
 
-	if err := checkOpen(out); err != nil && !cfg.writesFiles() {
-		return fail(err)
-	}
 	if errors.Is(err, errHelp) {
 		if stdout.err != nil {
 			return fail(stdout.err)
@@ -166,13 +145,6 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	return exitOK
 }
 
-// A measurement is what the players have in common.
-type measurement struct {
-	cfg       config
-	server    *zookeeper.Server
-	benchmark *counter.Benchmark
-}
-
 // measure runs all locks, and returns the rows of those that have run.
 func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *stdoutWriter, stderr io.Writer) (results []report.Run, err error) {
 	screen := newProgress(stderr, cfg)
@@ -192,13 +164,17 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 	}
 	facts := report.GatherFacts(zoo.Members(ctx))
 	facts.Command = "go run ./bench " + strings.Join(cfg.args, " ")
-	b := &measurement{cfg, server, &counter.Benchmark{
+	b := &counter.Benchmark{
 		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Facts: facts, Watcher: screen,
-	}}
-	for _, c := range cfg.locks {
-		b.benchmark.Players = append(b.benchmark.Players, c.open.play(b, c.Lock))
 	}
-	screen.jobs = b.benchmark.Jobs()
+	for _, c := range cfg.locks {
+		if c.Name == curator {
+			b.Players = append(b.Players, &curatorPlayer{cfg: cfg, lock: c.Lock, server: server, keep: b.Keep})
+		} else {
+			b.Players = append(b.Players, server.Play(c.Lock, c.Kind))
+		}
+	}
+	screen.jobs = b.Jobs()
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	if len(screen.jobs) > 1 {
@@ -207,13 +183,13 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 			stdout.failed = stop // nobody would see the rest
 		}
 	}
-	err = b.benchmark.Run(running)
+	err = b.Run(running)
 	screen.finish()
-	err = errors.Join(err, b.benchmark.Close())
+	err = errors.Join(err, b.Close())
 	if screen.live != nil {
 		screen.live.End()
 	}
-	return b.benchmark.Results, server.Close(err)
+	return b.Results, server.Close(err)
 }
 
 // printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.

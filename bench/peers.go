@@ -22,19 +22,19 @@ var peers = []contestant{
 				"Go 客户端库自带的锁，与我们最接近的同类"),
 			Formula: ofQueue,
 		},
-		inGo(zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker {
+		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
-		})),
+		}),
 	},
 	{
 		counter.Lock{
-			Name: "curator",
+			Name: curator,
 			What: i18n.Textf("Curator's InterProcessMutex, the article's third row, in a Java process and timed there",
 				"Curator 的 InterProcessMutex，即文章的第三行，在 Java 进程里运行和计时"),
 			Article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
 			Formula: ofQueue,
 		},
-		inJava{},
+		zookeeper.Kind{},
 	},
 	{
 		counter.Lock{
@@ -44,7 +44,7 @@ var peers = []contestant{
 			Formula: counter.Formula{From: i18n.Textf("it depends on the schedule: whether others come in between",
 				"取决于调度：中间有没有别的竞争者到来")},
 		},
-		inGo(zookeeper.Zklock(zklock.WithCaching(100 * time.Millisecond))),
+		zookeeper.Zklock(zklock.WithCaching(100 * time.Millisecond)),
 	},
 	{
 		counter.Lock{
@@ -62,7 +62,7 @@ var peers = []contestant{
 				Requests: func(n float64) float64 { return 3*n - 1 },
 			},
 		},
-		inGo(zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return extra.NewLeast(conn, path) })),
+		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return extra.NewLeast(conn, path) }),
 	},
 	{
 		counter.Lock{
@@ -75,6 +75,6 @@ var peers = []contestant{
 				"floor 一次创建 N 个节点，再依次删除，请求数是任何队列的下限；\n竞争者在内存里得知轮到自己，不经过服务器"),
 			Formula: counter.Formula{Text: "2", From: i18n.Textf("create, delete", "create、delete"), Requests: func(n float64) float64 { return 2 * n }},
 		},
-		inGo(zookeeper.Kind{Queue: true, Begin: newFloor}),
+		zookeeper.Kind{Queue: true, Begin: newFloor},
 	},
 }
