@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -282,12 +283,6 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 		return io.ErrShortWrite
 	}), io.ErrShortWrite.Error())
 	unchanged()
-
-	require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
-	require.NoError(t, report.WriteFile(filepath.Join(dir, "link"), func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }))
-	info := testenv.Must(os.Lstat(file))(t)
-	require.Equal(t, os.FileMode(0o640), info.Mode(), "the link and the mode stay")
-	require.Equal(t, "new", text(t, file))
 }
 
 // withoutLive is what is printed besides the runs as they end.
@@ -342,4 +337,22 @@ func TestOneRunWritesEverything(t *testing.T) {
 		require.Equal(t, row["goroutines"], row["count"])
 		require.NotZero(t, row["elapsed_ns"])
 	}
+	holdsFacts(t, written[[]report.Run](t, file("r.json"))[0])
+}
+
+// holdsFacts holds that a run names its machine and its server.
+func holdsFacts(t *testing.T, r report.Run) {
+	require.NotEmpty(t, r.Members)
+	require.Equal(t, runtime.Version(), r.Go)
+	require.Equal(t, runtime.NumCPU(), r.CPUs)
+	require.NotEmpty(t, r.OS)
+	require.NotEmpty(t, r.CPU)
+	require.Contains(t, r.Client, "go-zookeeper")
+	require.WithinDuration(t, time.Now(), r.Began, time.Hour)
+	require.IsNonDecreasing(t, []time.Duration{1, r.WaitP50, r.WaitP99, r.WaitMax})
+	var kinds int64
+	for _, k := range r.Kinds {
+		kinds += k
+	}
+	require.Equal(t, r.Requests, kinds)
 }

@@ -92,7 +92,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
 	warm := time.Now().Add(p.cfg.warmup)
 	var err error
-	if p.jvm, err = startJVM(ctx, p.cfg.jars); err != nil {
+	if p.jvm, err = startJVM(ctx); err != nil {
 		return cold, err
 	}
 	if err := p.round(ctx, &cold, servers); err != nil {

@@ -24,6 +24,7 @@ func javaIs(t *testing.T, script string) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "java"), []byte("#!/bin/sh\n"+script), 0o700))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("CLASSPATH", "nowhere")
 }
 
 // twoTurns answers each run as two threads would.
@@ -40,8 +41,7 @@ done`
 func runCuratorOnly(t *testing.T, args ...string) (rs []report.Run, status int, stdout, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr = bench(t, append([]string{"-locks", "curator", "-warmup", "0s", "-n", "2",
-		"-curator-classpath", "nowhere", "-json", file}, args...)...)
+	status, stdout, stderr = bench(t, append([]string{"-locks", "curator", "-warmup", "0s", "-n", "2", "-json", file}, args...)...)
 	return written[[]report.Run](t, file), status, stdout, stderr
 }
 
@@ -109,7 +109,7 @@ func TestAJVMThatFailsFailsTheBenchmark(t *testing.T) {
 		"echo began; echo at 1; echo 'out of memory' >&2; exit 1":   "java: out of memory",
 	} {
 		javaIs(t, "echo ready; read line; "+script+"; read line")
-		fails(t, "FAILED", soon("2", "-locks", "curator", "-curator-classpath", "nowhere"), "curator with 2 goroutines on ", want)
+		fails(t, "FAILED", soon("2", "-locks", "curator"), "curator with 2 goroutines on ", want)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestCtrlCEndsTheJVM(t *testing.T) {
 			return err == nil
 		}, patience, time.Millisecond)
 	}()
-	status, _, stderr := benchWith(ctx, "-locks", "curator", "-warmup", "0s", "-n", "2", "-curator-classpath", "nowhere")
+	status, _, stderr := benchWith(ctx, "-locks", "curator", "-warmup", "0s", "-n", "2")
 	require.Equal(t, exitInterrupted, status)
 	require.Contains(t, stderr, "bench: interrupted\n")
 }

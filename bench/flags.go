@@ -28,7 +28,6 @@ type config struct {
 	warmup  time.Duration
 	rtt     time.Duration // put between the clients and the server
 	limit   time.Duration // of a run; 0: none
-	jars    string        // class path of Curator; "": Debian's
 	explain bool
 	json    string
 	report  string
@@ -93,8 +92,6 @@ func defineFlags(cfg *config) *flags {
 	fs.Var(duration{&cfg.limit, "s"}, "limit", say("the longest `time` that a run may take; a run that takes longer is stopped, "+
 		"and the same lock with more goroutines is left out; 0: no limit, as with -join",
 		"一次运行的最长`时间`；超过就停止，这个锁不再测更多的 goroutine；0 表示不限，用 -join 时也不限"))
-	fs.StringVar(&cfg.jars, "curator-classpath", "", say("the class `path` of Curator's recipes and their dependencies; "+
-		"by default that of Debian's libcurator-recipes-java", "Curator 的 recipes 及其依赖的类`路径`；不写则用 Debian 的软件包 libcurator-recipes-java"))
 	fs.BoolVar(&cfg.explain, "explain", false, say("also print what explains the times: the waits of the contenders, and the requests by kind", "另外打印耗时的由来：各竞争者的等待时间，以及各种请求的个数"))
 	fs.StringVar(&cfg.json, "json", "", say("also write every single run to this `file`, as JSON", "把每一次运行都写入这个`文件`，格式为 JSON"))
 	fs.StringVar(&cfg.report, "report", "", say("also write a page with charts to this `file`, as HTML", "把带图的页面写入这个`文件`，格式为 HTML"))

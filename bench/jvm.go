@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"io"
@@ -41,18 +42,18 @@ type jvm struct {
 	used     wiretap.Counts // what the run that was counted has sent
 }
 
-// startJVM starts one. If something that it needs is missing, the error is an
-// counter.CannotRun.
-func startJVM(ctx context.Context, classPath string) (*jvm, error) {
+// startJVM starts one, with the Curator of CLASSPATH, or else Debian's. If something that it needs is missing,
+// the error is a counter.CannotRun.
+func startJVM(ctx context.Context) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
 		return nil, counter.CannotRun{Why: i18n.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
 	}
-	if classPath == "" {
-		classPath = curatorPath
+	classPath := cmp.Or(os.Getenv("CLASSPATH"), curatorPath)
+	if classPath == curatorPath {
 		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
-			return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set -curator-classpath)",
-				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 -curator-classpath）")}
+			return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set CLASSPATH)",
+				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 CLASSPATH）")}
 		}
 	}
 	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}

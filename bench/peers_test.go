@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -152,24 +151,4 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		require.Equal(t, want.wakeUps, rs[0].WakeUps, name)
 		require.Equal(t, want.wakeUps, rs[0].WatchEvents, name)
 	}
-}
-
-func TestEachRunNamesItsMachineAndServer(t *testing.T) {
-	rs, _ := results(t, "-n", "5", "-locks", "predecessor")
-	r := rs[0]
-	require.NotEmpty(t, r.Members)
-	require.Equal(t, runtime.Version(), r.Go)
-	require.Equal(t, runtime.NumCPU(), r.CPUs)
-	require.NotEmpty(t, r.OS)
-	require.NotEmpty(t, r.CPU)
-	require.Contains(t, r.Client, "go-zookeeper")
-	require.WithinDuration(t, time.Now(), r.Began, time.Hour)
-	require.Greater(t, r.WaitMax, time.Duration(0))
-	require.GreaterOrEqual(t, r.WaitMax, r.WaitP99)
-	require.GreaterOrEqual(t, r.WaitP99, r.WaitP50)
-	var kinds int64
-	for _, k := range r.Kinds {
-		kinds += k
-	}
-	require.Equal(t, r.Requests, kinds)
 }

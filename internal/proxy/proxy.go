@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
 )
 
 // A Proxy passes on what clients and one server send to each other. Its methods
@@ -133,7 +135,7 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 		if packet := p.packet.Load(); packet != nil && n > 0 {
 			(*packet)(d)
 		}
-		for open := p.isOpen(d); !isClosed(open); open = p.isOpen(d) {
+		for open := p.isOpen(d); !bubble.IsClosed(open); open = p.isOpen(d) {
 			<-open
 		}
 		if d == ToServer {
@@ -154,15 +156,6 @@ func (p *Proxy) isOpen(d Direction) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.open[d]
-}
-
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
 }
 
 // Sever ends the connections. New ones can be made.
@@ -187,7 +180,7 @@ func (p *Proxy) Silence(ds ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range ds {
-		if isClosed(p.open[d]) { // else it is silent already, and somebody may wait for this channel
+		if bubble.IsClosed(p.open[d]) { // else it is silent already, and somebody may wait for this channel
 			p.open[d] = make(chan struct{})
 		}
 	}
@@ -199,7 +192,7 @@ func (p *Proxy) Heal() {
 	defer p.mu.Unlock()
 	p.cut = false
 	for _, open := range p.open {
-		if !isClosed(open) {
+		if !bubble.IsClosed(open) {
 			close(open)
 		}
 	}

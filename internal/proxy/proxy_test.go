@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -120,5 +121,5 @@ func TestASilenceThatBeginsAgainEndsAsOne(t *testing.T) {
 	waits := p.isOpen(ToServer)
 	p.Silence(ToServer, ToClient)
 	p.Heal()
-	require.True(t, isClosed(waits))
+	require.True(t, bubble.IsClosed(waits))
 }
