@@ -234,7 +234,8 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 			srv.Expire((<-fault.Hit()).Session)
 			fault.Release()
 		}()
-		fails(t, "FAILED", soon("50", "-zk", addr, "-locks", tc.lock), tc.lock+" with 50 goroutines on "+addr)
+		stderr := fails(t, "FAILED", soon("50", "-zk", addr, "-locks", tc.lock), tc.lock+" with 50 goroutines on "+addr)
+		require.Regexp(t, ": session 0x[0-9a-f]+: ", stderr, "the contender's")
 		require.Empty(t, srv.Children("/zklock-bench"))
 	}
 }

@@ -15,7 +15,7 @@
 // and from their clients (this needs root):
 //
 //	go test -tags docker ./internal/chaos -run 'TestChaos$' -v -timeout 30m -chaos.for 10m -chaos.seed 1
-//	go test -tags docker ./internal/chaos -run 'TestCut$' -v -timeout 30m -cut.n 5 -cut.session 4s
+//	go test -tags docker ./internal/chaos -run 'TestCut$' -v -timeout 30m -cut.n 5
 //
 // With -chaos.caching 1s, or -cut.caching, the locks have nodes that stay after Unlock.
 //

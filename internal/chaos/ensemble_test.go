@@ -31,10 +31,10 @@ import (
 
 var (
 	cutTimes   = flag.Int("cut.n", 1, "how `many` times each cut is made")
-	cutSession = flag.Duration("cut.session", 4*time.Second, "the session `timeout` of the contenders")
 	cutCaching = flag.Bool("cut.caching", false, "the holders have their leases by nodes that were cached")
-	cutHolders = flag.Int("cut.holders", 4, "how `many` paths have a holder and a contender that waits")
 )
+
+const cutHolders = 4 // paths that have a holder and a contender that waits
 
 // A holder's server is cut from the rest of the ensemble, and goes on
 // answering reads. Only the leader ends sessions, and it ends the holder's as
@@ -78,7 +78,7 @@ func TestCut(t *testing.T) {
 			leader, followers := roles(t, zoo)
 			return followers[0], followers[1], func() {
 				require.NoError(t, followers[0].DeafenToData(t.Context(), leader))
-				time.Sleep(*cutSession * 34 / 100) // so that a proof is begun
+				time.Sleep(sessionTimeout * 34 / 100) // so that a proof is begun
 				require.NoError(t, leader.DeafenToData(t.Context(), followers[0]))
 				require.NoError(t, followers[0].Heal(t.Context()))
 			}
@@ -131,7 +131,7 @@ type pair struct {
 }
 
 func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pairs []*pair) {
-	for len(pairs) < *cutHolders {
+	for len(pairs) < cutHolders {
 		p := newPair(t, holders, contenders, ordinary)
 		if !p.waits(t) {
 			p.close(t)
@@ -147,7 +147,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 	p := &pair{path: "/cut-" + crand.Text(), over: make(chan struct{}), done: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	p.stop = cancel
-	options := []zklock.Option{zklock.WithSessionTimeout(*cutSession)}
+	options := []zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}
 	if *cutCaching {
 		options = append(options, zklock.WithCaching(time.Minute))
 	}
@@ -165,7 +165,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 		<-p.holder.Lost()
 		p.lost = time.Now()
 	}()
-	c, err := zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(*cutSession))
+	c, err := zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(sessionTimeout))
 	require.NoError(t, err)
 	go func() {
 		defer close(p.done)
@@ -206,7 +206,7 @@ func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, 
 
 // connect opens a client of one server, an ordinary one or zkconn.Connect's.
 func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
-	conn := openAny(t, []string{n.Addr()}, *cutSession, ordinary)
+	conn := openAny(t, []string{n.Addr()}, sessionTimeout, ordinary)
 	p.conns = append(p.conns, conn)
 	return conn
 }

@@ -143,28 +143,6 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	require.Equal(t, 3, opened)
 }
 
-// A contender's error names its session.
-func TestAContenderThatFailsEndsTheRun(t *testing.T) {
-	onServer(t, func(s *Server) {
-		made := 0
-		kind := Node(func(conn *zk.Conn, path string) Locker {
-			if made++; made == 2 {
-				return fake{lock: func() error { return zk.ErrNoAuth }}
-			}
-			return fake{lock: func() error { // until the second one fails
-				_, _, changed, err := conn.ExistsW(path + "/never")
-				if err != nil {
-					return err
-				}
-				return (<-changed).Err
-			}}
-		})
-		r := report.Run{Goroutines: 10, Sessions: 1, Times: 1, Round: 1}
-		err := s.Play(counter.Lock{Name: "naive"}, kind).Run(t.Context(), &r)
-		require.Regexp(t, "^session 0x[0-9a-f]+: "+zk.ErrNoAuth.Error(), err)
-	})
-}
-
 // A distance that is paid for each round trip, by a lock that waits for one answer after the other.
 func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *zkserver.Server, s *Server) {
