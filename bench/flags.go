@@ -37,8 +37,6 @@ type config struct {
 	lang    i18n.Language
 }
 
-var errHelp = flag.ErrHelp
-
 // These keep a slip of the finger from filling the memory.
 const (
 	maxGoroutines   = 100_000
@@ -124,7 +122,7 @@ func (f *flags) parse(cfg *config, args []string, help io.Writer) error {
 		if errors.Is(err, flag.ErrHelp) {
 			usage := i18n.Textf("Usage: go run ./bench [flags]", "用法：go run ./bench [选项]").In(cfg.lang)
 			fmt.Fprintf(help, "%s\n\n%s", usage, cfg.lang.Help(f.set))
-			return errHelp
+			return flag.ErrHelp
 		}
 		return i18n.Errorf("%w (-help lists the flags)", "%v（-help 列出全部选项）", i18n.WrongFlag(f.set, err))
 	}

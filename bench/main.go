@@ -30,6 +30,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -103,7 +104,7 @@ const (
 func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	stdout := &stdoutWriter{Writer: out}
 	cfg, err := parseFlags(args, stdout)
-	if err != nil && !errors.Is(err, errHelp) {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stderr, "bench:", i18n.TextOf(err).In(cfg.lang))
 		return exitUsage
 	}
@@ -116,7 +117,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return exitFailure
 	}
 
-	if errors.Is(err, errHelp) {
+	if errors.Is(err, flag.ErrHelp) {
 		if stdout.err != nil {
 			return fail(stdout.err)
 		}

@@ -220,8 +220,6 @@ func unlessGone(err error) error {
 // connect opens the sessions that n contenders share, with the server a round
 // trip away.
 func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int, rtt time.Duration) ([]*zk.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout+time.Duration(sessions)*(10*time.Millisecond+2*rtt))
-	defer cancel()
 	options := ensemble.Options{Tap: tap, SessionTimeout: sessionTimeout}
 	if rtt > 0 {
 		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }

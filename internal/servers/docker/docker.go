@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -159,11 +160,7 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	}()
 	label := fmt.Sprintf("--label=%s=%d", ownerLabel, os.Getpid())
 	if n > 1 {
-		addr, err := servers.FreeAddr()
-		if err != nil {
-			return nil, err
-		}
-		if s.network, err = docker(ctx, "network", "create", label, "zklock-"+strings.ReplaceAll(addr, ":", "-")); err != nil {
+		if s.network, err = docker(ctx, "network", "create", label, "zklock-"+rand.Text()); err != nil {
 			return nil, err
 		}
 	}
