@@ -290,28 +290,6 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 	})
 }
 
-// TestTheClockOfALeaseRunsOnThroughACachedNode: the lease that follows is lost in time, though nobody calls Lost.
-func TestTheClockOfALeaseRunsOnThroughACachedNode(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := tb.connect()
-		ours := tb.mutex(conn, always...)
-		earlier := tb.cached(ours)
-		time.Sleep(time.Minute)
-		l := tb.mustLock(ours, nil)
-		ended := l.Done()
-		sent := time.Now() // the server receives nothing after this
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
-		time.Sleep(10 * time.Second) // the session timeout
-		synctest.Wait()
-		require.True(tb, isClosed(ended), "after %v", time.Since(sent))
-		require.EqualValues(tb, 1, ours.Stats().Lost)
-		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrLost)
-		require.Zero(tb, ours.Stats().Cached)
-		require.False(tb, isClosed(earlier.Lost()), "it was unlocked before")
-		silence.Release()
-	})
-}
-
 // TestACachedNodeThatIsTakenAway by an operator, with its session, or by a request to
 // release the lock: the next Lock makes another one, and an earlier lease is not lost.
 func TestACachedNodeThatIsTakenAway(t *testing.T) {
@@ -442,21 +420,12 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 	})
 }
 
-// TestACachedNodeGoesAfterItsTime, which begins again with each Unlock.
-func TestACachedNodeGoesAfterItsTime(t *testing.T) {
+// TestAChildThatIsNoContenderIsNoRival, though its event takes a cached node away.
+func TestAChildThatIsNoContenderIsNoRival(t *testing.T) {
 	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect(), zklock.WithCaching(time.Minute), zklock.CachingFrom(0))
-		for range 5 {
-			tb.cached(ours)
-			time.Sleep(59 * time.Second)
-			tb.isCached(ours)
-		}
-		l := tb.mustLock(ours, nil)
-		time.Sleep(10 * time.Minute)
-		require.NoError(tb, l.Unlock(context.Background()))
-		time.Sleep(59 * time.Second)
-		tb.isCached(ours)
-		tb.create(tb.connect(), top+"/config", "", 0) // not a contender, though its event takes the node away
+		ours := tb.mutex(tb.connect(), always...)
+		tb.cached(ours)
+		tb.create(tb.connect(), top+"/config", "", 0)
 		require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
 		time.Sleep(time.Second)
 		require.Equal(tb, 1, ours.Stats().Cached)

@@ -3,7 +3,6 @@ package zklock_test
 import (
 	"context"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,52 +17,6 @@ import (
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
-
-// TestALostCreateIsFoundInTheNextSession: the create waits in the client until that has
-// another session. If somebody deletes the node before the contender has looked in which
-// session it is, another one is made.
-func TestALostCreateIsFoundInTheNextSession(t *testing.T) {
-	for _, deleted := range []bool{false, true} {
-		onTable(t, func(tb *table) {
-			admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
-			id := conn.SessionID()
-			back := tb.cutOff(id)
-			waiter := waits(tb.mutex(conn))
-			tb.srv.Expire(id)
-			looks := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpSync && r.Session != admin.SessionID() })
-			back.Release()
-			<-looks.Hit()
-			if deleted {
-				require.NoError(tb, admin.Delete(tb.node(0), -1))
-			}
-			looks.Release()
-			got := gets(tb, waiter, "it waits for its own node")
-			require.Equal(tb, []int64{got.Token()}, tokens(tb))
-			require.NoError(tb, got.Unlock(context.Background()))
-			require.Empty(tb, tb.srv.Children(top))
-		})
-	}
-}
-
-// TestASearchAndADeleteThatAreBothRefusedAreSurvived: an operator has taken
-// away both rights, and gives back one after the other.
-func TestASearchAndADeleteThatAreBothRefusedAreSurvived(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
-		may := func(perms int32) { tb.allow(admin, top, perms|zk.PermAdmin) }
-		may(zk.PermCreate)
-		lost := tb.srv.LoseReply(creates(conn.SessionID()))
-		_, err := tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("owner"))
-		require.Len(tb, lost.Hit(), 1)
-		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		may(zk.PermRead | zk.PermCreate)
-		time.Sleep(5 * time.Minute) // until it has been found, and its delete refused often
-		require.Len(tb, tb.srv.Children(top), 1)
-		may(zk.PermAll)
-		time.Sleep(5 * time.Minute) // until the next try
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
 
 // TestARevokeOutlastsARepair: a client writes over the record, and while the
 // holder writes it again, another one asks for the lock.
@@ -212,64 +165,6 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 }
 
 const throttled = jute.Code(-127) // what a server under load says; it passes
-
-// TestASearchThatIsThrottledLeavesNoOrphan: the reply to create is lost, and
-// the server refuses once to answer one of the requests with which the
-// contender looks for its node. If the contender gives up meanwhile, the node goes.
-func TestASearchThatIsThrottledLeavesNoOrphan(t *testing.T) {
-	for what, op := range map[string]jute.Op{"Sync": jute.OpSync, "Children": jute.OpGetChildren2, "Get": jute.OpGetData, "it gives up": jute.OpGetChildren2} {
-		onTables(t, what, func(tb *table) {
-			tb.makeTop()
-			conn := tb.connectAs(ordinary{})
-			id := conn.SessionID()
-			lost := tb.srv.LoseReply(creates(id))
-			refused := tb.srv.Fail(throttled, of(id, op, ""))
-			if what == "it gives up" {
-				asks := tb.srv.Hold(of(id, jute.OpSync, ""))
-				_, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
-				<-asks.Hit()
-				giveUp()
-				asks.Release()
-				time.Sleep(5 * time.Second) // much less than the session timeout
-				require.Empty(tb, tb.srv.Children(top), "a contender that has given up leaves its node")
-				return
-			}
-			l, err := tb.mutex(conn).Lock(limited(tb, time.Minute), nil)
-			require.Len(tb, lost.Hit(), 1)
-			require.Len(tb, refused.Hit(), 1)
-			require.NoError(tb, err, "Lock returns while its node is in the queue")
-			require.Len(tb, tb.srv.Children(top), 1)
-			require.NoError(tb, l.Unlock(context.Background()))
-			synctest.Wait()
-			require.Empty(tb, tb.srv.Children(top))
-		})
-	}
-}
-
-// asked is a record with a request for the lock in it, as Revoke writes it.
-func asked(record []byte) string { return strings.TrimSuffix(string(record), "}") + `,"revoke":true}` }
-
-// TestARecordOfAnotherBeforeTheFirstReadOrphansNobody is the same for a waiter
-// that finds the other's record when it reads its node for the first time.
-func TestARecordOfAnotherBeforeTheFirstReadOrphansNobody(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		record, ok := tb.srv.Node(holder.Node())
-		require.True(tb, ok)
-		reads := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter"))
-		<-reads.Hit()
-		tb.set(admin, tb.node(1), asked(record.Data))
-		reads.Release()
-		synctest.Wait()
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := gets(tb, waiter, "it waits for its own node")
-		require.False(tb, isClosed(got.RevokeRequested()), "another was asked")
-		require.NoError(tb, got.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
-	})
-}
 
 // TestAServerWithoutContainersGetsAnOrdinaryParent, however it says that it knows none, and though it only closes
 // the connection, as those do that are not ZooKeeper's own.

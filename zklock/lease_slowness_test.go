@@ -15,7 +15,6 @@ import (
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
 
@@ -119,34 +118,6 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 				defer func() { require.Len(tb, reply.Hit(), 1) }()
 			}
 			lasts(tb, tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder")))
-		})
-	}
-}
-
-// TestALeaseOutlastsABreakInItsFirstProof: the client has one server, to which
-// it returns a second later. The first proof is then made in the last moment.
-func TestALeaseOutlastsABreakInItsFirstProof(t *testing.T) {
-	for _, c := range []struct {
-		op  jute.Op
-		nth int
-	}{{jute.OpMulti, 1}, {jute.OpSync, 1}, {jute.OpMulti, 2}} {
-		onTables(t, fmt.Sprintf("%v %d", c.op, c.nth), func(tb *table) {
-			conn := testenv.Must(zkconn.Connect(context.Background(), []string{"127.0.0.1:1"}, 6*time.Second, zkconn.WithDialer(tb.srv.Dial)))(tb)
-			defer conn.Close()
-			m := testenv.Must(zklock.New(conn, top))(tb)
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			id, met := conn.SessionID(), 0
-			lost := tb.srv.LoseReply(func(r zkserver.Request) bool {
-				if r.Session == id && r.Op == c.op {
-					met++
-					return met == c.nth
-				}
-				return false
-			})
-			time.Sleep(time.Minute) // long enough for the lease to be lost
-			require.Len(tb, lost.Hit(), 1)
-			require.Equal(tb, id, conn.SessionID())
-			require.NoError(tb, holder.Unlock(context.Background()))
 		})
 	}
 }

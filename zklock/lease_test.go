@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -258,50 +257,6 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 	})
 }
 
-// TestLostClosesInTimeAfterAHandOver: nothing of the new holder has reached
-// the server for nearly the session timeout when it gets the lock.
-func TestLostClosesInTimeAfterAHandOver(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
-		tb.create(admin, "/config", "", zk.FlagPersistent)
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		testenv.Must3(conn.GetW("/config"))(tb)
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		waiter := lockAside(ctx, tb.mutex(conn), zklock.NewOwner("waiter"))
-		synctest.Wait()
-		sent := time.Now() // the last packet that the server receives from it
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
-		time.Sleep(6 * time.Second)                               // the server receives nothing, and the session lives
-		tb.set(admin, "/config", "")                              // so that the client receives something
-		time.Sleep(time.Until(sent.Add(9900 * time.Millisecond))) // just before the session ends
-		require.NoError(tb, holder.Unlock(context.Background()))
-		select {
-		case got := <-waiter:
-			<-got.lease.Lost()
-			require.LessOrEqual(tb, time.Since(sent), 10*time.Second, "Lost closes too late")
-		case <-time.After(time.Second): // it does not take a lock that is as good as lost
-		}
-		silence.Release()
-	})
-}
-
-func TestLostClosesWhenTheClientIsClosedWhateverIsOnTheWay(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		conn := tb.connect()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until it watches its node
-		held := tb.srv.Hold(ofNode(conn.SessionID(), jute.OpGetData))
-		tb.set(tb.connect(), tb.node(0), "")
-		<-held.Hit() // it has no watch now
-		go conn.Close()
-		synctest.Wait()
-		held.Release()
-		time.Sleep(20 * time.Second) // twice the session timeout
-		require.True(tb, isClosed(holder.Lost()), "Lost is open, and the client has been closed long ago")
-	})
-}
-
 // slowCtx is a ctx whose reader is put to sleep by the scheduler at the worst
 // of times.
 type slowCtx struct {
@@ -392,27 +347,6 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 	})
 }
 
-func TestACallerThatGivesUpLeavesTheLockToOneOfTheSameOwner(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		m, shared := tb.mutex(tb.connect()), zklock.NewOwner("shared")
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		ctx := &quietCtx{Context: context.Background()}
-		givesUp := lockAside(slowCtx{ctx, sync.OnceFunc(func() {
-			time.Sleep(time.Minute) // meanwhile the lock is theirs, and the other one takes it
-		})}, m, shared)
-		synctest.Wait() // it has queued, and falls asleep before it waits
-		stays := lockAside(context.Background(), m, shared)
-		time.Sleep(time.Second) // until both wait
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := gets(tb, stays)
-		ctx.ended.Store(true)
-		require.ErrorIs(tb, (<-givesUp).err, context.Canceled)
-		time.Sleep(time.Second) // for a node that goes by mistake
-		require.Len(tb, tb.srv.Children(top), 1, "the node has gone, and the lease is held: the next one gets in")
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
-}
-
 // TestALeaseIsLostWithoutAnEvent: a client may miss an event while it
 // reconnects.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
@@ -457,24 +391,5 @@ func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
 		require.Empty(tb, two)
 		passes(tb, one)
 		passes(tb, two)
-	})
-}
-
-func TestAnOwnerThatGaveUpAndCameBackLocksAgainWithoutWaitingForItself(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		conn := tb.connect()
-		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-		tb.makeTop()
-		slow := tb.srv.Hold(creates(conn.SessionID()))
-		_, giveUp := tb.mayGiveUp(m, owner)
-		<-slow.Hit()
-		giveUp()
-		second := lockAside(context.Background(), m, owner)
-		synctest.Wait()
-		slow.Release() // the node of the first is made, and goes again
-		got := gets(tb, second)
-		again := tb.mustLock(m, owner)
-		require.NoError(tb, again.Unlock(context.Background()))
-		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -354,68 +352,6 @@ func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 		require.Empty(tb, waited, "Shutdown has returned, and a request is under way")
 		last.Release()
 		require.NoError(tb, <-waited)
-	})
-}
-
-// stuckClose opens a client that gets no further than StateDisconnected after
-// its Close, until the test ends. From outside that is what happens to
-// go-zookeeper's client when flushRequests has a third answer for a request
-// whose channel has room for two: no watch is called off, the event channel
-// stays open, each request fails with ErrConnectionClosed at once, and the
-// server, which the write has not reached, keeps the session until its timeout.
-func (tb *table) stuckClose() (conn *zk.Conn, closeIt func()) {
-	tb.Helper()
-	closing, end := make(chan struct{}), make(chan struct{})
-	conn = tb.connectAs(ordinary{
-		wrap: func(nc net.Conn) net.Conn { return failingWriter{nc, closing} },
-		onEvent: func(ev zk.Event) {
-			if ev.State == zk.StateDisconnected && isClosed(closing) {
-				<-end
-			}
-		},
-	})
-	tb.Cleanup(func() { close(end) })
-	return conn, func() {
-		close(closing)
-		conn.Close()
-	}
-}
-
-// A failingWriter is a connection that breaks when it is written to after begun
-// has been closed.
-type failingWriter struct {
-	net.Conn
-	begun <-chan struct{}
-}
-
-func (c failingWriter) Write(b []byte) (int, error) {
-	if isClosed(c.begun) {
-		return 0, syscall.EPIPE
-	}
-	return c.Conn.Write(b)
-}
-
-// TestAllReturnsAfterAnOrdinaryClientHasBeenClosed, and Lost closes.
-func TestAllReturnsAfterAnOrdinaryClientHasBeenClosed(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn, closeIt := tb.stuckClose()
-		holds, waiting := tb.mutex(conn), tb.mutex(conn)
-		holder := tb.mustLock(holds, zklock.NewOwner("holder"))
-		waiters := queued(waiting, 2)
-		next := queues(tb.mutex(tb.connect()))
-		closed := time.Now()
-		closeIt()
-		<-holder.Lost()
-		require.LessOrEqual(tb, time.Since(closed), 10*time.Second, "Lost closes later than the session timeout")
-		require.NoError(tb, holds.Shutdown(limited(tb, time.Minute)))
-		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Minute)), zklock.ErrLost)
-		time.Sleep(time.Minute) // long enough for the others to return
-		for i, waiter := range waiters {
-			require.Len(tb, waiter, 1, "Lock of waiter %d hangs, and the client has been closed", i)
-			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "waiter %d", i)
-		}
-		require.ErrorIs(tb, testenv.Err(waiting.Lock(context.Background(), nil)), zk.ErrClosing, "a Lock that begins after Close")
-		passes(tb, next)
 	})
 }
 

@@ -235,24 +235,6 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	}
 }
 
-// TestAReleaseBeforeTheWatchIsNotLookedFor: the only node in the list has gone when
-// it is to be watched. Then nobody is before ours.
-func TestAReleaseBeforeTheWatchIsNotLookedFor(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		holder := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("holder"))
-		conn := m.connectWith(ensemble.Options{Tap: m.tap})
-		m.settle()
-		watch := m.srv.Hold(of(conn.SessionID(), jute.OpGetData, m.node(0)))
-		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpGetData: 2}, m.sent(func() {
-			ours := m.arrives(m.mutex(conn))
-			m.mustUnlock(holder)
-			watch.Release()
-			holder = m.acquired(ours)
-		}))
-		m.mustUnlock(holder)
-	})
-}
-
 // TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout: a proof each 7/48 of it, and three
 // reads. That of waiting is two requests per third of it, and one per session timeout,
 // however many wait. docs/production.md has the cost of a hundred holders of a client.

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,14 +112,6 @@ func (tb *table) node(i int) string {
 	return top + "/" + names[i]
 }
 
-// ofNode is true of the requests of one kind that a session makes for its node in
-// the queue.
-func ofNode(session int64, op jute.Op) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool {
-		return r.Session == session && r.Op == op && strings.HasPrefix(r.Path, fmt.Sprintf("%s/_c_%016x", top, uint64(session)))
-	}
-}
-
 // creates is true of a session's requests that make its node in the queue.
 func creates(session int64) zkserver.Condition { return of(session, jute.OpCreate, top+"/*") }
 
@@ -138,15 +128,6 @@ func lockAside(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan
 		done <- locked{l, err}
 	}()
 	return done
-}
-
-// cutOff breaks a session's connection, and returns when its client has asked for another one,
-// which it gets when back is released.
-func (tb *table) cutOff(session int64) (back *zkserver.Fault) {
-	back = tb.srv.Hold(of(session, jute.OpConnect, ""))
-	tb.srv.Cut(session)
-	<-back.Hit()
-	return back
 }
 
 // unlockUnanswered unlocks aside. The node goes, the reply is lost with the
@@ -277,7 +258,6 @@ func releaseAll(faults []*zkserver.Fault) {
 type ordinary struct {
 	sessionTimeout time.Duration // asked of the server; 10 s if zero
 	buffer         int           // the largest packet, in bytes; the client's own choice if zero
-	onEvent        zk.EventCallback
 	wrap           func(net.Conn) net.Conn
 }
 
@@ -294,11 +274,7 @@ func (tb *table) connectAs(o ordinary) *zk.Conn {
 		}
 		return silentWriter{nc}
 	}}
-	options := []func(*zk.Conn){zk.WithEventCallback(func(ev zk.Event) {
-		if o.onEvent != nil {
-			o.onEvent(ev)
-		}
-	})}
+	var options []func(*zk.Conn)
 	if o.buffer != 0 {
 		options = append(options, zk.WithMaxConnBufferSize(o.buffer))
 	}

@@ -215,24 +215,6 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// TestParticipantsAreInOrderWhereTheNumbersWrap: the server's counter goes on
-// from 2³¹-1 with -2³¹.
-func TestParticipantsAreInOrderWhereTheNumbersWrap(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		admin := tb.makeTop()
-		nodes := []string{top + "/lock-2147483646", top + "/lock-2147483647", top + "/lock--2147483648", top + "/lock--2147483647"}
-		for _, node := range nodes {
-			tb.create(admin, node, "", zk.FlagEphemeral)
-		}
-		queue := tb.participants(tb.mutex(tb.connect()))
-		require.Len(tb, queue, len(nodes))
-		for i, node := range nodes {
-			require.Equal(tb, node, queue[i].Node)
-			require.Equal(tb, i, queue[i].Position)
-		}
-	})
-}
-
 // notExactly are paths that lead to a node of the queue only after a clean-up that
 // no server does, and paths of something else.
 func notExactly(name string) []string {

@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -127,64 +128,29 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 	})
 }
 
-func TestALockThatIsLostIsNotHandedOn(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		ours := tb.mutex(conn)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		waiters := queued(ours, 3)
-		session := conn.SessionID()
-		silence := tb.srv.Hold(from(session)).Every()
-		<-holder.Lost()
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		time.Sleep(time.Minute) // until the session has ended
-		for _, waiter := range waiters {
-			require.Empty(tb, waiter)
-		}
-		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-		silence.Release()
-		time.Sleep(time.Minute) // they queue again
-		require.NoError(tb, stranger.Unlock(context.Background()))
-		token := stranger.Token()
-		for _, waiter := range waiters {
-			got := gets(tb, waiter)
-			require.Greater(tb, got.Token(), token)
-			token = got.Token()
-			require.NoError(tb, got.Unlock(context.Background()))
-		}
-	})
-}
-
-// TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt: the node that is lost is
-// not another contender's.
-func TestTryLockTakesAFreeLockThoughItsMutexHasJustLostIt(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		ours := tb.mutex(conn)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		session := conn.SessionID()
-		silence := tb.srv.Hold(from(session)).Every()
-		<-holder.Lost()
-		time.Sleep(time.Minute) // until the session has ended
-		silence.Release()
-		time.Sleep(10 * time.Second) // until the client has another session
-		require.Empty(tb, tb.srv.Children(top))
-		l := testenv.Must(ours.TryLock(context.Background(), zklock.NewOwner("second")))(tb)
-		require.NoError(tb, l.Unlock(context.Background()))
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-	})
-}
-
-// TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp: its delete is on its way,
-// and nobody else holds the lock or waits for it.
-func TestTryLockWaitsForTheNodeOfItsMutexThatWasGivenUp(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		ours := tb.mutex(conn)
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
-		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		require.ErrorIs(tb, holder.Unlock(limited(tb, time.Second)), context.DeadlineExceeded)
-		time.AfterFunc(time.Second, slow.Release)
-		l := testenv.Must(ours.TryLock(context.Background(), zklock.NewOwner("second")))(tb)
-		require.NoError(tb, l.Unlock(context.Background()))
-	})
+// TestTryLockWaitsForNodesOfItsMutexAlone: the server refuses to delete the last one for a while. A
+// contender of another process that waits behind that one is before TryLock.
+func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
+	for what, strange := range map[string]bool{"alone": false, "and a stranger": true} {
+		onTables(t, what, func(tb *table) {
+			conn := tb.connect()
+			m := tb.mutex(conn)
+			holder := tb.mustLock(m, nil)
+			var stranger <-chan locked
+			if strange {
+				stranger = queues(tb.mutex(tb.connect()))
+			}
+			unlocked := tb.unlockThrottled(conn.SessionID(), holder)
+			l, err := m.TryLock(context.Background(), nil)
+			require.Equal(tb, strange, errors.Is(err, zklock.ErrHeld), "%v", err)
+			if strange {
+				passes(tb, stranger)
+			} else {
+				require.NoError(tb, l.Unlock(context.Background()))
+			}
+			require.NoError(tb, <-unlocked)
+		})
+	}
 }
 
 // TestAnErrorOfTheServerEndsTheWaitOfAllOwners: each of them would meet it.
@@ -289,53 +255,6 @@ func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// TestAMutexOvertakesNoStranger: of two nodes of a Mutex, one of which leaves, a
-// contender of another process is between.
-func TestAMutexOvertakesNoStranger(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
-		m, id := tb.mutex(conn), conn.SessionID()
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		_, giveUp := tb.mayGiveUp(m, nil)
-		time.Sleep(time.Second) // until it waits
-		stranger := queues(tb.mutex(tb.connect()))
-		refused := tb.srv.Fail(throttled, of(id, jute.OpDelete, tb.node(1)))
-		giveUp()
-		<-refused.Hit() // its node is in the queue until the next try
-		last := waits(m)
-		require.Len(tb, tb.srv.Children(top), 4)
-		time.Sleep(time.Second) // until the next try
-		require.Len(tb, tb.srv.Children(top), 3)
-		require.NoError(tb, holder.Unlock(context.Background()))
-		synctest.Wait()
-		require.Empty(tb, last, "two holders: the stranger is before the last one")
-		passes(tb, stranger)
-		passes(tb, last)
-	})
-}
-
-// TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex: somebody deletes the holder's
-// node by hand, and a stranger gets the lock. The next one of the holder's Mutex
-// finds that one node is before its own, and its Mutex has an entry before it, too.
-func TestAStrangerIsNotTakenForTheNodeOfItsOwnMutex(t *testing.T) {
-	for what, unlocks := range map[string]bool{"the holder finds that it has gone": false, "the holder unlocks": true} {
-		onTables(t, what, func(tb *table) {
-			m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithHandOver(1, 0))
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			require.NoError(tb, tb.connect().Delete(holder.Node(), -1)) // which nobody watches yet
-			stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-			require.False(tb, isClosed(holder.Lost()), "Lost has closed: there is nothing to show")
-			last := waits(m)
-			if unlocks {
-				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-			}
-			time.Sleep(2 * time.Second) // until the holder looks at its node
-			require.True(tb, isClosed(holder.Done()))
-			require.Empty(tb, last, "two holders: the stranger is before the last one")
-			handsOver(tb, stranger, last)
-		})
-	}
-}
-
 // TestTryLockDoesNotWaitForANodeThatCannotBeDeleted: Unlock has said so.
 func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	onTable(t, func(tb *table) {
@@ -350,22 +269,6 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
 		require.NoError(tb, m.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
-	})
-}
-
-// TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock: nobody holds it by this
-// Mutex yet, but another owner has asked for it before.
-func TestTryLockDoesNotWaitBehindOneThatIsAboutToGetTheLock(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn := tb.connect()
-		m := tb.mutex(conn)
-		late := tb.srv.HoldReply(creates(conn.SessionID()))
-		first := lockAside(context.Background(), m, zklock.NewOwner("first"))
-		<-late.Hit()
-		tb.isHeld(m)
-		late.Release()
-		passes(tb, first)
 	})
 }
 

@@ -19,39 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
-
-// TestAHolderInTheOldParentLetsNobodyInInTheNewOne: the holder's delete is
-// carried out and not answered, the parent is made again, and a contender of
-// the same Mutex gets the number after the holder's in it before the holder
-// gets the answer that its node has gone. Nor does the Unlock that is tried again
-// delete the node of another.
-func TestAHolderInTheOldParentLetsNobodyInInTheNewOne(t *testing.T) {
-	for after := range 10 {
-		onEachClient(t, func(tb *table) {
-			conn, admin := tb.connect(), tb.connect()
-			m := tb.mutex(conn)
-			back, unlocked := tb.unlockUnanswered(conn.SessionID(), tb.mustLock(m, zklock.NewOwner("holder")))
-			require.NoError(tb, admin.Delete(top, -1)) // as the server does with a container
-			next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
-			second := lockAside(context.Background(), m, zklock.NewOwner("second"))
-			time.Sleep(time.Second + time.Duration(after)*10*time.Millisecond) // until the client's next try is as far away
-			back.Release()
-			require.NoError(tb, <-unlocked)
-			time.Sleep(time.Second) // for the second one to get in by mistake
-			require.Empty(tb, second, "two holders: the second was let in by the holder in the old parent")
-			require.Len(tb, tb.srv.Children(top), 2)
-			handsOver(tb, next, second)
-			require.Empty(tb, tb.srv.Children(top))
-		})
-	}
-}
 
 // withoutEvents is a connection on which no event of one node arrives, or of any if path
 // is empty, as happens to a client that is just coming back.
@@ -62,36 +35,6 @@ func withoutEvents(nc net.Conn, path string) net.Conn {
 		}
 		return packet
 	}})
-}
-
-// TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn: an operator removes the
-// parent with all its nodes, and the waiter misses the event of its own.
-func TestAWaiterWhoseNodeHasGoneWithTheHoldersIsNotLetIn(t *testing.T) {
-	onClient(t, func(tb *table, admin *zk.Conn) {
-		tb.create(admin, "/other", "", zk.FlagPersistent)
-		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return withoutEvents(nc, "-lock-0000000001")
-		}})
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("waiter")) // a Mutex of its own has a node of its own
-		time.Sleep(2 * time.Second)                                                          // until both watch theirs
-		late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpExists, "/other"))              // and all that follows
-		go conn.Exists("/other")
-		<-late.Hit()
-		for _, node := range []string{tb.node(1), tb.node(0), top} {
-			require.NoError(tb, admin.Delete(node, -1))
-		}
-		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
-		late.Release()
-		<-holder.Lost()
-		time.Sleep(time.Second) // for the waiter to get in by mistake
-		require.Empty(tb, waiter, "two holders: the waiter was let in by a holder whose node had gone")
-		require.NoError(tb, next.Unlock(context.Background()))
-		got := gets(tb, waiter)
-		require.Contains(tb, tokens(tb), got.Token(), "it holds the lock without a node in the queue")
-		require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-		require.NoError(tb, got.Unlock(context.Background()))
-	})
 }
 
 // TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone: the holder's delete
@@ -161,38 +104,6 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
 			handsOver(tb, next, waiter)
-		})
-	}
-}
-
-// TestOneSlowAnswerOnlyDelaysTheLock: when it comes, it proves too short a time, and
-// the session is proved again. Lock does not give up because of one slow answer.
-func TestOneSlowAnswerOnlyDelaysTheLock(t *testing.T) {
-	for nth := range 4 {
-		onTables(t, fmt.Sprintf("request %d", nth), func(tb *table) {
-			conn := tb.connectAs(ordinary{sessionTimeout: 40 * time.Second}) // patient
-			m := tb.mutex(conn)
-			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-			waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-			time.Sleep(8 * time.Second) // until it waits in quiet
-			before := nth
-			slow := tb.srv.HoldReply(func(r zkserver.Request) bool {
-				if r.Session != conn.SessionID() || r.Op == jute.OpPing {
-					return false
-				}
-				before--
-				return before < 0
-			})
-			select {
-			case <-slow.Hit():
-			case <-time.After(time.Minute): // it asks nothing while it waits
-			}
-			require.NoError(tb, holder.Unlock(context.Background()))
-			time.Sleep(9 * time.Second) // less than the session timeout, more than two thirds of it
-			slow.Release()
-			got := gets(tb, waiter)
-			require.False(tb, isClosed(got.Lost()))
-			lasts(tb, got)
 		})
 	}
 }
@@ -286,66 +197,6 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 		l := testenv.Must(tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow")))(tb)
 		require.NoError(tb, l.Unlock(context.Background()))
 	})
-}
-
-// TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor: a node of the Mutex was deleted by
-// hand, and a stranger holds the lock, when the Mutex makes another node. The server
-// reports one other child. The Mutex takes that for its own node, and gets the event
-// of that one's end before it waits for it.
-func TestANodeThatIsOnlyConcludedToBeBeforeIsLookedFor(t *testing.T) {
-	for range 10 {
-		onTable(t, func(tb *table) {
-			conn, admin := tb.connect(), tb.connect()
-			id := conn.SessionID()
-			m := tb.mutex(conn, zklock.WithHandOver(1, time.Hour))
-			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			require.NoError(tb, admin.Delete(tb.node(0), -1))
-			stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
-			time.Sleep(time.Second) // less than until the holder's node is looked at
-			made := tb.srv.Hold(creates(id))
-			waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
-			<-made.Hit()
-			time.Sleep(500 * time.Millisecond) // the look at the holder's node is behind it
-			reads := tb.srv.Hold(ofNode(id, jute.OpGetData))
-			made.Release()
-			<-reads.Hit()
-			own := tb.srv.Hold(of(id, jute.OpGetData, "")) // the waiter's look at its own node
-			reads.Release()
-			<-own.Hit()
-			time.Sleep(100 * time.Millisecond) // until the holder's node is known to have gone
-			own.Release()
-			time.Sleep(time.Second) // for the waiter to get in by mistake
-			require.Empty(tb, waiter, "two holders")
-			require.False(tb, isClosed(stranger.Lost()))
-			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-			handsOver(tb, stranger, waiter)
-		})
-	}
-}
-
-// TestTryLockDoesNotTakeAnotherForANodeThatHasGone: the delete of the Mutex's last
-// node was carried out and not answered. Before it is tried again, a contender of
-// another process holds the lock.
-func TestTryLockDoesNotTakeAnotherForANodeThatHasGone(t *testing.T) {
-	for name, connect := range map[string]func(*table, ensemble.Options) *zk.Conn{"zkconn.Connect": (*table).connectWith, "zk.Connect": ordinaryClient} {
-		onTable(t, func(tb *table) {
-			tb.makeTop()
-			conn := connect(tb, ensemble.Options{})
-			m := tb.mutex(conn)
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			other := queues(tb.mutex(tb.connect()))
-			lost := tb.srv.LoseReply(of(conn.SessionID(), jute.OpDelete, ""))
-			unlocked := aside(func() error { return holder.Unlock(context.Background()) })
-			<-lost.Hit()
-			got := gets(tb, other)
-			began := time.Now()
-			tb.isHeld(m)
-			require.Less(tb, time.Since(began), 5*time.Second, "%s: TryLock waits for another contender, and not only for its client to come back", name)
-			require.NoError(tb, <-unlocked)
-			require.NoError(tb, got.Unlock(context.Background()))
-		})
-	}
 }
 
 // TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer, though none of its requests has
