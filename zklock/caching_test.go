@@ -237,36 +237,6 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 	}
 }
 
-// TestAListThatIsRefusedCostsNoLease: somebody has forbidden to list the queue while its node
-// is held, which the server says at each look around.
-func TestAListThatIsRefusedCostsNoLease(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		ours := tb.mutex(conn, always...)
-		tb.cached(ours)
-		l := tb.mustLock(ours, nil)
-		refused := tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, top)).Every()
-		time.Sleep(time.Minute)
-		require.NotEmpty(tb, refused.Hit())
-		require.NoError(tb, l.Context(context.Background()).Err())
-		require.NoError(tb, l.Unlock(context.Background()))
-	})
-}
-
-// TestACachedNodeOutlastsABrokenConnection, and the watch on the queue does.
-func TestACachedNodeOutlastsABrokenConnection(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, conn := m.ourClient()
-		earlier := m.cached(ours)
-		m.srv.Cut(conn.SessionID())
-		time.Sleep(5 * time.Second) // until the client is back
-		l := m.mustLock(ours, nil)
-		require.Equal(t, earlier.Node(), l.Node())
-		m.mustUnlock(l)
-		passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
-		m.isNotCached(ours)
-	})
-}
-
 // TestACachedNodeOfAClientThatIsCutOffGrantsNothing: the client cannot know that it is, and a
 // lease that is granted is as good as lost. The node is given up when its session may end.
 func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -13,7 +12,6 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
-	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -122,24 +120,6 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	}
 }
 
-// TestLockEndsWhereEveryProofIsRefused: the session is not proved to be safe when
-// the turn of the waiter comes, and never will be.
-func TestLockEndsWhereEveryProofIsRefused(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		conn := tb.connectAs(ordinary{})
-		waiter := lockAside(limited(tb, 2*time.Minute), tb.mutex(conn), zklock.NewOwner("waiter"))
-		synctest.Wait()
-		tb.srv.Fail(zkserver.CodeUnimplemented, ofProof(conn.SessionID())).Every()
-		time.Sleep(sessionTimeout) // until its create proves nothing any more
-		require.NoError(tb, holder.Unlock(context.Background()))
-		got := <-waiter
-		require.Error(tb, got.err)
-		require.NotErrorIs(tb, got.err, context.DeadlineExceeded, "it is tried without end")
-		leavesNothing(tb)
-	})
-}
-
 // TestLockOutlastsProofsThatAreRefusedNowAndThen: three in a row end it, and not
 // three in all.
 func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
@@ -213,52 +193,7 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 	})
 }
 
-// TestARevokeArrivesThoughItsReadIsThrottledOnce: the read after a change must be
-// repeated, and its error must not end the lease.
-func TestARevokeArrivesThoughItsReadIsThrottledOnce(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until its node is watched
-		refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpGetData, tb.node(0)))
-		m := tb.mutex(tb.connect())
-		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
-		time.Sleep(2 * time.Second) // less than until the lease is confirmed
-		require.Len(tb, refused.Hit(), 1)
-		require.True(tb, isClosed(holder.RevokeRequested()))
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
-
-// TestParticipantsStopsWhenItsCtxEnds: its requests, which are a hundred at a time, are answered
-// late, and no other one is sent.
-func TestParticipantsStopsWhenItsCtxEnds(t *testing.T) {
-	onClient(t, func(tb *table, contenders *zk.Conn) {
-		queue, giveUp := context.WithCancel(context.Background())
-		for range 110 {
-			lockAside(queue, tb.mutex(contenders), zklock.NewOwner("contender"))
-		}
-		time.Sleep(time.Second) // until all are in the queue
-		require.Len(tb, tb.srv.Children(top), 110)
-		tap := wiretap.New()
-		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
-		late := tb.srv.Hold(of(conn.SessionID(), jute.OpGetData, ""))
-		before := tap.Counts()
-		ctx, cancel := context.WithCancel(context.Background())
-		asked := aside(func() error { _, err := tb.mutex(conn).Participants(ctx); return err })
-		<-late.Hit()
-		synctest.Wait() // until the hundred are sent
-		cancel()
-		require.ErrorIs(tb, <-asked, context.Canceled)
-		late.Release()
-		time.Sleep(time.Minute) // long enough for all that would be asked
-		require.LessOrEqual(tb, int(tap.Counts().Since(before).Total()), 102, "the sync, the list, and those that were asked for before ctx ended")
-		giveUp()
-		time.Sleep(time.Minute) // until all have left
-	})
-}
-
-// TestRevokeStopsWhenItsCtxEnds is the same for Revoke, which must not write after
-// its caller has gone.
+// TestRevokeStopsWhenItsCtxEnds: it must not write after its caller has gone.
 func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
@@ -273,40 +208,5 @@ func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 		time.Sleep(time.Minute) // long enough for the write, and for the holder to read it
 		require.False(tb, isClosed(holder.RevokeRequested()))
 		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
-
-// TestAProofIsNotPutOffByThoseWhoseTurnComes: one server falls silent during a proof,
-// and the next one works. Then other Mutexes of the client become the first, one
-// after the other, and each asks for a proof at once.
-func TestAProofIsNotPutOffByThoseWhoseTurnComes(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
-		conn, elsewhere := tb.connect(), tb.connect()
-		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		var before []*zklock.Lease
-		var turns []<-chan locked
-		for i := range 40 {
-			path := fmt.Sprintf("/other%d", i)
-			before = append(before, tb.mustLock(tb.mutexAt(path, elsewhere), nil))
-			turns = append(turns, lockAside(context.Background(), tb.mutexAt(path, conn), nil))
-		}
-		time.Sleep(20 * time.Second) // the session is proved many times
-		silent := tb.srv.Hold(of(id, jute.OpSync, ""))
-		back := tb.srv.Hold(of(id, jute.OpConnect, ""))
-		<-silent.Hit()
-		<-back.Hit()
-		back.Release()
-		for _, l := range before {
-			time.Sleep(90 * time.Millisecond) // less than until the next try of the proof
-			require.NoError(tb, l.Unlock(context.Background()))
-		}
-		require.False(tb, isClosed(holder.Lost()), "the server has answered all the time")
-		silent.Release()
-		require.NoError(tb, holder.Unlock(context.Background()))
-		for _, turn := range turns {
-			passes(tb, turn)
-		}
 	})
 }

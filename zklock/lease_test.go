@@ -371,25 +371,3 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 		})
 	}
 }
-
-// TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne: the reply to its create
-// is lost, and while it looks for its node another of its Mutex queues.
-func TestAnEntryWhoseNodeIsFoundLateIsStillBeforeALaterOne(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		conn := tb.connect()
-		m, id := tb.mutex(conn), conn.SessionID()
-		tb.makeTop()
-		lost := tb.srv.LoseReply(creates(id))
-		looks := tb.srv.HoldReply(of(id, jute.OpSync, ""))
-		one := lockAside(context.Background(), m, zklock.NewOwner("one"))
-		<-lost.Hit()
-		<-looks.Hit()
-		two := waits(m)
-		looks.Release()
-		time.Sleep(time.Minute) // until one of them has the lock
-		require.Len(tb, one, 1, "nobody lets in the one that is first in the queue")
-		require.Empty(tb, two)
-		passes(tb, one)
-		passes(tb, two)
-	})
-}

@@ -147,20 +147,6 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 	}
 }
 
-func TestTheContextOfALeaseEndsWithItsParent(t *testing.T) {
-	onTable(t, func(tb *table) {
-		l := tb.mustLock(tb.mutex(tb.connect()), nil)
-		parent, cancel := context.WithCancel(context.Background())
-		canceled, late := l.Context(parent), l.Context(limited(tb, time.Hour))
-		cancel()
-		require.ErrorIs(tb, canceled.Err(), context.Canceled)
-		require.ErrorIs(tb, context.Cause(canceled), context.Canceled)
-		time.Sleep(2 * time.Hour)
-		require.ErrorIs(tb, late.Err(), context.DeadlineExceeded)
-		require.False(tb, isClosed(l.Done()))
-	})
-}
-
 // TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered: f has been called, and an error would
 // make its caller try again.
 func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {

@@ -283,22 +283,37 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 	})
 }
 
-// TestParticipantsAreReadSideBySide, and not each after the answer to the one before.
+// TestParticipantsAreReadSideBySide, a hundred at a time, and no others once ctx has ended.
 func TestParticipantsAreReadSideBySide(t *testing.T) {
 	onClient(t, func(tb *table, conn *zk.Conn) {
 		tb.makeTop()
 		for range 150 {
 			tb.create(conn, top+"/lock-", "", zk.FlagSequence)
 		}
-		var reads atomic.Int32
-		answers := tb.srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) > 0 }).Every()
-		all := aside(func() error {
-			require.Len(tb, tb.participants(tb.mutex(conn)), 150)
-			return nil
-		})
-		synctest.Wait()
-		require.EqualValues(tb, 100, reads.Load())
-		answers.Release()
-		require.NoError(tb, <-all)
+		for _, ends := range []bool{false, true} {
+			var reads atomic.Int32
+			count := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) < 0 })
+			answers := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetData, "")).Every()
+			ctx, cancel := context.WithCancel(context.Background())
+			all := aside(func() error {
+				queue, err := tb.mutex(conn).Participants(ctx)
+				require.True(tb, ends || len(queue) == 150)
+				return err
+			})
+			synctest.Wait()
+			require.EqualValues(tb, 100, reads.Load())
+			if ends {
+				cancel()
+				require.ErrorIs(tb, <-all, context.Canceled)
+			}
+			answers.Release()
+			time.Sleep(time.Minute) // long enough for all that would be asked
+			require.EqualValues(tb, map[bool]int{false: 150, true: 100}[ends], reads.Load())
+			if !ends {
+				require.NoError(tb, <-all)
+			}
+			cancel()
+			count.Release()
+		}
 	})
 }

@@ -23,7 +23,6 @@ import (
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
-	"example.com/zklock/zkserver"
 )
 
 // withoutEvents is a connection on which no event of one node arrives, or of any if path
@@ -105,30 +104,6 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			looks.Release()
 			handsOver(tb, next, waiter)
 		})
-	}
-}
-
-// TestTryLockWhoseNodeIsTakenAwayTriesAgain: the remains of the first try do not
-// make the second one fail.
-func TestTryLockWhoseNodeIsTakenAwayTriesAgain(t *testing.T) {
-	for op, hold := range map[jute.Op]func(*zkserver.Server, func(zkserver.Request) bool) *zkserver.Fault{
-		jute.OpCreate: (*zkserver.Server).HoldReply, jute.OpGetChildren2: (*zkserver.Server).Hold,
-	} {
-		for range 10 {
-			onTable(t, func(tb *table) {
-				admin, conn := tb.makeTop(), tb.connectAs(ordinary{})
-				late := hold(tb.srv, of(conn.SessionID(), op, ""))
-				got := make(chan locked, 1)
-				go func() {
-					l, err := tb.mutex(conn).TryLock(context.Background(), zklock.NewOwner("owner"))
-					got <- locked{l, err}
-				}()
-				<-late.Hit()
-				require.NoError(tb, admin.Delete(tb.node(0), -1))
-				late.Release()
-				passes(tb, got, "nobody holds the lock")
-			})
-		}
 	}
 }
 
