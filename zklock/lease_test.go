@@ -67,30 +67,6 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 	})
 }
 
-// TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession: the time depends
-// on the session timeout that the servers have agreed to.
-func TestASilentServerIsLeftInTimeThoughTheClientAskedForALongSession(t *testing.T) {
-	onTable(t, func(tb *table) {
-		var silent atomic.Int32
-		conn, _ := tb.connectFor(10*time.Minute, three, func(network, address string, d time.Duration) (net.Conn, error) {
-			if silent.Add(-1) < 0 {
-				return tb.srv.Dial(network, address, d)
-			}
-			ours, theirs := net.Pipe()
-			tb.Cleanup(func() { theirs.Close() })
-			go theirs.Read(make([]byte, 1000)) // the handshake
-			return ours, nil
-		})
-		require.Equal(t, 40*time.Second, tb.srv.Sessions()[0].Timeout)
-		lease := tb.mustLock(testenv.Must(zklock.New(conn, top))(tb), nil)
-		silent.Store(2) // of three
-		tb.srv.Cut(conn.SessionID())
-		time.Sleep(40 * time.Second) // the whole session timeout
-		require.False(t, isClosed(lease.Lost()), "the lease is lost, and one of three servers answers")
-		require.NoError(t, lease.Unlock(context.Background()))
-	})
-}
-
 // TestACallbackMayTakeAWhileBeforeTheHandshake: the client calls it after the dial,
 // and the time for the handshake begins after that.
 func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {

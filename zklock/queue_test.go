@@ -272,26 +272,6 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	})
 }
 
-// TestAWaiterWhoseTurnHasComeLeavesAtOnce: it is the first, and its session is not
-// proved to be safe. The contenders behind it do not wait for a proof that nobody needs.
-func TestAWaiterWhoseTurnHasComeLeavesAtOnce(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		conn := tb.connect()
-		waiter, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
-		time.Sleep(time.Second) // until it waits
-		unproved := tb.srv.Fail(throttled, ofProof(conn.SessionID())).Every()
-		time.Sleep(sessionTimeout) // until its create proves nothing any more
-		require.NoError(tb, holder.Unlock(context.Background()))
-		time.Sleep(time.Second) // for it to get the lock by mistake
-		require.Empty(tb, waiter)
-		giveUp()
-		synctest.Wait()
-		require.Empty(tb, tb.srv.Children(top))
-		unproved.Release()
-	})
-}
-
 // A crowd is so many contenders that the first of them marks in the parent's data that it has
 // gone: number 5 holds the lock, and has found five before it.
 type crowd struct {
