@@ -390,8 +390,8 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 	})
 }
 
-// TestAChildThatIsNoContenderIsNoRival, though its event takes a cached node away.
-func TestAChildThatIsNoContenderIsNoRival(t *testing.T) {
+// TestAChildThatIsNotAContenderDoesNotCount, though its event takes a cached node away.
+func TestAChildThatIsNotAContenderDoesNotCount(t *testing.T) {
 	onTable(t, func(tb *table) {
 		ours := tb.mutex(tb.connect(), always...)
 		tb.cached(ours)
