@@ -20,8 +20,8 @@ import (
 type bug string
 
 // Each breaks one line of a lock with leases that is right as far as it goes,
-// and names the case that must fail.
-var leaseBugs = map[bug]failure{
+// and names the case that must fail, and words that this must say.
+var leaseBugs = map[bug]struct{ name, words string }{
 	"Unlock by path after an expiry":      {"Unlock after the parent was made again touches nobody else's node", "has deleted another contender's node"},
 	"order by whole name":                 {"a contender with another name that comes later waits", "Lock of the contender before one of Curator's does not return"},
 	"other names are ignored":             {"a contender with another name waits its turn", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
