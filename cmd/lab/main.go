@@ -5,7 +5,6 @@
 //	go run ./cmd/lab -open            # and opens the browser
 //	go run ./cmd/lab -open -scene A7  # and that lock's scene in it: docs/scenes.md
 //	go run ./cmd/lab -open -lock DIR  # plays the exercise's lock that is in this folder
-//	go run ./cmd/lab -open -film FILE # shows a trace or a recorded run
 //	go run ./cmd/lab -out lab.html    # writes one file, which needs no server
 //	go run ./cmd/lab -open -lang zh   # in Chinese, which LANG can say, too
 //
@@ -20,7 +19,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -49,7 +47,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	open := flags.Bool("open", false, say("open the page in the browser", "在浏览器里打开页面"))
 	scene := flags.String("scene", "", say("print and open the address of this lock's `scene`, or this address, which begins with #; see docs/scenes.md", "打印并打开某个锁的`场景`的地址，也可以直接写以 # 开头的地址；见 docs/scenes.zh-CN.md"))
 	lock := flags.String("lock", "", say("play the lock in this `folder` in the place of the exercise's that its package clause names", "播放这个`文件夹`里的锁，代替 package 子句所指的那个练习的锁"))
-	film := flags.String("film", "", say("show the trace or the recorded run in this `file`, as Open a file does", "显示这个`文件`里的 trace 或录制的运行，与页面上的“打开文件”相同"))
 	flags.Var(lang, "lang", say("open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of the browser if they name "+
 		"none; one in the page's address goes first", "页面的`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG，两者都没有就由浏览器决定；页面地址里写了语言的，以地址为准"))
 	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
@@ -76,15 +73,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 			at = "#lock=exercise-" + b.Own.Folder
 		}
 	}
-	var shown []byte
-	if *film != "" {
-		if *out != "" {
-			return i18n.Misusef("-film goes with -open, and not with -out", "-film 与 -open 一起用，不能与 -out 一起用")
-		}
-		if shown, err = os.ReadFile(*film); err != nil {
-			return i18n.Errorf("-film: %w", "-film：%v", err)
-		}
-	}
 	if *out != "" {
 		return writeTo(ctx, b, *out, stdout)
 	}
@@ -94,7 +82,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	}
 	defer ln.Close()
 	s := newSite(ln.Addr().String())
-	s.film, s.filmName = shown, filepath.Base(*film)
 	url := "http://" + s.host + "/" + at
 	fmt.Fprintln(stdout, i18n.Textf("the lab is at %s", "实验室的地址：%s", url).In(*lang))
 	if *open {

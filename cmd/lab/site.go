@@ -24,9 +24,7 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-
 
 // A site serves the page and notifies it of each build.
 type site struct {
-	host     string // with the port
-	film     []byte // what the page shows first; nil: the scene of its address
-	filmName string
+	host string // with the port
 
 	mu      sync.Mutex  // guards what follows
 	last    *build.Page // nil: nothing has been built yet
@@ -132,18 +130,12 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	if name == "engine.wasm" {
 		body, ok = b.Wasm, true
 	}
-	if name == "film.json" && s.film != nil {
-		body, ok = s.film, true
-	}
 	if !ok {
 		http.Error(w, "the lab has no "+name+"\n实验室里没有 "+name, http.StatusNotFound)
 		return
 	}
 	if name == "index.html" {
 		body = build.InHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
-		if s.film != nil {
-			body = build.InHead(body, `<meta name="lab-film" content="`+html.EscapeString(s.filmName)+`">`)
-		}
 	}
 	loopback.Write(w, r, name, body)
 }

@@ -8,15 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/build"
 	"example.com/zklock/internal/testenv"
 )
@@ -160,26 +157,4 @@ func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
 	listenTo(t, server.URL+"/events?seen=0").until("error", "")
 	s.put(ready(), nil)
 	listenTo(t, server.URL+"/events?seen=0").until("reload", "")
-}
-
-func TestAFilmIsServedUnderItsName(t *testing.T) {
-	s, server := served(t)
-	s.put(ready(), nil)
-	resp, _ := get(t, server.URL+"/film.json", "")
-	require.Equal(t, http.StatusNotFound, resp.StatusCode)
-	_, page := get(t, server.URL+"/", "")
-	require.NotContains(t, page, "lab-film")
-
-	s.film, s.filmName = []byte("{}"), `a"b.json`
-	resp, body := get(t, server.URL+"/film.json", "")
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.Equal(t, "{}", body)
-	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
-	_, page = get(t, server.URL+"/", "")
-	require.Contains(t, page, `<meta name="lab-film" content="a&#34;b.json">`)
-
-	film := filepath.Join(t.TempDir(), "film.json")
-	require.ErrorContains(t, run(t.Context(), []string{"-film", film}, io.Discard, io.Discard, new(i18n.Language)), "-film: ")
-	require.NoError(t, os.WriteFile(film, []byte("{}"), 0o644))
-	require.ErrorContains(t, run(t.Context(), []string{"-film", film, "-out=x.html"}, io.Discard, io.Discard, new(i18n.Language)), "-film goes with -open")
 }

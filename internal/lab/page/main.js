@@ -133,8 +133,6 @@ async function engineStarts() {
   performance.mark("lab engine");
   fillLocks();
   await openLink();
-  const film = document.querySelector('meta[name="lab-film"]'); // go run ./cmd/lab -film FILE
-  if (film) await openFiles([{ name: film.content, text: async () => (await fetch("film.json")).text() }]);
 }
 
 // For tests and for the curious.
