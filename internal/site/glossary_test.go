@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/site"
 )
 
@@ -50,11 +51,13 @@ func terms(page string) (all []term) {
 // fencingToken is how a Chinese page that has tokens names them, once.
 const fencingToken = "fencing token（隔离令牌）"
 
-// avoided returns the words of a Chinese page that the glossary says to avoid. Code
-// and quotations of code are left out. A monitor of Java is 监视器, and the isolation of
+// stays matches code and quotations of code. A monitor of Java is 监视器, and the isolation of
 // transactions has levels.
+var stays = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|" + fencingToken)
+
+// avoided returns the words of a Chinese text that the glossary says to avoid.
 func avoided(text string, all []term) (found []string) {
-	text = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|"+fencingToken).ReplaceAllString(text, "")
+	text = stays.ReplaceAllString(text, "")
 	for _, term := range all {
 		for _, word := range term.not {
 			if strings.Contains(text, word) {
@@ -63,6 +66,32 @@ func avoided(text string, all []term) (found []string) {
 		}
 	}
 	return found
+}
+
+var (
+	literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	han     = regexp.MustCompile(`\p{Han}+`)
+	quoted  = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
+	narrow  = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
+	// The glossary has these as words of the articles, or they are everyday words for a term.
+	everyday = term{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", not: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
+	// Errors of the articles' locks stay English.
+	articlesErrors = []string{"listings: the lock call returned false", "failed to acquire lock within wait time"}
+)
+
+// offends returns the Chinese strings of a source that have a word which the glossary avoids, or
+// punctuation of half the width, or a sentence in English.
+func offends(source string, all []term) (list []string) {
+	for _, text := range literal.FindAllString(quoted.ReplaceAllString(source, ""), -1) {
+		if !han.MatchString(text) {
+			continue
+		}
+		if bad := slices.Concat(avoided(text, append(all, everyday)), narrow.FindAllString(text, -1),
+			chinesetest.English(strings.Trim(text, `"`), articlesErrors...)); len(bad) > 0 {
+			list = append(list, bad[0]+" in "+text)
+		}
+	}
+	return list
 }
 
 func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
@@ -101,26 +130,39 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"}, missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
 }
 
-func TestTheChinesePagesUseTheTermsOfTheGlossary(t *testing.T) {
+// TestChineseFollowsTheGlossary: on the pages, and in the strings of all sources but those that have the articles' own words.
+func TestChineseFollowsTheGlossary(t *testing.T) {
 	all := terms(site.Read(t, glossary))
-	pages := 0
+	pages, found := 0, 0
 	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.Contains(file, ".zh-CN.") {
+		articles := strings.HasPrefix(file, "internal/lab/guide/") || file == "cmd/book/page/also.js"
+		switch {
+		case err != nil:
 			return err
-		}
-		pages++
-		text := site.Read(t, file)
-		require.Empty(t, avoided(text, all), file)
-		if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
-			require.Equal(t, 1, strings.Count(text, fencingToken), "%s has tokens: it introduces them as %s, once", file, fencingToken)
+		case strings.Contains(file, ".zh-CN."):
+			pages++
+			text := site.Read(t, file)
+			require.Empty(t, avoided(text, all), file)
+			if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
+				require.Equal(t, 1, strings.Count(text, fencingToken), "%s has tokens: it introduces them as %s, once", file, fencingToken)
+			}
+		case !articles && !strings.HasSuffix(file, "_test.go") && slices.Contains([]string{".go", ".js", ".json"}, path.Ext(file)):
+			text := site.Read(t, file)
+			found += len(han.FindAllString(text, -1))
+			require.Empty(t, offends(text, all), file)
 		}
 		return nil
 	})
 	require.NoError(t, err)
 	require.Positive(t, pages)
+	require.Positive(t, found)
 	t.Run("and another word is found", func(t *testing.T) {
 		require.Equal(t, []string{"应答: the term for reply is 响应"}, avoided("服务器的应答丢失了", all))
 		require.Empty(t, avoided("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+fencingToken+"与隔离级别。\n```\n应答\n```\n", all))
+		require.Empty(t, offends(`{"at": "1ms", "quote": "当前一个子节点被删除时,重新执行第四步", "en": "It waits.", "zh": "{0} 建立连接，并监听 /lock（父节点）。"}`, all))
+		for _, bad := range []string{"节点已删除,等待者醒来。", "父节点(队列)", "得到响应:{0}", "它请求建立节点。", "它监视父节点。", "应答丢失", "隔离", "等待者 waits on a watch。", "防护令牌", "伐鼓传花", `已读。\"它说\".结束`} {
+			require.Len(t, offends(`["text", "`+bad+`"]`, all), 1, bad)
+		}
 	})
 }
 
@@ -130,7 +172,6 @@ func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 	handout := site.Read(t, "docs/teaching/handout.md")
 	handoutZh := site.Read(t, "docs/teaching/handout.zh-CN.md")
 	row := regexp.MustCompile(`(?m)^\| \*\*([^|]+)\*\* \| ([^|]+) \|`)
-	han := regexp.MustCompile(`\p{Han}+`)
 	known := make(map[string]bool)
 	for _, term := range terms(site.Read(t, glossary)) {
 		for _, word := range han.FindAllString(term.zh, -1) {

@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,9 +10,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/testenv"
 )
 
 // clientsIn are the clients that a text names. In English "A" is an article, too; in Chinese a letter may stand beside a character.
@@ -100,4 +103,26 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 		}
 	}
 	assert.Greater(t, compared, 90)
+}
+
+// TestAButtonThatIsNamedIsThere: a caption or a note names a button of the page between
+// quotation marks.
+func TestAButtonThatIsNamedIsThere(t *testing.T) {
+	b := testenv.Must(os.ReadFile("../page/strings.js"))(t)
+	named := 0
+	for _, l := range locks.All() {
+		texts := []locks.Text{l.Note}
+		if l.Story != nil {
+			for _, s := range l.Story.Stops {
+				texts = append(texts, s.Text)
+			}
+		}
+		for _, text := range texts {
+			for _, button := range regexp.MustCompile(`“([^”]+)”`).FindAllStringSubmatch(text.En+text.Zh, -1) {
+				named++
+				assert.Contains(t, string(b), `: "`+button[1]+`"`, "%s: %s", l.Name, text)
+			}
+		}
+	}
+	require.NotZero(t, named)
 }
