@@ -63,30 +63,30 @@ var inChinese = map[string]string{
 //	unlock NAME
 //	count NAME COUNTER N            adds 1 under the lock, N times, by writes that fail if the counter has changed
 //	close NAME                      closes the session
-func startLocks(g *game) map[string]*process {
+func startLocks(t *testing.T, addr string) map[string]*process {
 	const folder, packages = "testdata/pairs/", "/usr/lib/python3/dist-packages/"
-	needs(g.T, ofCurator)
-	needs(g.T, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo"})
-	dir := g.TempDir()
+	needs(t, ofCurator)
+	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo"})
+	dir := t.TempDir()
 	run := func(name string, args ...string) {
-		cmd := exec.CommandContext(g.Context(), name, args...)
+		cmd := exec.CommandContext(t.Context(), name, args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
-		require.NoError(g, err, "%s", out)
+		require.NoError(t, err, "%s", out)
 	}
 	for from, to := range map[string]string{folder + "locks.go": "main.go", "../../go.sum": "go.sum", "../../go.mod": "go.mod"} {
-		require.NoError(g, os.WriteFile(filepath.Join(dir, to), testenv.Must(os.ReadFile(from))(g), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, to), testenv.Must(os.ReadFile(from))(t), 0o644))
 	}
-	run("go", "mod", "edit", "-module=locks", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+testenv.Must(filepath.Abs("../.."))(g),
+	run("go", "mod", "edit", "-module=locks", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+testenv.Must(filepath.Abs("../.."))(t),
 		"-require=github.com/samuel/go-zookeeper@v0.0.0-20190923202752-2cc03de413da")
 	run("go", "build", "-mod=mod", "-o", "locks", ".")
 	if testenv.AtLength() {
-		run("sh", testenv.Must(filepath.Abs(folder+"recipe.sh"))(g))
+		run("sh", testenv.Must(filepath.Abs(folder+"recipe.sh"))(t))
 	}
 	return map[string]*process{
-		"go":     g.start(nil, filepath.Join(dir, "locks"), g.addr),
-		"java":   g.startJava("pairs/Locks.java", g.addr),
-		"python": g.start(nil, python, folder+"locks.py", g.addr, filepath.Join(dir, "recipe")),
+		"go":     start(t, filepath.Join(dir, "locks"), addr),
+		"java":   start(t, "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", curatorPath, folder+"Locks.java", addr), // starts faster
+		"python": start(t, python, folder+"locks.py", addr, filepath.Join(dir, "recipe")),
 	}
 }
 
@@ -102,27 +102,13 @@ func (c contender) ask(verb string, args ...string) {
 
 // answer is what it answers, or "" if it does not within a time.
 func (c contender) answer(verb string, within time.Duration) string {
-	for late := time.After(within); ; {
-		c.mu.Lock()
-		said := c.said
-		c.mu.Unlock()
-		if answers := c.lines(c.name + " " + verb); len(answers) > 0 {
-			return answers[len(answers)-1]
-		}
-		select {
-		case <-said:
-		case <-c.exited:
-			return "failed: the process has ended"
-		case <-late:
-			return ""
-		}
-	}
+	return c.line(c.name+" "+verb+" ", within)
 }
 
 func (c contender) does(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	c.ask(verb, args...)
-	require.Equal(t, "done", c.answer(verb, patience), "%s %s: %v", c.name, verb, c.all())
+	require.Equal(t, "done", c.answer(verb, patience), "%s %s: %v", c.name, verb, c.out.String())
 }
 
 // session is the timeout of those who are not to expire.
@@ -141,10 +127,10 @@ func open(t *testing.T, programs map[string]*process, i int, path, name, addr st
 // play has the first lock hold, lets the second come, and returns the cell of the table. If the second has
 // not passed after a time, the first is released; or it was cut off before the second came, and its session
 // expires. Then the second must get in.
-func (p pair) play(g *game, t *testing.T, conn *zk.Conn, path string, programs map[string]*process, expires bool, long time.Duration) string {
-	server, _, _ := strings.Cut(g.addr, ",")
+func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process, expires bool, long time.Duration) string {
+	server, _, _ := strings.Cut(addr, ",")
 	line := proxy.New(t, server)
-	first, second := open(t, programs, p.first, path, "/1", line.Addr(), 5*long), open(t, programs, p.second, path, "/2", g.addr, session)
+	first, second := open(t, programs, p.first, path, "/1", line.Addr(), 5*long), open(t, programs, p.second, path, "/2", addr, session)
 	defer first.ask("close")
 	defer second.ask("close")
 	first.does(t, "lock")
@@ -258,11 +244,11 @@ func TestTheTableOfPairsIsTheSameInBothLanguages(t *testing.T) { holdCells(t, ce
 // TestPairs plays the pairs with zklock, and all of them if all is asked for that there is, on the server that ZK
 // names.
 func TestPairs(t *testing.T) {
-	g, conn, root := newSharedTest(t)
-	programs := startLocks(g)
+	addr, conn, root := newSharedTest(t)
+	programs := startLocks(t, addr)
 	versions := ""
 	for _, program := range []string{"go", "java", "python"} {
-		versions += "- " + testenv.Must(programs[program].nextLine(anyLine))(t) + "\n"
+		versions += "- " + programs[program].line("", patience) + "\n"
 	}
 	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
 	known, now, played, recipe := cells(t), cells(t), map[pair]string{}, len(locks)-1 // the recipe needs sources
@@ -282,9 +268,9 @@ func TestPairs(t *testing.T) {
 					t.Run(first.name+" "+second.name+" "+how, func(t *testing.T) {
 						t.Parallel()
 						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, ".", expires)
-						cell := p.play(g, t, conn, path, programs, expires, time.Second)
+						cell := p.play(t, addr, conn, path, programs, expires, time.Second)
 						if cell != known[p] { // the machine may be busy
-							cell = p.play(g, t, conn, path+".again", programs, expires, 5*time.Second)
+							cell = p.play(t, addr, conn, path+".again", programs, expires, 5*time.Second)
 						}
 						mu.Lock()
 						defer mu.Unlock()
@@ -303,13 +289,13 @@ func TestPairs(t *testing.T) {
 // TestParentsThatGo: which locks make a container, and what a lock does when its parent has gone.
 func TestParentsThatGo(t *testing.T) {
 	testenv.Long(t, "waits until the server has removed empty containers")
-	g, conn, root := newSharedTest(t)
-	programs := startLocks(g)
+	addr, conn, root := newSharedTest(t)
+	programs := startLocks(t, addr)
 	counter := root + "/counter"
 	testenv.Must(conn.Create(counter, []byte("0"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	var contenders []contender
 	for i := range locks {
-		c := open(t, programs, i, fmt.Sprint(root, "/", i), "", g.addr, session)
+		c := open(t, programs, i, fmt.Sprint(root, "/", i), "", addr, session)
 		c.does(t, "lock")
 		c.does(t, "unlock")
 		contenders = append(contenders, c)
@@ -333,8 +319,8 @@ func TestParentsThatGo(t *testing.T) {
 // Those that the table calls safe beside zklock count on one path: each of them beside zklock alone, and as many as are safe
 // beside each other; at length, each pair of which both wait.
 func TestSafeLocksCountTogether(t *testing.T) {
-	g, conn, root := newSharedTest(t)
-	programs := startLocks(g)
+	addr, conn, root := newSharedTest(t)
+	programs := startLocks(t, addr)
 	known, turns := cells(t), 50
 	if testenv.AtLength() {
 		turns = 250
@@ -360,16 +346,17 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		for _, node := range []string{path, counter} {
 			testenv.Must(conn.Create(node, []byte("1"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		}
-		first := open(t, programs, group[0], path, "/first", g.addr, session) // until all queue: from there on each competes
+		first := open(t, programs, group[0], path, "/first", addr, session) // until all queue: from there on each competes
 		first.does(t, "lock")
 		var contenders []contender
 		for k := range 4 * len(group) {
-			c := open(t, programs, group[k/4], path, fmt.Sprint("/", k), g.addr, session)
+			c := open(t, programs, group[k/4], path, fmt.Sprint("/", k), addr, session)
 			c.ask("count", counter, strconv.Itoa(turns))
 			contenders = append(contenders, c)
 		}
 		queues := !strings.Contains(locks[group[0]].name, "semaphore") // whose queue is a level below, or has one of them alone
-		g.eventually("all queue", func() bool { return !queues || len(childrenOf(t, conn, path)) == 1+len(contenders) })
+		allQueue := func() bool { return !queues || len(childrenOf(t, conn, path)) == 1+len(contenders) }
+		require.Eventually(t, allQueue, patience, 10*time.Millisecond)
 		first.does(t, "unlock")
 		for _, c := range contenders {
 			require.Equal(t, "done", c.answer("count", patience), c.name)
