@@ -412,10 +412,10 @@ func TestTheMapSaysWhatIsAProgram(t *testing.T) {
 var (
 	// A block of a page is one piece of text for the reader.
 	blockEnd = regexp.MustCompile(`</?(?:p|li|td|th|tr|table|h\d|div|ul|ol|details|summary|br|figcaption|button|label|option)\b[^>]*>`)
-	// These stay as they are: code, pictures, an emphasised name of a case, a quotation,
-	// a name that its translation follows, and a link that says EN.
+	// These stay as they are: code, pictures, an emphasised name of a case, a quotation, and
+	// a name that its translation follows.
 	staysEnglish = regexp.MustCompile(`(?s)<(?:pre|code|svg|script|style|head|title)\b.*?</(?:pre|code|svg|script|style|head|title)>|<em>[^<\p{Han}]*</em>|` +
-		`“[^”\p{Han}]*”|[A-Za-z][\w ',.-]*（|<a[^>]*>[^<]*<small>EN</small>[ →]*</a>`)
+		`“[^”\p{Han}]*”|[A-Za-z][\w ',.-]*（`)
 	anyTag = regexp.MustCompile(`<[^>]*>`)
 	// names are those of exercises and rows, what the articles' code says, and a line of it.
 	names = []string{"break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",

@@ -43,7 +43,7 @@ type frame struct {
 
 type link struct{ Address, Title string }
 
-// mentioned is a link to a page that speaks of a listing; Lang is empty if the page has no twin.
+// mentioned is a link to a page that speaks of a listing, and its language.
 type mentioned struct {
 	link
 	Lang string
@@ -56,8 +56,8 @@ type group struct {
 
 type entry struct {
 	link
-	Deep, Here, Foreign bool
-	Heads               []heading
+	Deep, Here bool
+	Heads      []heading
 }
 
 // Say is a text in the frame's language.
@@ -139,7 +139,7 @@ func (b *book) writePage(place int, p *page) error {
 			return nil
 		}
 		q := b.order[i].in(p.lang)
-		return &entry{link: link{to(p.out, q.out), q.title}, Foreign: q.lang != p.lang}
+		return &entry{link: link{to(p.out, q.out), q.title}}
 	}
 	f.Previous, f.Next = at(place-1), at(place+1)
 	if i := slices.Index(steps, path.Dir(p.src)); i >= 0 {
@@ -180,7 +180,7 @@ func (b *book) contents(p *page) (all []group) {
 				continue // they give an exercise away that is not opened
 			}
 			q = q.in(p.lang)
-			e := entry{link: link{to(p.out, q.out), q.title}, Deep: deep, Here: q == p, Foreign: q.lang != p.lang}
+			e := entry{link: link{to(p.out, q.out), q.title}, Deep: deep, Here: q == p}
 			if e.Here {
 				for _, h := range p.heads {
 					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 {
@@ -202,7 +202,7 @@ func (b *book) writeListing(l *listing) error {
 	seen := make(map[*page]bool)
 	for _, m := range l.mentions {
 		if !seen[m.page] {
-			f.Mentions = append(f.Mentions, mentioned{link{to(out, m.page.out) + "#" + m.at, m.page.title}, m.lang()})
+			f.Mentions = append(f.Mentions, mentioned{link{to(out, m.page.out) + "#" + m.at, m.page.title}, tag(m.page.lang)})
 		}
 		seen[m.page] = true
 	}

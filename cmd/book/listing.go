@@ -126,7 +126,7 @@ func (l *listing) html(from string, of []mention) template.HTML {
 		fmt.Fprintf(&out, `<a id="L%d" href="#L%d"></a>%s`, i+1, i+1, line)
 		for _, m := range of {
 			if m.line == i+1 {
-				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, m.lang(), html.EscapeString(to(from, m.page.out)+"#"+m.at),
+				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, tag(m.page.lang), html.EscapeString(to(from, m.page.out)+"#"+m.at),
 					html.EscapeString(m.page.title), html.EscapeString(m.label()))
 			}
 		}
@@ -136,14 +136,6 @@ func (l *listing) html(from string, of []mention) template.HTML {
 }
 
 var bugName = regexp.MustCompile(`^(\w{2,3})(?:: |：)`)
-
-// lang is the language in which a listing shows the mention; "": in both.
-func (m mention) lang() string {
-	if m.page.twin == nil {
-		return ""
-	}
-	return tag(m.page.lang)
-}
 
 // label is a short name of the section: that of a bug, or the page's title.
 func (m mention) label() string {
