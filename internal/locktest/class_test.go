@@ -15,7 +15,6 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	naive "example.com/zklock/01-naive-ephemeral"
 	herd "example.com/zklock/02-herd-effect"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
@@ -146,43 +145,6 @@ func edited(t *testing.T, root string) (program string) {
 	return program
 }
 
-// TestClassSequenceNumbers is the first question of step 2, asked of the server
-// that go run ./cmd/zklock serve serves.
-func TestClassSequenceNumbers(t *testing.T) {
-	testenv.Embedded(t, "has its own server")
-	bubble.Test(t, func(t *testing.T) {
-		conn, _ := classSession(t, ensemble.OverPipes(zkserver.Run(t)))
-		var last string
-		for range 3 {
-			node := testenv.Must(conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-			require.NoError(t, conn.Delete(node, -1))
-		}
-		last = testenv.Must(conn.Create("/n-", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
-		require.Equal(t, "/n-0000000003", last, "the number is not that of the children, of which there are none, but of those ever made")
-	})
-}
-
-// TestClassThePredictionIsForACrowd is the first question of step 1: contenders
-// that come when the first ones have finished send fewer requests.
-func TestClassThePredictionIsForACrowd(t *testing.T) {
-	testenv.Embedded(t, "has its own server")
-	bubble.Test(t, func(t *testing.T) {
-		zoo := ensemble.OverPipes(zkserver.Run(t))
-		const n = 5
-		var sent int64
-		for range n { // one after the other: nobody waits
-			conn, tap := classSession(t, zoo)
-			before := tap.Counts().Total()
-			lock := naive.New(conn, "/lock")
-			require.NoError(t, lock.Lock())
-			require.NoError(t, lock.Unlock())
-			sent += tap.Counts().Total() - before
-		}
-		require.EqualValues(t, 3*n, sent, "a contender that is alone sends create, get and delete")
-		require.Less(t, sent, int64(n*n+2*n), "which is what a crowd sends")
-	})
-}
-
 // A proof is a case or a test by which a page answers a question of a step. A case has
 // a gloss on the Chinese page.
 type proof struct{ inCase, gloss, test string }
@@ -208,7 +170,7 @@ func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := text(t, "../../docs/teaching.md"), text(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
-	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go"} {
+	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go", "../../zkserver/*_test.go"} {
 		files := testenv.Must(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			sources.WriteString(text(t, file))
