@@ -374,24 +374,6 @@ func TestTwoStepsSideBySide(t *testing.T) {
 	require.Equal(t, []string{"1a 1a false", "2b 0 true", "3c 2c false", "0 3x true", "4d 4d false"}, all)
 }
 
-// TestArticleAAsksForFiveFiles: from its first line to the benchmark of its second lock, a reader
-// who has no reader opens five files of the guide's.
-func TestArticleAAsksForFiveFiles(t *testing.T) {
-	files, ended := make(map[string]bool), false
-	for _, r := range theBook(t).rows {
-		if ended = ended || r.Phrase == "这种方式改进之后,性能会得到大幅度提升"; ended || r.Name[0] != 'A' {
-			continue
-		}
-		for _, m := range addressOf.FindAllStringSubmatch(r.En, -1) {
-			file, _, _ := strings.Cut(m[1], "#")
-			files[file] = true
-		}
-	}
-	require.True(t, ended)
-	require.LessOrEqual(t, len(files), 5, "%v", files)
-	require.Greater(t, len(files), 2)
-}
-
 // TestTheMapSaysWhatIsAProgram: the first lines of docs/architecture.md name the folders of docs
 // that have Go in them, and no other.
 func TestTheMapSaysWhatIsAProgram(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/zklock/internal/bubble"
 )
 
 // running is the play that runs. Plays do not run in parallel.
@@ -190,10 +192,4 @@ func Preemptible(name string) {
 
 // Frames returns the number of frames of a function on the stacks of all
 // threads.
-func Frames(function string) int { return strings.Count(Stacks(), "."+function+"(") }
-
-// Stacks returns the stacks of all threads.
-func Stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
+func Frames(function string) int { return strings.Count(bubble.Stacks(), "."+function+"(") }
