@@ -43,7 +43,7 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 			require.GreaterOrEqual(t, i, 0, "the suite passes the lock")
 			require.Equal(t, b.Case, verdicts[i].Case, "%s", verdicts[i].Words.En)
 			require.NotEmpty(t, b.Words)
-			require.Contains(t, verdicts[i].Words.En, b.Words, "Words of %q in internal/locktest/broken/broken.go", b.Name)
+			require.Contains(t, verdicts[i].Words.En, b.Words, "words of %q in internal/locktest/broken/bugs.json", b.Name)
 			var harm []string
 			for _, v := range verdicts {
 				inChinese(t, brokenBy(b.Name, locktest.Full), v)

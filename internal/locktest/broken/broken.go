@@ -3,6 +3,8 @@ package broken
 
 import (
 	"cmp"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -21,95 +23,17 @@ type Bug struct {
 	Harmful  bool   // the lock lets two in, or deletes another contender's node
 }
 
-// Bugs are the faults. Each breaks one line of step 3's lock; "none" breaks
+//go:embed bugs.json
+var text []byte
+
+// Bugs are the faults, as bugs.json tells them. Each breaks one line of step 3's lock; "none" breaks
 // none. The first six after it were found in classes.
-var Bugs = []Bug{
-	{Name: "none"},
-	{Name: "watches the parent", Zh: "监听父节点",
-		Case:  "a waiter sleeps on a watch and does not poll",
-		Words: "watches lock, the parent: a release does not change the parent's data; watch the node before its own"},
-	{Name: "watches the list", Zh: "监听子节点列表",
-		Case:  "a release wakes exactly as many as predicted",
-		Words: "you wake everybody: a release with 12 waiting sent 12 watch events, and 1 was predicted (the herd effect); watch only the node before yours"},
-	{Name: "not ephemeral", Zh: "不是临时节点",
-		Case:  "the holder has a node and it is ephemeral",
-		Words: "is not ephemeral: if the holder dies, its node stays"},
-	{Name: "Unlock deletes the first", Zh: "Unlock 删除第一个节点",
-		Case:  "Unlock after the session expired is ErrNotLocked and touches nobody else's node",
-		Words: "has deleted another contender's node", Harmful: true},
-	{Name: "Unlock deletes the holder's", Zh: "Unlock 删除持有者的节点",
-		Case:  "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing",
-		Words: "has deleted another contender's node, the holder's: delete only the node that this contender has made", Harmful: true},
-	{Name: "look first, watch later", Zh: "先查看，后监听",
-		Case:  "a release between looking and watching is not missed",
-		Words: "the event is lost"},
-	{Name: "polls", Zh: "轮询",
-		Case:  "a waiter sleeps on a watch and does not poll",
-		Words: "polls"},
-	{Name: "polls without a pause", Zh: "不停顿地轮询",
-		Case:  "a waiter sleeps on a watch and does not poll",
-		Words: "polls"},
-	{Name: "one list too many", Zh: "多取一次列表",
-		Case:  "the requests are exactly as many as predicted",
-		Words: "create 1, delete 1, getChildren2 2"},
-	{Name: "everybody is first", Zh: "每个竞争者都以为自己是第一",
-		Case:  "a waiter sleeps on a watch and does not poll",
-		Words: "two holders", Harmful: true},
-	{Name: "TryLock leaves its node", Zh: "TryLock 留下自己的节点",
-		Case:  "TryLock on a held lock says false at once and leaves nothing behind",
-		Words: "has returned false and has left a node behind"},
-	{Name: "every error means held", Zh: "任何错误都当作锁被占用",
-		Case:  "an error other than node exists is returned and not taken for held",
-		Words: "only zk.ErrNodeExists says that"},
-	{Name: "no look after waking", Zh: "醒来后不再查看",
-		Case:  "a waiter that goes lets nobody in before the holder has let go",
-		Words: "look again at the whole queue", Harmful: true},
-	{Name: "every child is a contender", Zh: "把每个子节点都当作竞争者",
-		Case:  "a child that is not a contender is ignored",
-		Words: "nodes that are not contenders' does not return"},
-	{Name: "the last to come goes first", Zh: "后来者先拿到锁",
-		Case:  "a waiter sleeps on a watch and does not poll",
-		Words: "two holders", Harmful: true},
-	{Name: "everybody is watched", Zh: "监听所有节点",
-		Case:  "a release wakes exactly as many as predicted",
-		Words: "you wake everybody"},
-	{Name: "no clean-up after an error", Zh: "出错后不清理",
-		Case:  "an error on the way leaves no node behind",
-		Words: "it leaves its node behind"},
-	{Name: "parents are not made", Zh: "不创建父节点",
-		Case:  "missing parents are made",
-		Words: "make them when create returns zk.ErrNoNode"},
-	{Name: "Unlock asks nobody", Zh: "Unlock 不向服务器求证",
-		Case:  "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing",
-		Words: "returns no error, though the lock is not held"},
-	{Name: "works once", Zh: "只能用一次",
-		Case:  "can be used again after Unlock",
-		Words: "used up"},
-	{Name: "gone before it is watched", Zh: "还没监听，节点就已被删除",
-		Case:  "a waiter that goes before it is watched lets nobody in",
-		Words: "look again at the whole queue", Harmful: true},
-	{Name: "own node is not looked for", Zh: "不找自己的节点",
-		Case:  "a waiter whose own node has gone does not take the lock",
-		Words: "takes the lock without a node", Harmful: true},
-	{Name: "Unlock hides its error", Zh: "Unlock 隐瞒错误",
-		Case:  "Unlock after the session expired is ErrNotLocked and touches nobody else's node",
-		Words: "returns no error, though the lock is not held"},
-	{Name: "Unlock forgets too early", Zh: "Unlock 忘得太早",
-		Case:  "an Unlock that fails can be tried again",
-		Words: "forget the node only once it has gone"},
-	{Name: "the cause is hidden", Zh: "隐瞒错误的原因",
-		Case:  "an error on the way leaves no node behind",
-		Words: "Lock of the waiter returns no error while another contender holds the lock: two holders", Harmful: true},
-	{Name: "no clean-up after TryLock", Zh: "TryLock 之后不清理",
-		Case:  "an error in TryLock leaves no node behind",
-		Words: "it leaves its node behind"},
-	{Name: "clean-up is tried once", Zh: "清理只试一次",
-		Case:  "an error on the way leaves no node behind",
-		Words: "it leaves its node behind"},
-	{Name: "the error names nothing", Zh: "错误信息什么也没说清",
-		Case:  "an error on the way leaves no node behind",
-		Words: "the error does not name the lock"},
-}
+var Bugs = func() (bugs []Bug) {
+	if err := json.Unmarshal(text, &bugs); err != nil {
+		panic("bugs.json: " + err.Error())
+	}
+	return bugs
+}()
 
 // Five more, of which the cases of a suite cannot distinguish the first from a lock that does
 // not find its node.
