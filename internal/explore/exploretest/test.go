@@ -220,9 +220,6 @@ func report(t *testing.T, r *explore.Report) {
 func large(t *testing.T, s explore.Subject) {
 	w := explore.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kinds(s)}
 	search := explore.Search{Seed: *seed, For: *duration}
-	if show := progress(); show != nil {
-		search.Progress = func(r *explore.Report) { show(r.Schedules + r.Cut) }
-	}
 	if *seed > 0 {
 		w.Faults = *faults
 		if *duration == 0 {
@@ -246,21 +243,6 @@ func large(t *testing.T, s explore.Subject) {
 		report(t, r)
 		if r.Found != nil {
 			return
-		}
-	}
-}
-
-// progress returns a function that shows on a terminal, about once a second, how many
-// schedules have been played.
-func progress() func(schedules int) {
-	if info, err := os.Stderr.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	last, before := time.Now(), 0
-	return func(n int) {
-		if passed := time.Since(last); passed >= time.Second {
-			fmt.Fprintf(os.Stderr, "\r%d schedules, %.0f a second ", n, float64(n-before)/passed.Seconds())
-			last, before = time.Now(), n
 		}
 	}
 }

@@ -141,9 +141,6 @@ func (f *Film) choices() []Choice {
 	return f.Choices
 }
 
-// Seal gives a film that was recorded elsewhere its hash.
-func (f *Film) Seal() { f.Hash = f.hash() }
-
 func (f *Film) hash() string {
 	b, err := json.Marshal(struct {
 		Packets []Packet `json:"packets"`

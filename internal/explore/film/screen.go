@@ -24,28 +24,14 @@ type Possible struct {
 // pending. Over: nothing is left to choose.
 func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.Trace, possible []Possible, err error) {
 	t.Helper()
-	n := 0
-	f, tr = screen(t, w, func(p *player.Point) int {
-		if len(p.Enabled) == 1 {
-			return 0
+	offer := func(p *player.Point) int {
+		for i, name := range p.Enabled {
+			who, what, _ := strings.Cut(name, ": ")
+			possible = append(possible, Possible{name, who, what, p.Faults[i] != "", p.Kept(who)})
 		}
-		if n == len(choices) {
-			for i, name := range p.Enabled {
-				who, what, _ := strings.Cut(name, ": ")
-				possible = append(possible, Possible{name, who, what, p.Faults[i] != "", p.Kept(who)})
-			}
-			return -1
-		}
-		i := slices.Index(p.Enabled, choices[n])
-		if i < 0 {
-			err = p.Impossible(n, choices[n])
-		}
-		n++
-		return i
-	})
-	if err == nil && n < len(choices) {
-		err = player.EndsAfter(n, len(choices))
+		return -1
 	}
+	err = player.Follow(choices, nil, offer, func(choose func(p *player.Point) int) { f, tr = screen(t, w, choose) })
 	if err == nil && f == nil {
 		err = doesNotEnd(tr)
 	}

@@ -154,11 +154,15 @@ func cutFrames(b []byte, frame func([]byte)) {
 	}
 }
 
-// sortKey orders packets that goroutines of one client have sent at the same
+// together orders packets that goroutines of one client have sent at the same
 // instant, so that it does not matter which of them ran first.
-func (p *Frame) sortKey() (rank int, op jute.Op, path, data string) {
-	if p.Op == jute.OpSetWatches { // the client sends it last
-		rank = 1
+func together(a, b Frame) int {
+	last := func(p Frame) int {
+		if p.Op == jute.OpSetWatches { // the client sends it last
+			return 1
+		}
+		return 0
 	}
-	return rank, p.Op, p.Path, p.data
+	// The data comes last: a random id of a lock differs each time.
+	return cmp.Or(last(a)-last(b), int(a.Op-b.Op), cmp.Compare(a.Path, b.Path), len(a.data)-len(b.data), byName(a.Tag, b.Tag), cmp.Compare(a.data, b.data))
 }

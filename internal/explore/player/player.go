@@ -1,7 +1,6 @@
 package player
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -301,21 +300,7 @@ func (w *Player) takeNotesLocked() {
 		if len(sent) == 0 {
 			continue
 		}
-		slices.SortStableFunc(sent, func(a, b Frame) int {
-			ra, oa, pa, da := a.sortKey()
-			rb, ob, pb, db := b.sortKey()
-			if ra != rb {
-				return ra - rb
-			}
-			if oa != ob {
-				return int(oa) - int(ob)
-			}
-			if pa != pb {
-				return strings.Compare(pa, pb)
-			}
-			// The data comes last: a random id of a lock differs each time.
-			return cmp.Or(len(da)-len(db), byName(a.Tag, b.Tag), strings.Compare(da, db))
-		})
+		slices.SortStableFunc(sent, together)
 		for i := range sent {
 			w.Foot.client(c)
 			w.LogLocked(Entry{Who: c.Name, Kind: "sends", Op: sent[i].Op.String(), Path: sent[i].Path, Watch: sent[i].Watch})

@@ -34,16 +34,6 @@ func (p *Point) Plain() int {
 
 func (p *Point) choice() string { return p.Enabled[p.Chosen] }
 
-// Impossible is the error of a choice, by its place from 0, that cannot be made.
-func (p *Point) Impossible(n int, choice string) error {
-	return i18n.Errorf("choice %d is %q, but these are possible: %q", "第 %d 个选择是 %q，但可能的选择只有：%q", n+1, choice, p.Enabled)
-}
-
-// EndsAfter is the error of a schedule that ends before all choices are made.
-func EndsAfter(n, choices int) error {
-	return i18n.Errorf("the schedule ends after %d of %d choices", "调度有 %[2]d 个选择，但在第 %[1]d 个之后就结束了", n, choices)
-}
-
 // A Run is one schedule that was played.
 type Run struct {
 	Points    []*Point
@@ -72,28 +62,36 @@ func (r *Run) Choices() (names []string) {
 	return names
 }
 
-// Follow plays a schedule with the choices of the trace. The error says why one of
-// them cannot be made, or that the schedule ends before all are.
-func (tr *Trace) Follow(play func(choose func(p *Point) int)) (err error) {
+// Follow plays a schedule with the choices, and then with those of then. Widths, if there are any, are how many
+// actions were possible at each. The error says why one of the choices cannot be made, or that the schedule ends before all are.
+func Follow(choices []string, widths []int, then func(p *Point) int, play func(choose func(p *Point) int)) (err error) {
 	n := 0
 	play(func(p *Point) int {
-		if len(p.Enabled) == 1 || n >= len(tr.Choices) {
+		switch {
+		case len(p.Enabled) == 1:
 			return 0
+		case n >= len(choices):
+			return then(p)
 		}
-		name := tr.Choices[n]
+		name := choices[n]
 		i := slices.Index(p.Enabled, name)
 		switch {
 		case i < 0:
-			err = p.Impossible(n, name)
-		case n < len(tr.Widths) && tr.Widths[n] != len(p.Enabled):
-			err = i18n.Errorf("choice %d had %d possibilities, and now %q", "第 %d 个选择原有 %d 种可能，现在是：%q", n+1, tr.Widths[n], p.Enabled)
+			err = i18n.Errorf("choice %d is %q, but these are possible: %q", "第 %d 个选择是 %q，但可能的选择只有：%q", n+1, name, p.Enabled)
+		case n < len(widths) && widths[n] != len(p.Enabled):
+			err = i18n.Errorf("choice %d had %d possibilities, and now %q", "第 %d 个选择原有 %d 种可能，现在是：%q", n+1, widths[n], p.Enabled)
 			i = -1
 		}
 		n++
 		return i
 	})
-	if err == nil && n < len(tr.Choices) {
-		err = EndsAfter(n, len(tr.Choices))
+	if err == nil && n < len(choices) {
+		err = i18n.Errorf("the schedule ends after %d of %d choices", "调度有 %[2]d 个选择，但在第 %[1]d 个之后就结束了", n, len(choices))
 	}
 	return err
+}
+
+// Follow plays the schedule of the trace.
+func (tr *Trace) Follow(play func(choose func(p *Point) int)) error {
+	return Follow(tr.Choices, tr.Widths, func(*Point) int { return 0 }, play)
 }

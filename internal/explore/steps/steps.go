@@ -75,51 +75,43 @@ var handedOn = explore.Known{
 	},
 }
 
-// Naive is step 1.
-func Naive() explore.Subject {
+// plain is a lock without contexts, a contender each.
+func plain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) explore.Subject {
 	return explore.Subject{
-		Name:  "naive",
+		Name:  name,
 		Alone: true,
 		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return FromPlain(naive.New(conn, path)) }
+			return func(string) explore.Lock { return FromPlain(newLock(conn, path)) }
 		},
-		NotLocked: func(err error) bool { return errors.Is(err, naive.ErrNotLocked) },
-		Requests:  func(n int) int { return n*n + 2*n },
-		Events:    func(n int) int { return n * (n - 1) / 2 },
-		Known:     []explore.Known{LostReply, lookThenDelete},
+		NotLocked: func(err error) bool { return errors.Is(err, notLocked) },
 	}
+}
+
+// Naive is step 1.
+func Naive() explore.Subject {
+	s := plain("naive", naive.New, naive.ErrNotLocked)
+	s.Requests = func(n int) int { return n*n + 2*n }
+	s.Events = func(n int) int { return n * (n - 1) / 2 }
+	s.Known = []explore.Known{LostReply, lookThenDelete}
+	return s
 }
 
 // Herd is step 2.
 func Herd() explore.Subject {
-	return explore.Subject{
-		Name:  "herd",
-		Alone: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return FromPlain(herd.New(conn, path)) }
-		},
-		NotLocked: func(err error) bool { return errors.Is(err, herd.ErrNotLocked) },
-		Requests:  func(n int) int { return n*n + n + 1 },
-		Events:    func(n int) int { return n*n - n + 1 },
-		Queue:     true,
-		Known:     []explore.Known{LostReply, Wrap},
-	}
+	s := plain("herd", herd.New, herd.ErrNotLocked)
+	s.Requests = func(n int) int { return n*n + n + 1 }
+	s.Events = func(n int) int { return n*n - n + 1 }
+	s.Queue, s.Known = true, []explore.Known{LostReply, Wrap}
+	return s
 }
 
 // Predecessor is step 3.
 func Predecessor() explore.Subject {
-	return explore.Subject{
-		Name:  "predecessor",
-		Alone: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return FromPlain(predecessor.New(conn, path)) }
-		},
-		NotLocked: func(err error) bool { return errors.Is(err, predecessor.ErrNotLocked) },
-		Requests:  func(n int) int { return 5*n - 2 },
-		Events:    func(n int) int { return n - 1 },
-		Queue:     true,
-		Known:     []explore.Known{LostReply, Wrap},
-	}
+	s := plain("predecessor", predecessor.New, predecessor.ErrNotLocked)
+	s.Requests = func(n int) int { return 5*n - 2 }
+	s.Events = func(n int) int { return n - 1 }
+	s.Queue, s.Known = true, []explore.Known{LostReply, Wrap}
+	return s
 }
 
 // Reentrant is step 4. The contenders of a client share its Mutex; each is an
@@ -273,9 +265,7 @@ func (l *leaseLock) add(lease *zklock.Lease, err error) error {
 }
 
 // Lease is the last one.
-func (l *leaseLock) Lease() *zklock.Lease { return l.last() }
-
-func (l *leaseLock) last() *zklock.Lease { return l.leases[len(l.leases)-1] }
+func (l *leaseLock) Lease() *zklock.Lease { return l.leases[len(l.leases)-1] }
 
 func (l *leaseLock) Lock(ctx context.Context) error { return l.add(l.m.Lock(ctx, l.o)) }
 
@@ -291,7 +281,7 @@ func (l *leaseLock) Unlock(ctx context.Context) error {
 	if len(l.leases) == 0 {
 		return errNoLease
 	}
-	err := l.last().Unlock(ctx)
+	err := l.Lease().Unlock(ctx)
 	if err == nil || errors.Is(err, zklock.ErrLost) {
 		l.leases = l.leases[:len(l.leases)-1]
 	}
@@ -303,9 +293,9 @@ func (l *leaseLock) Variables() []film.Variable {
 	if len(l.leases) == 0 {
 		return nil
 	}
-	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.last().Node()},
-		film.Variable{Name: "token", Value: strconv.FormatInt(l.last().Token(), 10)})
+	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.Lease().Node()},
+		film.Variable{Name: "token", Value: strconv.FormatInt(l.Lease().Token(), 10)})
 }
 
-func (l *leaseLock) Token() int64          { return l.last().Token() }
-func (l *leaseLock) Lost() <-chan struct{} { return l.last().Lost() }
+func (l *leaseLock) Token() int64          { return l.Lease().Token() }
+func (l *leaseLock) Lost() <-chan struct{} { return l.Lease().Lost() }
