@@ -27,6 +27,19 @@ var theArticles = map[string]string{
 	"E": "001_3f1e7552ea5ecfb4.txt",
 }
 
+// articleTexts are the texts by letter; a test ends here where they are not at hand.
+func articleTexts(t *testing.T) map[string]string {
+	t.Helper()
+	if _, err := os.Stat(root + "/" + articles); err != nil {
+		t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
+	}
+	texts := make(map[string]string)
+	for letter, file := range theArticles {
+		texts[letter] = site.Read(t, articles+file)
+	}
+	return texts
+}
+
 // phrases returns the phrases of the guide by article, in their order.
 func phrases(text string) map[string][]string {
 	all := make(map[string][]string)
@@ -65,11 +78,8 @@ func quotes(t *testing.T, page string, atLeast int) {
 		require.GreaterOrEqual(t, len(quoted[letter]), atLeast, "phrases of article %s", letter)
 	}
 	t.Run("against the articles", func(t *testing.T) {
-		if _, err := os.Stat(root + "/" + articles); err != nil {
-			t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
-		}
-		for letter, file := range theArticles {
-			require.Empty(t, notInOrder(site.Read(t, articles+file), quoted[letter]), "article %s does not have this phrase here", letter)
+		for letter, text := range articleTexts(t) {
+			require.Empty(t, notInOrder(text, quoted[letter]), "article %s does not have this phrase here", letter)
 		}
 	})
 }

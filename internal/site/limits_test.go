@@ -68,10 +68,10 @@ func overIn(tree fs.FS) (sizes map[string]int, err error) {
 			return nil
 		}
 		packages[path.Dir(name)] += lines
-		for called, f := range functions(file) {
-			at := func(p token.Pos) int { return files.Position(p).Line }
-			note(name+": lines of "+called, at(f.End())-at(f.Pos())+1, mostOfFunction)
-			note(name+": complexity of "+called, complexity(f), mostOfComplexity)
+		for line, f := range functions(files, file) {
+			at := fmt.Sprintf("%s:%d: ", name, line)
+			note(at+"lines of the function", files.Position(f.End()).Line-line+1, mostOfFunction)
+			note(at+"complexity of the function", complexity(f), mostOfComplexity)
 		}
 		return nil
 	})
@@ -118,30 +118,17 @@ func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
 	return long
 }
 
-// functions are those of a file by their names, and the function literals of its
-// variables by theirs.
-func functions(file *ast.File) map[string]ast.Node {
-	all := make(map[string]ast.Node)
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			name := d.Name.Name
-			for all[name] != nil {
-				name += "'" // of another type
-			}
-			all[name] = d
-		case *ast.GenDecl:
-			n := 0
-			ast.Inspect(d, func(node ast.Node) bool {
-				f, is := node.(*ast.FuncLit)
-				if is {
-					n++
-					all[fmt.Sprintf("the function %d of the variables at %d", n, d.Pos())] = f
-				}
-				return !is
-			})
+// functions are those of a file, and the function literals of its variables, by their lines.
+func functions(files *token.FileSet, file *ast.File) map[int]ast.Node {
+	all := make(map[int]ast.Node)
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node.(type) {
+		case *ast.FuncDecl, *ast.FuncLit:
+			all[files.Position(node.Pos()).Line] = node
+			return false
 		}
-	}
+		return true
+	})
 	return all
 }
 
@@ -211,9 +198,9 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 	}
 	sizes := testenv.Must(overIn(tree))(t)
 	require.Equal(t, []string{
-		"complex/over.go: complexity of over", "file/over.go: file", "file/over_test.go: file", "function/over.go: lines of over",
+		"complex/over.go:3: complexity of the function", "file/over.go: file", "file/over_test.go: file", "function/over.go:3: lines of the function",
 		"line/lines.go:19: line", "line/lines.go:4: line", "line/lines.go:5: line", "line/lines.go:8: line",
-		"package/over: package", "variable/over.go: lines of the function 1 of the variables at 12",
+		"package/over: package", "variable/over.go:3: lines of the function",
 	}, slices.Sorted(maps.Keys(sizes)))
-	require.Equal(t, 26, sizes["complex/over.go: complexity of over"])
+	require.Equal(t, 26, sizes["complex/over.go:3: complexity of the function"])
 }
