@@ -22,10 +22,9 @@ const (
 	Museum    Group = "museum"    // the articles' listings
 	Broken    Group = "broken"    // locks with one line wrong
 	Exercises Group = "exercises" // what a student edits
-	Own       Group = "own"
 )
 
-var groups = []Group{Steps, Museum, Broken, Exercises, Own}
+var groups = []Group{Steps, Museum, Broken, Exercises}
 
 // A Goal is for a person who plays the scheduler.
 type Goal struct {
