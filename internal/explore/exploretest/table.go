@@ -96,9 +96,5 @@ func (r Row) Line(t *testing.T) string {
 	if r.Packets {
 		choices = "packets"
 	}
-	n := r.Contenders
-	if n == 0 {
-		n = 2
-	}
-	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d | %s |", r.Lock.Name, n, choices, fault, report.Schedules, report.States, result(report))
+	return fmt.Sprintf("| %s | %d | %s | %s | %d | %d | %s |", r.Lock.Name, r.Number(), choices, fault, report.Schedules, report.States, result(report))
 }

@@ -134,13 +134,6 @@ type Formula struct {
 	Events   *int `json:"events"`
 }
 
-func (f *Film) choices() []Choice {
-	if f == nil {
-		return nil
-	}
-	return f.Choices
-}
-
 func (f *Film) hash() string {
 	b, err := json.Marshal(struct {
 		Packets []Packet `json:"packets"`

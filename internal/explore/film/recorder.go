@@ -490,7 +490,6 @@ func (r *recorder) finish(end time.Duration) *Film {
 		end = max(end, p.Arrived)
 	}
 	f.End = end
-	end = f.End
 	for _, i := range r.on {
 		f.Packets[i].Arrived = end
 	}

@@ -62,7 +62,10 @@ func screen(t *testing.T, config player.World, choose func(p *player.Point) int)
 		}, nil)
 		w.Do(func() { f = r.finish(r.now() + slot) })
 	})
-	for i := range f.choices() {
+	if f == nil {
+		return nil, player.TraceOf(config, r)
+	}
+	for i := range f.Choices {
 		c := &f.Choices[i]
 		who, what, _ := strings.Cut(c.Choice, ": ")
 		for _, e := range r.Log {
