@@ -96,6 +96,7 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "the ctx of a leader whose node was deleted ends", Zh: "节点遭到删除的领导者会得到通知", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
 	{Name: "a leader that does not listen gets ErrLost all the same", Zh: "领导者不理会通知，照样得到 ErrLost", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Zh: "原领导者发出、交接之后才到达的写会遭到拒绝", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
+	{Name: "a leader whose node's number another leader has now leads and writes no more", Zh: "别的领导者的节点有了同样的序号，原领导者就不能再领导、再写", Group: locktest.Safety, Run: resting(nameComesAgain), Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Zh: "因别的原因失败的写，不是 ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
 	{Name: "a candidate sends next to nothing while nothing changes", Zh: "没有变化时，候选者几乎不发请求", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
 	{Name: "no watch is left where nothing is left to wait for", Zh: "等待结束后，不遗留监听", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},

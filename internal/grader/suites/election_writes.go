@@ -12,6 +12,8 @@ import (
 
 const record = "/locktest/record"
 
+var refusedButWritten = i18n.Textf("a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了")
+
 func (w *election) recorded(want string, message i18n.Text) {
 	w.Helper()
 	data, _, err := w.Session().Get(record)
@@ -49,17 +51,33 @@ func writes(w *election) {
 	w.resigns(a)
 	w.leads(b)
 	w.refused(w.write(a.candidate, a.number, "by a, late"), i18n.Textf("a candidate that has resigned", "已经卸任的候选者"))
-	w.recorded("by a", i18n.Textf(
-		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
+	w.recorded("by a", refusedButWritten)
 	w.NoError(w.write(b.candidate, b.number, "by b"),
 		"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 	w.resigns(b)
 	again := w.callLead(i18n.Textf("the first leader, once more,", "再次写入的第一个领导者"), a.candidate, a.s)
 	w.leads(again)
 	w.refused(w.write(again.candidate, a.number, "by a, late"), i18n.Textf("a leader, in an earlier term of its own,", "再次当选的领导者用自己早先的任期"))
-	w.recorded("by b", i18n.Textf(
-		"a write that was refused has changed the data: an old token has written", "遭到拒绝的写改变了数据：旧令牌写进去了"))
+	w.recorded("by b", refusedButWritten)
 	w.resigns(again)
+}
+
+// nameComesAgain has the session of a leader end, and the empty parent go: the numbers begin
+// again, and the next leader's node has the number of the old one's.
+func nameComesAgain(w *election) {
+	w.record()
+	a := w.leader()
+	w.Expire(a.s)
+	w.DeleteParent(w.Session())
+	b := w.leader()
+	w.Renewed(a.s, i18n.Textf("the old leader's client has a new session", "原领导者的客户端有了新会话"))
+	w.refused(w.write(a.candidate, a.number, "by a, late"), i18n.Textf("an old leader whose node had the number of the present leader's", "节点序号与现任领导者相同的原领导者"))
+	w.recorded("nothing", refusedButWritten)
+	w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's session has ended, and the next leader's node has the same number", "领导者的会话已经结束，下一个领导者的节点有同样的序号"))
+	w.lost(a)
+	w.Rest()
+	w.NoError(b.ctx.Err(), "an old leader whose node had the number of the present leader's has ended, and the present one's leadership is lost: its node was deleted", "节点序号与现任领导者相同的原领导者退出之后，现任领导者也失去了领导地位：它的节点被删除了")
+	w.resigns(b)
 }
 
 // writeUnderWay holds back each request of a Write in turn, while the leader's
