@@ -28,7 +28,7 @@ const attemptsPage = "testdata/attempts/README.md"
 const attemptsHead = `# Foreign attempts
 
 Readers who had not seen our solutions wrote these attempts from the exercises' texts alone: right ones that are unusual, and wrong ones
-that are plausible. Those that are called changed are right ones that we made of ours. The script .ci/run grades a right and a wrong
+that are plausible. Those that are called changed we made of ours. The script .ci/run grades a right and a wrong
 one of each exercise, and .ci/long grades all. A right one gets all points except perhaps those of the group cost, and a wrong one does
 not; one that is wrong in the group safety gets none. The last column has the first message of the grader.
 

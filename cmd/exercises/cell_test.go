@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -146,17 +145,4 @@ func TestProcessorTimeIsLimited(t *testing.T) {
 			require.Contains(t, c.over().En, "in 100ms of processor time")
 		})
 	}
-}
-
-// TestAnInitThatSleepsIsRefused: the machine was not too busy, since nothing of it could compute.
-func TestAnInitThatSleepsIsRefused(t *testing.T) {
-	t.Parallel()
-	a := written(t, exercises[0], "package naive\n")
-	file := script(t, sleeps)
-	a.built = func() (string, error) { return file, nil }
-	r, err := grade(t.Context(), rootOf(t), a, limits{time: time.Hour, memory: 1 << 30, begin: 200 * time.Millisecond},
-		nil)
-	require.NoError(t, err)
-	require.False(t, r.Ungraded)
-	require.True(t, strings.HasPrefix(r.Why.En, notBegun), r.Why.En)
 }

@@ -19,7 +19,7 @@
 //
 // Beside the program, testdata/wrong has some wrong first attempts with the words that the first
 // message must have. In testdata/attempts are attempts of readers who had not seen
-// our solutions, right ones and wrong ones, and unusual right ones that we made. Exercises 1 to 10 have stages
+// our solutions, right ones and wrong ones, and some that we made of ours. Exercises 1 to 10 have stages
 // (stages.go), and testdata/stages has a lock of each, as a student has it when the
 // stage is done. Each exercise up to 10 has a
 // page in docs/exercises/primers and a program in cmd/primers. A package has a name of its own, by which grade recognises a student's

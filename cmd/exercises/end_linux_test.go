@@ -33,8 +33,7 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
 			cells := func() []string {
-				found := testenv.Must(filepath.Glob(filepath.Join(temp, "exercises-*")))(t)
-				return found
+				return testenv.Must(filepath.Glob(filepath.Join(temp, "exercises-*")))(t)
 			}
 			for len(cells()) < 2 { // to build, and to run
 				select {

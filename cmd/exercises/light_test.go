@@ -52,8 +52,7 @@ func called(t *testing.T, args ...string) (said string, err error) {
 
 func rootOf(t *testing.T) string {
 	t.Helper()
-	root := testenv.Must(findRoot())(t)
-	return root
+	return testenv.Must(findRoot())(t)
 }
 
 func text(t *testing.T, elements ...string) string {

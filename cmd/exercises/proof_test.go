@@ -33,8 +33,7 @@ func written(t *testing.T, e *exercise, program string) *attempt {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), e.writes())
 	require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
-	a := testenv.Must(read(filepath.Dir(file), e))(t)
-	return a
+	return testenv.Must(read(filepath.Dir(file), e))(t)
 }
 
 // together has attempts built as one program, when the first of them is graded: to link a

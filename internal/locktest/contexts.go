@@ -85,7 +85,7 @@ type contextContender struct {
 func (w *contexts) contextContender() *contextContender {
 	w.Helper()
 	s := w.Session()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // a deadline need not be why it ends
 	w.Cleanup(cancel)
 	return &contextContender{background{w.subject.New(s.Conn, w.Path)}, s, ctx, cancel, nil}
 }

@@ -108,18 +108,7 @@ func UnlockAfterExpiry(w *World) {
 	} else {
 		w.True(ok && tryErr == nil, "the holder's session has expired, nobody holds the lock, and TryLock returns %v and %v", "持有者的会话已经过期，没有人持有锁，TryLock 却返回 %v 和 %v", ok, tryErr)
 	}
-	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
-	before := w.Nodes()
-	err := w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
-	w.Equal(before, w.Nodes(),
-		"the holder's session has expired, and its Unlock has deleted another contender's node, the new holder's: two holders", "持有者的会话已经过期，Unlock 却删除了新持有者的节点，那是别人的节点：出现两个持有者")
-	w.IsNotLocked(err, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
-	third, _ := w.Contender()
-	if ok, err := w.Try(third, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
-		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
-		w.False(ok,
-			"an expired holder's Unlock has freed the new holder's lock: two holders", "会话已过期的持有者调用 Unlock，释放了新持有者的锁：出现两个持有者")
-	}
+	w.expiredUnlock(holder, s, i18n.Textf("another contender has the lock", "另一个竞争者拿到了锁"))
 	w.Unlock(next, i18n.Textf("the new holder", "新的持有者"))
 	w.MustLock(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
 	w.Unlock(holder, it)
@@ -348,15 +337,13 @@ func (w *World) leavesNothing(l Lock, s *Session, n int, how i18n.Text, err erro
 		"Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
 	w.wrapsClients(err)
 	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
+	w.ErrorContains(err, w.Path,
+		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
 			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
-		w.ErrorContains(err, w.Path,
-			"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 		return
 	}
-	w.ErrorContains(err, w.Path,
-		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 },
 		"%s, and there are two nodes", "%s，结果有两个节点", how)
 	w.Server.Expire(s.SessionID())

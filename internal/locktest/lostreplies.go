@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -76,30 +77,35 @@ func replyLost(w *World) {
 	w.sameNode(made, what)
 	w.Unlock(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 	w.NothingLeft()
-	w.MustLock(l, i18n.Textf("it, once more,", "再次尝试的竞争者"))
-	w.Unlock(l, it)
-	w.NothingLeft()
 }
 
 func waitersReplyLost(w *World) {
 	var what = i18n.Textf("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
-	holder, _ := w.holder()
+	holder, hs := w.holder()
 	l, s := w.Contender()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
-	// So many have come behind it before it looks for its node that a search of the first few, which
-	// are in no order, hardly ever finds it.
-	others := w.Session()
+	// So many of its session come behind it before it looks for its node that a search of the first few, which
+	// are in no order, hardly ever finds it. Their data begins as that of its node does, as it may with ids that are counted.
+	mine, _ := w.Server.Node(w.NodesOf(s)[0])
+	theirs := append(mine.Data, '0')
 	for range 200 {
-		_, err := others.Create(w.Path+"/lock-", []byte("another"), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(w, err)
+		w.Aside("create", func() error {
+			_, err := s.Create(w.Path+"/lock-", theirs, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			return err
+		})
 	}
+	synctest.Wait()
 	back.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
 		"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
-	others.Close()
+	for _, node := range w.NodesOf(s) {
+		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) {
+			require.NoError(w, hs.Delete(node, -1))
+		}
+	}
 	w.waitsItsTurn(holder, l, result, nil, what)
 }
 
@@ -374,6 +380,8 @@ func sessionEndsBeforeSearch(w *World) {
 	w.Renewed(s, i18n.Textf("the client has a new session", "客户端有了新会话"))
 	time.Sleep(stage.Patience)
 	w.NothingLeft()
-	w.MustLock(l, i18n.Textf("it, in its new session,", "处于新会话的竞争者"))
+	s.ID = s.SessionID()
+	w.Server.LoseReply(stage.Creates(s))
+	w.survives(w.Lock(l), i18n.Textf("the reply to create was lost in the client's second session", "在客户端的第二个会话里，create 的响应丢失"))
 	w.Unlock(l, it)
 }

@@ -136,7 +136,7 @@ func ForeignChild(w *World) {
 	names := []string{"config", "minutes"}
 	if named {
 		names = append(names, "0", "0000000000", "lock", "lockfile-0000000000", "reader-0000000000", "writers-0000000000",
-			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
+			"clock-0000000000", "thread-0000000000", "rewrite-0000000000", "lock-tmp", "read-tmp", "write-tmp")
 	}
 	s := w.Session()
 	for _, name := range names {

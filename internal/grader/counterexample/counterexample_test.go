@@ -20,8 +20,7 @@ const folder = "../../../docs/exercises/_11-break-this-lock"
 func ourAnswers(t *testing.T) map[int]string {
 	t.Helper()
 	text := testenv.Must(os.ReadFile(filepath.Join(folder, ".solution", File)))(t)
-	answers := testenv.Must(Read(text))(t)
-	return answers
+	return testenv.Must(Read(text))(t)
 }
 
 // TestOurAnswersAreAccepted: and the page says how many choices they have.

@@ -19,9 +19,7 @@ import (
 
 // A Candidate may lead. One goroutine calls Lead at a time; any may call Write.
 type Candidate interface {
-	// Lead waits until the candidate leads, calls lead, and resigns when that
-	// returns. The ctx of lead ends with ctx and with the leadership.
-	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
+	locks.Candidate
 	// Write sets a node's data if term is the present leader's.
 	Write(term int64, path string, data []byte) error
 }
@@ -38,14 +36,14 @@ type ElectionSubject struct {
 	Level locktest.Level
 }
 
-// electionTimeout is the session timeout of the cases' clients, which session asks for.
+// electionTimeout is the session timeout of the candidates, unless a case says another.
 const electionTimeout = 10 * time.Second
 
 // Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
 	contender := locktest.Subject{New: s.contender(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
 	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender,
-		func(w *locktest.World) *election { return &election{w, s} }).
+		func(w *locktest.World) *election { return &election{w, s, electionTimeout} }).
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
@@ -94,7 +92,6 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a leader that is cut off for a moment goes on leading", Zh: "领导者短暂断线，继续领导", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
 	{Name: "a long term does not end by itself", Zh: "长任期不会自己结束", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
 	{Name: "the ctx of a leader whose node was deleted ends", Zh: "节点遭到删除的领导者会得到通知", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
-	{Name: "a leader that does not listen gets ErrLost all the same", Zh: "领导者不理会通知，照样得到 ErrLost", Group: locktest.Faults, Run: resting(deafLeader), Exact: true},
 	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused", Zh: "原领导者发出、交接之后才到达的写会遭到拒绝", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
 	{Name: "a leader whose node's number another leader has now leads and writes no more", Zh: "别的领导者的节点有了同样的序号，原领导者就不能再领导、再写", Group: locktest.Safety, Run: resting(nameComesAgain), Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Zh: "因别的原因失败的写，不是 ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
@@ -114,6 +111,7 @@ var electionCases = []locktest.TestCase[*election]{
 type election struct {
 	*locktest.World
 	subject ElectionSubject
+	timeout time.Duration // of the sessions of candidates
 }
 
 // A term is one call of Lead, as the case sees it.
@@ -133,10 +131,10 @@ type term struct {
 func (w *election) callLead(name i18n.Text, candidate Candidate, s *locktest.Session) *term {
 	w.Helper()
 	if candidate == nil {
-		s = w.Session()
-		candidate = w.subject.New(s.Conn, w.Path, electionTimeout)
+		s = w.SessionFor(w.timeout)
+		candidate = w.subject.New(s.Conn, w.Path, w.timeout)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // a deadline need not be why it ends
 	resigned := make(chan error, 1)
 	var once sync.Once
 	a := &term{candidate: candidate, s: s, name: name, cancel: cancel, began: make(chan struct{})}
@@ -297,6 +295,9 @@ func leadersSessionEnds(w *election) {
 	w.Expire(a.s)
 	w.leads(b)
 	w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's session has ended", "领导者的会话已经结束"))
+	w.Rest() // the leader does not listen
+	w.Empty(a.result,
+		"the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
 	w.lost(a)
 	w.Renewed(a.s, i18n.Textf("the old leader's client has a new session", "原领导者的客户端有了新会话"))
 	again := w.callLead(i18n.Textf("the old leader, in its new session,", "处于新会话的原领导者"), a.candidate, a.s)
@@ -313,9 +314,11 @@ func (w *election) record() {
 }
 
 // leaderCutOff holds back all that the leader's client sends, until its session
-// has expired. The last packet that the server received came at different times.
+// has expired. The last packet that the server received came at different times, and a session
+// may live for less or for more than in the other cases.
 func leaderCutOff(w *election) {
-	for _, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
+	for i, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
+		w.timeout = []time.Duration{electionTimeout, 4 * time.Second, 30 * time.Second}[i%3]
 		a, b := w.leaderAndNext()
 		time.Sleep(quiet)
 		back := w.CutOff(w.Server.Hold, a.s)
@@ -426,16 +429,6 @@ func leadersNodeGoes(w *election) {
 	a := w.leader()
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
 	w.ctxEnds(a, electionTimeout, i18n.Textf("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
-	w.lost(a)
-}
-
-// deafLeader ends a leader's session and lets the function return long after.
-func deafLeader(w *election) {
-	a := w.leader()
-	w.Expire(a.s)
-	w.Rest()
-	w.Empty(a.result,
-		"the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
 	w.lost(a)
 }
 

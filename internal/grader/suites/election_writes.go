@@ -38,11 +38,7 @@ func (w *election) refused(err error, what i18n.Text) {
 
 func writes(w *election) {
 	w.record()
-	first := w.leader()
-	w.resigns(first)
-	w.DeleteParent(w.Session()) // the numbers begin again
 	a, b := w.leaderAndNext()
-	w.refused(w.write(first.candidate, first.number, "late"), i18n.Textf("a candidate that has resigned, and the leader's node has the same number,", "已经卸任、而现任领导者的节点序号与它相同的候选者"))
 	w.NoError(w.write(a.candidate, a.number, "by a"),
 		"the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
 	w.recorded("by a", i18n.Textf("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))

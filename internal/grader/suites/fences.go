@@ -323,6 +323,9 @@ func anyBytes(w *fences) {
 		w.passes(r, int64(i+1), value, i18n.Textf("a higher token than the last", "令牌比上一个大"))
 		w.has(r, int64(i+1), value, i18n.Textf("the value must come back as it was, whatever its bytes", "不管是什么字节，值都应当原样读出"))
 	}
+	buffer := []byte("value, and what follows it")
+	w.NoError(r.Write(100, buffer[:len("value")]), "Write of the beginning of a buffer fails", "写入一个缓冲区的开头，Write 失败了")
+	w.Equal("value, and what follows it", string(buffer), "the value is only the beginning of the caller's buffer, and Write has written behind it: append to a slice of your own", "值只是调用者的缓冲区的开头，Write 却改了它后面的内容：请向自己的切片里 append")
 }
 
 // spoiledWrite loses each request of a Write in turn, and each reply, and ends

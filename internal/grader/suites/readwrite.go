@@ -227,6 +227,9 @@ var byNumber = i18n.Textf(
 
 func readerBehindWriter(w *readWrite) {
 	writer := w.writer(i18n.Textf("the writer", "写者"))
+	before := &participant{oneSidedLock{writer.ReadWrite, true}, writer.s, i18n.Textf("the writer, which reads first,", "写者（先读）"), nil}
+	w.in(before, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.leaves(before)
 	w.in(writer, i18n.Textf("when the lock is free", "锁空闲时"))
 	a, b := w.reader(i18n.Textf("a reader", "一个读者")), w.reader(i18n.Textf("another reader", "另一个读者"))
 	w.queues(a, i18n.Textf("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))

@@ -212,7 +212,7 @@ type reader struct{ writer }
 func (r reader) Lock(context.Context) error   { return r.l.RLock() }
 func (r reader) Unlock(context.Context) error { return r.l.RUnlock() }
 
-// A Candidate is the API of exercise 10.
+// A Candidate is the API of exercise 10 to become the leader.
 type Candidate interface {
 	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
 }
