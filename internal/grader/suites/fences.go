@@ -325,7 +325,7 @@ func anyBytes(w *fences) {
 	}
 	buffer := []byte("value, and what follows it")
 	w.NoError(r.Write(100, buffer[:len("value")]), "Write of the beginning of a buffer fails", "写入一个缓冲区的开头，Write 失败了")
-	w.Equal("value, and what follows it", string(buffer), "the value is only the beginning of the caller's buffer, and Write has written behind it: append to a slice of your own", "值只是调用者的缓冲区的开头，Write 却改了它后面的内容：请向自己的切片里 append")
+	w.True(string(buffer) == "value, and what follows it", "the value is only the beginning of the caller's buffer, and Write has written behind it: append to a slice of your own", "值只是调用者的缓冲区的开头，Write 却改了它后面的内容：请向自己的切片里 append")
 }
 
 // spoiledWrite loses each request of a Write in turn, and each reply, and ends
