@@ -44,17 +44,17 @@ type Fault struct {
 	kind faultKind
 	code Code
 	from string        // the caller's file and line
+	hit  chan Request  // has room for one: what follows waits in late
 	free chan struct{} // closed by Release
 	once sync.Once
 
 	// Guarded by s.mu.
-	hit   chan Request
 	every bool
 	isMet bool
+	asked bool      // Hit has been called
+	late  []Request // have met the fault, and did not fit into hit, in order
+	feeds bool      // a goroutine sends late to hit
 }
-
-// mostHits is how many hits wait for a receiver, of a fault that is for Every.
-const mostHits = 1 << 12
 
 func (s *Server) fault(kind faultKind, code Code, when func(Request) bool) *Fault {
 	if when == nil {
@@ -99,17 +99,11 @@ func (s *Server) Fail(code Code, when func(Request) bool) *Fault { return s.faul
 func (f *Fault) Every() *Fault {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	if !f.every {
-		first := f.hit
-		if f.hit = make(chan Request, mostHits); len(first) > 0 { // a request has been faster
-			f.hit <- <-first
-		}
-	}
 	f.every = true
 	select {
 	case <-f.free:
 	default:
-		if !slices.Contains(f.s.faults, f) {
+		if !slices.Contains(f.s.faults, f) { // a request has been faster
 			f.s.faults = append(f.s.faults, f)
 		}
 	}
@@ -118,12 +112,15 @@ func (f *Fault) Every() *Fault {
 
 // Hit delivers the request that met the fault, once: for HoldReply and
 // LoseReply after it has been carried out, else before. With Every it delivers
-// each request that met the fault, in order, also after Release, as long as no
-// more than 4096 wait to be received: what comes then is left out. The channel is
-// the same one from Every on, and is never closed.
+// each request that met the fault, in order, however late it is received: also
+// after Release. The channel is always the same one and is never closed. It has
+// room for one request, so its length is 0 or 1. After Close of the server, each
+// call of Hit puts one more of those that are left into the channel.
 func (f *Fault) Hit() <-chan Request {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
+	f.asked = true
+	f.passLocked()
 	return f.hit
 }
 
@@ -225,10 +222,46 @@ func (f *Fault) take(c *conn, req Request) bool {
 }
 
 func (f *Fault) deliverLocked(req Request) {
-	select {
-	case f.hit <- req:
-	default: // nobody receives
+	f.late = append(f.late, req)
+	f.passLocked()
+}
+
+// passLocked puts into hit what fits. The rest has a goroutine, unless nobody
+// receives: it ends when all has been received, or with the server.
+func (f *Fault) passLocked() {
+	for !f.feeds && len(f.late) > 0 {
+		select {
+		case f.hit <- f.late[0]:
+			f.late = f.late[1:]
+			continue
+		default:
+		}
+		if !f.asked || f.s.closed {
+			return
+		}
+		f.feeds = true
+		f.s.wg.Go(f.feed)
 	}
+}
+
+func (f *Fault) feed() {
+	f.s.mu.Lock()
+	defer f.s.mu.Unlock()
+	for len(f.late) > 0 && !f.s.closed {
+		next := f.late[0]
+		f.s.mu.Unlock()
+		sent := false
+		select {
+		case f.hit <- next:
+			sent = true
+		case <-f.s.done:
+		}
+		f.s.mu.Lock()
+		if sent {
+			f.late = f.late[1:]
+		}
+	}
+	f.feeds = false
 }
 
 // meetFault finds the fault that applies to a request, and holds or loses

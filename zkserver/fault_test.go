@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,21 +151,56 @@ func TestAFaultForEveryRequestGoesOnUntilRelease(t *testing.T) {
 	})
 }
 
-func TestHitsWaitForASlowReceiver(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		refused := tg.srv.Fail(zkserver.CodeNoAuth, zkserver.On(zkserver.OpCreate, "/*")).Every()
-		hit := refused.Hit()
-		const most = 1 << 12
-		for i := range most + 1 {
-			require.Equal(tg, jute.ErrNoAuth, c.create(fmt.Sprint("/", i), jute.FlagPersistent))
+// A receiver may keep the channel or ask for it again, may begin before the requests or after them,
+// and may take its time.
+func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
+	const requests = 20
+	play := func(t *testing.T) {
+		srv := zkserver.New() // not Run: it is closed before its test ends
+		defer srv.Close()
+		c := (&target{T: t, srv: srv}).connect()
+		refuse := func() *zkserver.Fault {
+			return srv.Fail(zkserver.CodeNoAuth, zkserver.On(zkserver.OpCreate, "/*")).Every()
 		}
-		refused.Every().Release()
-		for i := range most {
-			require.Equal(tg, fmt.Sprint("/", i), (<-hit).Path)
+		meet := func(f *zkserver.Fault) {
+			for i := range requests {
+				require.Equal(t, jute.ErrNoAuth, c.create(fmt.Sprint("/", i), jute.FlagPersistent))
+			}
+			f.Release()
 		}
-		require.Empty(tg, refused.Hit(), "the last one found no room")
-	})
+		feeders := func() int {
+			stacks := make([]byte, 1<<20)
+			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "zkserver.(*Fault).feed(")
+		}
+		early := refuse()
+		kept := early.Hit()
+		meet(early)
+		for i := range requests {
+			time.Sleep(time.Millisecond)
+			require.Equal(t, fmt.Sprint("/", i), (<-kept).Path)
+		}
+		late := refuse()
+		meet(late)
+		require.Zero(t, feeders(), "nobody has asked")
+		for i := range requests {
+			require.Equal(t, fmt.Sprint("/", i), (<-late.Hit()).Path)
+		}
+		require.Empty(t, kept)
+		require.Empty(t, late.Hit())
+
+		closed := refuse()
+		meet(closed)
+		require.Equal(t, "/0", (<-closed.Hit()).Path)
+		srv.Close()
+		require.Zero(t, feeders())
+		for i := 1; i < requests; i++ {
+			require.Len(t, closed.Hit(), 1)
+			require.Equal(t, fmt.Sprint("/", i), (<-closed.Hit()).Path)
+		}
+		require.Empty(t, closed.Hit())
+	}
+	t.Run("in virtual time", func(t *testing.T) { inBubble(t, func(tg *target) { play(tg.T) }) })
+	t.Run("in real time", play)
 }
 
 func TestOnMeansAllFormsOfARequest(t *testing.T) {
