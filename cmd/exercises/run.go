@@ -23,10 +23,13 @@ type failure struct {
 	Words   i18n.Text      `json:"words"`
 	Printed string         `json:"printed,omitempty"`
 	Trace   string         `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
+	stuck   bool           // the lock spins or hangs, which harms nobody else
 }
 
 // unsafe reports whether the failure costs all points.
-func (f failure) unsafe() bool { return f.Group == locktest.Safety || locktest.Unsafe(f.Words.En) }
+func (f failure) unsafe() bool {
+	return f.Group == locktest.Safety && !f.stuck || locktest.Unsafe(f.Words.En)
+}
 
 // weight orders failures: two holders first, and what only costs last.
 func (f failure) weight() int {
@@ -42,10 +45,8 @@ func (f failure) weight() int {
 // Heading is the group that a reader is told: of two holders it is safety, whatever the case
 // asks.
 func (f failure) Heading() i18n.Text {
-	if f.Group == locktest.Liveness || f.Group == locktest.Faults || f.Group == locktest.Cost {
-		if f.unsafe() {
-			return nameOf(locktest.Safety)
-		}
+	if f.unsafe() && (f.Group == locktest.Liveness || f.Group == locktest.Faults || f.Group == locktest.Cost) {
+		return nameOf(locktest.Safety)
 	}
 	return nameOf(f.Group)
 }
@@ -208,7 +209,7 @@ func askTests(ctx context.Context, g *grading) error {
 			return g.passes(name)
 		}
 		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, i18n.Same(v.Skipped)),
-			Printed: v.Printed, Trace: v.Trace})
+			Printed: v.Printed, Trace: v.Trace, stuck: v.Stuck})
 		return goOn && why.En == ""
 	})
 	g.result.Why = run.over()
