@@ -237,7 +237,7 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 			for name, way := range ways {
 				script += "set -- $ZKLOCK " + stampVerb + " '" + filepath.Join(dir, name) + "'; " + way + "\n"
 			}
-			p := startAs(t, &syscall.SysProcAttr{Setsid: flags == 0, Cloneflags: flags}, "run", "-session", "4s", "/q", "--", "sh", "-c", script+"read x; exit 3")
+			p := startAs(t, &syscall.SysProcAttr{Setsid: flags == 0, Cloneflags: flags}, "run", "-session", "40s", "/q", "--", "sh", "-c", script+"read x; exit 3")
 			for name := range ways {
 				if end != "panic" {
 					appears(t, filepath.Join(dir, name))
