@@ -85,6 +85,11 @@ func (r *Report) String() string {
 	return fmt.Sprintf("%s, at most %d actions, %v, %s", s, r.Depth, r.Took.Round(time.Millisecond), end)
 }
 
+// SameStates reports whether another search has come to the same states, and to the same ends.
+func (r *Report) SameStates(other *Report) bool {
+	return maps.Equal(r.states, other.states) && maps.Equal(r.finals, other.finals)
+}
+
 // A branch is a point of the schedule that the search is at.
 type branch struct {
 	enabled []string

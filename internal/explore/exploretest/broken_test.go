@@ -164,33 +164,65 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	}
 }
 
-// TestTheReductionLosesNoBug compares the reduced search with the whole one on
-// each broken lock, with ZKLOCK_TESTS=long under faults, too.
-func TestTheReductionLosesNoBug(t *testing.T) {
+// TestTheReductionLosesNothing compares the reduced searches with the one that plays every order: all must come to the
+// same states and find the same. They are of each broken lock, and of step 3 alone in a plain go test; with
+// ZKLOCK_TESTS=long it is compared where that takes a minute, too.
+func TestTheReductionLosesNothing(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
-	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
-		t.Run(bug, func(t *testing.T) {
-			faults := []explore.Fault{""}
-			if testenv.AtLength() {
-				faults = append(faults, explore.LoseReply)
-			}
-			for _, f := range faults {
-				w := explore.World{Lock: subject(bug), Stranger: true}
-				if f != "" {
-					w.Kinds, w.Faults = []explore.Fault{f}, 1
+	compare := func(w explore.World) {
+		t.Helper()
+		t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
+			whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
+			require.True(t, whole.Complete)
+			for _, merge := range []bool{false, true} {
+				reduced := explore.Explore(t, w, explore.Search{Count: true, All: true, Merge: merge})
+				require.True(t, reduced.Complete)
+				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "violations\n%v\n%v", whole, reduced)
+				_, wrong := bugs[w.Lock.Name]
+				switch {
+				case wrong && len(whole.Kinds)+len(whole.Known) > 0:
+					continue // a violation ends a schedule
+				case w.Lock.Timed && slices.Contains(w.Kinds, explore.Stop):
+					// When a contender runs on, several of its channels are ready at once, and Go
+					// draws which one it takes: no two whole searches come to the same states.
+					continue
 				}
-				whole := explore.Explore(t, w, explore.Search{Whole: true, All: true, Count: true})
-				for _, merge := range []bool{false, true} {
-					reduced := explore.Explore(t, w, explore.Search{All: true, Count: true, Merge: merge})
-					require.True(t, whole.Complete && reduced.Complete)
-					require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "%v\n%v", whole, reduced)
-					if len(whole.Kinds)+len(whole.Known) == 0 { // a violation ends a schedule
-						require.Equal(t, whole.States, reduced.States, "%v\n%v", whole, reduced)
-					}
-					t.Log(fmt.Sprint(whole, whole.Kinds), "\n", fmt.Sprint(reduced, reduced.Kinds))
-				}
+				require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")
+				require.Equal(t, whole.States, reduced.States, "states\n%v\n%v", whole, reduced)
+				require.True(t, whole.SameStates(reduced), "the states differ")
+				require.Equal(t, whole.MostRequests, reduced.MostRequests, "requests")
+				require.Equal(t, whole.MostEvents, reduced.MostEvents, "watch events")
+				t.Log(whole, whole.Kinds, "\n", reduced, reduced.Kinds)
 			}
 		})
+	}
+	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
+		compare(explore.World{Lock: subject(bug), Stranger: true})
+		if testenv.AtLength() {
+			compare(explore.World{Lock: subject(bug), Stranger: true, Kinds: []explore.Fault{explore.LoseReply}, Faults: 1})
+		}
+	}
+	subjects := []explore.Subject{steps.Predecessor()}
+	if testenv.AtLanding() {
+		subjects = append(subjects, steps.Naive(), steps.Herd())
+	}
+	for _, s := range subjects {
+		faults := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut}
+		if testenv.AtLength() {
+			compare(explore.World{Lock: s, Packets: true})
+			faults = append(faults, explore.Expire, explore.Stop, explore.Stall)
+		}
+		for _, f := range faults {
+			compare(explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1})
+		}
+	}
+	lock, unlock := explore.LockOp, explore.UnlockOp
+	again := [][]explore.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
+	compare(explore.World{Lock: steps.Zklock(), Scripts: again})
+	if testenv.AtLength() {
+		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
+			compare(explore.World{Lock: steps.Zklock(), Kinds: []explore.Fault{f}, Faults: 1})
+		}
 	}
 }
 
