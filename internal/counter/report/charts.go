@@ -10,12 +10,12 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Chart is one picture of a benchmark.
+// A Chart is one picture of a benchmark. What is said below it is in report.html.
 type Chart struct {
-	Name    string
-	Caption string
-	x, y    axis
-	lines   []line
+	Name  string
+	Wait  int // of the waits: of so many contenders
+	x, y  axis
+	lines []line
 }
 
 // A line is that of a lock.
@@ -73,13 +73,8 @@ func milli(d time.Duration) float64 { return max(float64(d)/1e6, 0.01) }
 func elapsedChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "elapsed",
-		Caption: i18n.Textf("How long N contenders take if each locks once. Both axes are logarithmic: a straight line "+
-			"is a power of N. Bars reach from the fastest round to the slowest. Thin lines with squares are the times "+
-			"in article A, the blog post whose benchmark this is, on its author's machine.",
-			"N 个竞争者各加锁一次，一共用多久。两个坐标轴都是对数的：直线表示 N 的幂。竖线从最快的一轮画到最慢的一轮。"+
-				"带方块的细线是文章 A 的时间：本基准测试出自这篇博文，时间是在作者的机器上测得的。").In(l),
-		x: axis{label: contenders.In(l), log: true, text: plainText},
-		y: axis{label: i18n.Textf("elapsed", "耗时").In(l), log: true, text: timeText, room: 1e4},
+		x:    axis{label: contenders.In(l), log: true, text: plainText},
+		y:    axis{label: i18n.Textf("elapsed", "耗时").In(l), log: true, text: timeText, room: 1e4},
 	}
 	names := series(groups)
 	for _, name := range names {
@@ -107,11 +102,8 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 func requestsChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "requests",
-		Caption: i18n.Textf("Requests per acquisition, counted on the wire. Broad pale lines are what the steps predict. "+
-			"Rings inside each other are locks that send the same number.",
-			"每次加锁的请求数，在连接上数出。浅色的粗线是各步的预测。套在一起的圆圈，表示几个锁的请求数相同。").In(l),
-		x: axis{label: contenders.In(l), log: true, text: plainText},
-		y: axis{label: i18n.Textf("requests per acquisition", "每次加锁的请求数").In(l), log: true, text: plainText, room: 1e4},
+		x:    axis{label: contenders.In(l), log: true, text: plainText},
+		y:    axis{label: i18n.Textf("requests per acquisition", "每次加锁的请求数").In(l), log: true, text: plainText, room: 1e4},
 	}
 	names := series(groups)
 	for i, name := range names {
@@ -136,10 +128,7 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 
 func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 	c := Chart{
-		Name: "waits-" + strconv.Itoa(n),
-		Caption: i18n.Textf("How long the %d contenders waited for the lock: the share that had it after a time. "+
-			"All come at once, so even the best line rises slowly; the farther to the left, the better.",
-			"%d 个竞争者等锁等了多久：经过这么长时间之后，已有多大比例的竞争者拿到过锁。所有竞争者同时到来，所以最好的线也是慢慢上升的；线越靠左越好。", n).In(l),
+		Name: "waits-" + strconv.Itoa(n), Wait: n,
 		x: axis{label: i18n.Textf("wait, N = %d", "等待时间，N = %d", n).In(l), log: true, text: timeText, room: 1e2},
 		y: axis{label: i18n.Textf("share of contenders", "拿到过锁的比例").In(l), text: plainText},
 	}

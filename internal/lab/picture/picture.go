@@ -3,6 +3,7 @@
 package picture
 
 import (
+	_ "embed"
 	"fmt"
 	"html"
 	"strings"
@@ -28,22 +29,8 @@ const (
 	width  = 860 // of the picture
 )
 
-const style = `<style>
-.p{font:13px system-ui,sans-serif;fill:#1b2733}
-.t{font-weight:600}
-.s{fill:#526170}
-.bg{fill:#fff}
-.lane{stroke:#d5dde4;stroke-width:1}
-.waits{stroke:#8a99a8;stroke-width:3;stroke-dasharray:2 3}
-.holds{stroke:#0b7a5c;stroke-width:9;stroke-linecap:round}
-.request,.reply{stroke:#2f6fb0;stroke-width:1;opacity:.65}
-.reply{stroke-dasharray:3 2}
-.event{stroke:#c2410c;stroke-width:1.6}
-.woken{fill:#c2410c}
-@media (prefers-color-scheme:dark){
-.p{fill:#e6edf3}.s{fill:#9fb0bf}.bg{fill:#0d1117}.lane{stroke:#2b3540}.waits{stroke:#74879a}.holds{stroke:#3fb68b}
-.request,.reply{stroke:#6cb0f2}.event{stroke:#ff9a5c}.woken{fill:#ff9a5c}}
-</style>`
+//go:embed picture.css
+var style string
 
 // Draw draws films one below the other, on one clock. Each has a lane for the
 // server and one for each client; a line between two lanes is a packet, with
@@ -59,7 +46,7 @@ func Draw(lang i18n.Language, alt string, panels ...Panel) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n",
 		width, height, width, height, html.EscapeString(alt))
-	b.WriteString(style + "\n")
+	b.WriteString("<style>\n" + style + "</style>\n")
 	fmt.Fprintf(&b, `<rect class="bg" width="%d" height="%d" rx="8"/>`+"\n", width, height)
 	y := 0
 	for _, p := range panels {
