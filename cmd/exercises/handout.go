@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -18,23 +19,12 @@ import (
 const (
 	builtFolder = "cmd/exercises/grader" // of a hand-out, from its root on
 	builtList   = builtFolder + "/list"  // of the archives
-	builtMain   = `// Command exercises calls the grader, which is built.
-package main
-
-import (
-	"os"
-	"os/exec"
 )
 
-func main() {
-	c := exec.Command("%s/exercises", os.Args[1:]...)
-	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if c.Run() != nil {
-		os.Exit(1)
-	}
-}
-`
-)
+// builtMain is the program of a hand-out, which calls the grader.
+//
+//go:embed handout.go.txt
+var builtMain string
 
 // handedOut reports whether a folder is a hand-out.
 func handedOut(root string) bool {
@@ -106,7 +96,7 @@ func (a *app) built(ctx context.Context, dir string) error {
 	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire",
 		1)
 	for name, text := range map[string]string{builtList: cfg.String(), "go.mod": asks,
-		"cmd/exercises/main.go": fmt.Sprintf(builtMain, builtFolder)} {
+		"cmd/exercises/main.go": strings.Replace(builtMain, "GRADER", builtFolder+"/exercises", 1)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}

@@ -24,6 +24,13 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
+// A class is what the attempts of one call of grade share.
+type class struct {
+	asked  []*exercise
+	limits limits
+	stubs  stubs
+}
+
 // A row is the result of one attempt of one student.
 type row struct {
 	Student string // the folder's name
@@ -138,7 +145,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if err != nil {
 		return err
 	}
-	rows = append(rows, a.gradeEach(ctx, todo, *jobs, &class{asked: asked, limits: l, stubs: stubs})...)
+	rows = append(rows, a.gradeEach(ctx, todo, *jobs, class{asked, l, stubs})...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -171,7 +178,7 @@ type job struct{ dir, student string }
 
 // gradeEach grades the attempts, up to jobs of them at the same time, and returns a row of
 // each. If ctx ends, the rows of those that are left are empty.
-func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, class *class) []row {
+func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, class class) []row {
 	rows := make([]row, len(todo))
 	var graded atomic.Int64
 	atOnce(jobs, len(todo), func(i int) {
@@ -238,7 +245,7 @@ func count(n int, one, several i18n.Text) i18n.Text {
 }
 
 // gradeOne never fails: errors are in the row.
-func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
+func (a *app) gradeOne(ctx context.Context, student, dir string, c class) row {
 	var e *exercise
 	if len(c.asked) == 1 {
 		e = c.asked[0]
@@ -265,13 +272,10 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c *class) row {
 		return r
 	}
 	r.Same = a.same(at, c.stubs)
-	graded, err := grade(ctx, a.root, at, c.of(student), nil)
+	graded, err := grade(ctx, a.root, at, c.limits, nil)
 	if err != nil {
 		r.Why = i18n.TextOf(err)
 		return r
-	}
-	if graded.stuck {
-		c.stuck.Store(student, true)
 	}
 	r.result = graded
 	return r

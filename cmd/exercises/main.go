@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,33 +18,14 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-var usage = i18n.Textf(`Exercises that grade themselves. In the repository's root:
+var (
+	//go:embed usage.txt
+	usageEn string
+	//go:embed usage.zh-CN.txt
+	usageZh string
 
-  go run ./cmd/exercises list             what is done, and the points
-  go run ./cmd/exercises next             what to do next
-  go run ./cmd/exercises start 3          its goal, and its stub with comments in your language
-  go run ./cmd/exercises watch [3]        grades an exercise each time you save it
-  go run ./cmd/exercises hint 3           the next hint of exercise 3
-  go run ./cmd/exercises show 3           the solution, once you have all points
-  go run ./cmd/exercises prepare          before a class: compiles what it will run
-  go run ./cmd/exercises grade DIR...     for a lecturer: grades students' folders
-  go run ./cmd/exercises hand-out DIR     for a lecturer: a folder for students, without solutions
-
-Each takes -lang en or -lang zh. go test ./docs/exercises/_03-predecessor grades exercise 3, too.
-`, `自动评分的练习。请在仓库的根目录执行：
-
-  go run ./cmd/exercises list             哪些已经完成，得了几分
-  go run ./cmd/exercises next             下一个该做哪个
-  go run ./cmd/exercises start 3          练习 3 的目标，并把骨架代码的注释换成你的语言
-  go run ./cmd/exercises watch [3]        每次保存，都重新评分
-  go run ./cmd/exercises hint 3           练习 3 的下一条提示
-  go run ./cmd/exercises show 3           解答，要先拿到满分
-  go run ./cmd/exercises prepare          上课之前：把要用到的都编译好
-  go run ./cmd/exercises grade DIR...     供教师使用：给学生的文件夹评分
-  go run ./cmd/exercises hand-out DIR     供教师使用：分发给学生的文件夹，不含解答
-
-每个命令都可以加 -lang en 或 -lang zh。go test ./docs/exercises/_03-predecessor 也给练习 3 评分。
-`)
+	usage = i18n.Text{En: usageEn, Zh: usageZh}
+)
 
 func main() {
 	counterexample.Serve(os.Args[1:])

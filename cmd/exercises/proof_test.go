@@ -376,72 +376,46 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	}
 }
 
-// Attempts that would harm the lecturer's machine, or buy points. The list of
-// allowed imports keeps most of them from running; here they run.
-var hostile = map[string]struct {
-	imports string
-	program string // in place of init's body
-	lock    string // in place of Lock's body
-	says    string
-	linux   bool // needs what watches a group of processes
-}{
-	"loops in init":           {"", "for {}", "", notBegun, false},
-	"sleeps in init":          {`"time"`, "time.Sleep(time.Hour)", "", notBegun, false},
-	"ends in init":            {`"os"`, "os.Exit(0)", "", "os.Exit", false},
-	"says PASS":               {`"fmt"; "os"`, `fmt.Println("=== RUN TestLock\n--- PASS: TestLock (0.00s)\nPASS\nok"); os.Exit(0)`, "", "os.Exit", false},
-	"writes reports":          {`"fmt"; "os"`, `for range 1000 { fmt.Println("locktest-report X {\"Begun\":true,\"Ended\":true,\"OK\":true}") }; os.Exit(0)`, "", "os.Exit", false},
-	"prints a gigabyte":       {`"fmt"; "strings"`, `line := strings.Repeat("x", 1<<20); for range 1024 { fmt.Println(line) }`, "", "prints more than", false},
-	"prints a gigabyte later": {`"fmt"; "strings"`, ``, `line := strings.Repeat("x", 1<<20); for range 1024 { fmt.Println(line) }; return nil`, "prints more than", false},
-	"eats memory in init":     {"", "var all [][]byte; for { b := make([]byte, 16<<20); for i := range b { b[i] = 1 }; all = append(all, b); if len(all) < 0 { return } }", "", "of memory", true},
-	"forks":                   {`"os/exec"; "time"`, `for range 100 { exec.Command("/bin/sleep", "1000").Start() }; time.Sleep(time.Hour)`, "", "starts processes", true},
-	"leaves a process behind": {`"os/exec"; "syscall"`, `c := exec.Command("/bin/sleep", "1000"); c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}; c.Start()`, "", "", true},
-	"spins in Lock":           {"", "", "for {}", "the lock spins", false},
-	"ends in Lock":            {`"os"`, "", "os.Exit(0); return nil", "os.Exit", false},
-	"panics beside Lock":      {"", "", `go panic("aside"); return nil`, "panics: aside", false},
-	"writes where it is":      {`"os"`, `os.WriteFile("lock.go", nil, 0o644); os.WriteFile(os.Getenv("HOME")+"/x", nil, 0o644)`, "", "", false},
-	"changes the client":      {"", `zk.ErrNodeExists, zk.ErrNoNode = nil, nil`, "", "", false},
-}
-
-func TestHostileAttempts(t *testing.T) {
-	heavy(t)
-	root := rootOf(t)
-	e := testenv.Must(find("1"))(t)
-	for name, h := range hostile {
-		t.Run(name, func(t *testing.T) {
-			if h.linux && runtime.GOOS != "linux" {
-				t.Skip("needs what watches a group of processes: Linux")
-			}
-			t.Parallel()
-			file := filepath.Join(t.TempDir(), "lock.go")
-			lock := h.lock
-			if lock == "" {
-				lock = "return nil"
-			}
-			program := fmt.Sprintf(`package naive
+// harmless is the part of a hostile attempt that does no harm.
+const harmless = `package naive
 
 import (
 	"errors"
-	"github.com/go-zookeeper/zk"
-	%s
-)
 
-func init() {
-	%s
-}
+	"github.com/go-zookeeper/zk"
+)
 
 var ErrNotLocked = errors.New("x")
 
 type Lock struct{}
 
 func New(conn *zk.Conn, path string) *Lock { return &Lock{} }
-func (l *Lock) Lock() error                { %s }
 func (l *Lock) TryLock() (bool, error)     { return true, nil }
 func (l *Lock) Unlock() error              { return nil }
-`,
-				strings.ReplaceAll(h.imports, "; ", "\n"), h.program, lock)
-			require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
-			// read would refuse most of them.
-			a := &attempt{exercise: sample(e, false), dir: filepath.Dir(file), files: map[string]string{"lock.go": file}}
+`
+
+// TestHostileAttempts grades attempts that would harm the lecturer's machine, or buy points. The list of
+// allowed imports keeps most of them from running; here they run. Those of Linux need what watches a group of processes.
+func TestHostileAttempts(t *testing.T) {
+	heavy(t)
+	root := rootOf(t)
+	e := testenv.Must(find("1"))(t)
+	for _, h := range programsOf(t, "testdata/hostile.txt") {
+		t.Run(h.name, func(t *testing.T) {
+			if h.where == "linux" && runtime.GOOS != "linux" {
+				t.Skip("needs what watches a group of processes: Linux")
+			}
+			t.Parallel()
+			program := "package naive\n\n" + h.text
+			if !strings.Contains(program, ") Lock() error") {
+				program += "\nfunc (l *Lock) Lock() error { return nil }\n"
+			}
+			dir := t.TempDir()
+			a := &attempt{exercise: sample(e, false), dir: dir, files: make(map[string]string)} // read would refuse most of them
+			for name, text := range map[string]string{"lock.go": harmless, "more.go": program} {
+				a.files[name] = filepath.Join(dir, name)
+				require.NoError(t, os.WriteFile(a.files[name], []byte(text), 0o644))
+			}
 			l := generous
 			l.memory = 512 << 20
 			if h.says == notBegun {

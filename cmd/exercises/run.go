@@ -76,7 +76,6 @@ type result struct {
 	Ungraded bool      `json:"ungraded,omitempty"` // the machine was too busy: no points are known
 	// Passes are the cases that pass.
 	Passes []string `json:"-"`
-	stuck  bool     // it never began
 }
 
 // inPoints are the points as text, "" if they are not known.
@@ -124,7 +123,6 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 		g.result.Ungraded = true
 	case errors.As(err, &refused):
 		g.result.Why = i18n.TextOf(refused.error)
-		g.result.stuck = errors.As(err, new(neverBegan))
 	case err != nil:
 		return nil, err
 	}
