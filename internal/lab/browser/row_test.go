@@ -9,6 +9,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -55,10 +57,28 @@ func TestPages(t *testing.T) {
 	for _, c := range scripts(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			width, height := size(c.window)
-			openAt(t, "file://"+file+c.at, width, height).play(c.rows...)
+			c.open(t).play(c.rows...)
 		})
 	}
+}
+
+// open opens the address of a case: #… of the lab's page, book/… of the book on the disk, or served/… of one
+// that a server has.
+func (c pageCase) open(t *testing.T) *tab {
+	t.Helper()
+	width, height := size(c.window)
+	place, page, ofBook := strings.Cut(c.at, "/")
+	if !ofBook || strings.HasPrefix(c.at, "#") {
+		return openAt(t, "file://"+file+c.at, width, height)
+	}
+	dir := testenv.Must(written())(t)
+	at := "file://" + dir
+	if place == "served" {
+		server := httptest.NewServer(http.FileServerFS(os.DirFS(dir)))
+		t.Cleanup(server.Close)
+		at = server.URL
+	}
+	return openAt(t, at+"/"+page, width, height, noLab)
 }
 
 // size reads 1200x900.

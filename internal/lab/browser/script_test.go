@@ -5,6 +5,8 @@ package browser
 import (
 	"embed"
 	"encoding/json"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +24,7 @@ import (
 // The files have cases, in which nothing is computed but values of this project, between braces:
 //
 //	== what the page must do
-//	at ADDRESS in 1440x900
+//	at ADDRESS in 1440x900        as open of a case has it
 //	an act of acts
 //		an expression                 which must be true
 //		an expression → JSON          or has, lacks (texts) or match (a regular expression)
@@ -67,9 +69,16 @@ var values = template.FuncMap{
 		return a.String()
 	},
 	"levels": func() int { return len(scenes.All) + len(locks.Tasks) + 2 }, // two cannot be won
-	"kind":   func(name string) explore.Kind { return explore.Kind(name) },
-	"list":   func(all ...string) []string { return all },
-	"add":    func(a, b int) int { return a + b },
+	"phrases": func() (list []string, err error) { // those of the guide, in its order
+		text, err := os.ReadFile("../../../docs/reading-guide.md")
+		for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+			list = append(list, m[1])
+		}
+		return list, err
+	},
+	"kind": func(name string) explore.Kind { return explore.Kind(name) },
+	"list": func(all ...string) []string { return all },
+	"add":  func(a, b int) int { return a + b },
 }
 
 // scripts reads the cases in the files.
