@@ -13,35 +13,6 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// wrongSlides goes through all slides with the keys: nothing is cut off, a scene is open on its own
-// slide only, and an answer is hidden until a key shows it.
-const wrongSlides = `(() => {
-	const wrong = [], key = name => dispatchEvent(new KeyboardEvent("keydown", { key: name }));
-	fit(); // the window may have told nobody yet
-	key("Home");
-	for (const s of slides) {
-		const say = what => wrong.push(s.querySelector("h1").textContent + ": " + what), frames = [...document.querySelectorAll("iframe")];
-		if (document.querySelector("section.shown") !== s) say("is not shown in its turn");
-		for (const e of [s, ...s.querySelectorAll(".body, pre, table")])
-			if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say("cut off: " + e.tagName + " " + e.className);
-		if (frames.length !== s.querySelectorAll("figure.scene").length || frames.some(f => !s.contains(f) || !/lab.html#lock=.*&slide=1&t=0ns&/.test(f.src))) say("frames: " + frames.map(f => f.src));
-		const answer = s.querySelector(".answer");
-		if (answer) {
-			if (getComputedStyle(answer).visibility !== "hidden") say("its answer is shown before the key");
-			key("ArrowRight");
-			if (getComputedStyle(answer).visibility !== "visible") say("its answer is not shown");
-		}
-		key("ArrowRight");
-	}
-	document.querySelectorAll(".answered").forEach(s => s.classList.remove("answered"));
-	key("Home");
-	return wrong;
-})()`
-
-// left is where a word in the first picture made of characters begins.
-const left = `(word => { const all = document.createTreeWalker(one("pre"), NodeFilter.SHOW_TEXT), range = document.createRange();
-	for (let n; n = all.nextNode();) { const at = n.data.indexOf(word); if (at >= 0) { range.setStart(n, at); range.setEnd(n, at + 1); return range.getBoundingClientRect().left; } } })`
-
 // decksFit opens the slides and the handout of the lecture in both languages. On paper, the slides
 // have a page each, and the handout is one sheet.
 func decksFit(t *testing.T, dir string) {
@@ -53,17 +24,17 @@ func decksFit(t *testing.T, dir string) {
 			testenv.Missing(t, "no Chinese font is installed: apt-get install fonts-wqy-microhei")
 		}
 		for _, window := range []string{"1280x720", "1920x1080", "1024x768"} {
-			p.play(row{"window " + window, wrongSlides, list{}})
+			p.play(row{"window " + window, "wrongSlides()", list{}})
 		}
 		require.Equal(t, js[int](p, "slides.length"), printed(p), "a page for each slide")
 		p = openAt(t, "file://"+dir+"/docs/teaching/handout"+lang+".html", 1280, 720, noLab)
 		require.Equal(t, 2, printed(p), "the handout is one sheet")
 		if lang != "" { // a Chinese character is as wide as two others
-			columns := js[[]float64](p, `["4 reentrant", "第一次", "最后一次"].map(`+left+`)`)
+			columns := js[[]float64](p, `["4 reentrant", "第一次", "最后一次"].map(left)`)
 			require.InDelta(t, columns[0], columns[1], 1.5)
 			require.InDelta(t, columns[0], columns[2], 1.5)
 			js[any](p, `void document.querySelectorAll(".zh").forEach(e => e.className = "")`)
-			require.Greater(t, js[float64](p, left+`("4 reentrant") - `+left+`("最后一次")`), 5.0, "without it they do not")
+			require.Greater(t, js[float64](p, `left("4 reentrant") - left("最后一次")`), 5.0, "without it they do not")
 		}
 	}
 }

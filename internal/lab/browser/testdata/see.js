@@ -66,6 +66,56 @@ window.see = {
   },
   fill(form, values) { for (const [name, value] of Object.entries(values)) one(form).elements[name].value = value; },
 
+  // wrongSlides goes through all slides of a deck with the keys: nothing is cut off, a scene is open on its own slide only,
+  // and an answer is hidden until a key shows it.
+  wrongSlides() {
+    const wrong = [], key = name => dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+    fit(); // the window may have told nobody yet
+    key("Home");
+    for (const s of slides) {
+      const say = what => wrong.push(s.querySelector("h1").textContent + ": " + what), frames = [...document.querySelectorAll("iframe")];
+      if (document.querySelector("section.shown") !== s) say("is not shown in its turn");
+      for (const e of [s, ...s.querySelectorAll(".body, pre, table")])
+        if (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1) say("cut off: " + e.tagName + " " + e.className);
+      if (frames.length !== s.querySelectorAll("figure.scene").length || frames.some(f => !s.contains(f) || !/lab.html#lock=.*&slide=1&t=0ns&/.test(f.src))) say("frames: " + frames.map(f => f.src));
+      const answer = s.querySelector(".answer");
+      if (answer) {
+        if (getComputedStyle(answer).visibility !== "hidden") say("its answer is shown before the key");
+        key("ArrowRight");
+        if (getComputedStyle(answer).visibility !== "visible") say("its answer is not shown");
+      }
+      key("ArrowRight");
+    }
+    document.querySelectorAll(".answered").forEach(s => s.classList.remove("answered"));
+    key("Home");
+    return wrong;
+  },
+  // left is where a word in the first picture made of characters begins.
+  left(word) {
+    const all = document.createTreeWalker(one("pre"), NodeFilter.SHOW_TEXT), range = document.createRange();
+    for (let n; n = all.nextNode();) {
+      const at = n.data.indexOf(word);
+      if (at < 0) continue;
+      range.setStart(n, at);
+      range.setEnd(n, at + 1);
+      return range.getBoundingClientRect().left;
+    }
+  },
+  // timesToPlay touches the first scenes of a page of the book, each in a new frame: the times to their films, in ms.
+  async timesToPlay(scenes) {
+    const times = [];
+    for (const f of [...document.querySelectorAll("figure[data-scene]")].slice(0, scenes)) {
+      const from = performance.now();
+      f.querySelector("button.play").click();
+      await new Promise(done => addEventListener("message", function told({ source, data }) {
+        if (source === one("#lab iframe").contentWindow && data.at !== undefined) { removeEventListener("message", told); done(); }
+      }));
+      times.push(performance.now() - from);
+      one("#lab button").click();
+    }
+    return times;
+  },
+
   // The texts of the page in which two English words follow each other. An error of a lock, of a library or of the
   // server stays what it is, and so does the name of the other language.
   english() {
