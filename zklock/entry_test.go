@@ -171,11 +171,14 @@ const throttled = jute.Code(-127) // what a server under load says; it passes
 // TestAServerWithoutContainersGetsAnOrdinaryParent, however it says that it knows none, and though it only closes
 // the connection, as those do that are not ZooKeeper's own.
 func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
-	for how, refuse := range map[string]func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault{
-		"-8": func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault {
-			return srv.Fail(jute.ErrBadArguments, when)
-		},
-		"it closes the connection": (*zkserver.Server).LoseRequest,
+	type refusal = func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault
+	says := func(code jute.Code) refusal {
+		return func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault {
+			return srv.Fail(code, when)
+		}
+	}
+	for how, refuse := range map[string]refusal{
+		"-6": says(jute.ErrUnimplemented), "-8": says(jute.ErrBadArguments), "it closes the connection": (*zkserver.Server).LoseRequest,
 	} {
 		for name, connect := range map[string]func(*table, ensemble.Options) *zk.Conn{"zkconn.Connect": (*table).connectWith, "zk.Connect": ordinaryClient} {
 			onTables(t, how+", "+name, func(tb *table) {

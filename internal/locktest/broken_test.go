@@ -94,7 +94,6 @@ func TestBasic(t *testing.T) {
 
 // alsoFails are the cases that no broken lock fails first, each with a broken lock that fails it.
 var alsoFails = map[string]string{
-	// of contenders
 	"TryLock takes a free lock":                                           broken.TakesNothing,
 	"contenders get in in the order in which they came":                   "watches the parent",
 	"a waiter waits for as long as the holder holds, a day if need be":    "watches the parent",
@@ -109,38 +108,22 @@ var alsoFails = map[string]string{
 	"an expired session wakes a waiter with an error":                     "not ephemeral",
 	"a closed session wakes a waiter with an error":                       "not ephemeral",
 	"a release while a waiter is cut off is not missed":                   "watches the parent",
-	// of leases: the lock without a bug is right only as far as the cases of leaseBugs go
-	"TryLock returns though no server answers":                                    "none",
-	"Unlock returns though no server answers and the node goes later":             "none",
-	"Unlock of a holder that is cut off is not carried out in the next session":   "none",
-	"a holder that is cut off loses the lock before the next one gets in":         "none",
-	"a holder whose answer comes late loses the lock before the next one gets in": "none",
-	"a holder that holds the lock for long keeps it":                              "none",
-	"a holder whose node is deleted is notified":                                  "none",
-	"zk.Lock and ours keep each other out":                                        "other names are ignored",
-	"the parent is a container":                                                   "none",
-	"the parent is persistent where there are no containers":                      "parents are not made",
-	"a closed client ends Lock with an error, and the lease":                      "Lost is never closed",
-	"Lock with a closed client is an error at once":                               "none",
 }
 
 // TestEachCaseFailsABrokenLock: a case that passes every broken lock proves nothing, and is
 // refused. Of most cases the tests of the broken locks say which lock fails them first; here are
-// the others. The cases of owners, contexts and lost replies have the mutants of exercises 4 to 6.
+// the others. The cases of leases have a test of their own; those of owners, contexts and lost
+// replies have the mutants of exercises 4 to 6.
 func TestEachCaseFailsABrokenLock(t *testing.T) {
 	var first []string
 	for _, b := range broken.Bugs {
 		first = append(first, b.Case)
-	}
-	for _, want := range leaseBugs {
-		first = append(first, want.name)
 	}
 	first = append(first, idsCase)
 	unknown := maps.Clone(alsoFails)
 	for what, by := range map[string]func(bug string) locktest.Suite{
 		"contenders":      func(b string) locktest.Suite { return brokenBy(b, locktest.Full) },
 		"contenders, one": func(string) locktest.Suite { return locktest.Subject{} },
-		"leases":          func(b string) locktest.Suite { return leasesBy(bug(b)) },
 	} {
 		for _, name := range locktest.Names(by("none")) {
 			b, ok := alsoFails[name]

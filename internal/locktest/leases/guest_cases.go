@@ -12,9 +12,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 func tokensGrow(w *leaseWorld) {
@@ -46,16 +44,6 @@ func wrap(w *leaseWorld) {
 			w.Eventually(i18n.Same("the first gets the lock"), func() bool { return len(a.result) > 0 })
 		}
 	}
-	// 2³¹-1 and the negative numbers come again and again; see zkserver's doc.
-	for _, number := range []int32{math.MaxInt32, math.MinInt32, -1} {
-		require.True(w, w.Server.SetSequence(w.Path, number))
-		l, s := w.open()
-		a := w.begin(l)
-		w.Eventually(i18n.Same("Lock returns"), func() bool { return len(a.result) > 0 || s.Tap.Armed() > 0 })
-		require.NotEmpty(w, a.result, "waits with the number %d, which another one may get, too: two holders", number)
-		require.ErrorIs(w, <-a.result, zk.ErrNodeExists, "the server has no more numbers")
-		require.Zero(w, s.Tap.Armed())
-	}
 	admin := w.Session() // the number of another library's node that came later is lower
 	later, err := admin.Create(w.Path+"/lock--2147483648", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
@@ -67,6 +55,22 @@ func wrap(w *leaseWorld) {
 		w.release(lease, stage.Contender(i).En)
 	}
 	require.NoError(w, admin.Delete(later, -1))
+	w.NothingLeft()
+}
+
+// spent are numbers that come again and again: see zkserver's doc.
+func spent(w *leaseWorld) {
+	lease, _ := w.holder()
+	for _, number := range []int32{math.MaxInt32, math.MinInt32, -1} {
+		require.True(w, w.Server.SetSequence(w.Path, number))
+		l, s := w.open()
+		a := w.begin(l)
+		w.Eventually(i18n.Same("Lock returns"), func() bool { return len(a.result) > 0 || s.Tap.Armed() > 0 })
+		require.NotEmpty(w, a.result, "waits with the number %d, which another one may get, too: two holders", number)
+		require.ErrorIs(w, <-a.result, zk.ErrNodeExists, "the server has no more numbers")
+		require.Zero(w, s.Tap.Armed())
+	}
+	w.release(lease, "the holder")
 	w.NothingLeft()
 }
 
@@ -171,18 +175,6 @@ func container(w *leaseWorld) {
 	require.False(w, ok, "the parent stays though no contender uses it")
 	again, _ := w.holder()
 	w.release(again, "the contender that comes when the parent has gone")
-	w.NothingLeft()
-}
-
-func noContainers(w *leaseWorld) {
-	for range 10 {
-		w.Server.Fail(jute.ErrUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
-	}
-	lease, _ := w.holder()
-	node, ok := w.Server.Node(w.Path)
-	require.True(w, ok, "there is no parent")
-	require.False(w, node.Container, "the parent is a container, and the server has refused those")
-	w.release(lease, "the holder")
 	w.NothingLeft()
 }
 
