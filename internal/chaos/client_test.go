@@ -37,9 +37,7 @@ type clientConfig struct {
 	Zoo      []string // and as they are
 	Root     string
 	Seed     uint64
-	Session  time.Duration
 	Ordinary []bool        // of each session: whether it is a client of zk.Connect
-	Clock    time.Duration // what an ordinary client's Mutex takes for the session timeout
 	Caching  time.Duration // zklock.WithCaching, if it is not 0
 }
 
@@ -184,10 +182,10 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) 
 		})(conn)
 	}
 	if ordinary {
-		s.conn, _, err = zk.Connect(p.Servers, p.Session, with)
-		options = append(options, zklock.WithSessionTimeout(p.Clock))
+		s.conn, _, err = zk.Connect(p.Servers, sessionTimeout, with)
+		options = append(options, zklock.WithSessionTimeout(sessionTimeout))
 	} else {
-		s.conn, err = zkconn.Connect(ctx, p.Servers, p.Session, zkconn.WithZK(with))
+		s.conn, err = zkconn.Connect(ctx, p.Servers, sessionTimeout, zkconn.WithZK(with))
 	}
 	if err != nil {
 		return nil, err
@@ -251,7 +249,7 @@ func (p *process) expire(s *session) {
 		return
 	}
 	if zxid == 0 {
-		at.to += int64(p.Session) // no proof is younger than the end
+		at.to += int64(sessionTimeout) // no proof is younger than the end
 	}
 	p.log(record{Kind: "expired"})
 }
@@ -363,7 +361,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	if !calm {
 		hold := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
 		if rng.IntN(40) == 0 {
-			hold = time.Duration(rng.Int64N(int64(2 * p.Session)))
+			hold = time.Duration(rng.Int64N(int64(2 * sessionTimeout)))
 		}
 		p.write(s, path, l)
 		select {
@@ -376,7 +374,7 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int
 	}
 	close(done)
 	watching.Wait()
-	unlockCtx, cancel := context.WithTimeout(context.Background(), 10*p.Session)
+	unlockCtx, cancel := context.WithTimeout(context.Background(), 10*sessionTimeout)
 	defer cancel()
 	if err := l.Unlock(unlockCtx); err != nil && !errors.Is(err, zklock.ErrLost) {
 		r.How += ": " + err.Error()

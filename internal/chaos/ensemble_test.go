@@ -255,7 +255,7 @@ func TestChaos(t *testing.T) {
 			c := &serverChaos{zoo: zoo}
 			addrs := zoo.Addrs()
 			c.chaos = newChaos(t, seed, clientConfig{
-				Zoo: addrs, Session: sessionTimeout, Clock: sessionTimeout, Ordinary: []bool{ordinary, ordinary, ordinary}, Caching: *chaosCaching,
+				Zoo: addrs, Ordinary: []bool{ordinary, ordinary, ordinary}, Caching: *chaosCaching,
 			}, [processes][]string{addrs, addrs, addrs})
 			c.play(*chaosFor/2, c.leased,
 				lane{name: "servers", next: c.serverFault, after: c.spread, pause: 5 * time.Second},
