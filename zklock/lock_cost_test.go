@@ -341,8 +341,7 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 			return twice(tb, conn, other.TryLock)
 		}, "false true <nil>", "true true <nil>"},
 		{"TryLock of another library", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
-			other := &foreignLock{conn: tb.connect(), path: top, name: "other"}
-			return twice(tb, conn, func() (bool, error) { return other.TryLock(context.Background()) })
+			return twice(tb, conn, foreign(tb.connect(), top, "other").TryLock)
 		}, "false true <nil>", "true false <nil>"}, // it is not reentrant
 		{"a crash", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
 			id, began := conn.SessionID(), time.Now()

@@ -39,12 +39,17 @@ type history struct {
 	mu       sync.Mutex
 	events   int64
 	ops      []*op
-	losses   map[int64]*op    // by token
-	leased   map[int64]bool   // the tokens of the leases so far
-	nodes    map[int64]string // by token
+	holds    map[int64]*hold  // so far, by token
 	taken    map[string]int64 // by node: when an operator has taken it away
 	faults   []porcupine.Annotation
 	problems []string
+}
+
+// A hold is what is known of the leases with one token.
+type hold struct {
+	node             string
+	loss             *op   // nil: it is not lost
+	leased, unlocked int64 // when the first lease was there, and when Unlock was first called
 }
 
 type kind string
@@ -87,7 +92,7 @@ func (h *history) isCachedLocked(node string) bool {
 	leases, known := 0, false
 	for _, o := range h.ops {
 		switch {
-		case o.ret == never || h.nodes[o.token] != node: // its token is known once it has ended
+		case o.ret == never || h.holds[o.token] == nil || h.holds[o.token].node != node: // its token is known once it has ended
 		case o.kind == unlock:
 			leases--
 		case o.kind != lost && o.err == nil:
@@ -105,6 +110,9 @@ func (h *history) begin(k kind, lane int, owner string, token int64) *op {
 	defer h.mu.Unlock()
 	o := &op{kind: k, lane: lane, owner: owner, token: token, call: h.nowLocked(), ret: never}
 	h.ops = append(h.ops, o)
+	if held := h.holds[token]; k == unlock && held != nil {
+		held.unlocked = min(held.unlocked, o.call)
+	}
 	return o
 }
 
@@ -118,18 +126,16 @@ func (h *history) end(o *op, err error) {
 	}
 }
 
-// watch records when a lease is lost.
+// watch records when a lease is lost, the first one of its token for all of them.
 func (h *history) watch(l lease, stop <-chan struct{}) {
-	token := l.Token()
 	h.mu.Lock()
-	again := h.leased[token]
-	h.leased[token] = true
-	h.nodes[token] = l.Node()
-	h.takeLocked(token) // the lock was handed on before Lost could close
-	h.mu.Unlock()
-	if again {
+	defer h.mu.Unlock()
+	if h.holds[l.Token()] != nil {
 		return
 	}
+	held := &hold{node: l.Node(), leased: h.nowLocked(), unlocked: never}
+	h.holds[l.Token()] = held
+	h.takeLocked(l.Token(), held) // the lock was handed on before Lost could close
 	go func() {
 		select {
 		case <-l.Lost():
@@ -139,13 +145,11 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		now := h.nowLocked()
-		o := h.losses[token]
-		if o == nil {
+		if held.loss == nil {
 			// It is seen a moment later than it happens, but in the same instant.
-			o = &op{kind: lost, token: token, call: instant(now)}
-			h.losses[token] = o
+			held.loss = &op{kind: lost, token: l.Token(), call: instant(now)}
 		}
-		o.ret = now
+		held.loss.ret = now
 	}()
 }
 
@@ -159,15 +163,15 @@ func (h *history) take(nodes ...string) {
 			h.taken[node] = now
 		}
 	}
-	for token := range h.leased {
-		h.takeLocked(token)
+	for token, held := range h.holds {
+		h.takeLocked(token, held)
 	}
 }
 
 // takeLocked notes the loss of a lease whose node was taken away.
-func (h *history) takeLocked(token int64) {
-	if at := h.taken[h.nodes[token]]; at != 0 && h.losses[token] == nil {
-		h.losses[token] = &op{kind: lost, token: token, call: at, ret: never, taken: true}
+func (h *history) takeLocked(token int64, held *hold) {
+	if at := h.taken[held.node]; at != 0 && held.loss == nil {
+		held.loss = &op{kind: lost, token: token, call: at, ret: never, taken: true}
 	}
 }
 
@@ -212,16 +216,7 @@ var model = porcupine.Model{
 		if !ok {
 			return "" // porcupine asks of an annotation
 		}
-		text := fmt.Sprintf("%s %s: ", o.owner, o.kind)
-		switch {
-		case errors.Is(o.err, zklock.ErrHeld):
-			return text + "held"
-		case errors.Is(o.err, zklock.ErrLost):
-			return text + fmt.Sprintf("lost %d", o.token)
-		case o.err != nil:
-			return text + fmt.Sprintf("%d, %v", o.token, o.err)
-		}
-		return text + fmt.Sprint(o.token)
+		return fmt.Sprintf("%s %s: %d, %v", o.owner, o.kind, o.token, o.err)
 	},
 	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
 }
@@ -274,39 +269,38 @@ func (h *history) excuseLocked() {
 					o.excuse = true
 				}
 			}
-		} else if loss := h.losses[o.token]; loss != nil && loss.taken {
+		} else if loss := h.lossOf(o); loss != nil && loss.taken {
 			o.excuse = loss.call < o.ret && (o.kind == unlock || o.call < loss.ret)
 		}
 	}
 }
 
+// lossOf returns the loss of the lease that an operation is about, nil if there is none.
+func (h *history) lossOf(o *op) *op {
+	if held := h.holds[o.token]; held != nil {
+		return held.loss
+	}
+	return nil
+}
+
 // checkLossesLocked looks for leases that are lost for no reason, and for those that
 // an operator took and whose Lost did not close in time.
 func (h *history) checkLossesLocked() {
-	leased, unlocked := make(map[int64]int64), make(map[int64]int64) // by token, when first
-	first := func(times map[int64]int64, token, at int64) { times[token] = min(at, cmp.Or(times[token], never)) }
 	for _, o := range h.ops {
-		switch {
-		case o.kind == unlock:
-			first(unlocked, o.token, o.call)
-		case o.kind != lost && o.err == nil:
-			first(leased, o.token, o.ret)
-		}
 		at := o.call
-		if loss := h.losses[o.token]; loss != nil {
+		if loss := h.lossOf(o); loss != nil {
 			at = loss.call // an Unlock may return it much later
 		}
 		if !h.harsh && (o.kind == lost || errors.Is(o.err, zklock.ErrLost)) && h.calmLocked(at) {
 			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
 		}
 	}
-	for token, at := range leased {
-		loss := h.losses[token]
-		if loss == nil {
+	for token, held := range h.holds {
+		if held.loss == nil {
 			continue
 		}
-		deadline := max(at, loss.call) + int64(sessionTimeout+time.Second)<<within
-		if loss.ret > deadline && cmp.Or(unlocked[token], never) > deadline {
+		deadline := max(held.leased, held.loss.call) + int64(sessionTimeout+time.Second)<<within
+		if held.loss.ret > deadline && held.unlocked > deadline {
 			h.problemLocked("the Lost of the holder with token %d does not close though the lock is lost", token)
 		}
 	}
@@ -325,9 +319,9 @@ func (h *history) calmLocked(at int64) bool {
 func (h *history) check(dir string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for token, o := range h.losses {
-		if h.leased[token] {
-			h.ops = append(h.ops, o)
+	for _, held := range h.holds {
+		if held.loss != nil {
+			h.ops = append(h.ops, held.loss)
 		}
 	}
 	h.excuseLocked()
@@ -411,7 +405,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(2 * time.Second), zklock.CachingFrom(0)}}
 
 // Each of these locks has one fault. The check above must see it.
-var broken = map[string]subject{
+var faulty = map[string]subject{
 	"a waiter takes the lock for its own after a second": {wrap: func(inner acquire) acquire {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
 			patience, cancel := context.WithTimeout(ctx, time.Second)
@@ -439,7 +433,7 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	testenv.Landing(t, "it is about the check")
 	testenv.RacedAtLength(t, "it is about the check, and the lock has other tests")
 	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
-	for name, lock := range broken {
+	for name, lock := range faulty {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(5 * schedules()) { // the same ones each time: none is missed by bad luck
 				if problem := play(t, seed, lock).check(""); problem != "" {

@@ -91,7 +91,7 @@ type stage struct {
 // play lets some clients use a lock while an operator makes faults, all
 // drawn from seed, and returns the history of their operations.
 func play(t *testing.T, seed uint64, lock subject) *history {
-	h := &history{seed: seed, losses: make(map[int64]*op), leased: make(map[int64]bool), nodes: make(map[int64]string), taken: make(map[string]int64)}
+	h := &history{seed: seed, holds: make(map[int64]*hold), taken: make(map[string]int64)}
 	bubble.Test(t, func(t *testing.T) {
 		h.start = time.Now()
 		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed

@@ -23,6 +23,7 @@ import (
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
@@ -400,73 +401,10 @@ func TestExplore(t *testing.T) {
 	exploretest.Test(t, steps.Zklock())
 }
 
-// A foreignLock does what zk.Lock does, which knows nothing of nodes that are cached; but its
+// foreign makes a lock that does what zk.Lock does, which knows nothing of nodes that are cached; but its
 // names are not random, so that schedules repeat.
-type foreignLock struct {
-	conn       *zk.Conn
-	path, name string
-	node       string // "": it does not hold the lock
-}
-
-func (l *foreignLock) enqueue() (node string, err error) {
-	return l.conn.Create(l.path+"/_c_"+l.name+"-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-}
-
-// before returns the name of the node before ours, "" if ours is the first.
-func (l *foreignLock) before(node string) (before string, err error) {
-	number := func(name string) string { return name[len(name)-10:] }
-	names, _, err := l.conn.Children(l.path)
-	for _, name := range names {
-		if number(name) < number(node) && (before == "" || number(name) > number(before)) {
-			before = name
-		}
-	}
-	return before, err
-}
-
-func (l *foreignLock) Lock(context.Context) error {
-	node, err := l.enqueue()
-	if err != nil {
-		return err
-	}
-	for {
-		before, err := l.before(node)
-		if err == nil && before == "" {
-			l.node = node
-		}
-		if err != nil || before == "" {
-			return err
-		}
-		_, _, gone, err := l.conn.GetW(l.path + "/" + before)
-		if err == nil {
-			err = (<-gone).Err
-		}
-		if err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-	}
-}
-
-func (l *foreignLock) TryLock(context.Context) (bool, error) {
-	node, err := l.enqueue()
-	if err != nil {
-		return false, err
-	}
-	before, err := l.before(node)
-	if err == nil && before == "" {
-		l.node = node
-		return true, nil
-	}
-	return false, errors.Join(err, l.conn.Delete(node, -1))
-}
-
-func (l *foreignLock) Unlock(context.Context) error {
-	if l.node == "" {
-		return zk.ErrNotLocked
-	}
-	err := l.conn.Delete(l.node, -1)
-	l.node = ""
-	return err
+func foreign(conn *zk.Conn, path, name string) *broken.Lock {
+	return broken.With(broken.Manner{Names: "_c_" + name + "-lock-", Any: true}, "none", conn, path)
 }
 
 // TestExploreACachedNode lets zk.Lock's shape, or others that cache, contend with a Mutex that keeps
@@ -480,14 +418,14 @@ func TestExploreACachedNode(t *testing.T) {
 	mixed := ours
 	mixed.Name = "zklock, caching, and zk.Lock"
 	mixed.Requeues, mixed.Reentrant = false, false // zk.Lock returns the errors of its session
-	mixed.NotLocked = func(err error) bool { return ours.NotLocked(err) || errors.Is(err, zk.ErrNotLocked) }
+	mixed.NotLocked = func(err error) bool { return ours.NotLocked(err) || errors.Is(err, broken.ErrNotLocked) }
 	mixed.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
 		open := ours.Open(conn, path)
 		return func(name string) explore.Lock {
 			if name == "A" {
 				return open(name)
 			}
-			return &foreignLock{conn: conn, path: path, name: name}
+			return steps.FromPlain(foreign(conn, path, name))
 		}
 	}
 	lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp

@@ -53,6 +53,7 @@ type Manner struct {
 	More  bool   // sends requests that it does not need
 	Exist bool   // watches with exists, and looks whether there was a node
 	Less  bool   // does not list the queue again if the node that went was the only one before its own
+	Any   bool   // takes each child for a contender, by its number, as zk.Lock does
 }
 
 // A Lock is one contender for a lock like step 3's, with a bug. With "none" it does
@@ -223,6 +224,14 @@ func (l *Lock) createParents(dir string) error {
 	}
 }
 
+// place is the part of a node's name by which the queue is ordered.
+func (l *Lock) place(name string) string {
+	if l.Any {
+		return name[max(0, len(name)-10):]
+	}
+	return name
+}
+
 // predecessor returns the node that is to be watched, "" if ours is the first.
 // Alone reports whether it is the only one before ours.
 func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
@@ -243,10 +252,10 @@ func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
 	}
 	found, ahead := l.bug == "own node is not looked for", 0
 	for _, child := range children {
-		if !strings.HasPrefix(child, l.prefix()) && l.bug != "every child is a contender" {
+		if !strings.HasPrefix(child, l.prefix()) && l.bug != "every child is a contender" && !l.Any {
 			continue
 		}
-		order := strings.Compare(child, path.Base(node))
+		order := strings.Compare(l.place(child), l.place(path.Base(node)))
 		if l.bug == "the last to come goes first" {
 			order = -order
 		}
@@ -255,10 +264,8 @@ func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
 			found = true
 		case -1:
 			ahead++
-			if l.bug == "everybody is watched" && before != "" {
-				before = min(before, child)
-			} else {
-				before = max(before, child)
+			if before == "" || (l.place(child) > l.place(before)) != (l.bug == "everybody is watched") {
+				before = child
 			}
 		}
 	}
