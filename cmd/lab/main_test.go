@@ -80,7 +80,7 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 // compile, and serves them. Then it saves a lock that does not compile and one that
 // does, and an exercise whose lock panics. It plays the engines in node.
 func TestASavedLockRunsInThePage(t *testing.T) {
-	testenv.Landing(t, "compiles the engine of the page again and again")
+	testenv.Long(t, "compiles the engine of the page again and again; the browser's tests do once")
 	root := t.TempDir()
 	require.NoError(t, os.CopyFS(root, sources{os.DirFS(filepath.Join("..", ".."))}))
 	lock := filepath.Join(root, "01-naive-ephemeral", "lock.go")

@@ -77,7 +77,7 @@ func printAll(n int) error {
 }
 
 // TestHostileLocks grades locks that would end the test, if their cases ran in
-// its process. In CI every case has a verdict, and so have the cases that the
+// its process. At length every case has a verdict, and so have the cases that the
 // lock is innocent of.
 func TestHostileLocks(t *testing.T) {
 	aboutBrokenLocks(t)
@@ -86,11 +86,11 @@ func TestHostileLocks(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
 			verdicts := locktest.Verdicts(t, locktest.Subject{New: h.lock, ErrNotLocked: broken.ErrNotLocked, Queue: true},
-				func(v locktest.Verdict) bool { return !testenv.AtLanding() && v.Failed() })
+				func(v locktest.Verdict) bool { return !testenv.AtLength() && v.Failed() })
 			if verdicts == nil {
 				return // this is the process in which the lock was tried
 			}
-			if testenv.AtLanding() {
+			if testenv.AtLength() {
 				require.Len(t, verdicts, len(locktest.Names(locktest.Subject{Queue: true})))
 			}
 			first := ""

@@ -94,11 +94,15 @@ func scenesPlay(t *testing.T, dir string) {
 	}
 }
 
-// playsSoon touches ten scenes, each in a new frame. A busy machine has three tries.
+// playsSoon touches ten scenes, each in a new frame. At length it has three tries, and a limit.
 func playsSoon(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/docs/bugs.html", 1440, 900, noLab)
 	best := slices.Repeat([]float64{math.Inf(1)}, 10)
-	for range 3 {
+	tries := 1
+	if testenv.AtLength() { // which runs on a machine that does nothing else
+		tries = 3
+	}
+	for range tries {
 		times := js[[]float64](p, "timesToPlay(10)")
 		require.Len(t, times, len(best))
 		for i, ms := range times {
@@ -106,17 +110,19 @@ func playsSoon(t *testing.T, dir string) {
 		}
 	}
 	t.Logf("from the click to the film, in ms: %.0f", best)
-	if testenv.AtLength() { // which runs on a machine that does nothing else
+	if testenv.AtLength() {
 		require.LessOrEqual(t, slices.Max(best), 500.0, "%.0f ms", best)
 	}
 }
 
-// pagesFit opens each page on a desk and on a phone.
+// pagesFit opens each page on a phone, and then makes the window that of a desk.
 func pagesFit(t *testing.T, dir string) {
-	for _, size := range [][2]int64{{1440, 900}, {390, 844}} {
-		p := openAt(t, "file://"+dir+"/index.html", size[0], size[1], noLab)
-		for _, page := range pagesOfBook(t, dir) {
-			require.NoError(t, p.do(chromedp.Navigate("file://"+page)))
+	p := openAt(t, "file://"+dir+"/index.html", 390, 844, noLab)
+	for _, page := range pagesOfBook(t, dir) {
+		require.NoError(t, p.do(chromedp.EmulateViewport(390, 844)))
+		require.NoError(t, p.do(chromedp.Navigate("file://"+page)))
+		for _, size := range [][2]int64{{390, 844}, {1440, 900}} {
+			require.NoError(t, p.do(chromedp.EmulateViewport(size[0], size[1])))
 			require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), size[0], "%s is wider than the window: %v", page,
 				js[[]string](p, `[...document.querySelectorAll("main *")]
 					.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre, table, figure, .wide, svg"))

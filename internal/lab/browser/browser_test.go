@@ -81,6 +81,7 @@ func run(m *testing.M) int {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1200, 900),
 		chromedp.Flag("renderer-process-limit", "1"), // the process compiles the engine once for all tabs
+		chromedp.Flag("js-flags", "--liftoff-only"),  // and does not compile it again, to be faster later
 		chromedp.WSURLReadTimeout(ceiling))           // until it has started
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium has none for root

@@ -26,7 +26,7 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 		{"04-wrong-failed-unlock-forgotten", "hang"},
 	}
 	if !testenv.AtLength() {
-		attempts = attempts[:2] // each takes half a minute of a processor, and these differ most
+		attempts = attempts[:1] // each takes half a minute of a processor
 	}
 	for _, attempt := range attempts {
 		name, harm := attempt.name, attempt.harm
