@@ -42,6 +42,9 @@ func TestALeaseOutlastsTheRightToRead(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		ours := tb.mutex(conn, always...)
+		tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, top))
+		require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+		tb.isNotCached(ours) // others would wait for it
 		tb.cached(ours)
 		l := tb.mustLock(ours, nil)
 		time.Sleep(2 * time.Second) // until its node is watched

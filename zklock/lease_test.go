@@ -101,30 +101,6 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	})
 }
 
-// TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers: the node of
-// the contender that has found the lock held cannot be deleted.
-func TestTryLockReturnsThoughTheClientIsClosedWhileNoServerAnswers(t *testing.T) {
-	onTable(t, func(tb *table) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		conn := tb.connectAs(ordinary{})
-		id := conn.SessionID()
-		m := tb.mutex(conn)
-		lost := tb.srv.LoseReply(of(id, jute.OpDelete, ""))
-		down := tb.srv.LoseRequest(of(id, jute.OpConnect, "")).Every()
-		tried := aside(func() error { _, err := m.TryLock(context.Background(), nil); return err })
-		<-lost.Hit()
-		time.Sleep(5 * time.Second) // until the client has tried every server
-		conn.Close()
-		synctest.Wait()
-		down.Release()
-		time.Sleep(time.Minute) // long enough for it to return
-		require.Len(tb, tried, 1, "TryLock hangs, and the client has been closed")
-		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
-		require.NoError(tb, holder.Unlock(context.Background()))
-	})
-}
-
 // distant leads to a server that is so far away that each packet from it takes a while. As on a real line,
 // many packets are on the way at a time. The client's deadlines do not count: these tests are not about one
 // that gives up because its server is so far away.

@@ -359,6 +359,25 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	})
 }
 
+// TestAWaiterIsToldThoughItsClientHangsInClose, as one of zk.Connect may, and calls no watch off: a request of another lock
+// has noticed it.
+func TestAWaiterIsToldThoughItsClientHangsInClose(t *testing.T) {
+	onTable(t, func(tb *table) {
+		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, three, zk.WithEventCallback(func(ev zk.Event) {
+			if ev.Type == zk.EventSession && ev.State == zk.StateDisconnected {
+				time.Sleep(30 * time.Second) // of virtual time: it hangs
+			}
+		}))
+		holder, waiter := tb.mustLock(tb.mutex(conn), nil), waits(tb.mutex(conn))
+		tb.srv.Cut(conn.SessionID())
+		conn.Close()
+		<-holder.Lost()
+		synctest.Wait()
+		require.Len(tb, waiter, 1)
+		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
+	})
+}
+
 // A record is a logger of package zk or a handler of package slog.
 type record struct {
 	mu    sync.Mutex

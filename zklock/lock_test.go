@@ -224,22 +224,26 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 	})
 }
 
-// TestTryLockDoesNotWaitForALockThatCameAfterIt: another process is before both, which the list
-// shows, and the Lock of another owner goes on waiting.
+// TestTryLockDoesNotWaitForALockThatCameAfterIt: another process is before both, which the list shows, and the Lock
+// goes on waiting: of another owner, or of the same one when the node of TryLock is being deleted.
 func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		m := tb.mutex(conn)
-		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-		list := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, top))
-		tried := aside(func() error { _, err := m.TryLock(context.Background(), nil); return err })
-		<-list.Hit()
-		waiter := waits(m)
-		list.Release()
-		synctest.Wait()
-		require.Len(tb, tried, 1, "it waits")
-		require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-		handsOver(tb, holder, waiter)
-	})
+	tries := zklock.NewOwner("tries")
+	for op, locks := range map[jute.Op]*zklock.Owner{jute.OpGetChildren2: nil, jute.OpDelete: tries} {
+		onClient(t, func(tb *table, conn *zk.Conn) {
+			m := tb.mutex(conn)
+			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+			late := tb.srv.HoldReply(of(conn.SessionID(), op, ""))
+			tried := aside(func() error { _, err := m.TryLock(context.Background(), tries); return err })
+			<-late.Hit()
+			waiter := lockAside(context.Background(), m, locks)
+			synctest.Wait()
+			late.Release()
+			synctest.Wait()
+			require.Len(tb, tried, 1, "it waits")
+			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
+			handsOver(tb, holder, waiter)
+		})
+	}
 }
 
 // TestTryLockBesideALockOfItsOwner gets the lock if Lock does, and ErrHeld once another

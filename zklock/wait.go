@@ -212,7 +212,7 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 	defer m.mu.Unlock()
 	var ours []string
 	for _, other := range m.entries {
-		if other.state == leaving && record.Order(other.node.Number, e.node.Number) < 0 {
+		if other.state == leaving {
 			ours = append(ours, other.node.Name())
 		}
 	}

@@ -83,8 +83,6 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 				return nil, findErr
 			case found != nil:
 				node, err = found, nil
-			case err == nil:
-				continue // it was deleted with the other session
 			}
 		}
 		switch {
