@@ -127,10 +127,10 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		{"run -grace 5s /q -- true", exitUsage, "-grace: 5s is not between a 48th and a fifth of the session timeout, 10s"},
 		{"run /q/ -- true", exitUsage, "invalid path"},
 		{"run -once 11-25 /q -- sh -c exit+7", 7, ""}, // the key is not noted
+		{"run -once 11-25 /q -- sh -c kill+$$", 128 + int(syscall.SIGTERM), ""},
 		{"run -once 11-25 /q -- true", 0, ""},
 		{"run -once 11-25 /q -- sh -c exit+7", 0, ""}, // the command has run
 		{"run -once 11-24 /q -- sh -c exit+7", 0, ""}, // on a machine whose clock is late
-		{"run -once 11-26 /q -- sh -c kill+$$", 128 + int(syscall.SIGTERM), ""},
 		{"run -once 11-26 /q -- true", 0, ""},
 		{"run -once 11-26 /q -- sh -c exit+7", 0, ""},
 	} {
