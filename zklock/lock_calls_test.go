@@ -359,9 +359,9 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsToldThoughItsClientHangsInClose, as one of zk.Connect may, and calls no watch off: a request of another lock
+// TestAWaiterReturnsThoughItsClientHangsInClose, as one of zk.Connect may, and calls no watch off: a request of another lock
 // has noticed it.
-func TestAWaiterIsToldThoughItsClientHangsInClose(t *testing.T) {
+func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, three, zk.WithEventCallback(func(ev zk.Event) {
 			if ev.Type == zk.EventSession && ev.State == zk.StateDisconnected {
