@@ -42,8 +42,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		holders.Add(-1)
 		err := l.Unlock()
 		if !alone {
-			return i18n.Errorf(
-				"it has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者")
+			return i18n.Errorf("it has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者")
 		}
 		if err != nil {
 			return i18n.Errorf("Unlock fails: %w", "Unlock 失败：%v", err)
@@ -67,8 +66,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		w.True(entered.Load(), "none of %d contenders has got the lock: %v", "%d 个竞争者，没有一个拿到锁：%v", len(contenders), failed)
 		return
 	}
-	w.Equal(times*len(contenders), num,
-		"the count is wrong: two contenders held the lock at once: two holders", "计数不对：有两个竞争者同时持有过锁，即出现两个持有者")
+	w.Equal(times*len(contenders), num, "the count is wrong: two contenders held the lock at once: two holders", "计数不对：有两个竞争者同时持有过锁，即出现两个持有者")
 	w.NothingLeft()
 }
 
@@ -116,8 +114,7 @@ func allGetIn(w *World) {
 func reuse(w *World) {
 	l, _ := w.Contender()
 	for i := range 3 {
-		w.MustLock(l, i18n.Textf("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
-		w.Unlock(l, it)
+		w.once(l, i18n.Textf("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
 	}
 	w.NothingLeft()
 }
@@ -180,8 +177,7 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 	w.Waits(result, s, i18n.Textf("the waiter", "等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Holds(result, i18n.Textf("the waiter, after the release,", "等待者（锁释放之后）"))
-	w.Unlock(waiter, it)
-	w.NothingLeft()
+	w.ends(waiter, it)
 }
 
 // LongHold has a holder that holds the lock for a day. It lives, and no contender
@@ -199,8 +195,7 @@ func LongHold(w *World) {
 		time.Sleep(time.Second) // whether it waits on a watch is another case
 		if len(results[i]) > 0 {
 			w.NoError(<-results[i], "%s must wait, and Lock fails", "%s 应该等待，Lock 却失败了", stage.Contender(i+1))
-			w.Failf(
-				"%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s 又拿到了锁：出现两个持有者", stage.Contender(i+1))
+			w.Failf("%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s 又拿到了锁：出现两个持有者", stage.Contender(i+1))
 		}
 	}
 	all := w.Nodes()
@@ -240,8 +235,7 @@ func LongHold(w *World) {
 	if ok, err := w.Try(late, i18n.Textf("TryLock on a lock that has been held for a day", "锁已被别人持有一天时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err,
 			"TryLock on a lock that has been held for a day fails: false says that another contender holds it", "锁已被别人持有一天，TryLock 失败了：锁在别人手里，应该返回 false")
-		w.False(ok,
-			"TryLock takes a lock that another contender has held for a day: two holders", "别的竞争者已持有锁一天，TryLock 又拿到了锁：出现两个持有者")
+		w.False(ok, "TryLock takes a lock that another contender has held for a day: two holders", "别的竞争者已持有锁一天，TryLock 又拿到了锁：出现两个持有者")
 	}
 	w.Has(w.Nodes(), held,
 		"the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's", "持有者已持有锁一天，会话还在，后来的竞争者却删除了持有者的节点，那不是它自己的节点")
@@ -292,14 +286,12 @@ func MissingParents(w *World) {
 	w.Waits(result, s, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(a, i18n.Textf("the first contender", "第一个竞争者"))
 	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
-	w.Unlock(b, i18n.Textf("the second contender", "第二个竞争者"))
-	w.NothingLeft()
+	w.ends(b, i18n.Textf("the second contender", "第二个竞争者"))
 	// They go, and the same contender makes them once more.
 	for p, admin := w.Path, w.Session(); p != "/"; p = path.Dir(p) {
 		require.Contains(w, []error{nil, zk.ErrNoNode, zk.ErrNotEmpty}, admin.Delete(p, -1))
 	}
-	w.MustLock(a, i18n.Textf("the first contender, whose parents have gone,", "第一个竞争者（父节点已被删除）"))
-	w.Unlock(a, it)
+	w.once(a, i18n.Textf("the first contender, whose parents have gone,", "第一个竞争者（父节点已被删除）"))
 }
 
 func tryLockFree(w *World) {
@@ -320,10 +312,8 @@ func tryLockHeld(w *World) {
 	for _, more := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
 		w.number(before, more)
 		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
-		w.NoError(err,
-			"TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
-		w.False(ok,
-			"TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
+		w.NoError(err, "TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
+		w.False(ok, "TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	}
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
 		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点，会挡住后来的每个竞争者")
@@ -332,8 +322,7 @@ func tryLockHeld(w *World) {
 	ok, err := w.Try(other, i18n.Textf("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
 	w.NoError(err, "TryLock on a lock that has been let go fails", "锁释放之后，TryLock 失败了")
 	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")
-	w.Unlock(other, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
-	w.NothingLeft()
+	w.ends(other, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 }
 
 // number makes the number of the next node in the holder's queue that of its node and so
@@ -390,8 +379,8 @@ func tryLockRaces(w *World) {
 		}
 		w.Holds(result, i18n.Textf("the other contender", "另一个竞争者"))
 		w.Unlock(other, it)
-		w.nothingStays(i18n.Textf(
-			"another contender has taken the lock while request %d of TryLock was on its way", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁", n))
+		w.once(l, i18n.Textf("the contender that has called TryLock before", "之前调用过 TryLock 的竞争者"))
+		w.nothingStays(i18n.Textf("another contender has taken the lock while request %d of TryLock was on its way", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁", n))
 		if !met {
 			w.True(n > 1, "TryLock sends no request", "TryLock 没有发送任何请求")
 			return
@@ -415,8 +404,7 @@ func unlockByNonHolder(w *World) {
 	freesNothing(neighbour, i18n.Textf("Unlock by another contender of the holder's session", "与持有者同一会话的另一个竞争者调用 Unlock"))
 	ok, err := w.Try(stranger, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 	w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
-	w.False(ok,
-		"Unlock by a contender that does not hold the lock has freed it: two holders", "没有持有锁的竞争者调用 Unlock，竟把锁释放了：出现两个持有者")
+	w.False(ok, "Unlock by a contender that does not hold the lock has freed it: two holders", "没有持有锁的竞争者调用 Unlock，竟把锁释放了：出现两个持有者")
 	w.NotLocked(stranger, i18n.Textf("Unlock after TryLock has returned false", "TryLock 返回 false 之后的 Unlock"))
 	// A waiter has a node, but not the lock.
 	waiter, _, result := w.waiter()

@@ -138,8 +138,7 @@ func waiterLeaves(w *contexts) {
 		"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	next, _ := w.Contender()
-	w.MustLock(next, i18n.Textf("a contender that comes later", "后来的竞争者"))
-	w.Unlock(next, it)
+	w.once(next, i18n.Textf("a contender that comes later", "后来的竞争者"))
 	w.NothingLeft()
 }
 
@@ -152,8 +151,7 @@ func waiterBetween(w *contexts) {
 	w.Waits(last.result, last.s, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Holds(last.result, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
-	w.Unlock(last, it)
-	w.NothingLeft()
+	w.ends(last, it)
 }
 
 // waitsUntilDeadline has three waiters give up before the one with a deadline: each of
@@ -176,8 +174,7 @@ func waitsUntilDeadline(w *contexts) {
 		if len(last.result) > 0 {
 			w.NoError(<-last.result,
 				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，Lock 过了 %v 就失败了", patience, time.Since(began))
-			w.Failf(
-				"the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
+			w.Failf("the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
 		}
 		p.giveUp()
 		w.gaveUp(p.result, i18n.Textf("a waiter before it", "排在前面的一个等待者"))
@@ -203,8 +200,7 @@ func locksAgain(w *contexts) {
 	waiter.giveUp()
 	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.MustLock(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
-	w.Unlock(waiter, it)
+	w.once(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
 	w.Rest()
 }
 
@@ -225,8 +221,7 @@ func endsAfterLock(w *contexts) {
 		w.False(ok,
 			"the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders", "Lock 返回之后，调用它时所用的 ctx 才结束，另一个竞争者却拿到了锁：出现两个持有者")
 	}
-	w.Unlock(holder, i18n.Textf("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
-	w.NothingLeft()
+	w.ends(holder, i18n.Textf("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
 }
 
 func endedBefore(w *contexts) {
@@ -238,8 +233,7 @@ func endedBefore(w *contexts) {
 		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：请先检查 ctx，再做别的")
 	w.Rest()
 	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
-	w.NoNodes(i18n.Textf(
-		"Lock was called with a ctx that had ended, and has left a node", "用已经结束的 ctx 调用 Lock，却留下了节点"))
+	w.NoNodes(i18n.Textf("Lock was called with a ctx that had ended, and has left a node", "用已经结束的 ctx 调用 Lock，却留下了节点"))
 }
 
 // goroutinesOfGivingUp has waiters give up while they wait, and while a request of
@@ -309,10 +303,10 @@ func silentServer(w *contexts) {
 }
 
 // answeredTooLate holds back each reply on the way to a free lock in turn, and
-// meanwhile ctx ends.
+// meanwhile ctx ends. The first try to clean up is lost at times.
 func answeredTooLate(w *contexts) {
-	for n := 1; w.GoesOn(n); n++ {
-		p := w.contextContender()
+	for try := 2; w.GoesOn(try); try++ {
+		n, p := try/2, w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
 		w.Eventually(i18n.Textf("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
@@ -321,6 +315,9 @@ func answeredTooLate(w *contexts) {
 		p.giveUp()
 		err := w.Result(p.result, i18n.Textf(
 			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，Lock", n, op))
+		if err != nil && try%2 == 1 {
+			defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
+		}
 		held.Release()
 		if err == nil {
 			w.Unlock(p, i18n.Textf("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
@@ -330,7 +327,7 @@ func answeredTooLate(w *contexts) {
 		}
 		w.Rest()
 		w.NoNodes(i18n.Textf(
-			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到响应，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待响应的那个 goroutine 必须删除节点，哪怕这时已经拿到锁", n, op))
+			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock, and send the delete again if it is lost", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到响应，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待响应的那个 goroutine 必须删除节点，哪怕这时已经拿到锁；delete 丢了就重发", n, op))
 		w.NothingLeft()
 		w.notHeldAfterGivingUp(n)
 		if !met {
@@ -380,8 +377,7 @@ func givesUpAtOnce(w *contexts) {
 		held.Release()
 		err := w.Result(waiter.result, i18n.Textf(
 			"the ctx of a waiter ends in the instant in which it gets the lock, and its Lock", "等待者恰在拿到锁的瞬间 ctx 结束，Lock"))
-		w.NoError(w.Result(released, i18n.Textf("Unlock of the holder", "持有者的 Unlock")),
-			"Unlock of the holder fails", "持有者的 Unlock 失败")
+		w.NoError(w.Result(released, i18n.Textf("Unlock of the holder", "持有者的 Unlock")), "Unlock of the holder fails", "持有者的 Unlock 失败")
 		if err == nil {
 			w.Unlock(waiter, i18n.Textf("a contender that got the lock just before its ctx ended", "刚拿到锁 ctx 就结束的竞争者"))
 		} else {

@@ -43,7 +43,7 @@ func WatchesLeft(w *World) {
 // GoroutinesLeft looks for goroutines of the lock after a wait and a session's end.
 func GoroutinesLeft(w *World) {
 	WaiterSleeps(w)
-	ExpiredWaiter(w)
+	expiredWaiter(w)
 	w.NoGoroutines()
 }
 
@@ -51,8 +51,7 @@ func GoroutinesLeft(w *World) {
 // those after it.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
-		w.Skip(i18n.Textf(
-			"Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
+		w.Skip(i18n.Textf("Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
 	for n := 1; n <= 12; n += 11 {
 		locks, results, sessions := w.queue(n + 1)
@@ -79,8 +78,7 @@ func WakeUps(w *World) {
 			}
 			done[holder] = true
 		}
-		w.Unlock(locks[holder], i18n.Textf("the last", "最后一个"))
-		w.NothingLeft()
+		w.ends(locks[holder], i18n.Textf("the last", "最后一个"))
 		if w.Subject.Queue {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
@@ -118,8 +116,7 @@ func Events(sessions []*Session, done map[int]bool) (n int64) {
 
 func requestCount(w *World) {
 	if w.Subject.Requests == nil {
-		w.Skip(i18n.Textf(
-			"Subject.Requests is nil: there is no prediction of the requests to compare with", "Subject.Requests 为 nil：没有可供比较的请求数"))
+		w.Skip(i18n.Textf("Subject.Requests is nil: there is no prediction of the requests to compare with", "Subject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, n := range []int{1, 2, 3, 10} {
 		locks, results, sessions := w.queue(n)

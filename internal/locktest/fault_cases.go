@@ -16,6 +16,13 @@ import (
 )
 
 func ExpiredWaiter(w *World) {
+	if err := expiredWaiter(w); err != nil {
+		w.namesTheLock(err)
+	}
+}
+
+// expiredWaiter returns the error of Lock, nil if it has outlived the session.
+func expiredWaiter(w *World) error {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
 	w.Expire(s)
@@ -25,9 +32,8 @@ func ExpiredWaiter(w *World) {
 	if w.goesOn(result, s) && expired == nil {
 		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 		w.Holds(result, i18n.Textf("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
-		w.Unlock(waiter, it)
-		w.NothingLeft()
-		return
+		w.ends(waiter, it)
+		return nil
 	}
 	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
 	err := w.Result(result, i18n.Textf("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
@@ -36,12 +42,11 @@ func ExpiredWaiter(w *World) {
 	w.True(expired == nil || slices.ContainsFunc(expired, func(want error) bool { return errors.Is(err, want) }),
 		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：返回的错误应包装 %v 之一，实际是 %v", expired, err)
 	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
-	w.Len(w.Nodes(), 1,
-		"besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
+	w.Len(w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.MustLock(waiter, i18n.Textf("the waiter, in its new session", "处于新会话的等待者"))
-	w.Unlock(waiter, it)
+	w.once(waiter, i18n.Textf("the waiter, in its new session", "处于新会话的等待者"))
 	w.NothingLeft()
+	return err
 }
 
 // goesOn waits until a Lock that something has happened to has returned, or has
@@ -53,8 +58,7 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 		pause = time.Second
 	}
 	time.Sleep(pause)
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
-		"Lock neither returns nor waits on a watch%s", "Lock 既不返回，也不在监听上等待%s")
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "Lock neither returns nor waits on a watch%s", "Lock 既不返回，也不在监听上等待%s")
 	return len(result) == 0
 }
 
@@ -90,8 +94,7 @@ func ExpiredHolder(w *World) {
 	waiter, _, result := w.waiter()
 	w.Expire(s)
 	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
-	w.NothingLeft()
+	w.ends(waiter, i18n.Textf("the new holder", "新的持有者"))
 	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock")) // the lock's work in the background for this holder ends with it; the next case judges the error
 }
 
@@ -110,8 +113,7 @@ func UnlockAfterExpiry(w *World) {
 	}
 	w.expiredUnlock(holder, s, i18n.Textf("another contender has the lock", "另一个竞争者拿到了锁"))
 	w.Unlock(next, i18n.Textf("the new holder", "新的持有者"))
-	w.MustLock(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
-	w.Unlock(holder, it)
+	w.once(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
 	w.NothingLeft()
 }
 
@@ -136,8 +138,7 @@ func (w *World) unlockOfOneThatCameWith() {
 	w.Waits(result, next, i18n.Textf("the waiter", "等待者"))
 	w.Expire(s)
 	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.expiredUnlock(holder, s, i18n.Textf(
-		"another contender, which came in the same millisecond, has the lock", "另一个竞争者在同一毫秒到来，拿到了锁"))
+	w.expiredUnlock(holder, s, i18n.Textf("another contender, which came in the same millisecond, has the lock", "另一个竞争者在同一毫秒到来，拿到了锁"))
 	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
 }
 
@@ -149,8 +150,7 @@ func (w *World) unlockInTheNextSession() {
 	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
 	next, _ := w.Contender(s)
 	w.MustLock(next, i18n.Textf("the next holder, of the same client", "同一客户端的下一个持有者"))
-	w.expiredUnlock(holder, s, i18n.Textf(
-		"another contender of the same client has the lock in its next session", "同一客户端的另一个竞争者在下一个会话里拿到了锁"))
+	w.expiredUnlock(holder, s, i18n.Textf("another contender of the same client has the lock in its next session", "同一客户端的另一个竞争者在下一个会话里拿到了锁"))
 	w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
 }
 
@@ -219,8 +219,7 @@ func ErrorOnTheWay(w *World) {
 			w.False(early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", how, err)
 			w.leavesNothing(waiter, s, n, how, err)
 			freed()
-			w.MustLock(waiter, i18n.Textf("the waiter, once more,", "再次加锁的等待者"))
-			w.Unlock(waiter, it)
+			w.once(waiter, i18n.Textf("the waiter, once more,", "再次加锁的等待者"))
 			w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
 		})
 }
@@ -270,8 +269,7 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			if w.Subject.Queue {
 				least = 2
 			}
-			w.True(n > least,
-				"%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求，不可能查看过谁是持有者", name, n-1)
+			w.True(n > least, "%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求，不可能查看过谁是持有者", name, n-1)
 			break
 		}
 	}
@@ -284,8 +282,7 @@ func errorInTryLock(w *World) {
 		how := sp.how(s, n)
 		w.False(met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", how, err)
 		w.leavesNothing(l, s, n, how, err)
-		w.MustLock(l, i18n.Textf("it, once more,", "再次尝试的竞争者"))
-		w.Unlock(l, it)
+		w.once(l, i18n.Textf("it, once more,", "再次尝试的竞争者"))
 	})
 }
 
@@ -306,8 +303,7 @@ func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), fails
 			}
 			fault.Release()
 			how := sp.how(s, n)
-			w.True(ok,
-				"TryLock on a free lock returns false and no error, when %s", "锁空闲，%s，TryLock 返回 false，却没有错误", how)
+			w.True(ok, "TryLock on a free lock returns false and no error, when %s", "锁空闲，%s，TryLock 返回 false，却没有错误", how)
 			w.NotEmpty(w.Nodes(),
 				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", "%s，TryLock 没有节点却返回 true，下一个竞争者也会拿到锁：出现两个持有者", how)
 			w.Unlock(l, name)
@@ -333,21 +329,24 @@ func (w *World) nothingStays(how i18n.Text) {
 // ends, and the steps say so.
 func (w *World) leavesNothing(l Lock, s *Session, n int, how i18n.Text, err error) {
 	w.Helper()
-	w.mayHold(err, i18n.Textf(
-		"Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
+	w.mayHold(err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
 	w.wrapsClients(err)
 	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
-	w.ErrorContains(err, w.Path,
-		"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+	w.namesTheLock(err)
 	if !stage.CreatesNode(stage.LastRequest(s, n)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
 			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
 		return
 	}
-	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 },
-		"%s, and there are two nodes", "%s，结果有两个节点", how)
+	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 }, "%s, and there are two nodes", "%s，结果有两个节点", how)
 	w.Server.Expire(s.SessionID())
 	w.Renewed(s, i18n.Textf("the client has a new session", "客户端有了新会话"))
+}
+
+// namesTheLock fails if an error does not have the path.
+func (w *World) namesTheLock(err error) {
+	w.Helper()
+	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 }
 
 // wrapsClients fails if an error of a call, a request of which was spoiled, wraps none of the client's. That of a code
@@ -376,6 +375,7 @@ func UnlockAgain(w *World) {
 				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
 				if !errors.Is(err, w.Subject.ErrNotLocked) {
 					w.wrapsClients(err)
+					w.namesTheLock(err)
 				}
 				if slices.Equal(before, w.Nodes()) {
 					w.mayHold(err, i18n.Textf(

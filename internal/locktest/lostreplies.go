@@ -75,8 +75,7 @@ func replyLost(w *World) {
 	w.oneNode(1, what)
 	w.survives(result, what)
 	w.sameNode(made, what)
-	w.Unlock(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
-	w.NothingLeft()
+	w.ends(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 }
 
 func waitersReplyLost(w *World) {
@@ -89,7 +88,8 @@ func waitersReplyLost(w *World) {
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
 	// So many of its session come behind it before it looks for its node that a search of the first few, which
 	// are in no order, hardly ever finds it. Their data begins as that of its node does, as it may with ids that are counted.
-	mine, _ := w.Server.Node(w.NodesOf(s)[0])
+	name, first := w.NodesOf(s)[0], w.NodesOf(hs)[0]
+	mine, _ := w.Server.Node(name)
 	theirs := append(mine.Data, '0')
 	for range 200 {
 		w.Aside("create", func() error {
@@ -97,10 +97,21 @@ func waitersReplyLost(w *World) {
 			return err
 		})
 	}
+	foreign, err := hs.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // of a program that writes no data
+	require.NoError(w, err)
 	synctest.Wait()
+	// The first node that the search looks at goes, if it is another one than its own.
+	looks := w.Server.Hold(func(r zkserver.Request) bool {
+		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && r.Path != name && r.Path != first
+	})
 	back.Release()
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
-		"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() || len(looks.Hit()) > 0 }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
+	if len(looks.Hit()) > 0 {
+		require.NoError(w, hs.Delete((<-looks.Hit()).Path, -1))
+	}
+	looks.Release()
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
+	require.Contains(w, []error{nil, zk.ErrNoNode}, hs.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
 		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) {
 			require.NoError(w, hs.Delete(node, -1))
@@ -115,31 +126,26 @@ func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []st
 	w.Helper()
 	if len(result) > 0 {
 		w.survives(result, what)
-		w.Failf(
-			"%s, and it has got the lock while another contender holds it: two holders", "%s，别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者", what)
+		w.Failf("%s, and it has got the lock while another contender holds it: two holders", "%s，别的竞争者还持有锁，这个竞争者又拿到了锁：出现两个持有者", what)
 	}
 	w.oneNode(2, what)
 	w.sameNode(made, what)
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.survives(result, what)
-	w.Unlock(waiter, i18n.Textf("the waiter", "等待者"))
-	w.NothingLeft()
+	w.ends(waiter, i18n.Textf("the waiter", "等待者"))
 }
 
 func createLost(w *World) {
-	var what = i18n.Textf(
-		"create was lost with the connection and has never reached the server", "create 随连接一起丢失，没有到达服务器")
+	var what = i18n.Textf("create was lost with the connection and has never reached the server", "create 随连接一起丢失，没有到达服务器")
 	for range 2 { // the parents are missing, and then they are there
 		l, s := w.Contender()
 		w.Server.LoseRequest(stage.Creates(s))
 		err := w.Result(w.Lock(l), i18n.Textf("%s, and Lock", "%s，Lock", what))
-		w.NoError(err,
-			"%s, and Lock returns the error: look for the node, and if it is not there, create it", "%s，Lock 返回了这个错误：请先找节点，找不到再创建", what)
+		w.NoError(err, "%s, and Lock returns the error: look for the node, and if it is not there, create it", "%s，Lock 返回了这个错误：请先找节点，找不到再创建", what)
 		w.NotEmpty(w.Nodes(),
 			"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", what)
 		w.oneNode(1, what)
-		w.Unlock(l, i18n.Textf("the contender whose create was lost", "create 丢失的竞争者"))
-		w.NothingLeft()
+		w.ends(l, i18n.Textf("the contender whose create was lost", "create 丢失的竞争者"))
 	}
 }
 
@@ -147,9 +153,9 @@ func createLost(w *World) {
 // in any order, so a lock that takes the first that may be its own errs sooner
 // or later.
 func eachFindsItsOwn(w *World) {
+	w.idsDiffer()
 	const n = 12
-	var what = i18n.Textf(
-		"the replies to the creates of a session's contenders were lost", "同一会话里各竞争者的 create 响应都丢失了")
+	var what = i18n.Textf("the replies to the creates of a session's contenders were lost", "同一会话里各竞争者的 create 响应都丢失了")
 	var own = i18n.Textf(
 		"the session's node need not be the contender's own: look for an id that only this create has", "这个会话的节点不一定是该竞争者自己的：请找只有这一次 create 才有的 id")
 	s := w.Session()
@@ -182,15 +188,29 @@ func eachFindsItsOwn(w *World) {
 	w.NothingLeft()
 }
 
+// idsDiffer has so many contenders of a session lock that two have the same id if it is one of ten thousand.
+func (w *World) idsDiffer() {
+	s, seen := w.Session(), make(map[string]bool)
+	for range 300 {
+		time.Sleep(1234567 * time.Nanosecond) // clocks differ
+		l, _ := w.Contender(s)
+		w.MustLock(l, it)
+		name := w.NodesOf(s)[0]
+		node, _ := w.Server.Node(name)
+		id := name[:len(name)-10] + string(node.Data)
+		w.False(seen[id], "the nodes of two contenders of a session have the same name before the number, and the same data, %q: if the reply to the create of one is lost, it takes the node of the other for its own: two holders", "同一会话的两个竞争者，节点除序号外名字相同，数据也相同（%q）：其中一个的 create 响应丢失，就会把另一个的节点当成自己的，出现两个持有者", node.Data)
+		seen[id] = true
+		w.Unlock(l, it)
+	}
+}
+
 func twoRepliesLost(w *World) {
 	l, s := w.Contender()
 	for range 2 {
 		w.Server.LoseReply(stage.Creates(s))
 		w.survives(w.Lock(l), i18n.Textf("the reply to create was lost, once more,", "create 的响应再次丢失"))
-		w.Len(w.Nodes(), 1,
-			"the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
-		w.Unlock(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
-		w.NothingLeft()
+		w.Len(w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
+		w.ends(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 	}
 	// The create that is sent again is lost in its turn.
 	w.Server.LoseRequest(stage.Creates(s))
@@ -198,32 +218,25 @@ func twoRepliesLost(w *World) {
 	w.survives(w.Lock(l), i18n.Textf("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的响应也丢失"))
 	w.Len(w.Nodes(), 1,
 		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search", "create 丢失，接着下一个 create 的响应丢失之后，应当恰好有一个节点：每次 create 之后都需要查找")
-	w.Unlock(l, i18n.Textf("the contender", "竞争者"))
-	w.NothingLeft()
+	w.ends(l, i18n.Textf("the contender", "竞争者"))
 }
 
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
 	ok, err := w.Try(l, i18n.Textf("TryLock, when the reply to its create is lost,", "create 的响应丢失时的 TryLock"))
-	w.NoError(err,
-		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
-	w.True(ok,
-		"the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 响应丢失，锁空闲，TryLock 却返回 false")
-	w.Len(w.Nodes(), 1,
-		"the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 响应丢失之后，应当恰好有一个节点")
+	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
+	w.True(ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 响应丢失，锁空闲，TryLock 却返回 false")
+	w.Len(w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 响应丢失之后，应当恰好有一个节点")
 	other, os := w.Contender()
 	w.Server.LoseReply(stage.Creates(os))
-	ok, err = w.Try(other, i18n.Textf(
-		"TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的响应丢失时的 TryLock"))
-	w.NoError(err,
-		"the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
+	ok, err = w.Try(other, i18n.Textf("TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的响应丢失时的 TryLock"))
+	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.False(ok,
 		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 响应丢失，别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	w.Len(w.Nodes(), 1,
 		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 响应丢失，调用返回 false，却留下了自己的节点")
-	w.Unlock(l, i18n.Textf("the holder", "持有者"))
-	w.NothingLeft()
+	w.ends(l, i18n.Textf("the holder", "持有者"))
 }
 
 // sameNode fails if the node that create has made is not there any more.
@@ -246,8 +259,7 @@ func longOutage(w *World) {
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
 	back()
-	var what = i18n.Textf(
-		"the reply to create was lost, and no server could be reached for half a minute", "create 的响应丢失，半分钟连不上任何服务器")
+	var what = i18n.Textf("the reply to create was lost, and no server could be reached for half a minute", "create 的响应丢失，半分钟连不上任何服务器")
 	// A lock may make its pauses longer from try to try.
 	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
@@ -267,18 +279,15 @@ func searchLost(w *World) {
 			w.Server.LoseReply(stage.Creates(s))
 			fault := lose(stage.Number(s, n))
 			result := w.Lock(l)
-			what := i18n.Textf(
-				"the reply to create was lost, and then a request of the search for the node", "create 的响应丢失，查找节点的请求又丢失了")
-			w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
-				"%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
+			what := i18n.Textf("the reply to create was lost, and then a request of the search for the node", "create 的响应丢失，查找节点的请求又丢失了")
+			w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
 			hit := len(fault.Hit()) > 0
 			fault.Release()
 			// From the list of its queue on, an error ends Lock, as in step 3: it has its
 			// node's name then, and can delete it.
 			if len(result) > 0 {
 				err := <-result
-				w.HasError(err,
-					"a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者又拿到了锁：出现两个持有者")
+				w.HasError(err, "a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者又拿到了锁：出现两个持有者")
 				w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
 					"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that comes later; search until there is an answer, or the session has ended: %v", "%s（第 %d 个请求，%v），Lock 返回了这个错误：节点还在，会挡住后来的每个竞争者；请一直查找，直到有响应，或者会话已经结束：%v", what, n, stage.LastRequest(s, n), err)
 				w.True(hit, "%s, and Lock returns the error: %v", "%s，Lock 返回了这个错误：%v", what, err)
@@ -289,8 +298,7 @@ func searchLost(w *World) {
 			w.oneNode(2, what)
 			w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 			w.survives(result, what)
-			w.Unlock(l, i18n.Textf("the waiter", "等待者"))
-			w.NothingLeft()
+			w.ends(l, i18n.Textf("the waiter", "等待者"))
 			more = more || hit
 		}
 		if !more {
@@ -321,8 +329,7 @@ func syncFirst(w *World) {
 		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again", "create 丢失，sync 之后没有看子节点列表就又发了一个：再次 create 之前，请先调用 Sync，再调用 Children")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.survives(result, i18n.Textf("create was lost", "create 丢失"))
-	w.Unlock(l, it)
-	w.NothingLeft()
+	w.ends(l, it)
 }
 
 // anothersCopy puts a node of another session, with the same data, in the place
@@ -333,8 +340,7 @@ func anothersCopy(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
-	w.Hit(held, i18n.Textf(
-		"the contender that never got the reply to its create looks for its node among the children", "竞争者没有收到 create 的响应，在子节点里找自己的节点"))
+	w.Hit(held, i18n.Textf("the contender that never got the reply to its create looks for its node among the children", "竞争者没有收到 create 的响应，在子节点里找自己的节点"))
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "create has made a node, and there is not exactly one", "create 已创建节点，应当恰好有一个")
 	node := w.Path + "/" + nodes[0]
@@ -344,18 +350,15 @@ func anothersCopy(w *World) {
 	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() },
-		"another session has a node with the same data%s", "另一个会话的节点带有相同的数据%s")
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "another session has a node with the same data%s", "另一个会话的节点带有相同的数据%s")
 	if len(result) > 0 {
-		w.NoError(<-result,
-			"another session has a node with the same data, and Lock fails; make another node", "另一个会话的节点带有相同的数据，Lock 就失败了；请另外创建节点")
+		w.NoError(<-result, "another session has a node with the same data, and Lock fails; make another node", "另一个会话的节点带有相同的数据，Lock 就失败了；请另外创建节点")
 		w.Failf(
 			"another session has a node with the same data as the one whose create was lost, and the contender takes it for its own: it has the lock without a node of its own: two holders; compare the node's EphemeralOwner with conn.SessionID()", "另一个会话的节点与丢失的那个 create 带有相同的数据，竞争者把它当成了自己的：没有自己的节点却拿到锁，出现两个持有者；请把节点的 EphemeralOwner 与 conn.SessionID() 比较")
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.survives(result, i18n.Textf("the reply to create was lost", "create 的响应丢失"))
-	w.Unlock(l, i18n.Textf("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
-	w.NothingLeft()
+	w.ends(l, i18n.Textf("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
 }
 
 // sessionEndsBeforeSearch ends the session, and with it the node, before the
@@ -368,8 +371,7 @@ func sessionEndsBeforeSearch(w *World) {
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
 	w.Server.Expire(s.ID)
 	back.Release()
-	err := w.Result(result, i18n.Textf(
-		"the session has ended after the reply to create was lost, and Lock", "create 的响应丢失之后会话结束，Lock"))
+	err := w.Result(result, i18n.Textf("the session has ended after the reply to create was lost, and Lock", "create 的响应丢失之后会话结束，Lock"))
 	if err != nil { // it may say so, or lock in the new session
 		w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	} else {

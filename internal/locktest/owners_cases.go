@@ -43,11 +43,9 @@ func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
 	ok, err := w.Try(l, i18n.Textf("TryLock of %s", "%s的 TryLock", name))
 	w.NoError(err, "TryLock of %s fails", "%s的 TryLock 失败", name)
 	if want {
-		w.True(ok,
-			"TryLock of %s returns false, and no other owner holds the lock", "没有别的所有者持有锁，%s的 TryLock 却返回 false", name)
+		w.True(ok, "TryLock of %s returns false, and no other owner holds the lock", "没有别的所有者持有锁，%s的 TryLock 却返回 false", name)
 	} else {
-		w.False(ok,
-			"TryLock of %s returns true, and it does not get the lock: two holders", "%s的 TryLock 返回 true，其实并没有拿到锁：出现两个持有者", name)
+		w.False(ok, "TryLock of %s returns true, and it does not get the lock: two holders", "%s的 TryLock 返回 true，其实并没有拿到锁：出现两个持有者", name)
 	}
 }
 
@@ -55,11 +53,9 @@ func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
 func (w *owners) notOwner(l Lock, name i18n.Text) {
 	w.Helper()
 	err := w.UnlockErr(l, i18n.Textf("Unlock by %s", "%s的 Unlock", name))
-	w.HasError(err,
-		"Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", "%s的 Unlock 没有返回错误，可它并没有持有锁：请返回 ErrNotOwner", name)
+	w.HasError(err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", "%s的 Unlock 没有返回错误，可它并没有持有锁：请返回 ErrNotOwner", name)
 	if w.subject.ErrNotOwner != nil {
-		w.ErrorIs(err, w.subject.ErrNotOwner,
-			"Unlock by %s returns another error than ErrNotOwner", "%s的 Unlock 返回的错误不是 ErrNotOwner", name)
+		w.ErrorIs(err, w.subject.ErrNotOwner, "Unlock by %s returns another error than ErrNotOwner", "%s的 Unlock 返回的错误不是 ErrNotOwner", name)
 	}
 }
 
@@ -72,8 +68,7 @@ func (w *owners) queues(l Lock, s *Session, n int, name i18n.Text) <-chan error 
 	w.Eventually(i18n.Textf("%s is in the queue", "%s在队列里", name), func() bool {
 		if len(result) > 0 {
 			w.NoError(<-result, "%s must wait its turn in the queue, and Lock fails at once", "%s应该排队等待，Lock 却立即失败了", name)
-			w.Failf(
-				"%s has got the lock while another owner holds it: two holders", "别的所有者还持有锁，%s又拿到了锁：出现两个持有者", name)
+			w.Failf("%s has got the lock while another owner holds it: two holders", "别的所有者还持有锁，%s又拿到了锁：出现两个持有者", name)
 		}
 		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)
@@ -95,10 +90,8 @@ func lockAgain(w *owners) {
 	w.Unlock(owner, i18n.Textf("the owner, which has locked three times,", "已加锁三次的所有者"))
 	w.Unlock(owner, i18n.Textf("the owner, which has locked three times and unlocked once,", "加锁三次、释放一次的所有者"))
 	w.times(1, owner, i18n.Textf("after three Locks and two Unlocks", "在三次 Lock、两次 Unlock 之后"))
-	w.Len(stage.RequestsOf(s), before,
-		"an owner that holds the lock locks again, and asks the server: count in memory", "所有者已经持有锁，再次加锁时却去问服务器：请在内存里计数")
-	w.Unlock(owner, i18n.Textf("the owner", "所有者"))
-	w.NothingLeft()
+	w.Len(stage.RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory", "所有者已经持有锁，再次加锁时却去问服务器：请在内存里计数")
+	w.ends(owner, i18n.Textf("the owner", "所有者"))
 }
 
 func lastUnlock(w *owners) {
@@ -111,8 +104,7 @@ func lastUnlock(w *owners) {
 		w.Len(nodes, 1, "an owner that holds the lock must have one node", "持有锁的所有者应当有一个节点")
 		w.MustLock(owner, i18n.Textf("the owner, for the second time", "所有者（第二次加锁）"))
 		w.MustLock(owner, i18n.Textf("the owner, for the third time", "所有者（第三次加锁）"))
-		w.Equal(nodes, w.Nodes(),
-			"an owner that locks three times must have one node, the one that it has made first", "加锁三次的所有者只应有一个节点，就是第一次创建的那个")
+		w.Equal(nodes, w.Nodes(), "an owner that locks three times must have one node, the one that it has made first", "加锁三次的所有者只应有一个节点，就是第一次创建的那个")
 		for i := range 2 {
 			w.Unlock(owner, i18n.Textf("the owner", "所有者"))
 			w.Equal(nodes, w.Nodes(),
@@ -136,8 +128,7 @@ func lastUnlock(w *owners) {
 		}
 	}
 	w.tryLock(false, another, i18n.Textf("another owner, before the last of %d Unlocks,", "另一个所有者（%d 次 Unlock 的最后一次之前）", many))
-	w.Unlock(owner, i18n.Textf("the owner, for the last time,", "所有者（最后一次释放）"))
-	w.NothingLeft()
+	w.ends(owner, i18n.Textf("the owner, for the last time,", "所有者（最后一次释放）"))
 }
 
 func anotherOwner(w *owners) {
@@ -164,8 +155,7 @@ func anotherOwner(w *owners) {
 	w.Waits(resultC, s, i18n.Textf("the third owner, which came after a stranger,", "排在外来者后面的第三个所有者"))
 	w.Unlock(stranger, i18n.Textf("the stranger", "外来者"))
 	w.Holds(resultC, i18n.Textf("the third owner", "第三个所有者"))
-	w.Unlock(c, i18n.Textf("the third owner", "第三个所有者"))
-	w.NothingLeft()
+	w.ends(c, i18n.Textf("the third owner", "第三个所有者"))
 }
 
 func equalNames(w *owners) {
@@ -178,8 +168,7 @@ func equalNames(w *owners) {
 	w.Unlock(a, i18n.Textf("the first", "第一个所有者"))
 	w.Holds(result, i18n.Textf("the second", "第二个所有者"))
 	w.notOwner(a, i18n.Textf("the first, which has let go,", "已释放锁的第一个所有者"))
-	w.Unlock(b, i18n.Textf("the second", "第二个所有者"))
-	w.NothingLeft()
+	w.ends(b, i18n.Textf("the second", "第二个所有者"))
 }
 
 // A doubleLock locks and unlocks two times in place of once.
@@ -227,8 +216,7 @@ func manyGoroutines(w *owners) {
 					enter(owner, -1)
 					err = l.Unlock()
 					if err == nil && !alone {
-						err = i18n.Errorf(
-							"an owner has got the lock while another one holds it: two holders", "别的所有者还持有锁，又有一个所有者拿到了锁：出现两个持有者")
+						err = i18n.Errorf("an owner has got the lock while another one holds it: two holders", "别的所有者还持有锁，又有一个所有者拿到了锁：出现两个持有者")
 					}
 				}
 				return err
@@ -247,8 +235,7 @@ func manyGoroutines(w *owners) {
 // a node in it.
 func (w *owners) queueNode(l Lock) {
 	w.Helper()
-	w.MustLock(l, i18n.Textf("a first owner", "第一个来的所有者"))
-	w.Unlock(l, it)
+	w.once(l, i18n.Textf("a first owner", "第一个来的所有者"))
 	time.Sleep(w.Keeps)
 }
 
@@ -266,15 +253,13 @@ func lockAtOnce(w *owners) {
 	w.Holds(first, i18n.Textf("the first goroutine", "第一个 goroutine"))
 	w.Holds(second, i18n.Textf("the second goroutine of the same owner", "同一所有者的第二个 goroutine"))
 	w.Holds(third, i18n.Textf("the third goroutine of the same owner", "同一所有者的第三个 goroutine"))
-	w.Len(w.Nodes(), 1,
-		"two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：所有者在等自己")
+	w.Len(w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself", "同一所有者的两个 goroutine 同时加锁，创建了两个节点：所有者在等自己")
 	w.times(3, owner, i18n.Textf("after its goroutines have locked", "各个 goroutine 都加锁之后"))
 	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
 	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
 	w.Len(w.Nodes(), 1,
 		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
-	w.Unlock(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
-	w.NothingLeft()
+	w.ends(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
 	// Two goroutines each of two owners wait: the one that gets in wakes the other one of its owner.
 	another := open("another")
 	holder, _ := w.holder()
@@ -314,8 +299,7 @@ func lockFailsForOne(w *owners) {
 	// A Lock that tries again gets in as well.
 	w.True(locked > 0,
 		"a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a failure must fail only the goroutine that it happened to", "一个 goroutine 的请求失败，这个所有者的两个 goroutine 就都拿不到锁：谁的请求失败，就只应当让谁失败")
-	w.False(w.subject.Requeues && locked < 2,
-		"a request of one goroutine has failed, and it has not tried again", "一个 goroutine 的请求失败之后，没有重试")
+	w.False(w.subject.Requeues && locked < 2, "a request of one goroutine has failed, and it has not tried again", "一个 goroutine 的请求失败之后，没有重试")
 	w.times(locked, owner, i18n.Textf("after one of two Locks has failed, or has tried again", "在两次 Lock 中的一次失败或重试之后"))
 	for range locked {
 		w.Unlock(owner, i18n.Textf("the owner", "所有者"))
@@ -340,11 +324,9 @@ func lockDuringUnlock(w *owners) {
 	now := w.Nodes()
 	w.NotEmpty(now,
 		"an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders", "最后一次 Unlock 期间又加锁的所有者没有节点却持有锁，下一个竞争者就能拿到锁：出现两个持有者")
-	w.Len(now, 1,
-		"an owner that locks during its last Unlock leaves a node behind", "最后一次 Unlock 期间又加锁的所有者留下了节点")
+	w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind", "最后一次 Unlock 期间又加锁的所有者留下了节点")
 	w.NotEqual(nodes, now, "the node must be a new one", "应当是一个新节点")
-	w.Unlock(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
-	w.NothingLeft()
+	w.ends(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
 }
 
 func tryLockOwners(w *owners) {
@@ -359,12 +341,10 @@ func tryLockOwners(w *owners) {
 	w.Unlock(owner, i18n.Textf("the owner, which has locked twice,", "已加锁两次的所有者"))
 	w.tryLock(false, another, i18n.Textf("another owner, after one of two Unlocks,", "另一个所有者（两次 Unlock 只做了一次）"))
 	w.times(1, owner, i18n.Textf("after two TryLocks and one Unlock", "在两次 TryLock、一次 Unlock 之后"))
-	w.Equal(nodes, w.Nodes(),
-		"TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点不见了")
+	w.Equal(nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点不见了")
 	w.Unlock(owner, i18n.Textf("the owner", "所有者"))
 	w.tryLock(true, another, i18n.Textf("another owner, on a free lock,", "另一个所有者（锁空闲时）"))
-	w.Unlock(another, i18n.Textf("the other owner", "另一个所有者"))
-	w.NothingLeft()
+	w.ends(another, i18n.Textf("the other owner", "另一个所有者"))
 }
 
 func tryLockWhileWaiting(w *owners) {
@@ -374,14 +354,12 @@ func tryLockWhileWaiting(w *owners) {
 	result := w.queues(owner, s, 2, i18n.Textf("the owner", "所有者"))
 	nodes := w.Nodes()
 	w.tryLock(false, owner, i18n.Textf("an owner whose Lock waits", "Lock 还在等待的所有者"))
-	w.Equal(nodes, w.Nodes(),
-		"TryLock has returned false, and it has left a node behind, or the waiter's has gone", "TryLock 返回 false，却留下了节点，或者等待者的节点不见了")
+	w.Equal(nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the waiter's has gone", "TryLock 返回 false，却留下了节点，或者等待者的节点不见了")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Holds(result, i18n.Textf("the owner", "所有者"))
 	w.tryLock(true, owner, i18n.Textf("an owner whose Lock has got in", "Lock 已成功的所有者"))
 	w.Unlock(owner, i18n.Textf("it, for the first time,", "所有者（第一次释放）"))
-	w.Unlock(owner, i18n.Textf("it, for the second time,", "所有者（第二次释放）"))
-	w.NothingLeft()
+	w.ends(owner, i18n.Textf("it, for the second time,", "所有者（第二次释放）"))
 }
 
 func unlockByAnother(w *owners) {
@@ -392,16 +370,14 @@ func unlockByAnother(w *owners) {
 	nodes := w.Nodes()
 	w.notOwner(idle, i18n.Textf("an owner that has never locked", "从未加锁的所有者"))
 	w.notOwner(waiter, i18n.Textf("an owner whose Lock waits", "Lock 还在等待的所有者"))
-	w.Equal(nodes, w.Nodes(),
-		"Unlock by an owner that does not hold the lock has deleted another contender's node", "没有持有锁的所有者调用 Unlock，删除了别人的节点")
+	w.Equal(nodes, w.Nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node", "没有持有锁的所有者调用 Unlock，删除了别人的节点")
 	w.times(1, holder, i18n.Textf("after another owner's Unlock", "在别的所有者 Unlock 之后"))
 	w.Waits(result, s, i18n.Textf("the waiter", "等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Holds(result, i18n.Textf("the waiter", "等待者"))
 	w.notOwner(holder, i18n.Textf("an owner that has let go", "已释放锁的所有者"))
 	w.tryLock(false, idle, i18n.Textf("an owner that does not hold the lock", "没有持有锁的所有者"))
-	w.Unlock(waiter, it)
-	w.NothingLeft()
+	w.ends(waiter, it)
 }
 
 func unlockTooMany(w *owners) {
@@ -419,8 +395,7 @@ func unlockTooMany(w *owners) {
 	w.MustLock(owner, i18n.Textf("an owner that has unlocked too often", "释放次数过多的所有者"))
 	w.times(1, owner, i18n.Textf("after Unlocks too many, and one Lock", "在多余的 Unlock 和一次 Lock 之后"))
 	w.Unlock(owner, it)
-	w.NoNodes(i18n.Textf(
-		"an Unlock too many is still in the count: the node stays after the next Unlock", "多余的 Unlock 还留在计数里：下一次 Unlock 之后，节点还在"))
+	w.NoNodes(i18n.Textf("an Unlock too many is still in the count: the node stays after the next Unlock", "多余的 Unlock 还留在计数里：下一次 Unlock 之后，节点还在"))
 	w.NothingLeft()
 }
 
@@ -468,8 +443,7 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how i18n.Tex
 	result := w.Lock(another)
 	freed()
 	w.Holds(result, i18n.Textf("another owner, after one has failed to lock (%s),", "在一个所有者加锁失败（%s）之后，另一个所有者", how))
-	w.tryLock(false, owner, i18n.Textf(
-		"an owner whose Lock has failed (%s) while another one holds the lock", "别的所有者持有锁时，Lock 失败（%s）的所有者", how))
+	w.tryLock(false, owner, i18n.Textf("an owner whose Lock has failed (%s) while another one holds the lock", "别的所有者持有锁时，Lock 失败（%s）的所有者", how))
 	w.notOwner(owner, i18n.Textf("an owner whose Lock has failed (%s)", "Lock 失败（%s）的所有者", how))
 	w.Unlock(another, i18n.Textf("the other owner", "另一个所有者"))
 	w.MustLock(owner, i18n.Textf("the owner whose Lock has failed (%s), once more,", "Lock 失败（%s）后再次加锁的所有者", how))
@@ -497,16 +471,13 @@ func unlockFails(w *owners) {
 		w.tryLock(false, owner, i18n.Textf("an owner that has let go", "已释放锁的所有者"))
 	} else {
 		ok, _ := w.Try(owner, i18n.Textf("TryLock of an owner whose Unlock has failed", "Unlock 失败的所有者的 TryLock"))
-		w.False(ok,
-			"an owner whose Unlock has failed counts up, and the next one holds the lock: two holders", "Unlock 失败的所有者增加了重入次数，锁却在下一个手里：出现两个持有者")
+		w.False(ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders", "Unlock 失败的所有者增加了重入次数，锁却在下一个手里：出现两个持有者")
 		result := w.Lock(owner)
 		if w.goesOn(result, s) { // it has found out, and queues again
-			w.notOwner(owner, i18n.Textf(
-				"an owner whose first Unlock let go of the lock after all, and that waits,", "所有者（第一次 Unlock 其实已释放锁，现在还在等待）"))
+			w.notOwner(owner, i18n.Textf("an owner whose first Unlock let go of the lock after all, and that waits,", "所有者（第一次 Unlock 其实已释放锁，现在还在等待）"))
 			w.Unlock(next, i18n.Textf("the next one", "下一个"))
 			w.Holds(result, i18n.Textf("the owner, which has queued again,", "重新排队的所有者"))
-			w.Unlock(owner, it)
-			w.NothingLeft()
+			w.ends(owner, it)
 			return
 		}
 		w.HasError(<-result,
@@ -514,8 +485,7 @@ func unlockFails(w *owners) {
 	}
 	w.notOwner(owner, i18n.Textf("an owner whose first Unlock let go of the lock after all", "所有者（第一次 Unlock 其实已释放锁）"))
 	w.Unlock(next, i18n.Textf("the next one", "下一个"))
-	w.MustLock(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
-	w.Unlock(owner, it)
+	w.once(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
 	w.NothingLeft()
 }
 
@@ -535,16 +505,19 @@ func expiredOwner(w *owners) {
 	w.notOwner(owner, i18n.Textf("an owner whose session has expired, its last,", "所有者（会话已过期，最后一次释放）"))
 	w.Equal(before, w.Nodes(),
 		"an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
-	w.tryLock(false, owner, i18n.Textf(
-		"an owner whose session has expired, while the next one holds the lock,", "所有者（会话已过期，锁在下一个手里）"))
-	w.tryLock(false, another, i18n.Textf(
-		"another owner of its Mutex, while the next one holds the lock,", "锁在下一个手里时，同一 Mutex 的另一个所有者"))
+	w.tryLock(false, owner, i18n.Textf("an owner whose session has expired, while the next one holds the lock,", "所有者（会话已过期，锁在下一个手里）"))
+	w.tryLock(false, another, i18n.Textf("another owner of its Mutex, while the next one holds the lock,", "锁在下一个手里时，同一 Mutex 的另一个所有者"))
 	w.times(0, owner, i18n.Textf("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))
 	w.Unlock(next, i18n.Textf("the next one", "下一个"))
 	w.MustLock(owner, i18n.Textf("the owner, in its new session,", "处于新会话的所有者"))
 	w.times(1, owner, i18n.Textf("in its new session", "在新会话里"))
 	w.tryLock(false, another, i18n.Textf("another owner of its Mutex", "同一 Mutex 的另一个所有者"))
-	w.Unlock(owner, i18n.Textf("the owner", "所有者"))
+	if s.ID = s.SessionID(); w.Server != nil {
+		w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
+	}
+	if err := w.UnlockErr(owner, i18n.Same("Unlock")); err != nil {
+		w.times(1, owner, i18n.Textf("after a last Unlock that failed, and that can be called again", "在最后一次 Unlock 失败之后（还可以再次调用）"))
+	}
 	w.NothingLeft()
 }
 
@@ -573,8 +546,7 @@ func otherMutex(w *owners) {
 func nilOwner(w *owners) {
 	s := w.Session()
 	if w.subject.Nobody == nil {
-		w.Skip(i18n.Textf(
-			"OwnersSubject.Nobody is nil: there is no Mutex to call without an owner", "OwnersSubject.Nobody 为 nil：没有可以不带所有者调用的 Mutex"))
+		w.Skip(i18n.Textf("OwnersSubject.Nobody is nil: there is no Mutex to call without an owner", "OwnersSubject.Nobody 为 nil：没有可以不带所有者调用的 Mutex"))
 	}
 	nobody := w.subject.Nobody(s.Conn, w.Path)
 	w.HasError(w.UnlockErr(nobody, i18n.Textf("Unlock without an owner", "不带所有者的 Unlock")),
@@ -583,8 +555,7 @@ func nilOwner(w *owners) {
 		stranger, _ := w.Contender()
 		ok, err := w.Try(stranger, i18n.Textf("TryLock while no owner holds the lock", "没有所有者持有锁时的 TryLock"))
 		w.NoError(err, "TryLock while no owner holds the lock fails", "没有所有者持有锁时，TryLock 失败了")
-		w.False(ok,
-			"Lock without an owner returns no error, and another contender gets the lock: two holders", "不带所有者的 Lock 没有返回错误，另一个竞争者却拿到了锁：出现两个持有者")
+		w.False(ok, "Lock without an owner returns no error, and another contender gets the lock: two holders", "不带所有者的 Lock 没有返回错误，另一个竞争者却拿到了锁：出现两个持有者")
 		w.Unlock(nobody, i18n.Textf("no owner, which has locked,", "加了锁的空所有者"))
 	}
 	ok, err := w.Try(nobody, i18n.Textf("TryLock without an owner", "不带所有者的 TryLock"))

@@ -44,12 +44,21 @@ func idsOfProcesses(w *World) {
 	written := withoutAddresses(string(mine), holder, s.Conn)
 	if !again {
 		w.Expire(s)
-		next, _ := w.Contender()
-		for range 20 { // of ids that are counted the tenth begins as the first does
+		next, ns := w.Contender()
+		known := map[string]Lock{} // they stay, so that no other one gets the address of one
+		for range 300 {            // of ids that are counted the tenth begins as the first does, and of ten thousand two are the same
+			time.Sleep(1234567 * time.Nanosecond) // clocks differ
+			next, _ = w.Contender(ns)
 			w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
-			if theirs, _, _ := admin.Get(w.Path); strings.Contains(string(theirs), string(mine)) && len(mine) > 0 {
+			theirs, _, _ := admin.Get(w.Path)
+			if known[string(theirs)] != nil && len(theirs) > 0 {
+				w.comes(theirs, next, ns, i18n.Textf("another contender has the lock, whose node has the same data, %q: there are too few ids, and two of 300 are the same", "锁在另一个竞争者手里，两个节点的数据都是 %q（id 太少，300 个里就有两个相同）", theirs))
 				break
 			}
+			if strings.Contains(string(theirs), string(mine)) && len(mine) > 0 {
+				break
+			}
+			known[string(theirs)] = next
 			w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
 		}
 		w.expiredUnlock(holder, s, i18n.Textf("a contender that came later has the lock, whose node has data in which this one's occur", "后来的竞争者拿到了锁，它的节点的数据里含有这个节点的数据"))
@@ -57,14 +66,22 @@ func idsOfProcesses(w *World) {
 		return
 	}
 	if data != hex.EncodeToString([]byte(written)) {
-		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+		w.comes(nil, holder, s, i18n.Textf("a contender of another program has the lock, whose node has no data", "锁在另一个程序的竞争者手里，它的节点没有数据"))
 		return
 	}
-	w.Expire(s)
-	_, err = admin.Create(w.Path, mine, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)) // as a contender of the other process does
-	require.NoError(w, err)
-	w.expiredUnlock(holder, s, i18n.Textf(
+	w.comes(mine, holder, s, i18n.Textf(
 		"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，两个节点的数据都是 %q（计数器的值和内存地址，在两个进程里会相同）", mine))
+}
+
+// comes has a contender of another process get the lock when a holder's session has ended, and the holder unlock then.
+func (w *World) comes(data []byte, holder Lock, s *Session, who i18n.Text) {
+	w.Helper()
+	admin := w.Session()
+	w.Expire(s)
+	_, err := admin.Create(w.Path, data, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	w.expiredUnlock(holder, s, who)
+	require.NoError(w, admin.Delete(w.Path, -1))
 }
 
 // withoutAddresses takes the addresses of a contender and its client out of data.

@@ -2,8 +2,8 @@ package locktest
 
 import (
 	"errors"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -79,8 +79,7 @@ func QueueOrder(w *World) {
 			how = i18n.Textf(
 				"those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", "等待者没有自己的节点，大家抢着创建同一个节点，就没有先后次序；请让每个竞争者一来就用 zk.FlagEphemeralSequential 创建节点，下一个就是序号最小的")
 		}
-		w.Equal(i+1, next,
-			"%s gets in before %s, which came earlier: %s", "%s 抢在先来的%s 之前拿到了锁：%s", stage.Contender(next), stage.Contender(i+1), how)
+		w.Equal(i+1, next, "%s gets in before %s, which came earlier: %s", "%s 抢在先来的%s 之前拿到了锁：%s", stage.Contender(next), stage.Contender(i+1), how)
 	}
 	w.NothingLeft()
 }
@@ -105,8 +104,7 @@ func WaiterGoes(w *World) {
 	w.Waits(results[last], sessions[last], after)
 	w.Unlock(locks[0], i18n.Textf("the holder", "持有者"))
 	w.Holds(results[last], after)
-	w.Unlock(locks[last], it)
-	w.NothingLeft()
+	w.ends(locks[last], it)
 }
 
 // staysBehind checks that the last waiter goes on waiting when one before it has gone.
@@ -121,6 +119,9 @@ func (w *World) staysBehind(result <-chan error) {
 	}
 }
 
+// alphabetic is how a contender's node may begin.
+var alphabetic = regexp.MustCompile("^[a-z]+-")
+
 // ForeignChild has children that are not contenders. A name that ends in a number is
 // one of a contender's where an exercise leaves the names to its author.
 func ForeignChild(w *World) {
@@ -129,14 +130,18 @@ func ForeignChild(w *World) {
 	}
 	l, _ := w.Contender()
 	w.MustLock(l, i18n.Textf("a first contender", "先来的竞争者"))
-	named := slices.ContainsFunc(w.Nodes(), func(node string) bool {
-		return strings.HasPrefix(node, "lock-") || strings.HasPrefix(node, "read-") || strings.HasPrefix(node, "write-")
-	})
+	prefixes := []string{alphabetic.FindString(slices.Concat(w.Nodes(), []string{""})[0])}
 	w.Unlock(l, it)
 	names := []string{"config", "minutes"}
-	if named {
+	if slices.Contains([]string{"lock-", "read-", "write-"}, prefixes[0]) {
+		prefixes = []string{"lock-", "read-", "write-"}
 		names = append(names, "0", "0000000000", "lock", "lockfile-0000000000", "reader-0000000000", "writers-0000000000",
-			"clock-0000000000", "thread-0000000000", "rewrite-0000000000", "lock-tmp", "read-tmp", "write-tmp")
+			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
+	}
+	for _, prefix := range prefixes {
+		if prefix != "" {
+			names = append(names, prefix+"tmp", prefix+"1.bak")
+		}
 	}
 	s := w.Session()
 	for _, name := range names {
@@ -154,13 +159,11 @@ func ForeignChild(w *World) {
 	ok, err := w.Try(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails", "旁边有非竞争者的节点，TryLock 失败了")
-		w.True(ok,
-			"TryLock returns false because of nodes that are not contenders', and nobody holds the lock", "没有人持有锁，TryLock 却因为非竞争者的节点而返回 false")
+		w.True(ok, "TryLock returns false because of nodes that are not contenders', and nobody holds the lock", "没有人持有锁，TryLock 却因为非竞争者的节点而返回 false")
 		w.Unlock(l, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	}
 	w.Unkept(len(names))
-	w.Len(w.Nodes(), len(names),
-		"the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
+	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
 }
 
 // atEachRead lets a contender lock while another one holds the lock, again and
@@ -183,8 +186,7 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 		met := w.Meets(held, s, i18n.Textf("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者等待者在等待"))
 		f(l, s, result, held.Release, i18n.Textf("read number %d", "第 %d 次读", n))
 		if !met {
-			w.True(n > 1,
-				"the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待，等的可能是早已发生过的释放")
+			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待，等的可能是早已发生过的释放")
 			return
 		}
 	}
@@ -205,8 +207,7 @@ func ReleaseBeforeWatch(w *World) {
 		}
 		holder = l
 	})
-	w.Unlock(holder, i18n.Textf("the last", "最后一个"))
-	w.NothingLeft()
+	w.ends(holder, i18n.Textf("the last", "最后一个"))
 }
 
 func WaiterGoesBeforeWatch(w *World) {
@@ -218,8 +219,7 @@ func WaiterGoesBeforeWatch(w *World) {
 		release()
 		select {
 		case err := <-result:
-			w.NoError(err,
-				"the waiter before it has gone, and Lock fails (its %s came afterwards)", "前一个等待者离开了，后一个的 Lock 却失败了（后者的%s在这之后到达）", step)
+			w.NoError(err, "the waiter before it has gone, and Lock fails (its %s came afterwards)", "前一个等待者离开了，后一个的 Lock 却失败了（后者的%s在这之后到达）", step)
 			w.Failf(
 				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", "监听还没有设置，前一个等待者就离开了（%s在这之后到达），后一个却拿到了锁：出现两个持有者；不存在的节点不一定是持有者的，所以要重新看整个队列", step)
 		case <-time.After(time.Second): // every event has come by then
@@ -228,8 +228,7 @@ func WaiterGoesBeforeWatch(w *World) {
 		ms = s // it is in the middle for the next one
 	})
 	w.Goes(ms)
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.NothingLeft()
+	w.ends(holder, i18n.Textf("the holder", "持有者"))
 }
 
 func NodeGoes(w *World) {
@@ -257,8 +256,7 @@ func NodeGoes(w *World) {
 			w.NotEmpty(w.Nodes(), "%s", "%s", without)
 			w.Unlock(l, i18n.Textf("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
 		} else {
-			w.False(w.Subject.Requeues,
-				"a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在%s之前就已消失，等待者却没有重新排队", step)
+			w.False(w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在%s之前就已消失，等待者却没有重新排队", step)
 		}
 		w.NothingLeft()
 		w.MustLock(holder, i18n.Textf("the holder, once more", "再次加锁的持有者"))
@@ -280,6 +278,5 @@ func ReleaseWhileCutOff(w *World) {
 	w.Holds(result, i18n.Textf("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
 	w.Equal(s.ID, s.SessionID(),
 		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，客户端却换了会话")
-	w.Unlock(waiter, it)
-	w.NothingLeft()
+	w.ends(waiter, it)
 }

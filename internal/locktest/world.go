@@ -77,6 +77,20 @@ func (w *World) Unlock(l Lock, name i18n.Text) {
 		"Unlock of %s fails, although it was told that it holds the lock", "%s的 Unlock 失败，而之前的加锁已经报告成功", name)
 }
 
+// once has a contender lock and let go.
+func (w *World) once(l Lock, name i18n.Text) {
+	w.Helper()
+	w.MustLock(l, name)
+	w.Unlock(l, it)
+}
+
+// ends has the last contender let go, after which nothing is left.
+func (w *World) ends(l Lock, name i18n.Text) {
+	w.Helper()
+	w.Unlock(l, name)
+	w.NothingLeft()
+}
+
 // UnlockErr calls Unlock, which must return.
 func (w *World) UnlockErr(l Lock, what i18n.Text) error {
 	w.Helper()
@@ -93,8 +107,7 @@ func (w *World) NotLocked(l Lock, what i18n.Text) {
 // where the subject does not say what that is.
 func (w *World) IsNotLocked(err error, what i18n.Text) {
 	w.Helper()
-	w.HasError(err,
-		"%s returns no error, though the lock is not held: return ErrNotLocked", "%s没有返回错误，可它并没有持有锁：请返回 ErrNotLocked", what)
+	w.HasError(err, "%s returns no error, though the lock is not held: return ErrNotLocked", "%s没有返回错误，可它并没有持有锁：请返回 ErrNotLocked", what)
 	if w.Subject.ErrNotLocked != nil {
 		w.ErrorIs(err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", "%s返回的错误不是 ErrNotLocked", what)
 	}

@@ -96,7 +96,7 @@ func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who strin
 				add(k.Name, EndAfterLook2, func() { w.endAtLook(k, 2) })
 			}
 		}
-		if w.Shared || !live || len(w.nodesOf(c)) == 0 || k.State != Waiting && k.State != Inside {
+		if w.Shared || !live || len(w.nodesOf(c)) == 0 || !slices.Contains([]string{Waiting, Inside, Unlocking}, k.State) {
 			continue
 		}
 		add(k.Name, NodeSet, func() { w.toNodes(k, NodeSet) })

@@ -134,10 +134,11 @@ func (w *election) callLead(name i18n.Text, candidate Candidate, s *locktest.Ses
 		s = w.SessionFor(w.timeout)
 		candidate = w.subject.New(s.Conn, w.Path, w.timeout)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // a deadline need not be why it ends
+	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // a deadline need not be why it ends, and the cause need not be ctx.Err()
+	ctx, end := context.WithCancelCause(ctx)
 	resigned := make(chan error, 1)
 	var once sync.Once
-	a := &term{candidate: candidate, s: s, name: name, cancel: cancel, began: make(chan struct{})}
+	a := &term{candidate: candidate, s: s, name: name, cancel: func() { end(errors.New("the caller's own reason")) }, began: make(chan struct{})}
 	a.resign = func(err error) { once.Do(func() { resigned <- err }) }
 	w.Cleanup(func() {
 		cancel()
@@ -160,8 +161,7 @@ func (w *election) leads(a *term) {
 		"%s must lead, and its function is not called%s", "%s应该当选，传给 Lead 的函数却没有被调用%s", a.name)
 	if !bubble.IsClosed(a.began) {
 		w.NoError(<-a.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", a.name)
-		w.Failf(
-			"Lead of %s returns without an error, and has not called its function", "%s的 Lead 没有返回错误，却也没有调用传给它的函数", a.name)
+		w.Failf("Lead of %s returns without an error, and has not called its function", "%s的 Lead 没有返回错误，却也没有调用传给它的函数", a.name)
 	}
 }
 
@@ -237,8 +237,7 @@ func termIsCzxid(w *election) {
 	w.Equal(node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node", "任期不是领导者的节点的 czxid")
 	w.NoError(a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，ctx 就结束了")
 	w.resigns(a)
-	w.HasError(a.ctx.Err(),
-		"the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，ctx 却没有结束：启动的工作还在继续")
+	w.HasError(a.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，ctx 却没有结束：启动的工作还在继续")
 }
 
 func leadReturns(w *election) {
@@ -246,8 +245,7 @@ func leadReturns(w *election) {
 	a := w.leader()
 	a.resign(own)
 	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
-	w.ErrorIs(err, own,
-		"the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
+	w.ErrorIs(err, own, "the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
 	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
 	b := w.callLead(i18n.Textf("the same candidate, once more,", "再次参选的同一个候选者"), a.candidate, a.s)
 	w.leads(b)
@@ -266,8 +264,8 @@ func ctxOfLeader(w *election) {
 		"the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
 	a.resign(nil)
 	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
-	w.NotErrorIs(err, w.subject.ErrLost,
-		"ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
+	w.NotErrorIs(err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
+	w.NoError(err, "ctx has ended, the leader's function has returned nil, and Lead returns another error than its function", "ctx 已经结束，领导者的函数返回 nil，Lead 返回的却不是函数的返回值")
 	w.leads(b)
 	w.resigns(b)
 }
@@ -285,8 +283,7 @@ func ctxOfCandidate(w *election) {
 		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
 	w.resigns(a)
 	w.leads(c)
-	w.False(bubble.IsClosed(b.began),
-		"a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
+	w.False(bubble.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
 	w.resigns(c)
 }
 
@@ -330,8 +327,7 @@ func leaderCutOff(w *election) {
 			w.Failf(
 				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
 		case <-time.After(stage.Patience):
-			w.Failf(
-				"the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，ctx 没有结束，下一个也没有上任")
+			w.Failf("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，ctx 没有结束，下一个也没有上任")
 		}
 		w.leads(b)
 		a.resign(nil)

@@ -32,24 +32,22 @@ func (w *election) refused(err error, what i18n.Text) {
 	w.Helper()
 	w.HasError(err,
 		"%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", "%s写入，Write 却没有返回错误：旧令牌写进去了，下一个领导者的数据可能遭到覆盖", what)
-	w.ErrorIs(err, w.subject.ErrStale,
-		"%s writes, and Write returns another error than ErrStale", "%s写入，Write 返回的错误不是 ErrStale", what)
+	w.ErrorIs(err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", "%s写入，Write 返回的错误不是 ErrStale", what)
 }
 
 func writes(w *election) {
 	w.record()
 	a, b := w.leaderAndNext()
-	w.NoError(w.write(a.candidate, a.number, "by a"),
-		"the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
+	w.NoError(w.write(a.candidate, a.number, "by a"), "the leader writes in its term, and Write fails", "领导者在自己的任期里写，Write 却失败了")
 	w.recorded("by a", i18n.Textf("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))
 	w.refused(w.write(a.candidate, a.number-1, "by a"), i18n.Textf("the leader, in an earlier term than its own,", "领导者用比自己更早的任期"))
+	w.refused(w.write(b.candidate, 0, "by b"), i18n.Textf("a candidate that has not led yet, in term 0,", "还没有领导过的候选者用任期 0"))
 	w.refused(w.write(a.candidate, a.number+1, "by a"), i18n.Textf("the leader, in a term that has not begun,", "领导者用尚未开始的任期"))
 	w.resigns(a)
 	w.leads(b)
 	w.refused(w.write(a.candidate, a.number, "by a, late"), i18n.Textf("a candidate that has resigned", "已经卸任的候选者"))
 	w.recorded("by a", refusedButWritten)
-	w.NoError(w.write(b.candidate, b.number, "by b"),
-		"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
+	w.NoError(w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 	w.resigns(b)
 	again := w.callLead(i18n.Textf("the first leader, once more,", "再次写入的第一个领导者"), a.candidate, a.s)
 	w.leads(again)
@@ -106,8 +104,7 @@ func writeUnderWay(w *election) {
 		w.NotEmpty(nodes, "the leader has no node", "领导者没有节点")
 		require.NoError(w, w.Session().Delete(nodes[0], -1))
 		w.leads(b)
-		w.NoError(w.write(b.candidate, b.number, "by b"),
-			"the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
+		w.NoError(w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 		held.Release()
 		w.refused(w.Result(written, i18n.Textf("Write, whose request was held back,", "请求被扣住过的 Write")), i18n.Textf("an old leader whose write was under way at the hand-over", "原领导者在交接前发出、交接后才到达的请求"))
 		w.recorded("by b", i18n.Textf(
@@ -126,7 +123,13 @@ func writeFails(w *election) {
 		"the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode", "要写的节点不存在，Write 返回的错误却没有包装 zk.ErrNoNode")
 	w.NotErrorIs(err, w.subject.ErrStale,
 		"the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost", "要写的节点不存在，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
-	w.NoError(a.ctx.Err(),
-		"the node that is written does not exist, and the leader's ctx has ended", "要写的节点不存在，领导者的 ctx 却结束了")
+	w.NoError(a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended", "要写的节点不存在，领导者的 ctx 却结束了")
+	w.record()
+	lost := w.Server.LoseReply(func(r zkserver.Request) bool {
+		return r.Session == a.s.ID && (r.Op == jute.OpMulti || r.Op == jute.OpSetData)
+	})
+	w.NotErrorIs(w.write(a.candidate, a.number, "x"), w.subject.ErrStale,
+		"the reply to a write is lost, the data may have changed, and Write returns ErrStale: the leader takes its leadership for lost", "写请求的响应丢失，数据可能已经改变，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
+	lost.Release()
 	w.resigns(a)
 }

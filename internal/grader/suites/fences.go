@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ type fences struct {
 // another lets a case go on with a register that is not there yet.
 func (w *fences) another() {
 	w.others++
-	w.at = fmt.Sprintf("%s-%d", w.first, w.others)
+	w.at = fmt.Sprintf("%s-%d/register", w.first, w.others) // its parent is not there yet, either
 }
 
 // store opens the register in a session of its own: one process of the
@@ -102,8 +103,7 @@ func (w *fences) refused(r Register, token int64, value string, what i18n.Text) 
 	err := w.write(r, token, value)
 	w.HasError(err,
 		"Write with token %d returns no error, and must return ErrStale: %s: an old token has written", "带令牌 %d 的 Write 没有返回错误，应当返回 ErrStale：旧令牌写进去了。%s", token, what)
-	w.ErrorIs(err, w.subject.ErrStale,
-		"Write with token %d returns another error than ErrStale: %s", "带令牌 %d 的 Write 返回的错误不是 ErrStale：%s", token, what)
+	w.ErrorIs(err, w.subject.ErrStale, "Write with token %d returns another error than ErrStale: %s", "带令牌 %d 的 Write 返回的错误不是 ErrStale：%s", token, what)
 }
 
 // has fails if there is another value, or token, in the register.
@@ -137,11 +137,9 @@ func lowerIsRefused(w *fences) {
 	w.passes(r, 34, "new", i18n.Textf("it is the first", "这是第一次写"))
 	for _, token := range []int64{33, 1} {
 		w.refused(r, token, "old", i18n.Textf("token 34 has been seen", "已经见过令牌 34"))
-		w.has(r, 34, "new", i18n.Textf(
-			"token %d was refused, and must change nothing; an old token has written", "令牌 %d 遭到拒绝，就不能改变任何东西；旧令牌写进去了", token))
+		w.has(r, 34, "new", i18n.Textf("token %d was refused, and must change nothing; an old token has written", "令牌 %d 遭到拒绝，就不能改变任何东西；旧令牌写进去了", token))
 	}
-	w.refused(r, 33, "old", i18n.Textf(
-		"token 34 has been seen; a write that was refused must not lower the token", "已经见过令牌 34；遭到拒绝的写不能让令牌变小"))
+	w.refused(r, 33, "old", i18n.Textf("token 34 has been seen; a write that was refused must not lower the token", "已经见过令牌 34；遭到拒绝的写不能让令牌变小"))
 	w.passes(r, 35, "newer", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 	w.refused(r, 34, "new", i18n.Textf("token 35 has been seen", "已经见过令牌 35"))
 	w.has(r, 35, "newer", i18n.Textf("the last value", "最后的值"))
@@ -150,8 +148,7 @@ func lowerIsRefused(w *fences) {
 func equalPasses(w *fences) {
 	r, _ := w.store()
 	for _, value := range []string{"a", "b", "c", "bb", "b", "a", "", "ab"} {
-		w.passes(r, 33, value, i18n.Textf(
-			"a holder writes as often as it likes with its one token: refuse lower ones only", "持有者可以用同一个令牌写任意多次：只拒绝更小的"))
+		w.passes(r, 33, value, i18n.Textf("a holder writes as often as it likes with its one token: refuse lower ones only", "持有者可以用同一个令牌写任意多次：只拒绝更小的"))
 		w.has(r, 33, value, i18n.Textf("the holder has written once more", "持有者又写了一次"))
 	}
 }
@@ -196,6 +193,9 @@ func restart(w *fences) {
 	w.passes(r, 34, "b", i18n.Textf("the holder goes on after a restart of the store", "存储重启之后，持有者继续写"))
 	w.passes(r, 35, "c", i18n.Textf("the next holder writes after a restart of the store", "存储重启之后，下一个持有者写"))
 	w.has(r, 35, "c", i18n.Textf("the last value", "最后的值"))
+	another, _ := w.store()
+	w.passes(another, 36, "c", i18n.Textf("a higher token than the last, at another process of the store", "令牌比上一个大，来自存储的另一个进程"))
+	w.refused(r, 35, "c", i18n.Textf("token 36 has been seen by another process of the store, and this process has written the same before", "存储的另一个进程已经见过令牌 36；同样的写，这个进程以前做过"))
 }
 
 // goroutinesAtOnce has one writer for each token, in any order, all at the same time. What Write
@@ -236,8 +236,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 			w.Eventually(i18n.Textf("the request is held back, or Write returns", "请求被扣住，或者 Write 返回"), func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
 			if len(held.Hit()) == 0 {
-				w.True(n > 1,
-					"Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
+				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
 				w.NoError(<-result, "Write with token %d fails", "带令牌 %d 的 Write 失败", token)
 				held.Release()
 				break
@@ -271,8 +270,7 @@ func staleInBetween(w *fences) {
 func lowerInBetween(w *fences) {
 	for _, token := range []int64{34, 33} { // another holder's, and the same one's
 		w.inBetween(token, 33, func(r Register, what i18n.Text, err error) {
-			w.NoError(err,
-				"%s, and Write fails: the token is not stale, so look again, and store the value", "%s，Write 失败了：令牌没有过时，所以请再看一次，然后存入值", what)
+			w.NoError(err, "%s, and Write fails: the token is not stale, so look again, and store the value", "%s，Write 失败了：令牌没有过时，所以请再看一次，然后存入值", what)
 			w.has(r, token, "of the slow one", what)
 		})
 	}
@@ -356,8 +354,7 @@ func spoiledWrite(w *fences) {
 			w.has(r, 34, "after", what)
 			w.refused(r, 33, "late", i18n.Textf("token 34 has been seen", "已经见过令牌 34"))
 			if !met {
-				w.True(n > 1,
-					"Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
+				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode", "Write 没有发送任何请求：进程不在了，令牌也要留下，请存到节点上")
 				break
 			}
 		}
@@ -375,11 +372,9 @@ func fenceNoPermission(w *fences) {
 	require.NoError(w, err)
 	r, _ := w.store()
 	err = w.write(r, 33, "a")
-	w.HasError(err,
-		"Write without permission returns no error: the value is nowhere", "没有权限，Write 却没有返回错误：值根本没有存入")
+	w.HasError(err, "Write without permission returns no error: the value is nowhere", "没有权限，Write 却没有返回错误：值根本没有存入")
 	w.NotErrorIs(err, w.subject.ErrStale, `Write takes the error "no permission" for a stale token`, "Write 把“没有权限”这个错误当成了令牌过时")
-	w.ErrorIs(err, zk.ErrNoAuth,
-		"Write without permission must return an error that wraps the client's", "没有权限时，Write 返回的错误必须包装客户端的错误")
+	w.ErrorIs(err, zk.ErrNoAuth, "Write without permission must return an error that wraps the client's", "没有权限时，Write 返回的错误必须包装客户端的错误")
 	w.ErrorContains(err, w.at,
 		"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 }
@@ -399,7 +394,8 @@ func twoRequests(w *fences) {
 
 func fenceBadPaths(w *fences) {
 	s := w.Session()
-	for _, p := range []string{"register", "/a/", "/a//b"} {
+	w.passes(w.subject.New(s.Conn, w.at), 1, "a", i18n.Textf("it is the first", "这是第一次写"))
+	for _, p := range []string{"register", "/a/", "/a//b", path.Dir(w.at)} { // the last is a node that has been made without a token
 		r := w.subject.New(s.Conn, p)
 		err := w.write(r, 1, "a")
 		if err == nil { // it has made a path of it

@@ -195,8 +195,7 @@ func (w *readWrite) stays(p *participant, why i18n.Text) {
 		if why == overtaken { // readers only are inside
 			w.Failf("%s has got the lock and must wait: %s", "%s应该等待，却拿到了锁：%s", p.name, why)
 		}
-		w.Failf(
-			"%s has got the lock while another contender holds it: two holders; it must wait: %s", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者；本该等待：%s", p.name, why)
+		w.Failf("%s has got the lock while another contender holds it: two holders; it must wait: %s", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者；本该等待：%s", p.name, why)
 	}
 }
 
@@ -361,8 +360,7 @@ func wakesTheRightOnes(w *readWrite) {
 
 func readWriteRequests(w *readWrite) {
 	if w.subject.Requests == nil {
-		w.Skip(i18n.Textf(
-			"ReadWriteSubject.Requests is nil: there is no prediction to compare with", "ReadWriteSubject.Requests 为 nil：没有可供比较的请求数"))
+		w.Skip(i18n.Textf("ReadWriteSubject.Requests is nil: there is no prediction to compare with", "ReadWriteSubject.Requests 为 nil：没有可供比较的请求数"))
 	}
 	for _, c := range []struct {
 		queue string // in the order of arrival: r or w

@@ -124,8 +124,7 @@ func (w *semaphoreWorld) staysOut(result <-chan error, s *locktest.Session, name
 
 func (w *semaphoreWorld) release(l locktest.Lock, name i18n.Text) {
 	w.Helper()
-	w.NoError(w.Result(w.Aside("Release", l.Unlock), i18n.Textf("Release of %s", "%s的 Release", name)),
-		"Release of %s fails", "%s的 Release 失败", name)
+	w.NoError(w.Result(w.Aside("Release", l.Unlock), i18n.Textf("Release of %s", "%s的 Release", name)), "Release of %s fails", "%s的 Release 失败", name)
 }
 
 func (w *semaphoreWorld) empty(all []locktest.Lock) {
@@ -187,17 +186,14 @@ func tryAcquire(w *semaphoreWorld) {
 		l, _ := w.Contender()
 		ok, err := w.Try(l, i18n.Textf("TryAcquire with a free place", "有空位时的 TryAcquire"))
 		w.NoError(err, "TryAcquire with a free place fails", "有空位，TryAcquire 却失败了")
-		w.True(ok,
-			"TryAcquire returns false, and only %d of %d places are taken", "%[2]d 个位置只用了 %[1]d 个，TryAcquire 却返回 false", i, w.permits)
+		w.True(ok, "TryAcquire returns false, and only %d of %d places are taken", "%[2]d 个位置只用了 %[1]d 个，TryAcquire 却返回 false", i, w.permits)
 		inside = append(inside, l)
 	}
 	l, _ := w.Contender()
 	for range 3 {
 		ok, err := w.Try(l, i18n.Textf("TryAcquire without a free place", "没有空位时的 TryAcquire"))
-		w.NoError(err,
-			"TryAcquire without a free place fails: false says that there is none", "没有空位时，TryAcquire 失败了：这时应该返回 false")
-		w.False(ok,
-			"TryAcquire goes inside, and all places are taken: there is one too many inside", "位置已满，TryAcquire 却进入了：里面多了一个")
+		w.NoError(err, "TryAcquire without a free place fails: false says that there is none", "没有空位时，TryAcquire 失败了：这时应该返回 false")
+		w.False(ok, "TryAcquire goes inside, and all places are taken: there is one too many inside", "位置已满，TryAcquire 却进入了：里面多了一个")
 	}
 	w.Len(w.Nodes(), w.permits,
 		"TryAcquire has returned false and has left a node behind: it takes a place from every contender that comes later", "TryAcquire 返回 false，却留下了节点，会占掉后来者的一个位置")
