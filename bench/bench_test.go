@@ -286,11 +286,6 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	unchanged()
 }
 
-// withoutLive is what is printed besides the runs as they end.
-func withoutLive(stdout string) string {
-	return regexp.MustCompile(`(?s)Each run as it ends.*?\n\n.*?\n\n`).ReplaceAllString(stdout, "")
-}
-
 // shape is a table without its numbers.
 func shape(s string) string {
 	s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")

@@ -16,9 +16,6 @@ func (cfg config) outputs() []output {
 	return slices.DeleteFunc(all, func(o output) bool { return o.name == "" })
 }
 
-// writesFiles reports whether the results go to files as well.
-func (cfg config) writesFiles() bool { return len(cfg.outputs()) > 0 }
-
 // checkWritable says which file cannot be written: a long run must not end without a
 // file to write to.
 func (cfg config) checkWritable() error {

@@ -1,27 +1,20 @@
 package main
 
 import (
-	"bufio"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	predecessor "example.com/zklock/03-sequential-predecessor"
-	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/counter/zookeeper"
 	"example.com/zklock/internal/testenv"
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	set(t, &usualSizes, "2,3")
 	rs, stdout := results(t, "-locks", "predecessor,herd")
-	first, second, ok := strings.Cut(withoutLive(stdout), report.EverydayText.En)
+	first, second, ok := strings.Cut(stdout, report.EverydayText.En)
 	require.True(t, ok, stdout)
 	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
 	require.NotRegexp(t, `(?m)^predecessor +50 `, first)
@@ -66,39 +59,6 @@ func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
 		require.Len(t, cfg.loads, tc.loads, tc.args)
 	}
 }
-
-// A row is there when its run has ended: the second run waits until the first one's has
-// been read. A run that takes long says so before.
-func TestEachRowComesWhenItsRunHasEnded(t *testing.T) {
-	read := make(chan struct{})
-	waits := contestant{counter.Lock{Name: "waits", Formula: contestants[0].Formula}, zookeeper.Kind{Queue: true, Begin: func(r zookeeper.Run) zookeeper.Maker {
-		if r.N == heavyN { // and not the quarter of them
-			<-read
-		}
-		return func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }
-	}}}
-	compete(t, waits, contestants[2])
-	out, stdout := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(t.Context(), soon(strconv.Itoa(heavyN), "-limit", "0"), stdout, io.Discard)
-		stdout.Close()
-	}()
-	lines := bufio.NewScanner(out)
-	var seen []string
-	for lines.Scan() {
-		if seen = append(seen, lines.Text()); strings.HasPrefix(lines.Text(), "waits, ") {
-			close(read)
-		}
-	}
-	require.Equal(t, exitOK, <-ended)
-	text := strings.Join(seen, "\n")
-	require.Regexp(t, `(?s)^.*Each run as it ends.*\npredecessor +240 +240 .*\nwaits, 240 goroutines: about \d+ s …\nwaits +240 +240 .*`+
-		`\n\nlock +N .*\nwaits +240 .*\npredecessor +240 `, text)
-}
-
-// heavyN is a number of goroutines at which contestants[0] counts as heavy.
-const heavyN = 240
 
 func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
 	beside(t)

@@ -72,8 +72,7 @@ func main() {
 // A stdoutWriter keeps its first error.
 type stdoutWriter struct {
 	io.Writer
-	err    error
-	failed func() // nil, or called then
+	err error
 }
 
 func (w *stdoutWriter) Write(b []byte) (int, error) {
@@ -83,9 +82,6 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 	n, err := w.Writer.Write(b)
 	if err != nil {
 		w.err = i18n.Errorf("standard output: %w", "标准输出：%v", err)
-		if w.failed != nil {
-			w.failed()
-		}
 	}
 	return n, w.err
 }
@@ -135,7 +131,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	if stdout.err != nil {
 		return fail(stdout.err) // before anything is measured
 	}
-	results, err := cfg.measure(ctx, zoo, stdout, stderr)
+	results, err := cfg.measure(ctx, zoo, stderr)
 	cfg.printTables(stdout, results, report.TerminalWidth(out))
 	if len(results) > 0 { // else the files stay as they are
 		err = cmp.Or(err, cfg.writeFiles(results))
@@ -147,9 +143,9 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 }
 
 // measure runs all locks, and returns the rows of those that have run.
-func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *stdoutWriter, stderr io.Writer) (results []report.Run, err error) {
+func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io.Writer) (results []report.Run, err error) {
 	screen := newProgress(stderr, cfg)
-	settings := zookeeper.Settings{Path: cfg.path, Limit: cfg.limit, RTT: cfg.rtt, Say: screen.doing}
+	settings := zookeeper.Settings{Path: cfg.path, Limit: cfg.limit, RTT: cfg.rtt, Say: screen.Say}
 	if holds {
 		settings.Program, _ = os.Executable()
 	}
@@ -176,21 +172,9 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stdout *s
 		}
 	}
 	screen.jobs = b.Jobs()
-	running, stop := context.WithCancel(ctx)
-	defer stop()
-	if len(screen.jobs) > 1 {
-		screen.live = report.NewLive(stdout, namesOf(cfg.locks), cfg.rounds, cfg.lang)
-		if !cfg.writesFiles() {
-			stdout.failed = stop // nobody would see the rest
-		}
-	}
-	err = b.Run(running)
+	err = b.Run(ctx)
 	screen.finish()
-	err = errors.Join(err, b.Close())
-	if screen.live != nil {
-		screen.live.End()
-	}
-	return b.Results, server.Close(err)
+	return b.Results, server.Close(errors.Join(err, b.Close()))
 }
 
 // printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.

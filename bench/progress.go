@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"example.com/zklock/internal/counter"
@@ -12,79 +10,68 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// progress shows which run is under way: on a terminal in a line that goes when it has ended,
-// elsewhere in a line per run.
+// progress shows what is being done. The line of a run stays, and ends with its time; on a
+// terminal the other lines go.
 type progress struct {
-	w        io.Writer
-	lang     i18n.Language
-	rounds   int
-	jobs     []counter.Job
-	terminal bool
-	runs     int          // begun so far
-	live     *report.Live // nil: only the table is printed
+	w      io.Writer
+	lang   i18n.Language
+	rounds int
+	jobs   []counter.Job
+	runs   int       // begun so far
+	run    i18n.Text // that is under way
 
-	mu sync.Mutex // held while something is shown
+	mu    sync.Mutex // held while something is shown
+	line  i18n.Text  // that has not ended
+	clear string     // ends it
 }
 
 func newProgress(w io.Writer, cfg config) *progress {
-	return &progress{w: w, lang: cfg.lang, rounds: cfg.rounds, terminal: report.IsTerminal(w)}
-}
-
-// Begin shows which of the measured runs begins.
-func (p *progress) Begin(j counter.Job) {
-	p.runs++
-	said := i18n.Textf("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.Lock().Name, j.Text())
-	if p.rounds > 1 {
-		said = i18n.Textf("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", said, j.Round, p.rounds)
+	p := &progress{w: w, lang: cfg.lang, rounds: cfg.rounds, clear: "\n"}
+	if report.IsTerminal(w) {
+		p.clear = eraseLine
 	}
-	p.doing(said)
-}
-
-// doing shows what is being done.
-func (p *progress) doing(text i18n.Text) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.terminal {
-		fmt.Fprintf(p.w, "%s …\n", text.In(p.lang))
-		return
-	}
-	fmt.Fprint(p.w, eraseLine, p.fitting(text.In(p.lang)), " …")
+	return p
 }
 
 const eraseLine = "\r\x1b[K"
 
-// fitting cuts a text off so that it fits in a line: one that wraps cannot be erased.
-func (p *progress) fitting(text string) string {
-	room := cmp.Or(report.TerminalWidth(p.w), 80) - 3 // what follows, and the cursor
-	for i18n.Wide(text) > room {
-		text = text[:strings.LastIndexFunc(text, func(rune) bool { return true })]
+// Begin shows which of the measured runs begins.
+func (p *progress) Begin(j counter.Job) {
+	p.runs++
+	p.run = i18n.Textf("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.Lock().Name, j.Text())
+	if p.rounds > 1 {
+		p.run = i18n.Textf("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", p.run, j.Round, p.rounds)
 	}
-	return text
+	p.Say(p.run)
 }
 
-// Say shows a line that stays.
+// Say shows what is being done.
 func (p *progress) Say(text i18n.Text) {
-	p.finish()
-	if p.live != nil {
-		p.live.Say(text)
-	} else {
-		fmt.Fprintln(p.w, text.In(p.lang))
-	}
+	p.show(text, text.In(p.lang)+" …")
 }
 
-// End shows a run that has ended.
+// End shows how the run has ended that is under way.
 func (p *progress) End(r report.Run) {
-	if p.live != nil && r.Status != report.StatusNotRun {
-		p.finish()
-		p.live.Run(r)
+	if p.run.En == "" || r.Status == report.StatusWarmUp {
+		return
 	}
+	if p.line != p.run {
+		p.Say(p.run) // again: it has said something else since
+	}
+	fmt.Fprintln(p.w, "", r.Outcome(p.lang))
+	p.run, p.line = i18n.Text{}, i18n.Text{}
 }
 
-// finish erases the line on the terminal.
-func (p *progress) finish() {
-	if p.terminal {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		fmt.Fprint(p.w, eraseLine)
+// finish ends the line.
+func (p *progress) finish() { p.show(i18n.Text{}, "") }
+
+// show ends the line, and begins another.
+func (p *progress) show(line i18n.Text, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line.En != "" {
+		text = p.clear + text
 	}
+	fmt.Fprint(p.w, text)
+	p.line = line
 }

@@ -61,7 +61,7 @@ type Job struct {
 // Jobs are all of them, in their order. Each round begins with the next lock:
 // none always runs after the same neighbour, or while the machine is still busy
 // with what came before the benchmark. Those that take long come last, so that the
-// rows of the others are there soon.
+// times of the others are there soon.
 func (b *Benchmark) Jobs() (jobs []Job) {
 	for _, l := range b.Loads {
 		for round := range b.Rounds {
@@ -225,7 +225,7 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	if b.Limit > 0 && about > b.Limit {
 		text = i18n.Textf("it will most likely reach the -limit of %v", "很可能会达到 -limit 的 %v", b.Limit)
 	}
-	b.Watcher.Say(i18n.Textf("%s, %s: %s …", "%s，%s：%s……", l.Name, j.Text(), text))
+	b.Watcher.Say(i18n.Textf("%s, %s: %s", "%s，%s：%s", l.Name, j.Text(), text))
 }
 
 // notRun adds a row for each lock and load that has none, because a lock failed.

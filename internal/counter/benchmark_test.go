@@ -89,8 +89,11 @@ func TestQuickLocksRunFirst(t *testing.T) {
 	b := &Benchmark{Players: append([]Player{slow}, named("quick")...), Loads: loads(100, 1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", "begin quick", "end quick",
-		"slow, 1000 goroutines: it will most likely reach the -limit of 10s …", "begin slow", "end slow"}, w.said)
+		"slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow"}, w.said)
 	require.Equal(t, []string{"slow 100 ok:", "quick 100 ok:", "slow 1000 ok:", "quick 1000 ok:"}, rows(b))
+	b.Limit = 0
+	require.NoError(t, b.Run(t.Context()))
+	require.Contains(t, w.said, "slow, 1000 goroutines: about 16 s")
 }
 
 func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {

@@ -91,6 +91,6 @@ type Player interface {
 // A Watcher is told how the benchmark goes on.
 type Watcher interface {
 	Begin(Job)
-	Say(i18n.Text)  // a line between the rows
+	Say(i18n.Text)  // what is being done
 	End(report.Run) // its row
 }

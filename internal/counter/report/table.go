@@ -149,6 +149,17 @@ func PrintTable(w io.Writer, results []Run, width int, l i18n.Language) {
 
 var noLock, failed = i18n.Textf("no lock", "不是锁"), i18n.Textf("FAILED", "失败")
 
+// Outcome is the time of a run, or why it has none.
+func (r Run) Outcome(l i18n.Language) string {
+	switch {
+	case r.Status == StatusFailed:
+		return failed.In(l)
+	case r.Error != "":
+		return r.why(l)
+	}
+	return milliseconds(r.Elapsed)
+}
+
 // noLocks says what those that are not locks do.
 func noLocks(results []Run) (texts []i18n.Text) {
 	for _, r := range results {
