@@ -74,7 +74,6 @@ type attemptJSON struct {
 	// What a program reads is English.
 	Why    string        `json:"why,omitempty"`
 	Failed []failureJSON `json:"failed,omitempty"`
-	Same   int           `json:"same_percent"`
 }
 
 type failureJSON struct {
@@ -83,7 +82,7 @@ type failureJSON struct {
 }
 
 func (r row) json() attemptJSON {
-	a := attemptJSON{Folder: r.folder, result: r.result, Why: r.Why.En, Same: r.Same}
+	a := attemptJSON{Folder: r.folder, result: r.result, Why: r.Why.En}
 	if !r.Ungraded {
 		a.Points, a.Passed = &r.Points, &r.Passed
 	}

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -28,7 +27,6 @@ import (
 type class struct {
 	asked  []*exercise
 	limits limits
-	stubs  stubs
 }
 
 // A row is the result of one attempt of one student.
@@ -36,14 +34,6 @@ type row struct {
 	Student string // the folder's name
 	*exercise
 	*result
-	Same int // lines in a hundred that are lines of our solution
-}
-
-func (r row) First() failure {
-	if len(r.Failed) > 0 {
-		return r.Failed[0]
-	}
-	return failure{}
 }
 
 // note is the remark on a row, in one line.
@@ -141,11 +131,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		}
 	}
 	began := time.Now()
-	stubs, err := readStubs(a.root)
-	if err != nil {
-		return err
-	}
-	rows = append(rows, a.gradeEach(ctx, todo, *jobs, class{asked, l, stubs})...)
+	rows = append(rows, a.gradeEach(ctx, todo, *jobs, class{asked, l})...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -267,11 +253,10 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c class) row {
 		r.Why = i18n.TextOf(err)
 		return r
 	}
-	if c.stubs.is(at) {
+	if a.stubs.is(at) {
 		r.Why = i18n.Textf("the stub, as it was", "原样的骨架代码")
 		return r
 	}
-	r.Same = a.same(at, c.stubs)
 	graded, err := grade(ctx, a.root, at, c.limits, nil)
 	if err != nil {
 		r.Why = i18n.TextOf(err)
@@ -281,63 +266,18 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c class) row {
 	return r
 }
 
-// same says how many lines in a hundred of an attempt are lines of our solution.
-// Short ones do not count, nor those of the stub.
-func (a *app) same(at *attempt, stubs stubs) int {
-	ours := longLines([]string{filepath.Join(a.root, filepath.FromSlash(at.answer))})
-	given := longLines(a.given(at, stubs))
-	same, all := 0, 0
-	for _, line := range longLines(slices.Sorted(maps.Values(at.files))) {
-		if slices.Contains(given, line) {
-			continue
-		}
-		all++
-		if slices.Contains(ours, line) {
-			same++
-		}
-	}
-	return 100 * same / max(1, all)
-}
-
-// longLines are the lines of some files that are long enough to recognise, without
-// comments and blanks. A file that cannot be read has none.
-func longLines(files []string) (lines []string) {
-	for _, file := range files {
-		text, _ := os.ReadFile(file)
-		for line := range strings.Lines(string(text)) {
-			line, _, _ = strings.Cut(line, "//")
-			if line = strings.Join(strings.Fields(line), " "); len(line) >= 25 {
-				lines = append(lines, line)
-			}
-		}
-	}
-	return lines
-}
-
-// given are the files of the stub of an attempt's exercise; none if that is solved in
-// this clone.
-func (a *app) given(at *attempt, stubs stubs) []string {
-	stub, err := read(at.exercise.dir(a.root), at.exercise)
-	if err != nil || !stubs.is(stub) {
-		return nil
-	}
-	return slices.Sorted(maps.Values(stub.files))
-}
-
 // table prints the rows and the sums. A character of Chinese takes two
 // columns.
 func (a *app) table(g grades) {
-	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("as ours", "与解答相同"),
-		g.Say("time", "用时"), ""}}
+	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("time", "用时"), ""}}
 	for _, r := range g.Rows {
 		points, cases := fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases)
 		if r.Ungraded {
 			points, cases = "", ""
 		}
-		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases,
-			fmt.Sprintf("%d %%", r.Same), fmt.Sprintf("%.1f s", r.Took), g.note(r)})
+		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases, fmt.Sprintf("%.1f s", r.Took), g.note(r)})
 	}
-	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4, 5))
+	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4))
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
 		sums := [][]string{{cells[0][0], g.Say("points", "得分"), ""}}
 		for _, s := range g.Sums {
@@ -405,9 +345,9 @@ func writeCSV(f io.Writer, g grades) error {
 	}
 	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety",
 		"liveness", "faults", "cost", "full",
-		"passed", "cases", "same_percent", "seconds", "first_failing_case", "words", "why"})
+		"passed", "cases", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
-		first, s := r.First(), total[r.Student]
+		first, s := slices.Concat(r.Failed, []failure{{}})[0], total[r.Student]
 		full, passed := strconv.FormatBool(r.Full), strconv.Itoa(r.Passed)
 		if r.Ungraded {
 			full, passed = "", ""
@@ -415,7 +355,7 @@ func writeCSV(f io.Writer, g grades) error {
 		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of),
 			s.inPoints(), strconv.Itoa(s.Of),
 			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), full, passed, strconv.Itoa(r.Cases),
-			strconv.Itoa(r.Same), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
+			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
 			cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
 	}
 	w.Flush()

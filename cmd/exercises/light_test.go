@@ -86,22 +86,6 @@ func TestLineEndsMakeNoDifference(t *testing.T) {
 	require.Equal(t, written(t, e, stub).hash, written(t, e, strings.ReplaceAll(stub, "\n", "\r\n")).hash)
 }
 
-// TestOnlyWhatAStudentWroteIsCompared: lines of the stub are not lines as ours.
-func TestOnlyWhatAStudentWroteIsCompared(t *testing.T) {
-	root := rootOf(t)
-	stubs := testenv.Must(readStubs(root))(t)
-	for _, e := range exercises {
-		stub := text(t, e.dir(root), e.writes())
-		a := &app{root: root}
-		if !stubs.is(written(t, e, stub)) {
-			continue // solved in this clone; TestStubsAreRecorded says so
-		}
-		require.Zero(t, a.same(written(t, e, stub+"\nfunc (l *Lock) somethingElse(a, b int) int { return a + b }\n"),
-			stubs), "%s", e.folder)
-		require.Equal(t, 100, a.same(written(t, e, text(t, root, e.answer)), stubs), "%s", e.folder)
-	}
-}
-
 // TestWatchOutlivesAFileThatIsAway: to save is, for some editors, to remove the
 // file and to write it again.
 func TestWatchOutlivesAFileThatIsAway(t *testing.T) {

@@ -73,6 +73,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if app.root, err = findRoot(); err != nil {
 		return err
 	}
+	if app.stubs, err = readStubs(app.root); err != nil {
+		return err
+	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // what is wrong, and the usage in English

@@ -47,12 +47,8 @@ func (a *app) start(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	known, err := readStubs(a.root)
-	if err != nil {
-		return err
-	}
 	file := "docs/exercises/" + e.folder + "/" + e.writes()
-	switch is := known.language(at); {
+	switch is := a.stubs.language(at); {
 	case is == "":
 		return i18n.Errorf(
 			"exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手做了，文件保持原样；要从头再来：git checkout %s", e.number, file)

@@ -21,6 +21,7 @@ import (
 // An app is one call of the command.
 type app struct {
 	root     string
+	stubs    stubs
 	out      io.Writer
 	limits   limits
 	language i18n.Language
@@ -63,11 +64,7 @@ func (r *result) score() i18n.Text {
 // states grades the files that were not graded before in this state.
 func (a *app) states(ctx context.Context) ([]exerciseState, error) {
 	list := make([]exerciseState, len(exercises))
-	stubs, err := readStubs(a.root)
-	if err != nil {
-		return nil, err
-	}
-	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i], stubs) })
+	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i]) })
 	return list, ctx.Err()
 }
 
@@ -86,7 +83,7 @@ func atOnce(jobs, n int, f func(i int)) {
 	wait.Wait()
 }
 
-func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseState {
+func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	at, err := read(e.dir(a.root), e)
 	var refused refusal
 	switch {
@@ -94,7 +91,7 @@ func (a *app) stateOf(ctx context.Context, e *exercise, stubs stubs) exerciseSta
 		return exerciseState{e, false, e.ungraded(i18n.TextOf(refused.error)), nil}
 	case err != nil:
 		return exerciseState{e, false, nil, err}
-	case stubs.is(at):
+	case a.stubs.is(at):
 		return exerciseState{e, true, e.ungraded(i18n.Text{}), nil}
 	}
 	r, err := a.graded(ctx, at)
@@ -160,24 +157,20 @@ func (a *app) goal(e *exercise) error {
 	a.print("%s", "%s", goalOf(text))
 	a.print(
 		"Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./cmd/exercises watch %d\n", "先读 docs/exercises/%s/%s\n再写 docs/exercises/%s/%s\n同时让这个命令一直运行：go run ./cmd/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
-	return a.offer(e)
+	a.offer(e)
+	return nil
 }
 
 // offer says how the stub gets comments in the reader's language, if its comments are
 // in another one.
-func (a *app) offer(e *exercise) error {
+func (a *app) offer(e *exercise) {
 	if a.language != i18n.Chinese {
-		return nil
+		return
 	}
-	known, err := readStubs(a.root)
-	if err != nil {
-		return err
-	}
-	if at, err := read(e.dir(a.root), e); err == nil && known.language(at) == i18n.English {
+	if at, err := read(e.dir(a.root), e); err == nil && a.stubs.language(at) == i18n.English {
 		a.print(
 			"\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
 	}
-	return nil
 }
 
 // goalOf is the heading of a page and the paragraph below it. Before the heading
@@ -194,12 +187,8 @@ func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 	if len(names) > 0 {
 		return find(names[0])
 	}
-	stubs, err := readStubs(a.root)
-	if err != nil {
-		return nil, err
-	}
 	for _, e := range exercises {
-		s := a.stateOf(ctx, e, stubs)
+		s := a.stateOf(ctx, e)
 		if s.err != nil {
 			return nil, s.err
 		}
@@ -249,9 +238,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			if err != nil {
 				return err
 			}
-			if err := a.offer(e); err != nil {
-				return err
-			}
+			a.offer(e)
 			if once {
 				if !r.Full {
 					return errFailed
@@ -388,11 +375,7 @@ func hintsIn(file string) ([]string, error) {
 
 func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	if !giveUp {
-		stubs, err := readStubs(a.root)
-		if err != nil {
-			return err
-		}
-		s := a.stateOf(ctx, e, stubs)
+		s := a.stateOf(ctx, e)
 		if s.err != nil {
 			return s.err
 		}
