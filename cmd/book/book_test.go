@@ -322,7 +322,7 @@ func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.list("03-sequential-predecessor/lock.go").functions["enqueue"])
 	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
 	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
-	by := `(?m)^<a id="L` + itoa(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
+	by := `(?m)^<a id="L` + fmt.Sprint(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
 		`<a class="by" lang="zh-CN" href="../docs/bugs\.zh-CN\.html#a1[^"]*" title="[^"]*">A1</a>`
 	require.Regexp(t, by, string(b.files["01-naive-ephemeral/lock.go.html"]))
 }

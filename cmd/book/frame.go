@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"example.com/zklock/internal/i18n"
@@ -17,8 +16,6 @@ import (
 
 //go:embed page
 var assets embed.FS
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // A frame is what stands around the content of a page or a listing.
 type frame struct {
@@ -62,10 +59,7 @@ type entry struct {
 
 // Say is a text in the frame's language.
 func (f frame) Say(en, zh string) string {
-	if f.lang == i18n.Chinese {
-		return zh
-	}
-	return en
+	return i18n.Text{En: en, Zh: zh}.In(f.lang)
 }
 
 func tag(lang i18n.Language) string {

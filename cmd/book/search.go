@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func (b *book) named() []byte {
 	all := [][3]string{}
 	for file, l := range b.listings {
 		for name, line := range l.functions {
-			all = append(all, [3]string{name, file, file + ".html#L" + itoa(line)})
+			all = append(all, [3]string{name, file, file + ".html#L" + fmt.Sprint(line)})
 		}
 	}
 	slices.SortFunc(all, func(x, y [3]string) int { return strings.Compare(x[0]+x[2], y[0]+y[2]) })

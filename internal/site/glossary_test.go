@@ -27,21 +27,17 @@ type term struct {
 }
 
 func terms(page string) (all []term) {
-	code := regexp.MustCompile("`([^`]+)`")
 	quotation := regexp.MustCompile("`([^`]+)`[ (（]+([A-E](?:(?:, |、)[A-E])*)[)）]")
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) != 5 || !regexp.MustCompile(`^ [a-z]`).MatchString(cells[0]) {
 			continue
 		}
-		t := term{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]), quoted: make(map[string][]string)}
+		t := term{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]), quoted: make(map[string][]string), not: matches(cells[4], "`([^`]+)`")}
 		for _, m := range quotation.FindAllStringSubmatch(cells[3], -1) {
 			for _, letter := range regexp.MustCompile(`[A-E]`).FindAllString(m[2], -1) {
 				t.quoted[letter] = append(t.quoted[letter], m[1])
 			}
-		}
-		for _, m := range code.FindAllStringSubmatch(cells[4], -1) {
-			t.not = append(t.not, m[1])
 		}
 		all = append(all, t)
 	}

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -91,14 +92,6 @@ func sentence(t *testing.T, r room) (text, from string) {
 	return "", ""
 }
 
-// alone returns the use of a package that no other imports.
-func alone(r room) string {
-	if r.Name == "main" {
-		return "a command"
-	}
-	return "its own tests"
-}
-
 // imports are those of some files: with -find, so that no module must be there, go
 // list says nothing of them.
 func imports(t *testing.T, dir string, files []string) (all []string) {
@@ -153,7 +146,8 @@ func table(t *testing.T, rooms, guests []room) string {
 		if _, err := os.Stat(filepath.Join(r.Dir, "README.md")); err == nil {
 			file = "" // the folder shows it
 		}
-		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", r.name(), r.name(), file, text, cmp.Or(by, alone(r)))
+		alone := map[bool]string{true: "a command", false: "its own tests"}[r.Name == "main"]
+		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", r.name(), r.name(), file, text, cmp.Or(by, alone))
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "](../docs/", "]("), "the tests of 1 packages", "the tests of one package")
 }
@@ -226,18 +220,16 @@ func in(r, folder string) bool {
 // between two folders of the picture is an arrow, or a way along several.
 func TestThePictureIsTheTree(t *testing.T) {
 	drawn := arrows(t, site.Read(t, architecture))
-	reaches := make(map[string][]string)
+	ways := make(map[[2]string]bool) // along one arrow or several
 	var folders []string
-	for _, a := range drawn {
-		reaches[a[0]] = append(reaches[a[0]], a[1])
-		folders = append(folders, a[0], a[1])
-	}
-	var below func(from string, seen map[string]bool)
-	below = func(from string, seen map[string]bool) {
-		for _, to := range reaches[from] {
-			if !seen[to] {
-				seen[to] = true
-				below(to, seen)
+	for range drawn { // a way has no more of them
+		for _, a := range drawn {
+			ways[a] = true
+			folders = append(folders, a[0], a[1])
+			for _, way := range slices.Collect(maps.Keys(ways)) {
+				if way[0] == a[1] {
+					ways[[2]string{a[0], way[1]}] = true
+				}
 			}
 		}
 	}
@@ -264,13 +256,9 @@ func TestThePictureIsTheTree(t *testing.T) {
 		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: take it away")
 	}
 	for i, why := range imports {
-		seen := make(map[string]bool)
-		below(i[0], seen)
-		require.True(t, seen[i[1]], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why,
+		require.True(t, ways[i], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why,
 			i[0], i[1])
-		seen = make(map[string]bool)
-		below(i[1], seen)
-		require.False(t, seen[i[0]], "%s: the arrows run in a circle", why)
+		require.False(t, ways[[2]string{i[1], i[0]}], "%s: the arrows run in a circle", why)
 	}
 }
 
@@ -298,16 +286,8 @@ func TestEachRequirementHasAReason(t *testing.T) {
 	for dir, says := range map[string]string{root: contributing, otherLocks: otherLocks + "/README.md"} {
 		mod := testenv.Must(os.ReadFile(dir + "/go.mod"))(t)
 		page := testenv.Must(os.ReadFile(says))(t)
-		var required, explained []string
-		for line := range strings.Lines(string(mod)) {
-			if m := regexp.MustCompile(`^\t(\S+) v\S+\n$`).FindStringSubmatch(line); m != nil {
-				required = append(required, m[1])
-			}
-		}
+		required := matches(string(mod), `(?m)^\t(\S+) v\S+$`)
 		require.NotEmpty(t, required)
-		for _, m := range regexp.MustCompile("(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$").FindAllStringSubmatch(string(page), -1) {
-			explained = append(explained, m[1])
-		}
-		require.ElementsMatch(t, required, explained, "the table of requirements in %s", says)
+		require.ElementsMatch(t, required, matches(string(page), "(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$"), "the table of requirements in %s", says)
 	}
 }

@@ -144,18 +144,23 @@ type Mutex[O any] interface {
 func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
 		m, owners := open(conn, path), steps.OfOneName(newOwner)
-		return func(name string) explore.Lock { return ownerContender[M, O]{m, owners(name)} }
+		return func(name string) explore.Lock {
+			o := owners(name)
+			return contender{func() error { return m.Lock(o) }, func() (bool, error) { return m.TryLock(o) }, func() error { return m.Unlock(o) }}
+		}
 	}
 }
 
-type ownerContender[M Mutex[O], O any] struct {
-	m M
-	o O
+// A contender calls what an exercise's lock has in the place of these methods.
+type contender struct {
+	lock    func() error
+	tryLock func() (bool, error)
+	unlock  func() error
 }
 
-func (o ownerContender[M, O]) Lock(context.Context) error            { return o.m.Lock(o.o) }
-func (o ownerContender[M, O]) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
-func (o ownerContender[M, O]) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+func (c contender) Lock(context.Context) error            { return c.lock() }
+func (c contender) TryLock(context.Context) (bool, error) { return c.tryLock() }
+func (c contender) Unlock(context.Context) error          { return c.unlock() }
 
 // A Semaphore is the API of exercise 8.
 type Semaphore interface {
@@ -170,15 +175,12 @@ const permits = 2
 // Permits makes the contenders of a semaphore.
 func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
-		return func(string) explore.Lock { return semaphoreContender{open(conn, path, permits)} }
+		return func(string) explore.Lock {
+			s := open(conn, path, permits)
+			return contender{s.Acquire, s.TryAcquire, s.Release}
+		}
 	}
 }
-
-type semaphoreContender struct{ s Semaphore }
-
-func (p semaphoreContender) Lock(context.Context) error            { return p.s.Acquire() }
-func (p semaphoreContender) TryLock(context.Context) (bool, error) { return p.s.TryAcquire() }
-func (p semaphoreContender) Unlock(context.Context) error          { return p.s.Release() }
 
 // A ReadWrite lock is the API of exercise 9.
 type ReadWrite interface {
@@ -193,24 +195,16 @@ type ReadWrite interface {
 func ReadersAndWriters[L ReadWrite](open func(conn *zk.Conn, path string) L) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
 		return func(name string) explore.Lock {
+			l := open(conn, path)
 			if reads(name) {
-				return reader{writer{open(conn, path)}}
+				return contender{l.RLock, neverTries, l.RUnlock}
 			}
-			return writer{open(conn, path)}
+			return contender{l.Lock, neverTries, l.Unlock}
 		}
 	}
 }
 
-type writer struct{ l ReadWrite }
-
-func (w writer) Lock(context.Context) error            { return w.l.Lock() }
-func (w writer) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
-func (w writer) Unlock(context.Context) error          { return w.l.Unlock() }
-
-type reader struct{ writer }
-
-func (r reader) Lock(context.Context) error   { return r.l.RLock() }
-func (r reader) Unlock(context.Context) error { return r.l.RUnlock() }
+func neverTries() (bool, error) { return false, errors.ErrUnsupported }
 
 // A Candidate is the API of exercise 10 to become the leader.
 type Candidate interface {
