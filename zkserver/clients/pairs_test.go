@@ -107,8 +107,16 @@ func (c contender) answer(verb string, within time.Duration) string {
 
 func (c contender) does(t *testing.T, verb string, args ...string) {
 	t.Helper()
+	require.Empty(t, c.fails(verb, args...))
+}
+
+// fails says what it answers in place of "done", or "".
+func (c contender) fails(verb string, args ...string) string {
 	c.ask(verb, args...)
-	require.Equal(t, "done", c.answer(verb, patience), "%s %s: %v", c.name, verb, c.out.String())
+	if answer := c.answer(verb, patience); answer != "done" {
+		return fmt.Sprintf("%s %s: %q in %v", c.name, verb, answer, c.out.String())
+	}
+	return ""
 }
 
 // session is the timeout of those who are not to expire.
@@ -126,19 +134,28 @@ func open(t *testing.T, programs map[string]*process, i int, path, name, addr st
 
 // play has the first lock hold, lets the second come, and returns the cell of the table. If the second has
 // not passed after a time, the first is released; or it was cut off before the second came, and its session
-// expires. Then the second must get in.
-func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process, expires bool, long time.Duration) string {
+// expires. Then the second must get in. It also says why the first did not hold, whose session may have been
+// too short for a busy machine.
+func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process, expires bool, long time.Duration) (cell, why string) {
 	server, _, _ := strings.Cut(addr, ",")
-	line := proxy.New(t, server)
-	first, second := open(t, programs, p.first, path, "/1", line.Addr(), 5*long), open(t, programs, p.second, path, "/2", addr, session)
+	line, timeout := proxy.New(t, server), session
+	if expires {
+		timeout = 5 * long
+	}
+	first, second := open(t, programs, p.first, path, "/1", line.Addr(), timeout), open(t, programs, p.second, path, "/2", addr, session)
 	defer first.ask("close")
 	defer second.ask("close")
-	first.does(t, "lock")
+	if why := first.fails("lock"); why != "" {
+		return "", why
+	}
 	library, below := locks[p.first].library, path
 	if library == "Curator semaphore" {
 		below += "/leases"
 	}
 	queue := testenv.Must(testenv.Must(zklock.New(conn, below))(t).Participants(t.Context()))(t)
+	if len(queue) == 0 && expires {
+		return "", "the session of the first has expired"
+	}
 	require.Equal(t, []any{1, library, true}, []any{len(queue), queue[0].Library, queue[0].Holds})
 	if expires {
 		line.CutOff()
@@ -166,7 +183,7 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 			cell += ", leaves its node"
 		}
 	}
-	return cell
+	return cell, ""
 }
 
 func childrenOf(t *testing.T, conn *zk.Conn, path string) []string {
@@ -268,10 +285,11 @@ func TestPairs(t *testing.T) {
 					t.Run(first.name+" "+second.name+" "+how, func(t *testing.T) {
 						t.Parallel()
 						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, ".", expires)
-						cell := p.play(t, addr, conn, path, programs, expires, time.Second)
+						cell, why := p.play(t, addr, conn, path, programs, expires, time.Second)
 						if cell != known[p] { // the machine may be busy
-							cell = p.play(t, addr, conn, path+".again", programs, expires, 5*time.Second)
+							cell, why = p.play(t, addr, conn, path+".again", programs, expires, 5*time.Second)
 						}
+						require.Empty(t, why)
 						mu.Lock()
 						defer mu.Unlock()
 						if was, again := played[p]; again {
