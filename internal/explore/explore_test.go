@@ -1,7 +1,6 @@
 package explore_test
 
 import (
-	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,8 +21,6 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-var times = flag.Int("explore.replays", 5, "how often each trace is replayed")
-
 // wrong is a lock in which no contender waits for another.
 func wrong() explore.Subject {
 	return explore.Subject{
@@ -32,29 +29,6 @@ func wrong() explore.Subject {
 			return func(string) explore.Lock { return steps.FromPlain(broken.New("everybody is first", conn, path)) }
 		},
 		Exists: true,
-	}
-}
-
-// TestATraceRepeats replays traces of all steps: each time the log is the
-// same, entry by entry.
-func TestATraceRepeats(t *testing.T) {
-	var traces []*explore.Trace
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Zklock()} {
-		for _, kind := range []explore.Fault{"", explore.LoseReply, explore.Cut, explore.Stop, explore.Expire} {
-			w := explore.World{Lock: s, Contenders: 3}
-			if kind != "" {
-				w.Contenders, w.Kinds, w.Faults = 2, []explore.Fault{kind}, 1
-			}
-			traces = append(traces, explore.Draw(t, w, uint64(len(traces)+1)))
-		}
-	}
-	require.Len(t, traces, 20)
-	for _, tr := range traces {
-		for range *times {
-			again := testenv.Must(explore.Replay(t, tr))(t)
-			require.Equal(t, tr.Log, again.Log, "%s %v", tr.World.Name, tr.World.Kinds)
-			require.Equal(t, tr.Results, again.Results)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package exploretest_test
+package exploretest
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/i18n"
@@ -96,7 +95,7 @@ func subject(bug string) explore.Subject {
 
 // find puts a lock through the worlds of TestExplore until one shows something.
 func find(t *testing.T, bug string) (tr *explore.Trace, schedules int) {
-	for _, p := range exploretest.Plans(subject(bug)) {
+	for _, p := range Plans(subject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
 		schedules += r.Schedules
 		if r.Found != nil {
@@ -109,7 +108,7 @@ func find(t *testing.T, bug string) (tr *explore.Trace, schedules int) {
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
 	t.Run("none", func(t *testing.T) {
-		for _, p := range exploretest.Plans(subject("none")) {
+		for _, p := range Plans(subject("none")) {
 			r := explore.Explore(t, p.World, p.Search)
 			require.Nil(t, r.Found, "%s: the explorer finds something in a lock that is right:\n%v", p.What, r.Found)
 		}
@@ -154,12 +153,12 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 		require.NoError(t, tr.WriteFile(file))
 		read := testenv.Must(explore.ReadTrace(file))(t)
 		read.World.Lock = subject(bug)
-		happens, words := exploretest.PlayAgain(t, read)
+		happens, words := playAgain(t, read)
 		require.True(t, happens, "%s: %s", bug, words)
 		require.Contains(t, words, tr.Violation.What.En)
 		require.Contains(t, words, tr.Steps().En)
 		read.World.Lock = subject("none")
-		happens, words = exploretest.PlayAgain(t, read)
+		happens, words = playAgain(t, read)
 		require.False(t, happens, "%s, mended: %s", bug, words)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !js
 
-package exploretest_test
+package exploretest
 
 import (
 	"encoding/json"

@@ -1,90 +1,130 @@
-package exploretest_test
+package exploretest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-var update = flag.Bool("explore.update", false, "write the table of docs/explorer.md again")
+const page = "../../../docs/explorer.md"
 
-const (
-	page  = "../../../docs/explorer.md"
-	begin = "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n"
-	end   = "<!-- end of the table -->\n"
-	head  = "| lock | contenders | choices | fault | schedules | states | result |\n|---|---|---|---|---|---|---|\n"
+var (
+	update = flag.Bool("explore.update", false, "write the table of docs/explorer.md again")
+	pairs  = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; with "+
+		"-explore.update, write them into the page")
 )
 
-// TestTableOfThePage plays the rows of the table in docs/explorer.md: with ZKLOCK_TESTS=long all, with
-// ZKLOCK_TESTS=landing those that end soon, and otherwise those of step 3. It looks for the others only
-// whether they are there.
-func TestTableOfThePage(t *testing.T) {
-	lines, write := tableOf(t, begin, end, head)
-	var found []string
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
-		for _, row := range exploretest.Rows(s) {
-			n := len(found)
-			require.True(t, *update || n < len(lines), "a row is missing")
-			soon := !row.Slow && (s.Name == "predecessor" || testenv.AtLanding())
-			if *update || soon || testenv.AtLength() {
-				found = append(found, row.Line(t))
-			} else {
-				found = append(found, lines[n])
-			}
-			if !*update {
-				got, want := found[n], lines[n]
-				if s.Timed {
-					got, want = lastColumn(got), lastColumn(want)
-				}
-				require.Equal(t, want, got, "the page says otherwise; -explore.update writes the table")
-			}
-		}
-	}
-	if *update {
-		write(found)
-		return
-	}
-	require.Len(t, lines, len(found), "the table has other rows")
+// A row of a table of the page: a world, and what the search for all its schedules finds.
+type row struct {
+	columns string // before the figures
+	explore.World
+	explore.Search
+	play  bool // otherwise the row stays as it is in the page
+	exact bool // otherwise the figures may differ
 }
 
-// tableOf has the lines of a table of the page. Write puts others in their place.
-func tableOf(t *testing.T, begin, end, head string) (lines []string, write func(lines []string)) {
+// hold plays rows, and compares them with the table of the page between two lines, or writes it.
+func hold(t *testing.T, begin, end, head string, rows []row) {
 	t.Helper()
 	text := testenv.Must(os.ReadFile(page))(t)
 	before, rest, begins := strings.Cut(string(text), begin)
 	table, after, ends := strings.Cut(rest, end)
 	require.True(t, begins && ends, "the page has no table between %s and %s", begin, end)
-	return strings.Split(strings.TrimPrefix(strings.TrimSpace(table), head), "\n"), func(lines []string) {
-		require.NoError(t, os.WriteFile(page, []byte(before+begin+head+strings.Join(lines, "\n")+"\n"+end+after), 0o644))
+	lines := strings.Split(strings.TrimPrefix(strings.TrimSpace(table), head), "\n")
+	var found []string
+	for i, r := range rows {
+		require.True(t, i < len(lines) || r.play && *update, "a row is missing: %s", r.columns)
+		if !r.play {
+			require.True(t, strings.HasPrefix(lines[i], "| "+r.columns+" |"), "the page has another row than %s: %s", r.columns, lines[i])
+			found = append(found, lines[i])
+			continue
+		}
+		report := explore.Explore(t, r.World, r.Search)
+		line := fmt.Sprintf("| %s | %d | %d | %s |", r.columns, report.Schedules, report.States, result(report))
+		t.Log(line)
+		if found = append(found, line); !*update {
+			want := lines[i]
+			if !r.exact {
+				line, want = lastColumn(line), lastColumn(want)
+			}
+			require.Equal(t, want, line, "the page says otherwise; -explore.update writes the table")
+		}
 	}
+	if *update {
+		require.NoError(t, os.WriteFile(page, []byte(before+begin+head+strings.Join(found, "\n")+"\n"+end+after), 0o644))
+		return
+	}
+	require.Len(t, lines, len(found), "the table has other rows")
 }
 
 // lastColumn is the result. A schedule of a timed lock that did not come out alike
 // twice is gone through again, so there may be more schedules on a busy machine.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
-var pairs = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; with "+
-	"-explore.update, write them into the page")
+func result(report *explore.Report) string {
+	switch {
+	case report.Found != nil:
+		return "**" + string(report.Found.Violation.Kind) + "**"
+	case report.Left > 0:
+		return fmt.Sprintf("not complete: %d schedules do not repeat", report.Left)
+	case !report.Complete:
+		return "not complete"
+	case len(report.Known) > 0:
+		var names []string
+		for name, tr := range report.Known {
+			choices := "choices"
+			if len(tr.Choices) == 1 {
+				choices = "choice"
+			}
+			names = append(names, fmt.Sprintf("%s (%d %s)", name, len(tr.Choices), choices))
+		}
+		slices.Sort(names)
+		return strings.Join(names, "; ")
+	}
+	return "right"
+}
 
-const (
-	pairsBegin = "<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n"
-	pairsEnd   = "<!-- end of the pairs -->\n"
-	pairsHead  = "| two faults | schedules | states | result |\n|---|---|---|---|\n"
-)
+// TestTableOfThePage plays every schedule of two and of three contenders without a fault, and of two contenders
+// with each fault: with ZKLOCK_TESTS=long all, with ZKLOCK_TESTS=landing those that end soon, and otherwise those of
+// step 3.
+func TestTableOfThePage(t *testing.T) {
+	var rows []row
+	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
+		add := func(w explore.World, slow bool, choices string, fault explore.Fault) {
+			w.Lock = s
+			soon := !slow && (s.Name == "predecessor" || testenv.AtLanding())
+			rows = append(rows, row{fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault), w, explore.Search{Count: true},
+				*update || soon || testenv.AtLength(), !s.Timed})
+		}
+		add(explore.World{}, false, "requests", "none")
+		add(explore.World{Packets: true}, false, "packets", "none")
+		add(explore.World{Contenders: 3}, true, "requests", "none")
+		for _, f := range kinds(s) {
+			if f == explore.Stall && s.Requeues {
+				continue // for a lock that looks at the clock it is what Expire is
+			}
+			add(explore.World{Kinds: []explore.Fault{f}, Faults: 1, Ensemble: f == explore.Stall},
+				s.Timed || f == explore.Stall || f == explore.Stop, "requests", f)
+		}
+	}
+	hold(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n", "<!-- end of the table -->\n",
+		"| lock | contenders | choices | fault | schedules | states | result |\n|---|---|---|---|---|---|---|\n", rows)
+}
 
-// TestPairsOfThePage plays the shortest searches of the second table, or those
-// that a flag asks for. The others stay as they are in the page.
+// TestPairsOfThePage plays two faults in one schedule, in either order: those whose searches are the shortest, or those
+// that a flag asks for. The schedules without a fault, and with one, are among those that a row counts.
 func TestPairsOfThePage(t *testing.T) {
 	chosen := *pairs
 	switch {
@@ -94,22 +134,19 @@ func TestPairsOfThePage(t *testing.T) {
 		chosen = "^end ctx, end ctx$"
 	}
 	pattern := testenv.Must(regexp.Compile(chosen))(t)
-	lines, write := tableOf(t, pairsBegin, pairsEnd, pairsHead)
-	complete := steps.Zklock()
-	for i, p := range exploretest.Pairs(complete) {
-		require.Less(t, i, len(lines), "a pair is missing: %s", p)
-		if !pattern.MatchString(p.String()) {
-			require.True(t, strings.HasPrefix(lines[i], "| "+p.String()+" |"), "the page has another pair than %s: %s", p, lines[i])
-			continue
+	s := steps.Zklock()
+	all := slices.DeleteFunc(kinds(s), func(f explore.Fault) bool { return f == explore.Stall })
+	var rows []row
+	for i, f := range all {
+		for _, g := range all[i:] {
+			w := explore.World{Lock: s, Kinds: []explore.Fault{f, g}, Faults: 2, Each: 1}
+			if f == g {
+				w.Kinds, w.Each = w.Kinds[:1], 2
+			}
+			name := fmt.Sprintf("%s, %s", f, g)
+			rows = append(rows, row{name, w, explore.Search{Count: true, Merge: true, For: *duration}, pattern.MatchString(name), false})
 		}
-		line := p.Line(t, complete, exploretest.For())
-		t.Log(line)
-		if !*update {
-			require.Equal(t, lastColumn(lines[i]), lastColumn(line), "the page says otherwise; -explore.update -explore.pairs writes the line")
-		}
-		lines[i] = line
 	}
-	if *update {
-		write(lines)
-	}
+	hold(t, "<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n",
+		"<!-- end of the pairs -->\n", "| two faults | schedules | states | result |\n|---|---|---|---|\n", rows)
 }

@@ -29,9 +29,6 @@ var (
 	trace      = flag.String("explore.trace", "", "replay the trace in this file")
 )
 
-// For is the value of -explore.for.
-func For() time.Duration { return *duration }
-
 // A Plan is one world and how it is searched.
 type Plan struct {
 	What string

@@ -1,4 +1,0 @@
-package exploretest
-
-// PlayAgain is playAgain.
-var PlayAgain = playAgain
