@@ -119,12 +119,8 @@ func (s *Server) Watches() []Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Watch
-	for _, w := range []*watchTable{s.dataWatches, s.childWatches} {
-		for path, conns := range w.conns {
-			for c, mode := range conns {
-				out = append(out, Watch{path, w == s.childWatches, c.session.id, mode != oneShot, mode == recursive})
-			}
-		}
+	for c := range s.conns {
+		out = append(out, c.watchesLocked()...)
 	}
 	slices.SortStableFunc(out, func(a, b Watch) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session))
@@ -136,15 +132,17 @@ func (s *Server) Watches() []Watch {
 func (s *Server) WatchesOf(session int64) []Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ss := s.sessions[session]
-	if ss == nil || ss.conn == nil {
-		return nil
+	if ss := s.sessions[session]; ss != nil && ss.conn != nil {
+		return ss.conn.watchesLocked()
 	}
-	var out []Watch
-	for _, w := range []*watchTable{s.dataWatches, s.childWatches} {
-		for path := range w.paths[ss.conn] {
-			mode := w.conns[path][ss.conn]
-			out = append(out, Watch{path, w == s.childWatches, session, mode != oneShot, mode == recursive})
+	return nil
+}
+
+func (c *conn) watchesLocked() (out []Watch) {
+	for _, w := range []*watchTable{c.s.dataWatches, c.s.childWatches} {
+		for path := range w.paths[c] {
+			mode := w.conns[path][c]
+			out = append(out, Watch{path, w == c.s.childWatches, c.session.id, mode != oneShot, mode == recursive})
 		}
 	}
 	return out

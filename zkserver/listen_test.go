@@ -55,9 +55,10 @@ func back(t *testing.T, conn *zk.Conn) {
 func TestAServerComesBackWithItsData(t *testing.T) {
 	embedded(t)
 	srv := zkserver.Run(t, lasting)
-	conn := clientOf(t, srv)
-	addr, session := srv.Addr(), conn.SessionID()
+	addr := srv.Addr()
+	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, []string{addr})
 	testenv.Must(conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
+	session := conn.SessionID()
 	for end, seen := time.Now().Add(5*time.Minute), false; !seen; back(t, conn) { // the client sees the break, on a busy machine not always in time
 		require.True(t, time.Now().Before(end), "the client never sees the break in time")
 		srv.Stop()
@@ -152,9 +153,7 @@ func TestAClientGoesToTheAddressThatServes(t *testing.T) {
 	embedded(t)
 	srv := zkserver.Run(t, lasting)
 	addrs := []string{srv.Addr(), srv.ListenAlso()}
-	conn, _, err := zk.Connect(addrs, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false))
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
+	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, addrs)
 	back(t, conn)
 	session := conn.SessionID()
 	for _, addr := range append(addrs, addrs...) {

@@ -16,7 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
@@ -257,28 +256,8 @@ func TestASilentConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// quietLogger keeps go-zookeeper from writing to standard error.
-type quietLogger struct{}
-
-func (quietLogger) Printf(string, ...any) {}
-
 // lasting is for tests in real time: a busy machine does not end a session.
 var lasting = zkserver.WithTick(5 * time.Minute)
-
-func clientOf(t testing.TB, srv *zkserver.Server) *zk.Conn {
-	addr := srv.Addr()
-	conn, events, err := zk.Connect([]string{addr}, 20*time.Second, zk.WithLogger(quietLogger{}), zk.WithLogInfo(false),
-		zk.WithMaxBufferSize(64<<10), zk.WithMaxConnBufferSize(64<<10))
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	for ev := range events {
-		if ev.State == zk.StateHasSession {
-			return conn
-		}
-	}
-	t.Fatal("no session")
-	return nil
-}
 
 // FuzzConn sends any bytes after a good handshake, and as a handshake. The
 // server must not panic, and must go on serving others.

@@ -111,10 +111,8 @@ func (s *Server) monitor() string {
 	for _, ss := range s.sessions {
 		ephemerals += len(ss.ephemerals)
 	}
-	for _, w := range []*watchTable{s.dataWatches, s.childWatches} {
-		for _, conns := range w.conns {
-			watches += len(conns)
-		}
+	for c := range s.conns {
+		watches += len(c.watchesLocked())
 	}
 	for path, n := range s.nodes {
 		size += len(path) + len(n.data)

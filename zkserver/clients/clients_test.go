@@ -34,7 +34,7 @@ const patience = 5 * time.Minute
 // there. At a landing none may be missing.
 func needs(t *testing.T, packages map[string]string) {
 	t.Helper()
-	testenv.Landing(t, "runs clients that we did not write: Curator, zkCli.sh, the test suites of others")
+	testenv.Landing(t, "runs clients that we did not write: Curator, the test suites of others")
 	testenv.NotRaced(t, "the clients are other processes")
 	for file, debian := range packages {
 		if _, err := os.Stat(file); err != nil {
