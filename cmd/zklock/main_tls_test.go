@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"io"
 	"math/big"
 	"net"
 	"os"
@@ -42,26 +41,19 @@ func certified(t *testing.T) (file string) {
 func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused func()) (port string) {
 	listener := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
-	copied := func(to, from net.Conn) {
-		defer to.Close()
-		io.Copy(to, from)
-	}
 	go func() {
 		for {
 			nc, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
-				outside := tls.Server(nc, config)
-				if outside.Handshake() != nil {
-					nc.Close()
-					refused()
-				} else if inside, err := zoo.Dial("", "", 0); err == nil {
-					go copied(outside, inside)
-					copied(inside, outside)
-				}
-			}()
+			secure := tls.Server(nc, config)
+			if secure.Handshake() != nil {
+				nc.Close()
+				refused()
+			} else if zoo.Serve(secure) != nil {
+				nc.Close()
+			}
 		}
 	}()
 	_, port = testenv.Must2(net.SplitHostPort(listener.Addr().String()))(t)
