@@ -345,28 +345,28 @@ func TestACommandOutlivesWhatIsGarbage(t *testing.T) {
 	require.Zero(t, start(t, "run", "/q", "--", "sleep", "3").status(t))
 }
 
-// TestACommandThatItsGuardsHaveEndedIsSaidToBe: here zklock itself is stopped meanwhile. If zklock and
-// all guards are killed, as by pkill, the kernel ends the command.
+// TestACommandThatItsGuardsHaveEndedIsSaidToBe: here zklock itself is stopped meanwhile, or the
+// starter is killed. If all of them are killed, as by pkill, the kernel ends the command.
 func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 	onServer(t)
-	for session, all := range map[string]bool{"4s": false, "40s": true} {
+	for i, which := range []string{"-session", "__start", ""} { // a word of zklock itself, of its starter, of all
+		session := []string{"4s", "40s", "40s"}[i]
 		runs := filepath.Join(t.TempDir(), "runs")
 		p := start(t, "run", "-session", session, "/q", "--", "sh", "-c", "echo $$ >"+runs+"; read x")
 		pid := testenv.Must(strconv.Atoi(appears(t, runs)))(t)
-		require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
 		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} { // none of them sees the end of another one
 			for _, zklock := range append(p.family(t), p.Process.Pid) {
-				if all && zklock != pid {
-					syscall.Kill(zklock, s)
+				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", zklock))
+				if zklock != pid && strings.Contains(string(line), which) && (s == syscall.SIGSTOP || which != "-session") {
+					require.NoError(t, syscall.Kill(zklock, s))
 				}
 			}
 		}
 		ended(t, pid)
-		if all {
-			continue
+		if which != "" {
+			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
+			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.status(t))
+			oneLine(t, p.stderr.String(), "the l") // the lease had less than -grace left; or, on a machine that has stopped, the lock was lost
 		}
-		require.NoError(t, p.Process.Signal(syscall.SIGCONT))
-		require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.status(t))
-		oneLine(t, p.stderr.String(), "the l") // the lease had less than -grace left; or, on a machine that has stopped, the lock was lost
 	}
 }
