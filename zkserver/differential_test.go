@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/zklock/internal/jute"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -25,28 +26,22 @@ import (
 // server and to the real one that ZK names, byte for byte the same. Replies,
 // events and their order must agree; session ids, passwords and times are
 // masked, zxids compared by their order. A difference is shrunk to its
-// smallest case. -rapid.checks says how many sequences.
+// smallest case. -rapid.checks says how many sequences. Where there is no real
+// server, two embedded ones must agree.
 func TestDifferential(t *testing.T) {
-	actual := newTarget(t)
-	if actual.srv != nil {
-		t.Skip("needs a real ZooKeeper to compare with (set ZK=host:port)")
-	}
 	var options []zkserver.Option
-	if os.Getenv("ZK_EXTENDED") != "" {
+	if !testenv.Elsewhere() {
+		options = append(extended(t), lasting)
+	} else if os.Getenv("ZK_EXTENDED") != "" {
 		options = extended(t)
 	}
-	embedded := &target{T: t, srv: zkserver.Run(t, options...)}
-	rapid.Check(t, compared(embedded, actual))
-}
-
-// compared has two servers play a sequence.
-func compared(one, other *target) func(*rapid.T) {
-	return func(rt *rapid.T) {
+	one, other := &target{T: t, srv: zkserver.Run(t, options...)}, newTarget(t, options...)
+	rapid.Check(t, func(rt *rapid.T) {
 		steps, root := sequence().Draw(rt, "steps"), newRoot()
 		if found := difference(play(rt, one, root, steps), play(rt, other, root, steps)); found != "" {
 			rt.Fatal(found)
 		}
-	}
+	})
 }
 
 // TestDifferentialFindsADifference is the test of the test: a server that has TTL nodes differs
@@ -60,15 +55,6 @@ func TestDifferentialFindsADifference(t *testing.T) {
 		found = difference(play(t, one, root, steps), play(t, other, root, steps))
 	}
 	require.Contains(t, found, "embedded:\n  Unimplemented")
-}
-
-// TestDifferentialAgreesWithItself runs everywhere, and keeps the test from
-// rotting where there is no real server.
-func TestDifferentialAgreesWithItself(t *testing.T) {
-	embedded(t)
-	options := append(extended(t), lasting)
-	one, other := &target{T: t, srv: zkserver.Run(t, options...)}, &target{T: t, srv: zkserver.Run(t, options...)}
-	rapid.Check(t, compared(one, other))
 }
 
 // newRoot is a node that a sequence works on, under a parent of its own: the
