@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"html/template"
 	"path"
 	"regexp"
@@ -39,9 +38,6 @@ func slides(body string) (all []slide) {
 // writeDeck writes the slides of a page, and returns their file.
 func (b *book) writeDeck(p *page) (string, error) {
 	out := strings.Replace(p.out, "slides", "deck", 1)
-	var text bytes.Buffer
-	err := layout.ExecuteTemplate(&text, "deck.html", map[string]any{"Tag": tag(p.lang), "Root": b.frame(p.out, "", p.lang).Root, "Policy": policy,
+	return path.Base(out), b.execute("deck.html", out, map[string]any{"Tag": tag(p.lang), "Root": b.frame(p.out, "", p.lang).Root, "Policy": policy,
 		"Title": p.title, "Slides": slides(p.body)})
-	b.files[out] = text.Bytes()
-	return path.Base(out), err
 }

@@ -49,12 +49,8 @@ func requests(address string) (all []map[string]any, err error) {
 		for _, c := range changes {
 			made = append(made, map[string]any{"at_ns": c.At, "who": c.Who, "do": c.Do})
 		}
-		latency := a.LatencyMs
-		if latency == 0 {
-			latency = 20
-		}
 		all = append(all, map[string]any{"do": "run", "parts": true, "scene": map[string]any{"lock": lock, "contenders": a.Contenders, "shared": a.Shared,
-			"latency_ms": latency, "measured": a.Measured, "seed": a.Seed, "changes": made, "scripts": list(len(a.Scripts), none, a.Scripts)}})
+			"latency_ms": cmp.Or(a.LatencyMs, 20), "measured": a.Measured, "seed": a.Seed, "changes": made, "scripts": list(len(a.Scripts), none, a.Scripts)}})
 	}
 	for _, lock := range a.Locks {
 		run(lock, a.Changes)

@@ -77,9 +77,12 @@ func (b *book) frame(out, title string, lang i18n.Language) frame {
 		Home: to(out, b.start(lang)), HomeZh: to(out, b.start(i18n.Chinese))}
 }
 
-func (b *book) write(out string, f frame) error {
+func (b *book) write(out string, f frame) error { return b.execute("page.html", out, f) }
+
+// execute writes a file with one of the templates.
+func (b *book) execute(template, out string, data any) error {
 	var text bytes.Buffer
-	err := layout.ExecuteTemplate(&text, "page.html", f)
+	err := layout.ExecuteTemplate(&text, template, data)
 	b.files[out] = text.Bytes()
 	return err
 }
@@ -87,13 +90,12 @@ func (b *book) write(out string, f frame) error {
 // assemble makes the book's files of its pages and listings.
 func (b *book) assemble() error {
 	for i, p := range b.order {
-		if err := b.writePage(i, p); err != nil {
-			return err
+		err := b.writePage(i, p)
+		if err == nil && p.twin != nil {
+			err = b.writePage(i, p.twin)
 		}
-		if p.twin != nil {
-			if err := b.writePage(i, p.twin); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(b.listings)) {

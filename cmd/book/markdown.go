@@ -220,10 +220,7 @@ func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
 		if address == "" {
 			b.lost("%s: %s: no such scene", "%s：%s：没有这个场景", p.src, what)
 		}
-		n.SetAttributeString("data-scene", []byte(address))
-		if address != "" {
-			b.played[address] = true
-		}
+		b.play(n, address)
 		return
 	}
 	file, name, _ := strings.Cut(what, " ")
@@ -373,7 +370,7 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 				what = "'" + what + "'"
 			}
 			code = fmt.Sprintf("<figure class=\"scene\" data-scene=\"%s\"><figcaption>%s <code>go run ./cmd/lab -open -scene %s</code></figcaption></figure>\n",
-				html.EscapeString(string(scene.([]byte))), html.EscapeString(code), html.EscapeString(what))
+				html.EscapeString(fmt.Sprintf("%s", scene)), html.EscapeString(code), html.EscapeString(what))
 		case "go":
 			if shown, ok := block.AttributeString("data-code"); ok {
 				code = shown.(string) + "\n"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -81,25 +82,20 @@ var chapters = []chapter{
 func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing), addresses: make(map[string]string),
 		linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
-	if err := b.find(); err != nil {
+	if err := cmp.Or(b.find(), b.sort()); err != nil {
 		return nil, err
 	}
-	if err := b.sort(); err != nil {
-		return nil, err
-	}
-	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+	sources := slices.Sorted(maps.Keys(b.pages))
+	for _, src := range sources {
 		b.parse(b.pages[src])
 	}
-	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+	for _, src := range sources {
 		b.link(b.pages[src])
 	}
-	if err := b.readGuide(); err != nil {
+	if err := cmp.Or(b.readGuide(), b.film(t)); err != nil {
 		return nil, err
 	}
-	if err := b.film(t); err != nil {
-		return nil, err
-	}
-	for _, src := range slices.Sorted(maps.Keys(b.pages)) {
+	for _, src := range sources {
 		if err := b.render(b.pages[src]); err != nil {
 			return nil, i18n.Errorf("%s: %w", "%s：%v", src, err)
 		}

@@ -141,11 +141,9 @@ func (b *book) writeReader() error {
 			other = i18n.English
 		}
 		f.Twin, f.TwinTag = readerPage(other), tag(other)
-		var text bytes.Buffer
-		if err := layout.ExecuteTemplate(&text, "reader.html", f); err != nil {
+		if err := b.execute("reader.html", readerPage(lang), f); err != nil {
 			return err
 		}
-		b.files[readerPage(lang)] = text.Bytes()
 	}
 	return nil
 }

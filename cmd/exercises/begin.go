@@ -25,7 +25,7 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 	if _, err := c.run(c.ofStudent(binary, []string{"-test.list=^$"})); err != nil {
 		return err
 	}
-	if c.endless() {
+	if c.over().endless {
 		return refuse("it does not begin: an init has not come to an end in %v", "程序没有开始运行：有一个 init 在 %v 内没有结束", l.time)
 	}
 	return c.tooBusy()

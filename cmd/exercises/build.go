@@ -191,7 +191,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 		return err
 	}
 	if why := c.over(); why.En != "" {
-		return refuse("does not compile: %s", "编译不通过：%s", why)
+		return refuse("does not compile: %s", "编译不通过：%s", why.Text)
 	}
 	text := strings.ReplaceAll(out.String(), a.exercise.dir(root)+string(filepath.Separator), "")
 	for name, file := range a.files {

@@ -59,9 +59,14 @@ type cell struct {
 	mu    sync.Mutex
 	live  map[int]bool  // leaders of process groups
 	spent time.Duration // of the processor, by those that have ended
-	why   i18n.Text     // the cell is over: what is wrong with the attempt
-	busy  bool          // or with the machine
-	noEnd bool          // it has not come to an end
+	why   ending
+}
+
+// An ending is why a cell is over; the text is empty if it is not.
+type ending struct {
+	i18n.Text
+	busy    bool // the machine is, and nothing is wrong with the attempt
+	endless bool // a process has not come to an end
 }
 
 // newCell makes a cell that is over when ctx ends. Close it.
@@ -77,7 +82,7 @@ func newCell(ctx context.Context, l limits) (*cell, error) {
 }
 
 // stop ends all processes. The first reason counts.
-func (c *cell) stop(why i18n.Text) {
+func (c *cell) stop(why ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.why.En == "" {
@@ -88,8 +93,8 @@ func (c *cell) stop(why i18n.Text) {
 	}
 }
 
-// over says why the cell is over; it is empty if it is not.
-func (c *cell) over() i18n.Text {
+// over says why the cell is over.
+func (c *cell) over() ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.why
@@ -97,19 +102,10 @@ func (c *cell) over() i18n.Text {
 
 // tooBusy is an error if the cell is over because of the machine.
 func (c *cell) tooBusy() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.busy {
-		return nil
+	if why := c.over(); why.busy {
+		return tooBusy{i18n.Errorf("%s", "%s", why.Text)}
 	}
-	return tooBusy{i18n.Errorf("%s", "%s", c.why)}
-}
-
-// endless reports whether the cell is over because a process has not come to an end.
-func (c *cell) endless() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.noEnd
+	return nil
 }
 
 func (c *cell) watch(ctx context.Context) {
@@ -121,17 +117,14 @@ func (c *cell) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			c.stop(i18n.Textf("it was interrupted", "已中断"))
+			c.stop(ending{Text: i18n.Textf("it was interrupted", "已中断")})
 			return
 		case <-ceiling.C:
 			used := c.usage()
-			c.mu.Lock()
-			c.busy = c.why.En == ""
-			c.mu.Unlock()
-			c.stop(i18n.Textf(
+			c.stop(ending{busy: true, Text: i18n.Textf(
 				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. Try again, or wait longer with -limit %v",
 				"没有评分：机器太忙。%v 里，这份答卷只得到 %v 的处理器时间，而它可以用 %v。请再试一次，或者用 -limit %v 等得更久",
-				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/farAway))
+				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/farAway)})
 			return
 		case <-ticks.C:
 		}
@@ -141,14 +134,11 @@ func (c *cell) watch(ctx context.Context) {
 		}
 		switch {
 		case used.time > c.time, c.waiting > 0 && waited > c.waiting:
-			c.mu.Lock()
-			c.noEnd = true
-			c.mu.Unlock()
-			c.stop(i18n.Textf("it has not come to an end in %v of processor time", "用了 %v 的处理器时间，还没有运行完", c.time))
+			c.stop(ending{endless: true, Text: i18n.Textf("it has not come to an end in %v of processor time", "用了 %v 的处理器时间，还没有运行完", c.time)})
 		case used.memory > c.memory:
-			c.stop(i18n.Textf("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory)))
+			c.stop(ending{Text: i18n.Textf("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory))})
 		case used.processes > maxProcesses:
-			c.stop(i18n.Textf("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses))
+			c.stop(ending{Text: i18n.Textf("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses)})
 		}
 	}
 }
@@ -176,7 +166,7 @@ func (c *cell) usage() resources {
 
 // close ends the cell, and nothing of it is left.
 func (c *cell) close() {
-	c.stop(i18n.Textf("it is over", "已经结束"))
+	c.stop(ending{Text: i18n.Textf("it is over", "已经结束")})
 	c.end()
 	sweep(c.id)
 	os.RemoveAll(c.dir)

@@ -416,16 +416,8 @@ func TestASumPerStudent(t *testing.T) {
 
 	out.Reset()
 	require.NoError(t, writeJSON(&out, g))
-	var all struct {
-		Students []struct {
-			Student              string
-			Points, Of, Attempts int
-		}
-	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &all))
-	require.Len(t, all.Students, 3)
-	require.Equal(t, "ann 17 25 2", fmt.Sprint(all.Students[0].Student, " ", all.Students[0].Points,
-		all.Students[0].Of, all.Students[0].Attempts))
+	require.Equal(t, 3, strings.Count(out.String(), `"student":`))
+	require.Regexp(t, `"student": "ann",\s+"points": 17,\s+"of": 25,\s+"attempts": 2,`, out.String())
 }
 
 // TestStudentsOfOneName: each folder is a student, whatever its name.

@@ -81,7 +81,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		cmd := c.ofStudent(self, []string{arg})
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		ended, err := c.run(cmd)
-		return counterexample.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over()}, err
+		return counterexample.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over().Text}, err
 	})
 	return played, why, cmp.Or(err, c.tooBusy())
 }

@@ -202,7 +202,7 @@ func askTests(ctx context.Context, g *grading) error {
 		}
 		switch {
 		case why.En != "":
-			v.Words = why
+			v.Words = why.Text
 		case !v.Failed() && v.Skipped == "":
 			return g.passes(name)
 		}
@@ -210,7 +210,7 @@ func askTests(ctx context.Context, g *grading) error {
 			Printed: v.Printed, Trace: v.Trace, stuck: v.Stuck})
 		return goOn && why.En == ""
 	})
-	g.result.Why = run.over()
+	g.result.Why = run.over().Text
 	for _, j := range judges {
 		j.Close()
 	}

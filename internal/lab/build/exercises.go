@@ -136,11 +136,9 @@ func (o *OwnFolder) replace(root string) (map[string]string, error) {
 		return nil, err
 	}
 	for _, file := range files {
-		replace[filepath.Join(to, filepath.Base(file))] = file
-	}
-	for file, with := range replace {
-		if file == with {
-			delete(replace, file)
+		at := filepath.Join(to, filepath.Base(file))
+		if replace[at] = file; at == file {
+			delete(replace, at)
 		}
 	}
 	return replace, nil

@@ -55,15 +55,11 @@ func seen(f *film.Film, at time.Duration) locks.Stop {
 			s.Broken = true
 		}
 	}
-	var paths, names, clients, in []string
+	var names, clients, in []string
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		in = append(in, states[name])
 	}
-	for p := range owners {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(owners)) {
 		names = append(names, owners[p])
 	}
 	for key, set := range watchers {
