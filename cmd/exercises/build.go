@@ -70,8 +70,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 	} else {
 		args = append(args, importable...)
 		for _, e := range exercises {
-			test, err := parser.ParseFile(token.NewFileSet(), filepath.Join(e.dir(root), "lock_test.go"), nil,
-				parser.ImportsOnly)
+			test, err := parser.ParseFile(token.NewFileSet(), filepath.Join(e.dir(root), "lock_test.go"), nil, parser.ImportsOnly)
 			if err != nil {
 				return nil, err
 			}
@@ -149,8 +148,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 			files = append(files, file)
 		}
 		slices.Sort(files)
-		err = tool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")},
-			files...)...)
+		err = tool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...)
 		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
 		for _, s := range a.exercise.tests {
 			tests += fmt.Sprintf("{Name: %q, F: attempt%s.%s}, ", s.test+a.id, a.id, s.test)

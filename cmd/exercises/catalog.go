@@ -45,8 +45,7 @@ type share struct {
 
 // lockShares are those of a lock.
 func lockShares(safety, liveness, faults, cost int) []share {
-	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults},
-		{locktest.Cost, cost}}
+	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults}, {locktest.Cost, cost}}
 }
 
 // The groups of an exercise that asks for something else than a lock.

@@ -85,8 +85,7 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 func TestTheFilesOfAClass(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "all.json")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "02-herd"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"),
-		[]byte("package herd\n\nimport \"os\"\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"), []byte("package herd\n\nimport \"os\"\n"), 0o644))
 	said := testenv.Must(called(t, "grade", dir, "-exercise", "1,2", "-json", file))(t)
 	require.Contains(t, text(t, file), `"of": 20`)
 	require.Contains(t, text(t, file), "imports os")

@@ -93,8 +93,7 @@ func (a *app) built(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire",
-		1)
+	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire", 1)
 	for name, text := range map[string]string{builtList: cfg.String(), "go.mod": asks,
 		"cmd/exercises/main.go": strings.Replace(builtMain, "GRADER", builtFolder+"/exercises", 1)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

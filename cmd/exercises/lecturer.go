@@ -123,8 +123,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 			return err // a name that is wrong; what a pattern matches is there
 		}
 		if err != nil {
-			rows = append(rows, row{Student: student, exercise: &exercise{},
-				result: &result{Why: i18n.TextOf(err)}})
+			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.TextOf(err)}})
 		}
 		for _, attempt := range found {
 			todo = append(todo, job{attempt, student})

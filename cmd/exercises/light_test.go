@@ -316,8 +316,7 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 
 func (m mutant) of(t *testing.T, solution string) string {
 	t.Helper()
-	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s",
-		m.name, m.old)
+	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s", m.name, m.old)
 	return strings.Replace(solution, m.old, m.new, 1)
 }
 
@@ -396,8 +395,7 @@ func TestASumPerStudent(t *testing.T) {
 	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums,
 		"what bob and eve have not handed in counts")
 	three := (&app{root: rootOf(t)}).gradesOf(rows[:3], exercises[:3])
-	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums,
-		"three exercises were asked for")
+	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums, "three exercises were asked for")
 
 	var out bytes.Buffer
 	(&app{out: &out}).table(g)

@@ -370,8 +370,7 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	// The attempt is not in the exercise's folder.
 	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
 	for _, l := range []i18n.Language{i18n.English, i18n.Chinese} {
-		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")),
-			"$ go run ./cmd/exercises watch 3\n")
+		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")), "$ go run ./cmd/exercises watch 3\n")
 		require.True(t, ok)
 		page, _, ok = strings.Cut(page, "```")
 		require.True(t, ok)
@@ -385,8 +384,7 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 // harmless is the part of a hostile attempt that does no harm.
 const harmless = `package naive
 
-import (
-	"errors"
+import ("errors"
 
 	"github.com/go-zookeeper/zk"
 )

@@ -58,8 +58,7 @@ func TestTheStageOfAnAttempt(t *testing.T) {
 	n, _, passed := r.at(e)
 	require.Equal(t, 2, n)
 	require.Equal(t, len(second)-1, passed)
-	require.Regexp(t, `^Stage 2 of 3, Lock waits for its turn \(20 minutes\): \d+ of its \d+ cases pass\.$`,
-		r.stageLine(e))
+	require.Regexp(t, `^Stage 2 of 3, Lock waits for its turn \(20 minutes\): \d+ of its \d+ cases pass\.$`, r.stageLine(e))
 	require.Empty(t, (&result{}).stageLine(e), "all stages are done")
 	require.Empty(t, r.stageLine(exercises[10]), "an exercise without stages")
 }
@@ -99,8 +98,7 @@ func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 		require.Equal(t, "safety", failure{Group: group, Words: i18n.Same("A and B: two holders")}.Heading().En)
 		require.Equal(t, string(group), failure{Group: group, Words: i18n.Same("A hangs")}.Heading().En)
 	}
-	require.Equal(t, "basic", failure{Group: basicGroup,
-		Words: i18n.Same("two holders, says a student's schedule")}.Heading().En)
+	require.Equal(t, "basic", failure{Group: basicGroup, Words: i18n.Same("two holders, says a student's schedule")}.Heading().En)
 }
 
 // TestEachStageCanBeDone grades a lock of each stage as a student has it when the

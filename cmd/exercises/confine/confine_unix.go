@@ -23,8 +23,7 @@ func Limit(cmd *exec.Cmd, seconds int, memory int64) {
 	if err != nil || cmd.Err != nil {
 		return
 	}
-	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(memory, 10), cmd.Path},
-		cmd.Args[1:]...)
+	cmd.Args = append([]string{self, limitedArg, strconv.Itoa(seconds), strconv.FormatInt(memory, 10), cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = self
 }
 
