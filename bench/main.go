@@ -104,7 +104,10 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", i18n.TextOf(err).In(cfg.lang))
 		return exitUsage
 	}
-	fail := func(err error) int {
+	end := func(err error) int {
+		if err == nil {
+			return exitOK
+		}
 		// Joined errors have several lines.
 		fmt.Fprintln(stderr, "bench:", strings.ReplaceAll(i18n.TextOf(err).In(cfg.lang), "\n", "; "))
 		if ctx.Err() != nil {
@@ -114,32 +117,26 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	}
 
 	if errors.Is(err, flag.ErrHelp) {
-		if stdout.err != nil {
-			return fail(stdout.err)
-		}
-		return exitOK
+		return end(stdout.err)
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
-		return fail(i18n.Errorf("-zk: %w", "-zk：%v", err))
+		return end(i18n.Errorf("-zk: %w", "-zk：%v", err))
 	}
 	defer zoo.Close()
 	if err := cfg.checkWritable(); err != nil {
-		return fail(err)
+		return end(err)
 	}
 	cfg.introduce(stdout, zoo)
 	if stdout.err != nil {
-		return fail(stdout.err) // before anything is measured
+		return end(stdout.err) // before anything is measured
 	}
 	results, err := cfg.measure(ctx, zoo, stderr)
-	cfg.printTables(stdout, results, report.TerminalWidth(out))
 	if len(results) > 0 { // else the files stay as they are
+		cfg.printTables(stdout, results, report.TerminalWidth(out))
 		err = cmp.Or(err, cfg.writeFiles(results))
 	}
-	if err = cmp.Or(stdout.err, err); err != nil {
-		return fail(err)
-	}
-	return exitOK
+	return end(cmp.Or(stdout.err, err))
 }
 
 // measure runs all locks, and returns the rows of those that have run.
@@ -179,9 +176,6 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 
 // printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.
 func (cfg config) printTables(stdout io.Writer, results []report.Run, width int) {
-	if len(results) == 0 {
-		return
-	}
 	report.PrintTable(stdout, results, width, cfg.lang)
 	if cfg.rounds > 1 || cfg.explain {
 		report.PrintTimes(stdout, results, width, cfg.lang)
