@@ -119,14 +119,8 @@ func (b *Builder) compile(ctx context.Context, source string) ([]byte, error) {
 			}
 		}
 		replace[filepath.Join(b.Root, "internal", "lab", "engine", "exercises_generated.go")] = file
-		list, err := json.Marshal(map[string]any{"Replace": replace})
-		if err == nil {
-			err = os.WriteFile(file, []byte(source), 0o644)
-		}
-		if err == nil {
-			err = os.WriteFile(overlay, list, 0o644)
-		}
-		if err != nil {
+		list, _ := json.Marshal(map[string]any{"Replace": replace}) // strings
+		if err := cmp.Or(os.WriteFile(file, []byte(source), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
 			return nil, err
 		}
 		args = append(args, "-overlay", overlay)

@@ -87,12 +87,9 @@ func (b *Builder) texts() ([]byte, error) {
 	for _, kind := range slices.Concat(explore.Kinds, []explore.Kind{explore.Outlived}) {
 		kinds[kind] = kind.Text()
 	}
-	violations, _ := json.Marshal(kinds) // texts
+	violations, _ := json.Marshal(kinds) // texts; and JSON is JavaScript
 	below, _ := json.Marshal(notes)
-	text, err := json.Marshal(bugs) // JSON is JavaScript
-	if err != nil {
-		return nil, err
-	}
+	text, _ := json.Marshal(bugs)
 	fmt.Fprintf(&out, "export const VIOLATIONS = %s;\nexport const NOTES = %s;\nexport const BUGS = %s;\n", violations, below, text)
 	return []byte(out.String()), nil
 }

@@ -71,14 +71,6 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 	require.Greater(t, quoted, 33)
 }
 
-// filmsOf are the films of a row's scene.
-func filmsOf(t *testing.T, r Row) []*film.Film {
-	t.Helper()
-	a := testenv.Must(locks.ParseAddress(r.Scene))(t, r.Scene)
-	films := testenv.Must(lab.Films(t, a))(t, r.Scene)
-	return films
-}
-
 // last returns when an event happened for the last time, up to an instant: the arrival of
 // a request at the server, "A delete", of a reply, "A delete reply", or of an event,
 // "A event"; the departure of a request that has not arrived, "A delete sent"; or the
@@ -120,7 +112,7 @@ func TestMoments(t *testing.T) {
 		key, _, _ := strings.Cut(r.Scene, "&t=")
 		all, paced := films[key], !strings.Contains(r.Scene, "mode=schedule")
 		if all == nil {
-			all = filmsOf(t, r)
+			all = testenv.Must(lab.Films(t, testenv.Must(locks.ParseAddress(r.Scene))(t, r.Scene)))(t, r.Scene)
 			films[key] = all
 		}
 		event := r.moment.event

@@ -143,15 +143,11 @@ func Wanted(name string) (explore.Kind, error) {
 }
 
 // AllBut are the kinds that are ignored if one is wanted.
-func AllBut(want explore.Kind) (ignored []explore.Kind) {
-	if want != "" {
-		for _, k := range explore.Kinds {
-			if k != want {
-				ignored = append(ignored, k)
-			}
-		}
+func AllBut(want explore.Kind) []explore.Kind {
+	if want == "" {
+		return nil
 	}
-	return ignored
+	return slices.DeleteFunc(slices.Clone(explore.Kinds), func(k explore.Kind) bool { return k == want })
 }
 
 func dashed(f explore.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }

@@ -85,11 +85,8 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, y int, end time.Dura
 	for i, c := range f.Clients {
 		laneY[c.Name] = serverY + server + i*lane
 		line(html.EscapeString(c.Name), laneY[c.Name])
-	}
-	of := make(map[string]string) // contender → client
-	for _, c := range f.Clients {
 		for _, k := range c.Contenders {
-			of[k] = c.Name
+			laneY[k] = laneY[c.Name]
 		}
 	}
 	for _, q := range f.Packets {
@@ -108,12 +105,9 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, y int, end time.Dura
 	}
 	now := make(map[string]since)
 	for _, m := range f.Marks {
-		at := laneY[of[m.Who]]
+		at := laneY[m.Who]
 		switch m.Kind {
 		case "wakeup":
-			if at == 0 {
-				at = laneY[m.Who]
-			}
 			fmt.Fprintf(b, `<circle class="woken" cx="%.1f" cy="%d" r="3.2"/>`+"\n", x(m.At), at)
 		case "state":
 			if was := now[m.Who]; was.state == "waits" || was.state == "holds" {
