@@ -297,8 +297,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	read := func(name string) string { return text(t, file(name)) }
 	t.Setenv("PATH", "") // no Curator: a row says so
-	status, stdout, stderr := bench(t, "-n", "5,10", "-rounds", "2", "-locks", "all", "-explain",
-		"-json", file("r.json"), "-report", file("r.html"))
+	status, stdout, stderr := bench(t, "-n", "5,10", "-rounds", "2", "-locks", "all", "-explain", "-json", file("r.json"), "-report", file("r.html"))
 	require.Zero(t, status, stderr)
 	for line := range strings.Lines(stdout) {
 		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)

@@ -32,8 +32,7 @@ func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	for _, r := range rs {
 		seen[row{r.Goroutines, r.Sessions, r.Times, r.Count}]++
 	}
-	require.Equal(t, map[row]int{{2, 1, 1, 2}: 2, {3, 1, 1, 3}: 2, {1, 1, 50, 50}: 2, {50, 50, 1, 50}: 2}, seen,
-		"JSON has the rows of both")
+	require.Equal(t, map[row]int{{2, 1, 1, 2}: 2, {3, 1, 1, 3}: 2, {1, 1, 50, 50}: 2, {50, 50, 1, 50}: 2}, seen, "JSON has the rows of both")
 	for _, r := range rs {
 		if r.Lock == "herd" && r.Goroutines == 50 {
 			require.Greater(t, r.WatchEvents, int64(2*50), "with a session each the herd is seen in the events")

@@ -79,8 +79,7 @@ func read(dir string, e *exercise) (*attempt, error) {
 	case a.exercise == nil && bad != nil:
 		return nil, bad
 	case a.exercise == nil:
-		return nil, i18n.Errorf(
-			"%s: no exercise has a package with this name: keep the package clause of the stub", "%s：没有哪个练习的包叫这个名字；请保留骨架代码的 package 子句", dir)
+		return nil, i18n.Errorf("%s: no exercise has a package with this name: keep the package clause of the stub", "%s：没有哪个练习的包叫这个名字；请保留骨架代码的 package 子句", dir)
 	}
 	for _, f := range r.parsed {
 		bad = errors.Join(bad, a.allowed(r.fset, f))
@@ -122,8 +121,7 @@ func (r *reading) file(entry fs.DirEntry) (enough bool, err error) {
 	}
 	r.size += info.Size()
 	if len(r.files) == maxFiles || r.size > maxBytes {
-		r.refuse(
-			"too much to read: an attempt has fewer than %d files and less than 1 MiB", "内容太多：一份答卷的文件要少于 %d 个，总共小于 1 MiB", maxFiles)
+		r.refuse("too much to read: an attempt has fewer than %d files and less than 1 MiB", "内容太多：一份答卷的文件要少于 %d 个，总共小于 1 MiB", maxFiles)
 		return true, nil
 	}
 	text, err := os.ReadFile(file)
@@ -223,8 +221,7 @@ func dials(name string) bool {
 // client's own lock, or opens a connection.
 func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	if f.Name.Name != a.pkg {
-		return refuse(
-			"%s: this is package %s, and %v must be package %s", "%s：这里是 package %s，而%v必须是 package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
+		return refuse("%s: this is package %s, and %v must be package %s", "%s：这里是 package %s，而%v必须是 package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
 	}
 	zk := map[string]bool{}
 	for _, spec := range f.Imports {
@@ -233,8 +230,7 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 			return refuse("does not compile: %v", "编译不通过：%v", err)
 		}
 		if !slices.Contains(importable, name) && !slices.Contains(a.imports, name) {
-			return refuse(
-				"%s imports %s, which a lock does not need; it may import %s, and the packages of the standard library that README.md lists", "%s 导入了 %s，锁用不着这个包；可以导入 %s，以及 README.md 列出的标准库的包", fset.Position(spec.Pos()), name, client)
+			return refuse("%s imports %s, which a lock does not need; it may import %s, and the packages of the standard library that README.md lists", "%s 导入了 %s，锁用不着这个包；可以导入 %s，以及 README.md 列出的标准库的包", fset.Position(spec.Pos()), name, client)
 		}
 		if name == client {
 			if spec.Name != nil && spec.Name.Name == "." {
@@ -253,11 +249,9 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] {
 				switch {
 				case s.Sel.Name == "NewLock" || s.Sel.Name == "Lock":
-					bad = refuse(
-						"%s: %s.%s is the client's own lock, and this exercise is to write one", "%s：%s.%s 是客户端库自带的锁，而这个练习要你自己写锁", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", "%s：%s.%s 是客户端库自带的锁，而这个练习要你自己写锁", fset.Position(s.Pos()), x.Name, s.Sel.Name)
 				case dials(s.Sel.Name):
-					bad = refuse(
-						"%s: %s.%s opens a connection of its own, and a lock uses the one that New is given", "%s：%s.%s 会另开连接，而锁应当使用传给 New 的连接", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+					bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given", "%s：%s.%s 会另开连接，而锁应当使用传给 New 的连接", fset.Position(s.Pos()), x.Name, s.Sel.Name)
 				}
 			}
 		}
@@ -302,8 +296,7 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 			return found, nil
 		}
 	}
-	return nil, i18n.Errorf(
-		"%s has no attempt: neither a file of one nor a folder such as %s", "%s 里没有答卷：既没有答卷的文件，也没有 %s 这样的文件夹", dir, exercises[0].folder)
+	return nil, i18n.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", "%s 里没有答卷：既没有答卷的文件，也没有 %s 这样的文件夹", dir, exercises[0].folder)
 }
 
 func firstLines(text string, n int) string {

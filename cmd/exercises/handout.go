@@ -41,8 +41,7 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md",
-		"internal/bugs/listings/*.go"}
+	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md", "internal/bugs/listings/*.go"}
 	for _, e := range exercises {
 		names = append(names, "docs/exercises/"+e.folder+"/*.*")
 	}

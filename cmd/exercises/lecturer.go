@@ -93,8 +93,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return err
 	}
 	if len(dirs) == 0 {
-		return i18n.Errorf(
-			"grade needs the students' folders: go run ./cmd/exercises grade students/*", "grade 需要学生的文件夹：go run ./cmd/exercises grade students/*")
+		return i18n.Errorf("grade needs the students' folders: go run ./cmd/exercises grade students/*", "grade 需要学生的文件夹：go run ./cmd/exercises grade students/*")
 	}
 	if *jobs <= 0 {
 		return i18n.Errorf("-j must be more than 0", "-j 必须大于 0")
@@ -143,8 +142,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), i18n.Textf("1 folder", "1 个文件夹"), i18n.Textf("folders", "个文件夹")),
 		count(len(todo), i18n.Textf("1 attempt", "1 份答卷"), i18n.Textf("attempts", "份答卷")), time.Since(began).Round(time.Second))
 	if !confine.Offline(exec.Command("")) && networked() {
-		a.print(
-			"The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
+		a.print("The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
 	}
 	return writeAll(files, g)
 }

@@ -165,8 +165,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		hints := testenv.Must(hintsIn(filepath.Join(e.dir(root), "hints.md")))(t)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
-			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(",
-				"the solution is a step, and no test explores the step")
+			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
 		}
 	}
 }
@@ -218,8 +217,7 @@ func TestNextBeginsWithTheGoal(t *testing.T) {
 	const page = "# Exercise 1: x\n\n**Goal.** Write\nit.\n\n**Read**\n"
 	for _, before := range []string{"", "English | [简体中文](README.zh-CN.md)\n\n"} {
 		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(before+page)))
-		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n",
-			goalOf([]byte(strings.ReplaceAll(before+page, "\n", "\r\n"))))
+		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(strings.ReplaceAll(before+page, "\n", "\r\n"))))
 	}
 }
 
@@ -276,8 +274,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 		}
 		chinese := func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") }
 		others := slices.DeleteFunc(slices.Clone(pages), chinese)
-		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2,
-			"%s: README and hints, a primer and its program", e.folder)
+		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2, "%s: README and hints, a primer and its program", e.folder)
 		for _, page := range pages {
 			words := strings.Join(strings.Fields(text(t, page)), "")
 			for _, line := range secret {
@@ -308,8 +305,7 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	for _, file := range files {
 		m := mutantFile.FindStringSubmatch(text(t, file))
 		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
-		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "),
-			m[2], m[3], m[4]})
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "), m[2], m[3], m[4]})
 	}
 	return list
 }
@@ -336,8 +332,7 @@ func TestMutantsFitTheSolution(t *testing.T) {
 		}
 		for _, s := range e.tests {
 			if slices.Contains([]string{"TestOwners", "TestContexts", "TestLostReplies"}, s.test) {
-				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one",
-					e.folder, s.test)
+				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one", e.folder, s.test)
 			}
 		}
 	}
@@ -427,8 +422,7 @@ func TestStudentsOfOneName(t *testing.T) {
 	t.Chdir(filepath.Join(dir, "b"))
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
-	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs,
-		"a pattern stands for what it matches, and no folder comes twice")
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
 	names := testenv.Must(studentsOf(dirs))(t)
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
 

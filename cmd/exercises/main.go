@@ -135,8 +135,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case "grade":
 		return app.gradeAll(ctx, flags, args)
 	}
-	return i18n.Errorf(
-		"there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
+	return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
 }
 
 // parse takes flags before and after the arguments.
@@ -152,8 +151,7 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (names []string,
 	}
 	switch {
 	case len(names) < least && least == 1:
-		return nil, i18n.Errorf(
-			"%s needs the number of an exercise: go run ./cmd/exercises %s 3", "%s 需要练习的编号：go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
+		return nil, i18n.Errorf("%s needs the number of an exercise: go run ./cmd/exercises %s 3", "%s 需要练习的编号：go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
 	case len(names) > most:
 		return nil, i18n.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), names[most])
 	}
@@ -173,8 +171,7 @@ func findRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", i18n.Errorf(
-				"%s is not in a clone of this repository: change into one and try again", "%s 不在本仓库的克隆里：请进入克隆的目录再试", from)
+			return "", i18n.Errorf("%s is not in a clone of this repository: change into one and try again", "%s 不在本仓库的克隆里：请进入克隆的目录再试", from)
 		}
 	}
 }

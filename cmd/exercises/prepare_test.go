@@ -33,8 +33,7 @@ func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	for _, c := range preparations() {
 		for _, arg := range c.args {
 			if strings.HasPrefix(arg, "./") {
-				require.NotEmpty(t, testenv.Must(filepath.Glob(filepath.Join(root, arg, "*.go")))(t), "%s has nothing to compile",
-					arg)
+				require.NotEmpty(t, testenv.Must(filepath.Glob(filepath.Join(root, arg, "*.go")))(t), "%s has nothing to compile", arg)
 			}
 		}
 	}

@@ -117,8 +117,7 @@ func inChinese(t *testing.T, a *attempt, r *result) {
 	said := []string{why}
 	for _, f := range r.Failed {
 		said = append(said, a.caseOf(f.Case).Zh, f.Words.Zh)
-		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"),
-			"the sentence does not take these values: %s", f.Words.Zh)
+		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"), "the sentence does not take these values: %s", f.Words.Zh)
 	}
 	for _, words := range said {
 		require.Empty(t, leftEnglish(words, literal...), "%s", words)
@@ -208,8 +207,7 @@ func TestGrade(t *testing.T) {
 
 	r = graded(t, written(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
 	require.Contains(t, r.Why.En, "does not compile: lock.go:3:14: undefined: undefined")
-	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"),
-		"the compiler sorts by path")
+	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"), "the compiler sorts by path")
 	require.Zero(t, r.Points)
 	require.NotContains(t, text(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
 }

@@ -26,8 +26,7 @@ func breakingSuite() suite {
 func gradeLinks(ctx context.Context, g *grading) error {
 	file, ok := g.files[counterexample.File]
 	if !ok {
-		return refuse(
-			"%s is not there: git checkout docs/exercises/%s/%s", "%s 不存在：git checkout docs/exercises/%s/%s", counterexample.File, g.folder, counterexample.File)
+		return refuse("%s is not there: git checkout docs/exercises/%s/%s", "%s 不存在：git checkout docs/exercises/%s/%s", counterexample.File, g.folder, counterexample.File)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -53,8 +53,7 @@ func dying(args []string) {
 // TestAnEngineThatDiesCostsOneAnswer: those after it are played all the same.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), generous, dyingArg,
-		map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})
+	played, why, err := playLinks(t.Context(), generous, dyingArg, map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})
 	require.NoError(t, err)
 	require.Empty(t, why)
 	require.Len(t, played, 5)

@@ -78,8 +78,7 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 			t.Fatal(name)
 			return failure{}
 		}
-		r := &result{Failed: []failure{fails(2, 0, "two holders"), fails(1, 0, "polls"), fails(1, 1, "two holders"),
-			fails(1, 2, "hangs")}}
+		r := &result{Failed: []failure{fails(2, 0, "two holders"), fails(1, 0, "polls"), fails(1, 1, "two holders"), fails(1, 2, "hangs")}}
 		r.judge(&attempt{exercise: e})
 		require.True(t, r.Unsafe, "two holders cost all points, whatever comes first")
 		n, s, _ := r.at(e)

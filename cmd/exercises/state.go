@@ -129,8 +129,7 @@ func (a *app) open(e *exercise, n int) error {
 		err = os.WriteFile(file, text, 0o644)
 	}
 	if err != nil {
-		return i18n.Errorf(
-			"how many hints are open cannot be kept, so the next one does not open: set the environment variable EXERCISES_CACHE to a folder that can be written (%w)", "已打开几条提示无法记录下来，所以下一条打不开：请把环境变量 EXERCISES_CACHE 设为可写的文件夹（%v）", err)
+		return i18n.Errorf("how many hints are open cannot be kept, so the next one does not open: set the environment variable EXERCISES_CACHE to a folder that can be written (%w)", "已打开几条提示无法记录下来，所以下一条打不开：请把环境变量 EXERCISES_CACHE 设为可写的文件夹（%v）", err)
 	}
 	return nil
 }

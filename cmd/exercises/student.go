@@ -140,8 +140,7 @@ func (a *app) next(ctx context.Context) error {
 		return err
 	}
 	if e == nil {
-		a.print(
-			"All exercises are done. Try a lock of your own: README.md, Tests.\n", "所有练习都已完成。可以试着测试你自己的锁，见 README.zh-CN.md 的测试一节。\n")
+		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n", "所有练习都已完成。可以试着测试你自己的锁，见 README.zh-CN.md 的测试一节。\n")
 		return nil
 	}
 	return a.goal(e)
@@ -168,8 +167,7 @@ func (a *app) offer(e *exercise) {
 		return
 	}
 	if at, err := read(e.dir(a.root), e); err == nil && a.stubs.language(at) == i18n.English {
-		a.print(
-			"\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
+		a.print("\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
 	}
 }
 
@@ -245,8 +243,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 				}
 				return nil
 			}
-			a.print(
-				"\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", "\n等待 docs/exercises/%s 的下一次改动；按 ctrl-c 结束。\n", e.folder)
+			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", "\n等待 docs/exercises/%s 的下一次改动；按 ctrl-c 结束。\n", e.folder)
 		}
 		pause(ctx)
 	}
@@ -321,8 +318,7 @@ func (a *app) failed(e *exercise, at *attempt, r *result) {
 		}
 	}
 	if f.Trace != "" { // another schedule would show something else than the message says
-		a.print(
-			"\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.own(e, at), f.Trace)
+		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.own(e, at), f.Trace)
 	}
 }
 
@@ -346,8 +342,7 @@ func (a *app) hint(e *exercise) error {
 		a.print("Hint %d of %d\n\n%s\n\n", "提示 %d（共 %d 条）\n\n%s\n\n", i+1, len(hints), h)
 	}
 	if n == len(hints) {
-		a.print(
-			"There are no more. The cases say the rest: go run ./cmd/exercises watch %d\n", "没有更多提示了。剩下的，看用例的消息：go run ./cmd/exercises watch %d\n", e.number)
+		a.print("There are no more. The cases say the rest: go run ./cmd/exercises watch %d\n", "没有更多提示了。剩下的，看用例的消息：go run ./cmd/exercises watch %d\n", e.number)
 	}
 	return a.open(e, n)
 }

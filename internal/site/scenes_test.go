@@ -43,8 +43,7 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		"第 2 步与第 3 步对照：惊群与链条，耗时取自[实测的服务器](benchmark.zh-CN.md#实验室的服务器的时间从何而来)。").In(lang),
 		"", locks.Opening.String())
 	for _, o := range locks.Openings[1:] {
-		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", "“%s”与“%s”对照。打开时的场景可以一路走到这里。",
-			o.Titles[0].In(lang), o.Titles[1].In(lang))
+		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", "“%s”与“%s”对照。打开时的场景可以一路走到这里。", o.Titles[0].In(lang), o.Titles[1].In(lang))
 		entry(strings.TrimSuffix(o.Name.In(lang), " ›"), beside.In(lang), " -scene '"+o.String()+"'", o.String())
 	}
 	for _, l := range locks.All() {

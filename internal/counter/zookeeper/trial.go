@@ -73,8 +73,7 @@ func (p *player) trial(ctx context.Context, hold time.Duration) error {
 		return err
 	}
 	if sent == 0 {
-		return i18n.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process",
-			"没有向 ZooKeeper 发送任何请求：无法与其他进程的竞争者互斥")
+		return i18n.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process", "没有向 ZooKeeper 发送任何请求：无法与其他进程的竞争者互斥")
 	}
 	return shutDownAll(t.Contenders)
 }

@@ -234,8 +234,7 @@ var (
 )
 
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
-var errLeadsLate = explore.Broken{Kind: explore.Failure, Text: i18n.Textf(
-	"lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
+var errLeadsLate = explore.Broken{Kind: explore.Failure, Text: i18n.Textf("lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
 
 // Lock hands its ctx on until the candidate leads: the ctx ends when Lock has returned, and
 // the leadership goes on.
