@@ -67,7 +67,7 @@ func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 			}
 		case a.Scheme == "digest" && validDigest(a.ID):
 			add(a)
-		case a.Scheme == "ip" && validNetwork(a.ID):
+		case a.Scheme == "ip" && parseNetwork(a.ID).IsValid():
 			add(a)
 		default:
 			return nil, false
@@ -89,7 +89,8 @@ func (c *conn) may(perms int32, acl []jute.ACL) bool {
 			if who.scheme != a.Scheme {
 				continue
 			}
-			if who.id == a.ID || a.Scheme == "ip" && inNetwork(who.id, a.ID) {
+			address, _ := netip.ParseAddr(who.id)
+			if who.id == a.ID || a.Scheme == "ip" && parseNetwork(a.ID).Contains(address) {
 				return true
 			}
 		}
@@ -114,30 +115,20 @@ func maskDigests(acl []jute.ACL) []jute.ACL {
 // at the end do not count.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
-// parseNetwork reads "address" or "address/bits".
-func parseNetwork(s string) (netip.Prefix, bool) {
+// parseNetwork reads "address" or "address/bits". Of anything else it makes a network that is not valid, and
+// contains no address.
+func parseNetwork(s string) (network netip.Prefix) {
 	host, bits, slash := strings.Cut(s, "/")
 	addr, err := netip.ParseAddr(host)
 	if err != nil || !addr.Is4() {
-		return netip.Prefix{}, false // the real server supports IPv4 alone
+		return network // the real server supports IPv4 alone
 	}
 	n := addr.BitLen()
 	if slash {
 		if n, err = strconv.Atoi(bits); err != nil {
-			return netip.Prefix{}, false
+			return network
 		}
 	}
-	p, err := addr.Prefix(n)
-	return p, err == nil
-}
-
-func validNetwork(s string) bool {
-	_, ok := parseNetwork(s)
-	return ok
-}
-
-func inNetwork(address, network string) bool {
-	p, ok := parseNetwork(network)
-	addr, err := netip.ParseAddr(address)
-	return ok && err == nil && p.Contains(addr)
+	network, _ = addr.Prefix(n)
+	return network
 }

@@ -9,28 +9,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
-
-// wrong is a lock in which no contender waits for another.
-func wrong() explore.Subject {
-	return explore.Subject{
-		Name: "wrong",
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return steps.FromPlain(broken.New("everybody is first", conn, path)) }
-		},
-		Exists: true,
-	}
-}
 
 func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	tr := explore.Draw(t, explore.World{Lock: steps.Predecessor()}, 1)
@@ -66,17 +53,6 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	require.ErrorIs(t, testenv.Err(explore.ReadTrace(file+".not")), fs.ErrNotExist)
-}
-
-func TestRandomSearchesRepeatAndFind(t *testing.T) {
-	for _, depth := range []int{0, 3} {
-		search := explore.Search{Seed: 7, Limit: 500, Depth: depth}
-		a := explore.Explore(t, explore.World{Lock: wrong(), Contenders: 4}, search)
-		b := explore.Explore(t, explore.World{Lock: wrong(), Contenders: 4}, search)
-		require.NotNil(t, a.Found)
-		require.Equal(t, a.Schedules, b.Schedules)
-		require.Equal(t, a.Found.Log, b.Found.Log)
-	}
 }
 
 // TestPlaysDoNotMeet: what a play changes belongs to the process, so a second play does

@@ -124,15 +124,18 @@ type kind struct {
 	variables []string // get what prepare returns
 	user      string   // whose the process is, if we are root
 	stop      os.Signal
-	prepare   func(ctx context.Context, r room, as func(name string, args ...string) *exec.Cmd) (value string, cmd *exec.Cmd, ready func() error, err error)
+	prepare   preparation
 }
 
-type command = func(name string, args ...string) *exec.Cmd
+type (
+	command     = func(name string, args ...string) *exec.Cmd
+	preparation = func(ctx context.Context, r room, as command) (value string, cmd *exec.Cmd, ready func() error, err error)
+)
 
 var kinds = map[string]kind{
-	"zookeeper": {variables: []string{"ZK"}, prepare: zookeeper},
+	"zookeeper": {variables: []string{"ZK"}, prepare: zookeeper("")},
 	// With TTL nodes and all four-letter words.
-	"zookeeper-extended": {variables: []string{"ZK", "ZK_EXTENDED"}, prepare: zookeeperExtended},
+	"zookeeper-extended": {variables: []string{"ZK", "ZK_EXTENDED"}, prepare: zookeeper("extendedTypesEnabled=true\n4lw.commands.whitelist=*\n")},
 	"postgres":           {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // it does not wait for its clients then
 	"mariadb":            {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
 	"redis":              {variables: []string{"REDIS"}, prepare: redis},
@@ -140,19 +143,13 @@ var kinds = map[string]kind{
 	"dockerd":            {prepare: dockerd},
 }
 
-func zookeeper(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-	return zookeeperWith("", r, as)
-}
-
-func zookeeperExtended(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-	return zookeeperWith("extendedTypesEnabled=true\n4lw.commands.whitelist=*\n", r, as)
-}
-
-func zookeeperWith(settings string, r room, as command) (string, *exec.Cmd, func() error, error) {
-	err := r.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
-		r.file("data"), r.port, r.host)+settings)
-	return r.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
-		"org.apache.zookeeper.server.ZooKeeperServerMain", r.file("zoo.cfg")), r.serves, err
+func zookeeper(settings string) preparation {
+	return func(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+		err := r.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
+			r.file("data"), r.port, r.host)+settings)
+		return r.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
+			"org.apache.zookeeper.server.ZooKeeperServerMain", r.file("zoo.cfg")), r.serves, err
+	}
 }
 
 // serves asks a ZooKeeper for its mode, which it has once it serves.

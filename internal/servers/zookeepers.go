@@ -49,7 +49,7 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	var wg sync.WaitGroup
 	for _, z := range nodes { // none of them serves before the others run
 		wg.Go(func() {
-			_, cmd, _, err := zookeeper(t.Context(), z.room, exec.Command)
+			_, cmd, _, err := zookeeper("")(t.Context(), z.room, exec.Command)
 			if err == nil && n > 1 {
 				err = appendTo(z.room.file("zoo.cfg"), "initLimit=10\nsyncLimit=5\n"+members)
 				cmd = exec.Command("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",

@@ -8,7 +8,7 @@ import (
 )
 
 // Log returns the kinds of all requests so far, in their order, without those that Total
-// leaves out; nothing without WithLog.
+// leaves out; nothing without NewWithLog.
 func (t *Tap) Log() []jute.Op {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,7 +28,7 @@ func (t *Tap) Pending() (n int64) {
 
 // Armed is the number of watches that are set and have not fired, over all
 // open connections; as on the server, one connection that watches a path
-// twice counts once. It needs WithLog.
+// twice counts once. It needs NewWithLog.
 func (t *Tap) Armed() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,19 +45,16 @@ type Tap struct {
 // opBase moves closeSession, the lowest opcode, to an index.
 const opBase = -int32(jute.OpCloseSession)
 
-// An Option changes a new Tap.
-type Option func(*Tap)
-
-// WithLog makes the tap keep the kind of every request, and look at the whole of long packets. It costs
-// memory for each, and time.
-func WithLog() Option { return func(t *Tap) { t.logging = true } }
-
 // New returns a Tap that has seen nothing yet.
-func New(options ...Option) *Tap {
-	t := &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte), granted: make(map[int64]time.Duration)}
-	for _, option := range options {
-		option(t)
-	}
+func New() *Tap {
+	return &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte), granted: make(map[int64]time.Duration)}
+}
+
+// NewWithLog returns a Tap that keeps the kind of every request, and looks at the whole of long packets. It
+// costs memory for each, and time.
+func NewWithLog() *Tap {
+	t := New()
+	t.logging = true
 	return t
 }
 

@@ -32,9 +32,9 @@ func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) *zk.Conn {
 var world = zk.WorldACL(zk.PermAll)
 
 func TestCountsAreWhatCrossesTheWire(t *testing.T) {
-	for _, options := range [][]wiretap.Option{nil, {wiretap.WithLog()}} {
+	for _, open := range []func() *wiretap.Tap{wiretap.New, wiretap.NewWithLog} {
 		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-			tap := wiretap.New(options...)
+			tap := open()
 			conn := connect(t, srv, tap)
 			require.Zero(t, tap.Counts().Total(), "a handshake is not a request")
 
@@ -100,7 +100,7 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 
 func TestTheLogHasTheRequestsInOrderAndWhatIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		tap := wiretap.New(wiretap.WithLog())
+		tap := wiretap.NewWithLog()
 		conn := connect(t, srv, tap)
 		path := testenv.Must(conn.Create("/n-", nil, zk.FlagEphemeralSequential, world))(t)
 		testenv.Must3(conn.ChildrenW("/"))(t)
@@ -125,7 +125,7 @@ func TestTheLogHasTheRequestsInOrderAndWhatIsNotAnswered(t *testing.T) {
 
 func TestWatchesAreArmedAgainAfterAReconnect(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		tap := wiretap.New(wiretap.WithLog())
+		tap := wiretap.NewWithLog()
 		conn := connect(t, srv, tap)
 		testenv.Must3(conn.ChildrenW("/"))(t)
 		tap.Cut()
@@ -207,12 +207,12 @@ func FuzzTap(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1}, false)
 	f.Add(frame((&jute.ConnectRequest{}).Encode, (&jute.SetWatches{Data: []string{"/a"}}).Encode), true)
 	f.Fuzz(func(t *testing.T, b []byte, logged bool) {
-		var options []wiretap.Option
+		open := wiretap.New
 		if logged {
-			options = append(options, wiretap.WithLog())
+			open = wiretap.NewWithLog
 		}
 		s := &stream{down: bytes.NewReader(b)}
-		nc := testenv.Must(wiretap.New(options...).Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
+		nc := testenv.Must(open().Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
 		_ = testenv.Must(nc.Write(b))(t)
 		require.True(t, bytes.Equal(b, s.wrote.Bytes()))
 		got := testenv.Must(io.ReadAll(nc))(t)

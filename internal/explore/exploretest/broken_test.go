@@ -145,6 +145,17 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	}
 }
 
+func TestRandomSearchesRepeatAndFind(t *testing.T) {
+	for _, depth := range []int{0, 3} {
+		search := explore.Search{Seed: 7, Limit: 500, Depth: depth}
+		w := explore.World{Lock: subject("everybody is first"), Contenders: 4}
+		a, b := explore.Explore(t, w, search), explore.Explore(t, w, search)
+		require.NotNil(t, a.Found)
+		require.Equal(t, a.Schedules, b.Schedules)
+		require.Equal(t, a.Found.Log, b.Found.Log)
+	}
+}
+
 // TestTheTraceOfThePage: docs/explorer.md shows the explorer's output, and names its faults and strangers.
 func TestTheTraceOfThePage(t *testing.T) {
 	w := explore.World{Lock: subject("no look after waking"), Contenders: 3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}

@@ -172,7 +172,7 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	tap := wiretap.New(wiretap.WithLog())
+	tap := wiretap.NewWithLog()
 	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 64 << 10})
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
@@ -184,7 +184,7 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 // servers, because in a client that has tried them all the waiting requests fail.
 func (w *Stage) Ordinary() *Session {
 	w.Helper()
-	tap := wiretap.New(wiretap.WithLog())
+	tap := wiretap.NewWithLog()
 	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), 10*time.Second, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
 	w.Eventually(i18n.Textf("the client has a session", "客户端有了会话"), func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
