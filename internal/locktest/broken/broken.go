@@ -285,7 +285,10 @@ func (l *Lock) giveUp(node string, cause error) error {
 		case "no clean-up after an error":
 			return cause
 		case "the cause is hidden":
-			return l.conn.Delete(node, -1)
+			if cause = l.conn.Delete(node, -1); cause != nil {
+				cause = l.wrap("delete "+node, cause)
+			}
+			return cause
 		}
 	}
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) || l.bug == BrokenIsExpired && errors.Is(cause, zk.ErrConnectionClosed) {
