@@ -49,8 +49,7 @@ func TestGoroutinesCostCostPoints(t *testing.T) {
 				New: func(conn *zk.Conn, path string) locktest.Lock {
 					return leakingLock{broken.New("none", conn, path), c.aside}
 				},
-				ErrNotLocked: broken.ErrNotLocked,
-				Queue:        true,
+				ErrNotLocked: broken.ErrNotLocked, Queue: true,
 			}, nil)
 			if verdicts == nil {
 				return // this is the process in which the cases ran

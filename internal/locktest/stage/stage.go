@@ -261,8 +261,7 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 // Eventually waits for a state.
 func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
 	w.Helper()
-	w.Await(ok,
-		"never happens: %s%s", "该发生的没有发生：%s%s", what)
+	w.Await(ok, "never happens: %s%s", "该发生的没有发生：%s%s", what)
 }
 
 // WaitFor waits for a state, and no longer than d.
@@ -460,8 +459,7 @@ func (w *Stage) Unkept(n int) {
 func (w *Stage) GoesOn(n int) bool {
 	w.Helper()
 	if n > 100 {
-		w.Failf(
-			"the lock polls: it sends more than 100 requests for one operation", "锁在轮询：一次操作发了 100 多个请求")
+		w.Failf("the lock polls: it sends more than 100 requests for one operation", "锁在轮询：一次操作发了 100 多个请求")
 	}
 	return true
 }
