@@ -134,12 +134,8 @@ func readerPage(lang i18n.Language) string {
 // writeReader writes the reader, which shows an article's phrases beside the code and the lab.
 func (b *book) writeReader() error {
 	b.files["rows.js"] = script("GUIDE", b.rows)
-	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
+	for lang, other := range map[i18n.Language]i18n.Language{i18n.English: i18n.Chinese, i18n.Chinese: i18n.English} {
 		f := b.frame(readerPage(lang), "", lang)
-		other := i18n.Chinese
-		if lang == other {
-			other = i18n.English
-		}
 		f.Twin, f.TwinTag = readerPage(other), tag(other)
 		if err := b.execute("reader.html", readerPage(lang), f); err != nil {
 			return err

@@ -266,10 +266,7 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
 	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) && path.Ext(file) != ".txt" {
-		rel, err := filepath.Rel(path.Dir(page), chinese(file))
-		if err != nil {
-			return target, "", err.Error()
-		}
+		rel, _ := filepath.Rel(path.Dir(page), chinese(file)) // both are from the root
 		other = filepath.ToSlash(rel)
 		if hasAnchor {
 			if _, anchors := sections(twin); number < len(anchors) {
@@ -286,7 +283,7 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 	all = make(map[string]int)
 	for _, token := range factToken.FindAllString(unit, -1) {
 		switch {
-		case token[0] == '`':
+		case token[0] == '`' || token[0] == '<':
 			all[token]++
 		case token[0] == ']':
 			target, other, fault := e.lead(page, token[2:len(token)-1])
@@ -299,8 +296,6 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 			}
 		case token == "**":
 			all["the mark **"]++
-		case token[0] == '<':
-			all[token]++
 		default:
 			all["figure "+token]++
 		}
@@ -341,9 +336,7 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		faults[i] = what + ": " + faults[i]
 	}
 	for fact := range want {
-		if _, ok := got[fact]; !ok {
-			got[fact] = 0
-		}
+		got[fact] += 0 // it is there
 	}
 	for fact, n := range got {
 		if n != want[fact] {
