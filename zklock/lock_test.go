@@ -20,6 +20,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest"
@@ -119,7 +120,7 @@ func TestFaultsWithCaching(t *testing.T) {
 	testenv.Landing(t, "plays on what the fault series plays without caching")
 	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	t.Parallel()
-	exploretest.Faults(t, steps.ZklockWith(explore.SessionTimeout, caching.options...))
+	exploretest.Faults(t, steps.ZklockWith(player.SessionTimeout, caching.options...))
 }
 
 const keeps = 2100 * time.Millisecond // a node of caching.options, until it has been deleted, too
@@ -417,40 +418,36 @@ func TestExploreACachedNode(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
 	testenv.Landing(t, "plays thousands of schedules")
 	testenv.NotRaced(t, "its schedules are ten times as slow, and the forced ones run the same lines")
-	ours := steps.ZklockWith(explore.SessionTimeout, zklock.WithCaching(time.Second), zklock.CachingFrom(0))
+	ours := steps.ZklockWith(player.SessionTimeout, zklock.WithCaching(time.Second), zklock.CachingFrom(0))
 	ours.Name = "zklock, caching"
-	mixed := ours
+	mixed := ours.Wrapped(func(l player.Lock, conn *zk.Conn, path, name string) player.Lock {
+		if name == "A" {
+			return l
+		}
+		return steps.FromPlain(foreign(conn, path, name))
+	})
 	mixed.Name = "zklock, caching, and zk.Lock"
 	mixed.Requeues, mixed.Reentrant = false, false // zk.Lock returns the errors of its session
 	mixed.NotLocked = func(err error) bool { return ours.NotLocked(err) || errors.Is(err, broken.ErrNotLocked) }
-	mixed.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
-		open := ours.Open(conn, path)
-		return func(name string) explore.Lock {
-			if name == "A" {
-				return open(name)
-			}
-			return steps.FromPlain(foreign(conn, path, name))
-		}
-	}
-	lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp
-	once, twice := []explore.Op{lock, unlock}, []explore.Op{lock, unlock, lock, unlock}
-	again := [][]explore.Op{twice, {try, unlock, lock, unlock}}
+	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
+	once, twice := []player.Op{lock, unlock}, []player.Op{lock, unlock, lock, unlock}
+	again := [][]player.Op{twice, {try, unlock, lock, unlock}}
 	drawn := explore.Search{Seed: 1, Limit: 300}
 	if testenv.AtLength() {
 		drawn = explore.Search{} // all of them
 	}
-	faults := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire, explore.Stop, explore.EndContext}
+	faults := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, player.EndContext}
 	for _, p := range []exploretest.Plan{
-		{What: "zk.Lock, every packet", World: explore.World{Lock: mixed, Packets: true, Scripts: [][]explore.Op{once, once}}},
-		{What: "zk.Lock, and ours locks again", World: explore.World{Lock: mixed, Scripts: [][]explore.Op{twice, once}}},
-		{What: "zk.Lock, and both lock again", World: explore.World{Lock: mixed, Scripts: [][]explore.Op{twice, twice}}, Search: drawn},
-		{What: "two that cache, every packet", World: explore.World{Lock: ours, Packets: true, Scripts: [][]explore.Op{once, once}}, Search: drawn},
-		{What: "two that cache, and lock again", World: explore.World{Lock: ours, Scripts: again}, Search: drawn},
-		{What: "two that cache, one fault", World: explore.World{Lock: ours, Scripts: again, Kinds: faults, Faults: 1}, Search: explore.Search{Seed: 1, Limit: 300}},
-		{What: "three that cache, two faults", World: explore.World{Lock: ours, Contenders: 3, Scripts: again, Kinds: faults, Faults: 2},
+		{What: "zk.Lock, every packet", World: player.World{Lock: mixed, Packets: true, Scripts: [][]player.Op{once, once}}},
+		{What: "zk.Lock, and ours locks again", World: player.World{Lock: mixed, Scripts: [][]player.Op{twice, once}}},
+		{What: "zk.Lock, and both lock again", World: player.World{Lock: mixed, Scripts: [][]player.Op{twice, twice}}, Search: drawn},
+		{What: "two that cache, every packet", World: player.World{Lock: ours, Packets: true, Scripts: [][]player.Op{once, once}}, Search: drawn},
+		{What: "two that cache, and lock again", World: player.World{Lock: ours, Scripts: again}, Search: drawn},
+		{What: "two that cache, one fault", World: player.World{Lock: ours, Scripts: again, Kinds: faults, Faults: 1}, Search: explore.Search{Seed: 1, Limit: 300}},
+		{What: "three that cache, two faults", World: player.World{Lock: ours, Contenders: 3, Scripts: again, Kinds: faults, Faults: 2},
 			Search: explore.Search{Seed: 1, Limit: 300}},
-		{What: "a crowd, three faults", World: explore.World{Lock: steps.Zklock(), Contenders: 8, Scripts: append(again, once, once), Faults: 3,
-			Kinds: append(faults, explore.NodeGoes, explore.NodeSet, explore.Remake)}, Search: explore.Search{Seed: 1, Limit: 150}},
+		{What: "a crowd, three faults", World: player.World{Lock: steps.Zklock(), Contenders: 8, Scripts: append(again, once, once), Faults: 3,
+			Kinds: append(faults, player.NodeGoes, player.NodeSet, player.Remake)}, Search: explore.Search{Seed: 1, Limit: 150}},
 	} {
 		t.Run(p.What, func(t *testing.T) {
 			r := explore.Explore(t, p.World, p.Search)

@@ -22,6 +22,7 @@ import (
 	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
@@ -72,7 +73,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 	saved := b.Trace()
 	require.NotNil(t, saved, "%s has no schedule: go generate ./...", b.ID)
 	type told struct {
-		world, ours explore.World
+		world, ours player.World
 		choices     []string
 	}
 	all := []told{{b.World, b.Ours, saved.Choices}}
@@ -80,7 +81,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 		all = append(all, told{p.In(b.World), p.In(b.Ours), p.Choices})
 	}
 	t.Run("it happens to the article's lock", func(t *testing.T) {
-		var last *explore.Trace
+		var last *player.Trace
 		for _, told := range all {
 			last, _ = explore.Play(t, told.world, told.choices)
 			require.True(t, b.Shows(last), "%v", last)
@@ -99,7 +100,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 
 // Played plays a schedule in another world, as far as that has the same choices;
 // what is left is played in the order in which it comes.
-func Played(t *testing.T, w explore.World, choices []string) *explore.Trace {
+func Played(t *testing.T, w player.World, choices []string) *player.Trace {
 	t.Helper()
 	var made []string
 	tr, possible := explore.Play(t, w, made)

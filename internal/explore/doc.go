@@ -3,14 +3,14 @@
 // in virtual time. docs/explorer.md explains it to readers who are new to
 // model checking.
 //
-//	r := explore.Explore(t, explore.World{Lock: steps.Predecessor(), Contenders: 3}, explore.Search{})
+//	r := explore.Explore(t, player.World{Lock: steps.Predecessor(), Contenders: 3}, explore.Search{})
 //	if r.Found != nil {
 //		t.Error(r.Found) // a Trace: the shortest schedule that shows the violation
 //	}
 //
-// A [World] is a lock (a [Subject]), contenders with a script each, and the
+// A [player.World] is a lock (a [player.Subject]), contenders with a script each, and the
 // faults that may happen. [Explore] goes through its schedules, depth first and
-// complete, or at random from a seed, and returns a [Report]. A [Trace] is a
+// complete, or at random from a seed, and returns a [Report]. A [player.Trace] is a
 // schedule as data: the choices, and the log of all packets; it is read and
 // written as JSON. [Replay] plays one again and fails if it does not repeat.
 // [Play] plays a schedule as far as a person has chosen and returns the possible

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
-	tr := explore.Draw(t, explore.World{Lock: steps.Predecessor()}, 1)
+	tr := explore.Draw(t, player.World{Lock: steps.Predecessor()}, 1)
 	other := *tr
 	other.Choices = append(slices.Clone(tr.Choices[:3]), "C: request")
 	require.ErrorContains(t, testenv.Err(explore.Replay(t, &other)), `choice 4 is "C: request"`)
@@ -48,18 +48,18 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 		`{"world":{"lock":"naive","scripts":[null,["fly"]]}}`: `unknown call in a script, "fly"`,
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		_, err := explore.ReadTrace(file)
+		_, err := player.ReadTrace(file)
 		require.ErrorContains(t, err, file+" is not a trace: ", text)
 		require.ErrorContains(t, err, want, text)
 	}
-	require.ErrorIs(t, testenv.Err(explore.ReadTrace(file+".not")), fs.ErrNotExist)
+	require.ErrorIs(t, testenv.Err(player.ReadTrace(file+".not")), fs.ErrNotExist)
 }
 
 // TestPlaysDoNotMeet: what a play changes belongs to the process, so a second play does
 // not begin before the first one has ended, however long it takes. At each choice Go's
 // scheduler runs so many times that the other play would choose, too, if it could.
 func TestPlaysDoNotMeet(t *testing.T) {
-	w := explore.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
+	w := player.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
 	var mu sync.Mutex
 	var chosen []string // which play has made each choice
 	t.Run("side by side", func(t *testing.T) {

@@ -48,7 +48,7 @@ type Search struct {
 
 // A Report is what a search has found.
 type Report struct {
-	World     World
+	World     player.World
 	Schedules int // that were played to the end
 	Cut       int // that the reduction ended: they repeat another one
 	States    int // different ones, if they were counted
@@ -59,11 +59,11 @@ type Report struct {
 	Complete  bool
 	Took      time.Duration
 	// Found is the first violation's trace, shrunk.
-	Found *Trace
+	Found *player.Trace
 	// Kinds counts the schedules by the kind of violation, if All is set.
-	Kinds map[Kind]int
+	Kinds map[player.Kind]int
 	// Known are the shortest traces of the violations that are known of the lock, by their English names.
-	Known map[string]*Trace
+	Known map[string]*player.Trace
 	// MostRequests and MostEvents are the highest numbers in a schedule.
 	MostRequests, MostEvents int
 	states, finals           map[uint64]struct{}
@@ -93,7 +93,7 @@ func (r *Report) SameStates(other *Report) bool {
 // A branch is a point of the schedule that the search is at.
 type branch struct {
 	enabled []string
-	log     []Entry                     // up to here
+	log     []player.Entry              // up to here
 	sleep   map[string]player.Footprint // actions that need not be taken here
 	tried   map[string]player.Footprint
 	only    []string // if it is not nil: all other actions were taken in the same situation
@@ -102,13 +102,13 @@ type branch struct {
 
 // Explore plays the schedules of a world until it has found a violation, or
 // has played all.
-func Explore(t *testing.T, w World, s Search) *Report {
+func Explore(t *testing.T, w player.World, s Search) *Report {
 	t.Helper()
 	began := time.Now()
 	named := w
 	named.Name = w.Lock.Name
 	r := &Report{
-		World: named, Known: make(map[string]*Trace), Kinds: make(map[Kind]int),
+		World: named, Known: make(map[string]*player.Trace), Kinds: make(map[player.Kind]int),
 		states: make(map[uint64]struct{}), finals: make(map[uint64]struct{}),
 	}
 	r.explore(t, w, s, began)
@@ -116,7 +116,7 @@ func Explore(t *testing.T, w World, s Search) *Report {
 	return r
 }
 
-func (r *Report) explore(t *testing.T, w World, s Search, began time.Time) {
+func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a schedule leaves nothing but garbage
 	defer player.OneCore()()
@@ -132,7 +132,7 @@ func (r *Report) explore(t *testing.T, w World, s Search, began time.Time) {
 	}
 	var stack []*branch
 	for {
-		var run *Run
+		var run *player.Run
 		common := 0 // choices that have repeated
 		for try := 1; run == nil; try++ {
 			known, depth := len(stack), 0
@@ -190,9 +190,9 @@ func names(stack []*branch) (list []string) {
 // step plays the schedule of the branches, and adds a branch for each
 // further point. It returns how many choices it made, and nil for the run if
 // the schedule did not repeat.
-func step(t *testing.T, w World, s Search, seen map[uint64][]string, stack *[]*branch) (*Run, int) {
+func step(t *testing.T, w player.World, s Search, seen map[uint64][]string, stack *[]*branch) (*player.Run, int) {
 	depth, repeats := 0, true
-	run := player.Play(t, w, s.Count, func(p *Point) int {
+	run := player.Play(t, w, s.Count, func(p *player.Point) int {
 		b := &branch{}
 		if depth < len(*stack) {
 			b = (*stack)[depth]
@@ -201,7 +201,7 @@ func step(t *testing.T, w World, s Search, seen map[uint64][]string, stack *[]*b
 				from = len((*stack)[depth-1].log)
 			}
 			if !slices.Equal(b.enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient &&
-				(len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], Entry.Equal)) {
+				(len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], player.Entry.Equal)) {
 				repeats = false
 				return -1
 			}
@@ -278,7 +278,7 @@ func (b *branch) inherit(above *branch) {
 }
 
 // count adds the result of a schedule to the report.
-func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
+func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) {
 	if run.Aborted {
 		r.Cut++
 	} else {
@@ -306,7 +306,7 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 	if v := run.Violation; v != nil {
 		r.Kinds[v.Kind]++
 		if r.Found == nil {
-			r.Found = Shrink(t, w, run.Choices(), func(r *Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
+			r.Found = Shrink(t, w, run.Choices(), func(r *player.Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
 		}
 		if r.Found == nil { // a lock whose schedules need not repeat
 			r.Found = player.TraceOf(w, run)
@@ -319,17 +319,17 @@ func (r *Report) count(t *testing.T, w World, s Search, run *Run) {
 
 // knows returns a function that reports whether something that the lock is known for has
 // come up.
-func knows(name string) func(r *Run) bool {
-	return func(r *Run) bool {
+func knows(name string) func(r *player.Run) bool {
+	return func(r *player.Run) bool {
 		return slices.ContainsFunc(r.Known, func(k i18n.Text) bool { return k.En == name })
 	}
 }
 
 // random draws schedules.
-func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
+func random(t *testing.T, w player.World, s Search, r *Report, began time.Time) {
 	for n := uint64(0); !s.over(r, began); n++ {
 		rng := rand.New(rand.NewPCG(s.Seed, n))
-		choose := func(p *Point) int { return draw(rng, p) }
+		choose := func(p *player.Point) int { return draw(rng, p) }
 		if s.Depth > 0 {
 			choose = pct(rng, s.Depth)
 		}
@@ -342,7 +342,7 @@ func random(t *testing.T, w World, s Search, r *Report, began time.Time) {
 
 // draw takes a fault once in eight points, if one is possible: taken as often
 // as anything else, they would all come at the start.
-func draw(rng *rand.Rand, p *Point) int {
+func draw(rng *rand.Rand, p *player.Point) int {
 	plain := p.Plain()
 	if plain < len(p.Enabled) && rng.IntN(8) == 0 {
 		return plain + rng.IntN(len(p.Enabled)-plain)
@@ -353,14 +353,14 @@ func draw(rng *rand.Rand, p *Point) int {
 // pct is Burckhardt's probabilistic concurrency testing: each actor has a
 // priority, the highest acts, and at a few points drawn before, the actor that
 // would act falls behind all others.
-func pct(rng *rand.Rand, depth int) func(p *Point) int {
+func pct(rng *rand.Rand, depth int) func(p *player.Point) int {
 	priority := make(map[string]int)
 	drop := make(map[int]bool)
 	for range depth {
 		drop[rng.IntN(40)] = true
 	}
 	step, low := 0, 0
-	return func(p *Point) int {
+	return func(p *player.Point) int {
 		best, top := 0, -1<<31
 		for i, name := range p.Enabled {
 			actor := name

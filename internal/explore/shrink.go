@@ -11,8 +11,8 @@ import (
 
 // follow chooses by name, and then by itself. A name that is not possible is
 // left out.
-func follow(names []string) func(p *Point) int {
-	return func(p *Point) int {
+func follow(names []string) func(p *player.Point) int {
+	return func(p *player.Point) int {
 		if len(p.Enabled) == 1 {
 			return 0
 		}
@@ -30,10 +30,10 @@ func follow(names []string) func(p *Point) int {
 // Shrink returns the trace of the shortest schedule that it finds for which still is
 // true. It begins with the choices. It returns nil if a
 // Lenient lock does not repeat them.
-func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *Trace {
+func Shrink(t *testing.T, w player.World, choices []string, still func(r *player.Run) bool) *player.Trace {
 	t.Helper()
-	try := func(names []string) (*Run, bool) {
-		var r *Run
+	try := func(names []string) (*player.Run, bool) {
+		var r *player.Run
 		for range 2 {
 			if r = player.Play(t, w, false, follow(names), nil); still(r) {
 				return r, true
@@ -84,7 +84,7 @@ func Shrink(t *testing.T, w World, choices []string, still func(r *Run) bool) *T
 // schedule is not possible, or if there are more or fewer possibilities at a
 // choice than there were. It is played again if the log is not the same; see
 // player.Tries.
-func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
+func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 	t.Helper()
 	for range player.Tries {
 		if again, err = replay(t, tr); err == nil && reflect.DeepEqual(again.Log, tr.Log) {
@@ -94,8 +94,8 @@ func Replay(t *testing.T, tr *Trace) (again *Trace, err error) {
 	return again, err
 }
 
-func replay(t *testing.T, tr *Trace) (again *Trace, err error) {
-	err = tr.Follow(func(choose func(p *Point) int) {
+func replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
+	err = tr.Follow(func(choose func(p *player.Point) int) {
 		again = player.TraceOf(tr.World, player.Play(t, tr.World, false, choose, nil))
 	})
 	again.Choices, again.Widths = tr.Choices, tr.Widths

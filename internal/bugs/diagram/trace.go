@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 )
 
 // Of returns the sequence of a trace of the explorer, in the words of the museum's own. A request and its reply
 // are one arrow, drawn where the server carries the request out, unless the reply comes in a later action.
-func Of(tr *explore.Trace) *Sequence {
+func Of(tr *player.Trace) *Sequence {
 	var actors, holders []string
 	var lines []Step
 	arrived := make(map[Packet]int)
@@ -72,17 +72,17 @@ func cutRepeats(lines []Step) (cut []Step) {
 }
 
 // lineOf is the line of an entry of a log, without a text if it has none.
-func lineOf(log []explore.Entry, i int) Step {
+func lineOf(log []player.Entry, i int) Step {
 	e := log[i]
 	if e.Op == jute.OpCloseSession.String() { // the client library sends it
 		return Step{}
 	}
-	other := func(kind string) func(o explore.Entry) bool { // of the same request
-		return func(o explore.Entry) bool {
+	other := func(kind string) func(o player.Entry) bool { // of the same request
+		return func(o player.Entry) bool {
 			return o.Kind == kind && o.Who == e.Who && o.Point == e.Point && o.Op == e.Op
 		}
 	}
-	says := func(e explore.Entry, answer i18n.Text) i18n.Text {
+	says := func(e player.Entry, answer i18n.Text) i18n.Text {
 		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch(e.Watch), answer}, "")
 	}
 	switch e.Kind {
@@ -108,11 +108,11 @@ func lineOf(log []explore.Entry, i int) Step {
 }
 
 // message is a request with the node that it is about.
-func message(e explore.Entry) string {
+func message(e player.Entry) string {
 	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
 }
 
-func answer(e explore.Entry) i18n.Text {
+func answer(e player.Entry) i18n.Text {
 	switch e.Err {
 	case "":
 		return i18n.Text{}
@@ -135,8 +135,8 @@ var crash = i18n.Textf("panics", "panic")
 
 // words are the museum's for what the explorer says in others.
 var words = map[string]i18n.Text{
-	string(explore.Hang): i18n.Textf("waits forever", "永远等下去"), string(explore.Endless): i18n.Textf("and so on", "如此反复"),
-	string(explore.Crash): crash, "panics": crash, "gets an error": i18n.Textf("lock fails", "加锁失败"),
+	string(player.Hang): i18n.Textf("waits forever", "永远等下去"), string(player.Endless): i18n.Textf("and so on", "如此反复"),
+	string(player.Crash): crash, "panics": crash, "gets an error": i18n.Textf("lock fails", "加锁失败"),
 	"the connection breaks": i18n.Textf("loses its connection", "连接断开"),
 	"unlocks":               {}, "has unlocked": {}, // its request says that
 }
@@ -148,21 +148,21 @@ var (
 
 // noteOf is the line of a note behind lines. Holders are the clients that hold the lock, or
 // go on as if they do.
-func noteOf(e explore.Entry, holders []string, lines []Step) Step {
+func noteOf(e player.Entry, holders []string, lines []Step) Step {
 	over := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}
 	full := i18n.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "出现已知问题：")}
 	var text, what i18n.Text
 	text.En, what.En, _ = strings.Cut(full.En, ": ")
 	text.Zh, what.Zh, _ = strings.Cut(full.Zh, "：")
-	switch kind := explore.Kind(text.En); {
-	case kind == explore.TwoHolders || kind == explore.Outlived:
-		over, text = slices.Sorted(slices.Values(holders)), explore.TwoHolders.Text()
-	case kind == explore.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].Text.En):
+	switch kind := player.Kind(text.En); {
+	case kind == player.TwoHolders || kind == player.Outlived:
+		over, text = slices.Sorted(slices.Values(holders)), player.TwoHolders.Text()
+	case kind == player.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].Text.En):
 		return Step{}
-	case kind == explore.Hang && !strings.HasSuffix(what.En, "nothing can happen any more"):
+	case kind == player.Hang && !strings.HasSuffix(what.En, "nothing can happen any more"):
 		text = what
 	default:
-		if slices.Contains(explore.Kinds, kind) {
+		if slices.Contains(player.Kinds, kind) {
 			full = what
 		}
 		if word, known := words[text.En]; known {

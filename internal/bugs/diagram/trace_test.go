@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/testenv"
 )
 
 func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
-	sequence := Of(&explore.Trace{Log: []explore.Entry{
+	sequence := Of(&player.Trace{Log: []player.Entry{
 		{Point: 1, Who: "A", Kind: "sends", Op: "create", Path: "/lock/lock-"},
 		{Point: 1, Who: "A", Kind: "carried out", Op: "create", Path: "/lock/lock-"},
 		{Point: 1, Who: "A", Kind: "reply", Op: "create", Path: "/lock/lock-", Made: "/lock/lock-0000000000"},

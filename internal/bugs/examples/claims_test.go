@@ -8,7 +8,7 @@ import (
 
 	"example.com/zklock/internal/bugs"
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 )
 
 // Article D says of its first version: 此实现方式还可能存在死锁问题, a holder that
@@ -18,14 +18,14 @@ import (
 func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T) {
 	bugs.NeedsEmbedded(t)
 	d := scenes.Get("D2") // a bug of the first version
-	for _, w := range []explore.World{d.World, d.Ours} {
+	for _, w := range []player.World{d.World, d.Ours} {
 		t.Run(w.Name, func(t *testing.T) {
 			w := d.Only(w) // a hang
-			w.Kinds, w.Faults = []explore.Fault{explore.Expire}, 1
+			w.Kinds, w.Faults = []player.Fault{player.Expire}, 1
 			queued := []string{"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "gap D2: go on"}
 			tr := bugs.Played(t, w, append(queued, "A: expire", "B: request"))
 			require.Nil(t, tr.Violation, "%v", tr)
-			watches := func(e explore.Entry) bool { return e.Who == "B" && e.Kind == "reply" && e.Watch }
+			watches := func(e player.Entry) bool { return e.Who == "B" && e.Kind == "reply" && e.Watch }
 			comes(t, tr, says("A holds the lock"), watches, says("A is cut off until its session has expired"), says("B holds the lock"), says("A unlocks"))
 		})
 	}
@@ -43,23 +43,23 @@ func TestAStockThatComparesTokensRefusesTheLateWrite(t *testing.T) {
 				[]string{"A: run on", "A: reconnect", "A: reconnect", "A: unlock"}, request("A", 3))
 			tr := bugs.Played(t, scenes.Get(id).Ours, choices)
 			require.Nil(t, tr.Violation, "%v", tr)
-			reads := func(e explore.Entry) bool {
+			reads := func(e player.Entry) bool {
 				return e.Who == "A" && e.Kind == "reply" && e.Op == "getData" && e.Path == "/stock"
 			}
 			at := comes(t, tr, says("A holds the lock"), says("A is stopped; its session expires meanwhile"), says("B holds the lock"), says("B has unlocked"),
 				says("A unlocks"), reads, says("A finds that the lock was lost"))
-			require.False(t, slices.ContainsFunc(tr.Log[at[1]:], func(e explore.Entry) bool { return e.Who == "A" && e.Op == "setData" }), "%v", tr)
+			require.False(t, slices.ContainsFunc(tr.Log[at[1]:], func(e player.Entry) bool { return e.Who == "A" && e.Op == "setData" }), "%v", tr)
 		})
 	}
 }
 
 // says is true of a note of a contender.
-func says(note string) func(e explore.Entry) bool {
-	return func(e explore.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.En == note }
+func says(note string) func(e player.Entry) bool {
+	return func(e player.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.En == note }
 }
 
 // comes asserts that a trace has such entries in this order, and returns their places.
-func comes(t *testing.T, tr *explore.Trace, entries ...func(e explore.Entry) bool) (at []int) {
+func comes(t *testing.T, tr *player.Trace, entries ...func(e player.Entry) bool) (at []int) {
 	t.Helper()
 	next := 0
 	for n, entry := range entries {

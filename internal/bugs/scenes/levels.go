@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 )
 
 // A Level is what the game says around a goal. Without choices a scene has no Hints.
@@ -14,7 +14,7 @@ type Level struct {
 	Hints   []Text `json:"hints"`   // asked for one at a time; with the last one, Plays choices of the way are played
 	Victory Text   `json:"victory"` // after: what happened, why the code let it, and the rule to take away
 	// Else is said of a violation that is not the goal, or is not like it.
-	Else map[explore.Kind]Text `json:"else,omitempty"`
+	Else map[player.Kind]Text `json:"else,omitempty"`
 	// Route is the solution as a person plays it, clients in the order A, B, C; nil: the
 	// scene's schedule.
 	Route []string `json:"-"`
@@ -73,11 +73,11 @@ const easy = 30
 
 // Chapter is the number of its chapter.
 func (b Bug) Chapter() int {
-	kind := func(f explore.Fault) bool { return slices.Contains(b.World.Kinds, f) }
+	kind := func(f player.Fault) bool { return slices.Contains(b.World.Kinds, f) }
 	switch {
 	case len(b.Way()) == 0:
 		return 0
-	case kind(explore.Stop) || kind(explore.Pause):
+	case kind(player.Stop) || kind(player.Pause):
 		return 4
 	case len(b.World.Kinds) > 0:
 		return 3

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/bugs/listings"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 )
 
@@ -25,13 +26,13 @@ type Text = i18n.Text
 
 // A Bug is an entry of the catalogue.
 type Bug struct {
-	ID    string          // the article's letter, or Z if no article has it, and a number
-	Step  string          // the folder of the step whose idea it breaks
-	Title Text            // the heading in docs/bugs.md, without the ID
-	Cure  explore.Subject // the lock of a step that cures it, or zklock
+	ID    string         // the article's letter, or Z if no article has it, and a number
+	Step  string         // the folder of the step whose idea it breaks
+	Title Text           // the heading in docs/bugs.md, without the ID
+	Cure  player.Subject // the lock of a step that cures it, or zklock
 	// Kinds are the violations that show it. The first one is its kind on all pages. Goal says in words
 	// what a person who plays the scheduler is to reach; the default is that of the first.
-	Kinds []explore.Kind
+	Kinds []player.Kind
 	Goal  Text
 
 	// NoScene says why the lab cannot show it. Without a scene it has none of the
@@ -45,11 +46,11 @@ type Bug struct {
 	// World is where it comes up: how many contend, what they do, and what may go
 	// wrong. Its Lock need not say how it is opened: Listing does. Without a Listing it
 	// has all that a Subject needs, and the same Path as Cure.
-	World explore.World
-	Ours  explore.World // the same with Cure; set here
+	World player.World
+	Ours  player.World // the same with Cure; set here
 	// Like, if it is not nil, says which of the schedules with such a violation
 	// is the one to show.
-	Like func(tr *explore.Trace) bool
+	Like func(tr *player.Trace) bool
 	// Search finds the bug in World; the default is to go through all schedules.
 	Search explore.Search
 	// Level is what the game says around Goal, and Stops are its story: six to ten instants of the scene's
@@ -81,13 +82,13 @@ type Stop struct {
 // A Play is a schedule for a story of which the bug's own scene shows too little.
 type Play struct {
 	Contenders int
-	Kinds      []explore.Fault
+	Kinds      []player.Fault
 	Faults     int
 	Choices    []string
 }
 
 // In is the world of the bug's scene, or of its cure, as the story has it.
-func (p *Play) In(w explore.World) explore.World {
+func (p *Play) In(w player.World) player.World {
 	w.Contenders, w.Kinds, w.Faults = p.Contenders, p.Kinds, p.Faults
 	return w
 }
@@ -221,9 +222,9 @@ const FateTries = 100
 var Fates = sync.OnceValue(func() map[string][]int { return decoded[[]int]("fates.json", fates) })
 
 // Only returns a world in which no violations but the scene's are reported.
-func (b Bug) Only(w explore.World) explore.World {
+func (b Bug) Only(w player.World) player.World {
 	w.Lock.Ignore = nil
-	for _, kind := range explore.Kinds {
+	for _, kind := range player.Kinds {
 		if !slices.Contains(b.Kinds, kind) {
 			w.Lock.Ignore = append(w.Lock.Ignore, kind)
 		}
@@ -232,23 +233,23 @@ func (b Bug) Only(w explore.World) explore.World {
 }
 
 // Shows reports whether a trace ends with what the scene is about.
-func (b Bug) Shows(tr *explore.Trace) bool {
-	if slices.Contains(b.Kinds, explore.Outlived) {
-		return tr.Knows(explore.Outlived)
+func (b Bug) Shows(tr *player.Trace) bool {
+	if slices.Contains(b.Kinds, player.Outlived) {
+		return tr.Knows(player.Outlived)
 	}
 	return tr.Violation != nil && slices.Contains(b.Kinds, tr.Violation.Kind) && (b.Like == nil || b.Like(tr))
 }
 
 // Reached reports whether a trace ends with what Goal says.
-func (b Bug) Reached(tr *explore.Trace) bool {
+func (b Bug) Reached(tr *player.Trace) bool {
 	return explore.EndsIn(b.Kinds[0])(tr) && (b.Like == nil || b.Like(tr))
 }
 
 // Trace returns the scene's schedule, to be played; nil if it has none.
-func (b Bug) Trace() *explore.Trace {
+func (b Bug) Trace() *player.Trace {
 	sch, ok := Schedules()[b.ID]
 	if !ok {
 		return nil
 	}
-	return &explore.Trace{World: b.World, Choices: sch.Choices, Widths: sch.Widths}
+	return &player.Trace{World: b.World, Choices: sch.Choices, Widths: sch.Widths}
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
@@ -40,9 +41,9 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 }
 
 // ending returns the end of the trace of a scene.
-func ending(s scenes.Bug, tr *explore.Trace) scenes.Text {
-	if slices.Contains(s.Kinds, explore.Outlived) {
-		return explore.Outlived.Text() // it is reported apart
+func ending(s scenes.Bug, tr *player.Trace) scenes.Text {
+	if slices.Contains(s.Kinds, player.Outlived) {
+		return player.Outlived.Text() // it is reported apart
 	}
 	return tr.Violation.Text()
 }
@@ -71,8 +72,8 @@ func write(t *testing.T) {
 func find(t *testing.T, s scenes.Bug) []string {
 	if s.Like == nil {
 		r := explore.Explore(t, s.Only(s.World), s.Search)
-		if slices.Contains(s.Kinds, explore.Outlived) {
-			r.Found = r.Known[string(explore.Outlived)]
+		if slices.Contains(s.Kinds, player.Outlived) {
+			r.Found = r.Known[string(player.Outlived)]
 		}
 		cure := "write Search: atRandom into its entry, or change its World or its Kinds"
 		if r.Complete {
@@ -82,7 +83,7 @@ func find(t *testing.T, s scenes.Bug) []string {
 		return r.Found.Choices
 	}
 	// Shrinking might turn it into another bug.
-	var shortest *explore.Trace
+	var shortest *player.Trace
 	for seed := uint64(0); seed < 3000 && (shortest == nil || seed < 300); seed++ {
 		tr := explore.Draw(t, s.World, seed)
 		if tr.Violation != nil && s.Shows(tr) && (shortest == nil || len(tr.Choices) < len(shortest.Choices)) {

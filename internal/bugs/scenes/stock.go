@@ -11,8 +11,8 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/bugs/listings"
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
@@ -37,7 +37,7 @@ var lostAddition = Text{En: "Let two holders add one each to /stock, and make on
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
 // under lets the holders of a lock add one to the stock each.
-func (s *stock) under(lock explore.Subject) explore.Subject {
+func (s *stock) under(lock player.Subject) player.Subject {
 	open := lock.Open
 	lock.Path = "/stock/lock"
 	lock.Requests, lock.Events = nil, nil // the stock's come on top
@@ -49,11 +49,11 @@ func (s *stock) under(lock explore.Subject) explore.Subject {
 		s.added, s.highest = 0, 0
 		return func() {}
 	}
-	lock.Open = func(conn *zk.Conn, at string) func(string) explore.Lock {
+	lock.Open = func(conn *zk.Conn, at string) func(string) player.Lock {
 		contender := open(conn, at)
-		return func(name string) explore.Lock {
+		return func(name string) player.Lock {
 			a := adder{s: s, conn: conn, stock: path.Dir(at), l: contender(name), late: s.guard != nil && name == "A"}
-			if leased, ok := a.l.(explore.Leased); ok {
+			if leased, ok := a.l.(player.Leased); ok {
 				return &adderWithToken{a, leased}
 			}
 			return &a
@@ -72,11 +72,11 @@ func (s *stock) add(number int) {
 
 // lost reports whether an addition is lost: then there are more of them than the
 // highest number says.
-func (s *stock) lost() (v explore.Violation) {
+func (s *stock) lost() (v player.Violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.highest < s.added {
-		v.Kind, v.What = explore.LostAddition, i18n.Textf(
+		v.Kind, v.What = player.LostAddition, i18n.Textf(
 			"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
 			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：有一次加一丢失了", s.added, s.highest)
 	}
@@ -142,7 +142,7 @@ type adder struct {
 	s     *stock
 	conn  *zk.Conn
 	stock string // its path
-	l     explore.Lock
+	l     player.Lock
 	late  bool // a goroutine writes, and Unlock does not wait for it
 
 	guard  listings.Guarded // nil: there is none
@@ -152,7 +152,7 @@ type adder struct {
 }
 
 func (a *adder) token() int64 {
-	if leased, ok := a.l.(explore.Leased); ok {
+	if leased, ok := a.l.(player.Leased); ok {
 		return leased.Token()
 	}
 	return 0
@@ -232,5 +232,5 @@ func (a *adder) Variables() []film.Variable {
 // adderWithToken is such a contender whose lock has a lease.
 type adderWithToken struct {
 	adder
-	explore.Leased
+	player.Leased
 }

@@ -10,6 +10,7 @@ import (
 	"example.com/zklock/internal/bugs/java"
 	"example.com/zklock/internal/bugs/listings"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/i18n"
 )
@@ -28,9 +29,9 @@ var (
 	naive, herd, predecessor, reentrant = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant()
 	timeout, complete                   = steps.Timeout(), steps.Zklock()
 
-	bare  = explore.Subject{}
-	queue = explore.Subject{Queue: true, Exists: true}
-	deep  = explore.Subject{Path: "/locks/lock"}
+	bare  = player.Subject{}
+	queue = player.Subject{Queue: true, Exists: true}
+	deep  = player.Subject{Path: "/locks/lock"}
 )
 
 // atRandom: there are too many schedules to go through them all, or what is
@@ -38,12 +39,12 @@ var (
 var atRandom = explore.Search{Seed: 1, Limit: 5000}
 
 // one is a world of two contenders in which one fault may happen.
-func one(lock explore.Subject, f explore.Fault) explore.World {
-	return explore.World{Lock: lock, Kinds: []explore.Fault{f}, Faults: 1}
+func one(lock player.Subject, f player.Fault) player.World {
+	return player.World{Lock: lock, Kinds: []player.Fault{f}, Faults: 1}
 }
 
 // among is such a world with n contenders.
-func among(n int, lock explore.Subject, f explore.Fault) explore.World {
+func among(n int, lock player.Subject, f player.Fault) player.World {
 	w := one(lock, f)
 	w.Contenders = n
 	return w
@@ -52,37 +53,37 @@ func among(n int, lock explore.Subject, f explore.Fault) explore.World {
 const cycles = 4 // of A in again
 
 // again: A locks several times, B locks once.
-var again = [][]explore.Op{times(cycles)}
+var again = [][]player.Op{times(cycles)}
 
 // times is a script of n times Lock and Unlock.
-func times(n int) []explore.Op {
-	return slices.Repeat([]explore.Op{explore.LockOp, explore.UnlockOp}, n)
+func times(n int) []player.Op {
+	return slices.Repeat([]player.Op{player.LockOp, player.UnlockOp}, n)
 }
 
 // mayFail: it is right that a call of Lock fails.
-func mayFail(lock explore.Subject) explore.Subject {
-	lock.Ignore = []explore.Kind{explore.Failure}
+func mayFail(lock player.Subject) player.Subject {
+	lock.Ignore = []player.Kind{player.Failure}
 	return lock
 }
 
 // checked has the stacks counted while the lock is played; see frames.
-func checked(lock explore.Subject, function string) explore.Subject {
+func checked(lock player.Subject, function string) player.Subject {
 	lock.Check = frames(function)
 	return lock
 }
 
 // frames is a check that no call of Lock is made within another one.
-func frames(function string) func() (v explore.Violation) {
-	return func() (v explore.Violation) {
+func frames(function string) func() (v player.Violation) {
+	return func() (v player.Violation) {
 		if n := java.Frames(function); n > 3 {
-			v.Kind, v.What = explore.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", n)
+			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", n)
 		}
 		return v
 	}
 }
 
 // count counts the entries of a trace that are like one.
-func count(tr *explore.Trace, like func(e explore.Entry) bool) (n int) {
+func count(tr *player.Trace, like func(e player.Entry) bool) (n int) {
 	for _, e := range tr.Log {
 		if like(e) {
 			n++
@@ -92,13 +93,13 @@ func count(tr *explore.Trace, like func(e explore.Entry) bool) (n int) {
 }
 
 // noNode reports whether a node that somebody wanted to watch was gone.
-func noNode(tr *explore.Trace) bool {
-	return count(tr, func(e explore.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
+func noNode(tr *player.Trace) bool {
+	return count(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
 }
 
 // compares reports whether a client that has written reads, without a watch, a
 // node of another client that has written: step 1's Unlock, too late.
-func compares(tr *explore.Trace) bool {
+func compares(tr *player.Trace) bool {
 	owner, wrote := "", make(map[string]bool)
 	for _, e := range tr.Log {
 		if e.Kind != "reply" || e.Err != "" {
@@ -120,13 +121,13 @@ func compares(tr *explore.Trace) bool {
 }
 
 // Subject shows a listing to the explorer.
-func Subject(name string, lock listings.New) explore.Subject {
-	return explore.Subject{
+func Subject(name string, lock listings.New) player.Subject {
+	return player.Subject{
 		Name:  name,
 		Begin: java.Begin,
 		Path:  "/lock", // some listings take the path for a name
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return listing{lock(conn, path)} }
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
+			return func(string) player.Lock { return listing{lock(conn, path)} }
 		},
 	}
 }
@@ -147,16 +148,16 @@ func (l listing) TryLock(context.Context) (bool, error) {
 }
 
 // patient is step 5's lock with the wait time of article D's second version.
-func patient() explore.Subject {
+func patient() player.Subject {
 	s := timeout
-	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
+	s.Open = func(conn *zk.Conn, path string) func(string) player.Lock {
 		open := timeout.Open(conn, path)
-		return func(name string) explore.Lock { return bounded{open(name)} }
+		return func(name string) player.Lock { return bounded{open(name)} }
 	}
 	return s
 }
 
-type bounded struct{ l explore.Lock }
+type bounded struct{ l player.Lock }
 
 func (b bounded) Lock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listings.WaitTime)
@@ -166,21 +167,21 @@ func (b bounded) Lock(ctx context.Context) error {
 
 func (b bounded) TryLock(ctx context.Context) (bool, error) { return b.l.TryLock(ctx) }
 func (b bounded) Unlock(ctx context.Context) error          { return b.l.Unlock(ctx) }
-func (b bounded) Token() int64                              { return b.l.(explore.Leased).Token() }
-func (b bounded) Lost() <-chan struct{}                     { return b.l.(explore.Leased).Lost() }
+func (b bounded) Token() int64                              { return b.l.(player.Leased).Token() }
+func (b bounded) Lost() <-chan struct{}                     { return b.l.(player.Leased).Lost() }
 
 // closing is step 3's lock of a caller that closes its client after Unlock.
-func closing() explore.Subject {
+func closing() player.Subject {
 	s := predecessor
-	s.Open = func(conn *zk.Conn, path string) func(string) explore.Lock {
+	s.Open = func(conn *zk.Conn, path string) func(string) player.Lock {
 		open := predecessor.Open(conn, path)
-		return func(name string) explore.Lock { return closer{open(name), conn} }
+		return func(name string) player.Lock { return closer{open(name), conn} }
 	}
 	return s
 }
 
 type closer struct {
-	l    explore.Lock
+	l    player.Lock
 	conn *zk.Conn
 }
 

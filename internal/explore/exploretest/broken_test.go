@@ -24,29 +24,29 @@ import (
 
 // bugs are those of package broken that the explorer must find, and some of odd's, with the
 // kinds of violation that it must report.
-var bugs = map[string][]explore.Kind{
-	"everybody is first":          {explore.TwoHolders, explore.Overtaken},
-	"the last to come goes first": {explore.TwoHolders, explore.Overtaken},
-	"no look after waking":        {explore.TwoHolders, explore.Overtaken},
-	"gone before it is watched":   {explore.TwoHolders, explore.Overtaken},
-	"look first, watch later":     {explore.Hang},
-	"every child is a contender":  {explore.Hang},
-	"TryLock leaves its node":     {explore.NodeLeft, explore.Hang},
-	"no clean-up after an error":  {explore.NodeLeft, explore.Hang},
-	"clean-up is tried once":      {explore.NodeLeft, explore.Hang},
-	"not ephemeral":               {explore.NodeMissing},
-	"Unlock hides its error":      {explore.HidesLoss},
-	"Unlock deletes the first":    {explore.ForeignDelete},
-	"Unlock asks nobody":          {explore.Failure},
-	broken.ParentsOfOthers:        {explore.Failure},
-	"works once":                  {explore.Failure},
-	broken.IgnoresError:           {explore.TwoHolders, explore.Overtaken},
-	ignoresEnd:                    {explore.Hang, explore.Endless},
-	panics:                        {explore.Crash},
-	watches:                       {explore.WatchLeft},
-	starts:                        {explore.GoroutineLeft},
-	firstUnlock:                   {explore.TwoHolders},
-	neverAgain:                    {explore.Failure},
+var bugs = map[string][]player.Kind{
+	"everybody is first":          {player.TwoHolders, player.Overtaken},
+	"the last to come goes first": {player.TwoHolders, player.Overtaken},
+	"no look after waking":        {player.TwoHolders, player.Overtaken},
+	"gone before it is watched":   {player.TwoHolders, player.Overtaken},
+	"look first, watch later":     {player.Hang},
+	"every child is a contender":  {player.Hang},
+	"TryLock leaves its node":     {player.NodeLeft, player.Hang},
+	"no clean-up after an error":  {player.NodeLeft, player.Hang},
+	"clean-up is tried once":      {player.NodeLeft, player.Hang},
+	"not ephemeral":               {player.NodeMissing},
+	"Unlock hides its error":      {player.HidesLoss},
+	"Unlock deletes the first":    {player.ForeignDelete},
+	"Unlock asks nobody":          {player.Failure},
+	broken.ParentsOfOthers:        {player.Failure},
+	"works once":                  {player.Failure},
+	broken.IgnoresError:           {player.TwoHolders, player.Overtaken},
+	ignoresEnd:                    {player.Hang, player.Endless},
+	panics:                        {player.Crash},
+	watches:                       {player.WatchLeft},
+	starts:                        {player.GoroutineLeft},
+	firstUnlock:                   {player.TwoHolders},
+	neverAgain:                    {player.Failure},
 }
 
 // The bugs of step 4, when it locks again.
@@ -87,31 +87,31 @@ func (l odd) Lock() error {
 	return err
 }
 
-func subject(bug string) explore.Subject {
+func subject(bug string) player.Subject {
 	if bug == firstUnlock || bug == neverAgain {
 		s := steps.Reentrant()
 		open := s.Open
-		s.Name, s.Open = bug, func(conn *zk.Conn, path string) func(string) explore.Lock {
+		s.Name, s.Open = bug, func(conn *zk.Conn, path string) func(string) player.Lock {
 			contender := open(conn, path)
-			return func(name string) explore.Lock { return &reentrantBug{lock: contender(name), bug: bug} }
+			return func(name string) player.Lock { return &reentrantBug{lock: contender(name), bug: bug} }
 		}
 		return s
 	}
-	return explore.Subject{
+	return player.Subject{
 		Name: bug,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return steps.FromPlain(odd{broken.New(bug, conn, path), bug, conn, path}) }
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
+			return func(string) player.Lock { return steps.FromPlain(odd{broken.New(bug, conn, path), bug, conn, path}) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
 		Queue:     true,
-		Known: []explore.Known{{Name: i18n.Same("the reply to create is lost"), Match: func(v explore.Violation, f explore.Facts) bool {
-			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
+		Known: []player.Known{{Name: i18n.Same("the reply to create is lost"), Match: func(v player.Violation, f player.Facts) bool {
+			return f.OrphanCreate && (v.Kind == player.Hang || v.Kind == player.NodeLeft)
 		}}},
 	}
 }
 
 // find puts a lock through the worlds of TestExplore until one shows something.
-func find(t *testing.T, bug string) (tr *explore.Trace, schedules int) {
+func find(t *testing.T, bug string) (tr *player.Trace, schedules int) {
 	for _, p := range Plans(subject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
 		schedules += r.Schedules
@@ -148,7 +148,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 func TestRandomSearchesRepeatAndFind(t *testing.T) {
 	for _, depth := range []int{0, 3} {
 		search := explore.Search{Seed: 7, Limit: 500, Depth: depth}
-		w := explore.World{Lock: subject("everybody is first"), Contenders: 4}
+		w := player.World{Lock: subject("everybody is first"), Contenders: 4}
 		a, b := explore.Explore(t, w, search), explore.Explore(t, w, search)
 		require.NotNil(t, a.Found)
 		require.Equal(t, a.Schedules, b.Schedules)
@@ -158,7 +158,7 @@ func TestRandomSearchesRepeatAndFind(t *testing.T) {
 
 // TestTheTraceOfThePage: docs/explorer.md shows the explorer's output, and names its faults and strangers.
 func TestTheTraceOfThePage(t *testing.T) {
-	w := explore.World{Lock: subject("no look after waking"), Contenders: 3, Scripts: [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}}
+	w := player.World{Lock: subject("no look after waking"), Contenders: 3, Scripts: [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}}
 	tr := explore.Explore(t, w, explore.Search{}).Found
 	require.NotNil(t, tr)
 	shown := strings.ReplaceAll(strings.TrimSuffix(fmt.Sprintf("\nchoices (%d):\n%s", len(tr.Choices), tr.Steps()), "\n"), "\n", "\n    ")
@@ -179,7 +179,7 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 		require.NotNil(t, tr)
 		file := filepath.Join(t.TempDir(), "trace.json")
 		require.NoError(t, tr.WriteFile(file))
-		read := testenv.Must(explore.ReadTrace(file))(t)
+		read := testenv.Must(player.ReadTrace(file))(t)
 		read.World.Lock = subject(bug)
 		happens, words := playAgain(t, read)
 		require.True(t, happens, "%s: %s", bug, words)
@@ -196,7 +196,7 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 // ZKLOCK_TESTS=long it is compared where that takes a minute, too.
 func TestTheReductionLosesNothing(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
-	compare := func(w explore.World) {
+	compare := func(w player.World) {
 		t.Helper()
 		t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
 			whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
@@ -209,7 +209,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 				switch {
 				case wrong && len(whole.Kinds)+len(whole.Known) > 0:
 					continue // a violation ends a schedule
-				case w.Lock.Timed && slices.Contains(w.Kinds, explore.Stop):
+				case w.Lock.Timed && slices.Contains(w.Kinds, player.Stop):
 					// When a contender runs on, several of its channels are ready at once, and Go
 					// draws which one it takes: no two whole searches come to the same states.
 					continue
@@ -224,38 +224,38 @@ func TestTheReductionLosesNothing(t *testing.T) {
 		})
 	}
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
-		compare(explore.World{Lock: subject(bug), Stranger: true})
+		compare(player.World{Lock: subject(bug), Stranger: true})
 		if testenv.AtLength() {
-			compare(explore.World{Lock: subject(bug), Stranger: true, Kinds: []explore.Fault{explore.LoseReply}, Faults: 1})
+			compare(player.World{Lock: subject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
 		}
 	}
-	subjects := []explore.Subject{steps.Predecessor()}
+	subjects := []player.Subject{steps.Predecessor()}
 	if testenv.AtLanding() {
 		subjects = append(subjects, steps.Naive(), steps.Herd())
 	}
 	for _, s := range subjects {
-		faults := []explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut}
+		faults := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut}
 		if testenv.AtLength() {
-			compare(explore.World{Lock: s, Packets: true})
-			faults = append(faults, explore.Expire, explore.Stop, explore.Stall)
+			compare(player.World{Lock: s, Packets: true})
+			faults = append(faults, player.Expire, player.Stop, player.Stall)
 		}
 		for _, f := range faults {
-			compare(explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1})
+			compare(player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
-	lock, unlock := explore.LockOp, explore.UnlockOp
-	again := [][]explore.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
-	compare(explore.World{Lock: steps.Zklock(), Scripts: again})
+	lock, unlock := player.LockOp, player.UnlockOp
+	again := [][]player.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
+	compare(player.World{Lock: steps.Zklock(), Scripts: again})
 	if testenv.AtLength() {
-		for _, f := range []explore.Fault{explore.Cut, explore.LoseRequest, explore.EndContext, explore.Stop} {
-			compare(explore.World{Lock: steps.Zklock(), Kinds: []explore.Fault{f}, Faults: 1})
+		for _, f := range []player.Fault{player.Cut, player.LoseRequest, player.EndContext, player.Stop} {
+			compare(player.World{Lock: steps.Zklock(), Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
 }
 
 // A reentrantBug is a contender of step 4 that is wrong when it locks again.
 type reentrantBug struct {
-	lock  explore.Lock
+	lock  player.Lock
 	bug   string
 	times int
 	lost  error

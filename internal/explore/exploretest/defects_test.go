@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/testenv"
 )
@@ -28,8 +29,8 @@ var planted = flag.String("explore.defect", "", "what zklock has been built with
 type defect struct {
 	Name    string
 	Changes []struct{ File, Old, New string }
-	World   explore.World
-	Finds   []explore.Kind // one of these
+	World   player.World
+	Finds   []player.Kind // one of these
 }
 
 // TestDefectsOfZklock puts each defect into zklock, builds it with go test

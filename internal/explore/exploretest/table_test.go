@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/testenv"
 )
@@ -29,7 +30,7 @@ var (
 // A row of a table of the page: a world, and what the search for all its schedules finds.
 type row struct {
 	columns string // before the figures
-	explore.World
+	player.World
 	explore.Search
 	play  bool // otherwise the row stays as it is in the page
 	exact bool // otherwise the figures may differ
@@ -101,22 +102,22 @@ func result(report *explore.Report) string {
 // step 3.
 func TestTableOfThePage(t *testing.T) {
 	var rows []row
-	for _, s := range []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
-		add := func(w explore.World, slow bool, choices string, fault explore.Fault) {
+	for _, s := range []player.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
+		add := func(w player.World, slow bool, choices string, fault player.Fault) {
 			w.Lock = s
 			soon := !slow && (s.Name == "predecessor" || testenv.AtLanding())
 			rows = append(rows, row{fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault), w, explore.Search{Count: true},
 				*update || soon || testenv.AtLength(), !s.Timed})
 		}
-		add(explore.World{}, false, "requests", "none")
-		add(explore.World{Packets: true}, false, "packets", "none")
-		add(explore.World{Contenders: 3}, true, "requests", "none")
+		add(player.World{}, false, "requests", "none")
+		add(player.World{Packets: true}, false, "packets", "none")
+		add(player.World{Contenders: 3}, true, "requests", "none")
 		for _, f := range kinds(s) {
-			if f == explore.Stall && s.Requeues {
+			if f == player.Stall && s.Requeues {
 				continue // for a lock that looks at the clock it is what Expire is
 			}
-			add(explore.World{Kinds: []explore.Fault{f}, Faults: 1, Ensemble: f == explore.Stall},
-				s.Timed || f == explore.Stall || f == explore.Stop, "requests", f)
+			add(player.World{Kinds: []player.Fault{f}, Faults: 1, Ensemble: f == player.Stall},
+				s.Timed || f == player.Stall || f == player.Stop, "requests", f)
 		}
 	}
 	hold(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n", "<!-- end of the table -->\n",
@@ -135,11 +136,11 @@ func TestPairsOfThePage(t *testing.T) {
 	}
 	pattern := testenv.Must(regexp.Compile(chosen))(t)
 	s := steps.Zklock()
-	all := slices.DeleteFunc(kinds(s), func(f explore.Fault) bool { return f == explore.Stall })
+	all := slices.DeleteFunc(kinds(s), func(f player.Fault) bool { return f == player.Stall })
 	var rows []row
 	for i, f := range all {
 		for _, g := range all[i:] {
-			w := explore.World{Lock: s, Kinds: []explore.Fault{f, g}, Faults: 2, Each: 1}
+			w := player.World{Lock: s, Kinds: []player.Fault{f, g}, Faults: 2, Each: 1}
 			if f == g {
 				w.Kinds, w.Each = w.Kinds[:1], 2
 			}

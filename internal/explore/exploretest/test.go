@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -32,14 +33,14 @@ var (
 // A Plan is one world and how it is searched.
 type Plan struct {
 	What string
-	explore.World
+	player.World
 	explore.Search
 }
 
 // kinds are the faults that a lock can be expected to meet alone.
-func kinds(s explore.Subject) (list []explore.Fault) {
-	for _, f := range explore.AllFaults {
-		if f != explore.EndContext || s.Contexts {
+func kinds(s player.Subject) (list []player.Fault) {
+	for _, f := range player.AllFaults {
+		if f != player.EndContext || s.Contexts {
 			list = append(list, f)
 		}
 	}
@@ -48,7 +49,7 @@ func kinds(s explore.Subject) (list []explore.Fault) {
 
 // Plans are the worlds in which a lock is explored by default. A plain go test draws some schedules of
 // each, and more where two faults happen: enough to find each lock of package broken, in a third of the time.
-func Plans(s explore.Subject) []Plan {
+func Plans(s player.Subject) []Plan {
 	plans := complete(s)
 	if !testenv.AtLanding() {
 		for i, p := range plans {
@@ -60,23 +61,23 @@ func Plans(s explore.Subject) []Plan {
 	return plans
 }
 
-func complete(s explore.Subject) []Plan {
-	lock, unlock, try := explore.LockOp, explore.UnlockOp, explore.TryLockOp
-	again := [][]explore.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
+func complete(s player.Subject) []Plan {
+	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
+	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
 	plans := []Plan{
-		{"two contenders, every packet", explore.World{Lock: s, Packets: true, Stranger: true}, explore.Search{}},
-		{"two contenders that make the parents, random", explore.World{Lock: s, Missing: true}, explore.Search{Seed: 1, Limit: 200}},
-		{"two contenders, a stall, random", explore.World{Lock: s, Kinds: []explore.Fault{explore.Stall}, Faults: 1, Ensemble: true}, explore.Search{Seed: 1, Limit: 300}},
-		{"two contenders that try, and lock again", explore.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
+		{"two contenders, every packet", player.World{Lock: s, Packets: true, Stranger: true}, explore.Search{}},
+		{"two contenders that make the parents, random", player.World{Lock: s, Missing: true}, explore.Search{Seed: 1, Limit: 200}},
+		{"two contenders, a stall, random", player.World{Lock: s, Kinds: []player.Fault{player.Stall}, Faults: 1, Ensemble: true}, explore.Search{Seed: 1, Limit: 300}},
+		{"two contenders that try, and lock again", player.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
 	}
 	if s.Reentrant {
-		twice := [][]explore.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
-		plans = append(plans, Plan{"two contenders that lock twice", explore.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
-			Plan{"two contenders that lock twice, one fault, random", explore.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1},
+		twice := [][]player.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
+		plans = append(plans, Plan{"two contenders that lock twice", player.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
+			Plan{"two contenders that lock twice, one fault, random", player.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1},
 				explore.Search{Seed: 1, Limit: 200}},
-			Plan{"two goroutines of one owner, and another owner, random", explore.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true,
-				Scripts: [][]explore.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
-			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true,
+			Plan{"two goroutines of one owner, and another owner, random", player.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true,
+				Scripts: [][]player.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
+			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true,
 				OneOwner: true, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
 	}
 	// A lock that looks at the clock has several times as many schedules: what
@@ -88,46 +89,46 @@ func complete(s explore.Subject) []Plan {
 	for _, f := range kinds(s) {
 		// Expire is Stop with a client that runs on at once, unless the lock looks
 		// at the clock.
-		if f == explore.Stall || f == explore.Expire && !s.Timed {
+		if f == player.Stall || f == player.Expire && !s.Timed {
 			continue
 		}
 		search := drawn
-		if f != explore.Expire && f != explore.Stop {
+		if f != player.Expire && f != player.Stop {
 			search = explore.Search{}
 		}
 		plans = append(plans, Plan{"two contenders, one fault: " + string(f),
-			explore.World{Lock: s, Kinds: []explore.Fault{f}, Faults: 1, Stranger: true}, search})
+			player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1, Stranger: true}, search})
 	}
 	plans = append(plans,
-		Plan{"one contender that tries, one fault", explore.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
-		Plan{"two contenders, one tries, one fault", explore.World{Lock: s, Scripts: [][]explore.Op{nil, {try, unlock}},
-			Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}, drawn},
-		Plan{"three contenders, one tries", explore.World{Lock: s, Contenders: 3, Scripts: [][]explore.Op{nil, {try, unlock}}}, drawn},
-		Plan{"three contenders", explore.World{Lock: s, Contenders: 3}, drawn},
-		Plan{"three contenders, two faults, random", explore.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
-		Plan{"three contenders that try, two faults, random", explore.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2},
+		Plan{"one contender that tries, one fault", player.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
+		Plan{"two contenders, one tries, one fault", player.World{Lock: s, Scripts: [][]player.Op{nil, {try, unlock}},
+			Kinds: []player.Fault{player.LoseReply}, Faults: 1}, drawn},
+		Plan{"three contenders, one tries", player.World{Lock: s, Contenders: 3, Scripts: [][]player.Op{nil, {try, unlock}}}, drawn},
+		Plan{"three contenders", player.World{Lock: s, Contenders: 3}, drawn},
+		Plan{"three contenders, two faults, random", player.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
+		Plan{"three contenders that try, two faults, random", player.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2},
 			explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)
 	// Which goroutine gets which answer does not repeat always: these are drawn.
 	plans = append(plans,
-		Plan{"three goroutines of one client, random", explore.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
-		Plan{"three goroutines of one client, one fault, random", explore.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1},
+		Plan{"three goroutines of one client, random", player.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
+		Plan{"three goroutines of one client, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1},
 			explore.Search{Seed: 1, Limit: 200}},
 		Plan{"three goroutines of one client that try, two faults, random",
-			explore.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
+			player.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
 	if s.Queue { // a number that is compared as text
-		plans = append(plans, Plan{"two contenders, the numbers pass 9", explore.World{Lock: s, Sequence: 9}, explore.Search{}})
+		plans = append(plans, Plan{"two contenders, the numbers pass 9", player.World{Lock: s, Sequence: 9}, explore.Search{}})
 	}
 	if s.Timed { // it goes by the numbers: where the names' order is another one, and where a number says that others were there
-		plans = append(plans, Plan{"two contenders on a used path", explore.World{Lock: s, Sequence: 7}, explore.Search{}},
-			Plan{"two contenders on a used path, one fault, random", explore.World{Lock: s, Sequence: 7, Kinds: kinds(s), Faults: 1},
+		plans = append(plans, Plan{"two contenders on a used path", player.World{Lock: s, Sequence: 7}, explore.Search{}},
+			Plan{"two contenders on a used path, one fault, random", player.World{Lock: s, Sequence: 7, Kinds: kinds(s), Faults: 1},
 				explore.Search{Seed: 1, Limit: 300}})
 	}
-	wraps := explore.Violation{Kind: explore.Failure}
-	if slices.ContainsFunc(s.Known, func(k explore.Known) bool {
-		return k.Match(wraps, explore.Facts{World: explore.World{Sequence: math.MaxInt32}})
+	wraps := player.Violation{Kind: player.Failure}
+	if slices.ContainsFunc(s.Known, func(k player.Known) bool {
+		return k.Match(wraps, player.Facts{World: player.World{Sequence: math.MaxInt32}})
 	}) {
-		plans = append(plans, Plan{"two contenders, the numbers wrap", explore.World{Lock: s, Sequence: math.MaxInt32}, explore.Search{}})
+		plans = append(plans, Plan{"two contenders, the numbers wrap", player.World{Lock: s, Sequence: math.MaxInt32}, explore.Search{}})
 	}
 	return plans
 }
@@ -135,12 +136,12 @@ func complete(s explore.Subject) []Plan {
 // Test explores a lock. It fails with the shortest trace that the search has
 // found, and writes it to a file that -explore.trace replays. What the lock is
 // known to do wrong must be found: each Known of the Subject.
-func Test(t *testing.T, s explore.Subject) {
+func Test(t *testing.T, s player.Subject) {
 	t.Helper()
 	testenv.Embedded(t, "the explorer brings its own server")
 	switch {
-	case *contenders < 0 || *contenders > explore.MaxContenders:
-		t.Fatalf("-explore.contenders=%d: there may be 1 to %d", *contenders, explore.MaxContenders)
+	case *contenders < 0 || *contenders > player.MaxContenders:
+		t.Fatalf("-explore.contenders=%d: there may be 1 to %d", *contenders, player.MaxContenders)
 	case *faults < 0:
 		t.Fatalf("-explore.faults=%d: it is negative", *faults)
 	case *duration < 0:
@@ -173,23 +174,23 @@ func Test(t *testing.T, s explore.Subject) {
 
 // Faults is the fault series: each request of an acquisition and its release is lost, or its reply is, or the
 // connection breaks, the session ends or the client stops at it, and in each case ctx goes on, or ends then.
-func Faults(t *testing.T, s explore.Subject) {
+func Faults(t *testing.T, s player.Subject) {
 	t.Helper()
 	testenv.Embedded(t, "the explorer brings its own server")
-	try := [][]explore.Op{{explore.TryLockOp, explore.UnlockOp}}
-	for what, w := range map[string]explore.World{
+	try := [][]player.Op{{player.TryLockOp, player.UnlockOp}}
+	for what, w := range map[string]player.World{
 		"the lock is free":                              {Contenders: 1},
 		"the lock is free, TryLock":                     {Contenders: 1, Scripts: try},
 		"another session holds the lock":                {},
-		"another session holds the lock, TryLock":       {Scripts: [][]explore.Op{nil, try[0]}},
+		"another session holds the lock, TryLock":       {Scripts: [][]player.Op{nil, try[0]}},
 		"another session holds the lock and one waits":  {Contenders: 3},
 		"the same client holds the lock":                {Shared: true},
 		"the same client holds the lock, and one waits": {Contenders: 3, Shared: true},
-		"the same client holds the lock twice, TryLock": {Shared: true, OneOwner: true, Contenders: 3, Scripts: [][]explore.Op{nil, nil, try[0]}},
+		"the same client holds the lock twice, TryLock": {Shared: true, OneOwner: true, Contenders: 3, Scripts: [][]player.Op{nil, nil, try[0]}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w.Lock, w.Kinds = s, kinds(s)
-			played := explore.Series(t, w, func(tr *explore.Trace) { t.Errorf("%v", tr) })
+			played := explore.Series(t, w, func(tr *player.Trace) { t.Errorf("%v", tr) })
 			t.Logf("%d schedules", played)
 		})
 	}
@@ -214,8 +215,8 @@ func report(t *testing.T, r *explore.Report) {
 
 // large explores one world that the flags describe, with no fault, one fault,
 // and so on.
-func large(t *testing.T, s explore.Subject) {
-	w := explore.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kinds(s)}
+func large(t *testing.T, s player.Subject) {
+	w := player.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kinds(s)}
 	search := explore.Search{Seed: *seed, For: *duration}
 	if *seed > 0 {
 		w.Faults = *faults
@@ -246,9 +247,9 @@ func large(t *testing.T, s explore.Subject) {
 
 // Replay plays the trace in a file. It fails as long as the lock does what the
 // trace shows, with the schedule in words, and passes once it does not.
-func Replay(t *testing.T, s explore.Subject, file string) {
+func Replay(t *testing.T, s player.Subject, file string) {
 	t.Helper()
-	tr, err := explore.ReadTrace(file)
+	tr, err := player.ReadTrace(file)
 	require.NoError(t, err)
 	require.Equal(t, s.Name, tr.World.Name, "the trace is of another lock")
 	tr.World.Lock = s
@@ -261,7 +262,7 @@ func Replay(t *testing.T, s explore.Subject, file string) {
 }
 
 // playAgain plays a trace, and returns the violation, if there is one.
-func playAgain(t *testing.T, tr *explore.Trace) (happens bool, words string) {
+func playAgain(t *testing.T, tr *player.Trace) (happens bool, words string) {
 	t.Helper()
 	played, err := explore.Replay(t, tr)
 	switch {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/testenv"
 )
@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
 // paced returns a film after it has checked what holds for every film.
-func paced(t *testing.T, w explore.World, p film.Pace) *film.Film {
+func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 	t.Helper()
 	f := testenv.Must(film.Paced(t, w, p))(t)
 	var last time.Duration
@@ -65,8 +65,8 @@ func marks(f *film.Film, kind string) (list []film.Mark) {
 	return list
 }
 
-func subjects() []explore.Subject {
-	list := []explore.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.ZklockIn(4 * time.Second)}
+func subjects() []player.Subject {
+	list := []player.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.ZklockIn(4 * time.Second)}
 	for i := range list {
 		list[i].Session = 4 * time.Second
 	}
@@ -78,7 +78,7 @@ func subjects() []explore.Subject {
 func TestAFilmShowsTheStep(t *testing.T) {
 	for _, s := range subjects() {
 		for _, n := range []int{1, 2, 6, 30} {
-			f := paced(t, explore.World{Lock: s, Contenders: n}, film.Pace{Seed: 1})
+			f := paced(t, player.World{Lock: s, Contenders: n}, film.Pace{Seed: 1})
 			require.Nil(t, f.Violation, "%s: %+v", s.Name, f.Violation)
 			require.Len(t, slices.DeleteFunc(marks(f, "state"), func(m film.Mark) bool { return m.State != "holds" }), n)
 			require.Len(t, f.Results, n)
@@ -103,7 +103,7 @@ func TestAFilmShowsTheStep(t *testing.T) {
 func everyFilm() bool { return testenv.AtLanding() }
 
 // someFaults are all that a film may have, or each third one from the nth on.
-func someFaults(n int) (list []explore.Fault) {
+func someFaults(n int) (list []player.Fault) {
 	for i, do := range film.PaceFaults {
 		if (n+i)%3 == 0 || everyFilm() {
 			list = append(list, do)
@@ -116,17 +116,17 @@ func someFaults(n int) (list []explore.Fault) {
 // and apart, again.
 func TestAFilmRepeats(t *testing.T) {
 	for i, s := range subjects() {
-		for j, do := range append([]explore.Fault{""}, someFaults(i)...) {
+		for j, do := range append([]player.Fault{""}, someFaults(i)...) {
 			for _, shared := range []bool{false, true} {
-				if shared && s.Name == "zklock" && slices.Contains([]explore.Fault{explore.LoseRequest, explore.LoseReply, explore.Cut, explore.Expire, explore.Stop}, do) {
+				if shared && s.Name == "zklock" && slices.Contains([]player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop}, do) {
 					continue // see Pace
 				}
 				t.Run(fmt.Sprintf("%s %s %v", s.Name, do, shared), func(t *testing.T) {
-					w := explore.World{Lock: s, Contenders: 6, Shared: shared}
+					w := player.World{Lock: s, Contenders: 6, Shared: shared}
 					p := film.Pace{Seed: uint64(i*10 + j)}
 					if do != "" {
 						p.Changes = []film.Change{{At: 25 * time.Millisecond, Who: "A", Do: do}, {At: 300 * time.Millisecond, Who: "C", Do: do},
-							{At: 2 * time.Second, Who: "B", Do: explore.Cut}}
+							{At: 2 * time.Second, Who: "B", Do: player.Cut}}
 					}
 					first := paced(t, w, p)
 					require.Equal(t, first, paced(t, w, p))
@@ -141,16 +141,16 @@ func TestAHundredContendersRepeat(t *testing.T) {
 		if i < 2 && (testenv.Raced || !everyFilm()) {
 			continue // tens of thousands of packets; all else is the same
 		}
-		w, p := explore.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}
+		w, p := player.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}
 		if s.Name == "naive" || s.Name == "herd" {
-			p.Changes = []film.Change{{At: time.Second, Who: "V4", Do: explore.Cut}} // the last name
+			p.Changes = []film.Change{{At: time.Second, Who: "V4", Do: player.Cut}} // the last name
 		}
 		require.Equal(t, paced(t, w, p).Hash, paced(t, w, p).Hash, s.Name)
 	}
 }
 
 func TestASeedChangesTheFilm(t *testing.T) {
-	w := explore.World{Lock: steps.Predecessor(), Contenders: 3}
+	w := player.World{Lock: steps.Predecessor(), Contenders: 3}
 	a, b := paced(t, w, film.Pace{Seed: 1}), paced(t, w, film.Pace{Seed: 2})
 	require.NotEqual(t, a.Hash, b.Hash)
 }
@@ -159,7 +159,7 @@ func TestASeedChangesTheFilm(t *testing.T) {
 // which it goes off.
 func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 	for i, s := range subjects() {
-		w := explore.World{Lock: s, Contenders: 5}
+		w := player.World{Lock: s, Contenders: 5}
 		whole := paced(t, w, film.Pace{Seed: 3})
 		for _, do := range someFaults(i) {
 			at := whole.End / 2
@@ -191,7 +191,7 @@ func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 // TestEachChangeIsInTheFilm: the film shows the effect of a change.
 func TestEachChangeIsInTheFilm(t *testing.T) {
 	s := subjects()[2]
-	w := explore.World{Lock: s, Contenders: 3}
+	w := player.World{Lock: s, Contenders: 3}
 	plain := paced(t, w, film.Pace{Seed: 1})
 	var gets time.Duration // when A gets the lock
 	for _, m := range marks(plain, "state") {
@@ -200,7 +200,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 		}
 	}
 	require.NotZero(t, gets)
-	filmed := func(who string, at time.Duration, do explore.Fault) *film.Film {
+	filmed := func(who string, at time.Duration, do player.Fault) *film.Film {
 		return paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: at, Who: who, Do: do}}})
 	}
 	states := func(f *film.Film, who string) (list []string) {
@@ -219,50 +219,50 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 		}
 		return list
 	}
-	f := filmed("A", 0, explore.LoseRequest)
+	f := filmed("A", 0, player.LoseRequest)
 	require.Equal(t, "request", lost(f)[0].Kind)
 	require.Equal(t, "create", lost(f)[0].Op)
 	require.Equal(t, "cut off", states(f, "A")[0])
 
-	f = filmed("A", 0, explore.LoseReply)
+	f = filmed("A", 0, player.LoseReply)
 	require.Equal(t, "reply", lost(f)[0].Kind)
 	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and no client has the answer")
-	require.Equal(t, explore.Hang, f.Violation.Kind)
+	require.Equal(t, player.Hang, f.Violation.Kind)
 	require.NotEmpty(t, f.Known)
 
-	f = filmed("A", gets+1, explore.Cut)
+	f = filmed("A", gets+1, player.Cut)
 	require.Equal(t, []string{"cut off", "connected"}, states(f, "A"))
 
-	f = filmed("A", gets+1, explore.Stop)
+	f = filmed("A", gets+1, player.Stop)
 	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, states(f, "A")[:4], "its client is notified at the end")
 	require.False(t, *marks(f, "lost")[0].Knows)
-	require.Equal(t, explore.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
+	require.Equal(t, player.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
 
-	f = paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Stop}, {At: gets + time.Second, Who: "A", Do: film.RunsOn}}})
+	f = paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Stop}, {At: gets + time.Second, Who: "A", Do: film.RunsOn}}})
 	require.Equal(t, []string{"stopped", "runs on"}, states(f, "A"), "its session still lives")
 	require.Nil(t, f.Violation)
 
-	f = filmed("A", gets+1, explore.Expire)
+	f = filmed("A", gets+1, player.Expire)
 	require.Contains(t, states(f, "A"), "expired")
 
-	f = filmed("A", gets+1, explore.EndContext)
+	f = filmed("A", gets+1, player.EndContext)
 	require.True(t, slices.ContainsFunc(marks(f, "note"), func(m film.Mark) bool {
 		return m.Who == "A" && m.Text.En == "end ctx is not possible: the lock takes no ctx"
 	}))
 
-	five := explore.World{Lock: subjects()[4], Contenders: 3}
-	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: explore.EndContext}}})
+	five := player.World{Lock: subjects()[4], Contenders: 3}
+	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
 	require.Contains(t, f.Results[2].En, "context canceled")
 	require.Nil(t, f.Violation)
 
-	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: explore.Expire}}})
+	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})
 	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
 }
 
 // TestPartsOfAFilm: all that a part has, the whole film has, and nothing more
 // before the part's end.
 func TestPartsOfAFilm(t *testing.T) {
-	for _, do := range append([]explore.Fault{""}, someFaults(0)...) {
+	for _, do := range append([]player.Fault{""}, someFaults(0)...) {
 		t.Run(string(do), func(t *testing.T) {
 			for _, shared := range []bool{false, true} {
 				p := film.Pace{Seed: 4}
@@ -275,7 +275,7 @@ func TestPartsOfAFilm(t *testing.T) {
 					copied.Packets, copied.Marks = slices.Clone(f.Packets), slices.Clone(f.Marks)
 					parts = append(parts, &copied)
 				}
-				whole := paced(t, explore.World{Lock: steps.Naive(), Contenders: 40, Shared: shared}, p)
+				whole := paced(t, player.World{Lock: steps.Naive(), Contenders: 40, Shared: shared}, p)
 				require.True(t, len(parts) >= 1 || len(whole.Packets) < 2000, "%d packets", len(whole.Packets))
 				last := 0
 				for _, part := range parts {
@@ -299,11 +299,11 @@ func TestPartsOfAFilm(t *testing.T) {
 }
 
 // measured films a lock at the pace of the measured server.
-func measured(t *testing.T, s explore.Subject, n int, changes ...film.Change) *film.Film {
+func measured(t *testing.T, s player.Subject, n int, changes ...film.Change) *film.Film {
 	p := film.Measured(n)
 	p.Seed, p.Changes = 2, changes
 	s.Session = 4 * time.Second
-	return paced(t, explore.World{Lock: s, Contenders: n}, p)
+	return paced(t, player.World{Lock: s, Contenders: n}, p)
 }
 
 // The benchmark's page has the command that measured these: the median times of the
@@ -327,7 +327,7 @@ func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
 // TestAServerTakesOneRequestAfterTheOther: in the order in which they come, whatever
 // fails meanwhile, and a reply waits until the server has worked for it.
 func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
-	for _, do := range append([]explore.Fault{""}, someFaults(0)...) {
+	for _, do := range append([]player.Fault{""}, someFaults(0)...) {
 		var changes []film.Change
 		if do != "" { // C waits, and asks soon after A's first release
 			changes = []film.Change{{At: 1600 * time.Microsecond, Who: "C", Do: do}, {At: 1800 * time.Microsecond, Who: "B", Do: do}}
@@ -369,7 +369,7 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 		}
 		return ""
 	}
-	f := paced(t, explore.World{Lock: steps.Naive()}, film.Pace{Seed: 1})
+	f := paced(t, player.World{Lock: steps.Naive()}, film.Pace{Seed: 1})
 	data := make(map[string]string) // that the node had while a client owned it
 	for _, m := range marks(f, "node") {
 		if m.Owner != "" && *m.Made {
@@ -396,8 +396,8 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 		require.Len(t, shown, 2)
 	}
 
-	for _, lock := range []explore.Subject{steps.Timeout(), steps.Zklock()} {
-		f := paced(t, explore.World{Lock: lock}, film.Pace{Seed: 1})
+	for _, lock := range []player.Subject{steps.Timeout(), steps.Zklock()} {
+		f := paced(t, player.World{Lock: lock}, film.Pace{Seed: 1})
 		tokens := make(map[string]int64)
 		for _, m := range marks(f, "state") {
 			if m.State == "holds" {
@@ -414,5 +414,5 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 	}
 
 	// In a crowd nobody follows the variables.
-	require.Empty(t, marks(paced(t, explore.World{Lock: steps.Naive(), Contenders: 13}, film.Pace{Seed: 1}), "variables"))
+	require.Empty(t, marks(paced(t, player.World{Lock: steps.Naive(), Contenders: 13}, film.Pace{Seed: 1}), "variables"))
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/testenv"
 )
@@ -25,9 +25,9 @@ var calls = map[string]*regexp.Regexp{
 // While a request of a contender is on its way, or its reply, the contender is at
 // the line that has sent it. One that has the lock is nowhere in the lock.
 func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
-	for name, subject := range map[string]explore.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
+	for name, subject := range map[string]player.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
 		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()} {
-		f := testenv.Must(film.Paced(t, explore.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
+		f := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
 		sources := make(map[string][]string)
 		checked, waits := 0, 0
 		for i, w := range f.Where {
@@ -81,7 +81,7 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 				require.Empty(t, now, "%s: %s holds the lock", name, m.Who)
 			}
 		}
-		crowd := testenv.Must(film.Paced(t, explore.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3}))(t)
+		crowd := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3}))(t)
 		require.Empty(t, crowd.Where, name)
 	}
 }

@@ -3,8 +3,7 @@
 //
 // [Play] plays a [World] and asks at each [Point] which action comes next. Package
 // explore asks a search, and package film a person, or a seed that decides how long
-// each packet takes. A [Camera] gets what a film needs. All other packages use the
-// types here by the names that package explore gives them.
+// each packet takes. A [Camera] gets what a film needs.
 //
 // # How a schedule works
 //

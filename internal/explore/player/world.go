@@ -93,6 +93,16 @@ type Subject struct {
 	Known []Known
 }
 
+// Wrapped is the lock with each of its contenders inside another one.
+func (s Subject) Wrapped(wrap func(l Lock, conn *zk.Conn, path, name string) Lock) Subject {
+	open := s.Open
+	s.Open = func(conn *zk.Conn, path string) func(string) Lock {
+		contender := open(conn, path)
+		return func(name string) Lock { return wrap(contender(name), conn, path, name) }
+	}
+	return s
+}
+
 // A Known is a fault of a lock that its page describes. A violation that matches is
 // reported apart and does not end a search.
 type Known struct {

@@ -17,8 +17,8 @@ import (
 	predecessor "example.com/zklock/03-sequential-predecessor"
 	reentrant "example.com/zklock/04-reentrant"
 	timeout "example.com/zklock/05-timeout"
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
@@ -31,7 +31,7 @@ type Plain interface {
 }
 
 // FromPlain makes a contender of a lock without contexts.
-func FromPlain(l Plain) explore.Lock { return plainLock{l} }
+func FromPlain(l Plain) player.Lock { return plainLock{l} }
 
 type plainLock struct{ Plain }
 
@@ -40,96 +40,96 @@ func (p plainLock) TryLock(context.Context) (bool, error) { return p.Plain.TryLo
 func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
 // What is still wrong with the steps by their own pages, as far as it is a
-// matter of messages. A holder that outlives its session (explore.Outlived)
+// matter of messages. A holder that outlives its session (player.Outlived)
 // is reported of every lock that is not timed.
 var (
 	// LostReply is left open by every lock but zklock.
-	LostReply = explore.Known{
+	LostReply = player.Known{
 		Name: i18n.Textf("the reply to create is lost, and the node stays until the session ends", "create 的响应丢失，节点一直留到会话结束"),
-		Match: func(v explore.Violation, f explore.Facts) bool {
-			return f.OrphanCreate && (v.Kind == explore.Hang || v.Kind == explore.NodeLeft)
+		Match: func(v player.Violation, f player.Facts) bool {
+			return f.OrphanCreate && (v.Kind == player.Hang || v.Kind == player.NodeLeft)
 		},
 	}
-	lookThenDelete = explore.Known{
+	lookThenDelete = player.Known{
 		Name: i18n.Textf("Unlock looks, the session ends, and Unlock deletes the node of the next holder",
 			"Unlock 刚查看完，会话就结束了，于是 Unlock 删除的是下一个持有者的节点"),
-		Match: func(v explore.Violation, f explore.Facts) bool {
-			return v.Kind == explore.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stall)) })
+		Match: func(v player.Violation, f player.Facts) bool {
+			return v.Kind == player.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(player.Stall)) })
 		},
 	}
 	// Wrap is left open by every lock that sorts the names of its nodes.
-	Wrap = explore.Known{
+	Wrap = player.Known{
 		Name: i18n.Textf("the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"),
-		Match: func(v explore.Violation, f explore.Facts) bool {
+		Match: func(v player.Violation, f player.Facts) bool {
 			return f.World.Sequence == math.MaxInt32
 		},
 	}
 )
 
 // An Unlock of zklock that hands the lock on in memory asks no server.
-var handedOn = explore.Known{
+var handedOn = player.Known{
 	Name: i18n.Textf("the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 		"会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"),
-	Match: func(v explore.Violation, f explore.Facts) bool {
-		return v.Kind == explore.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(explore.Stop)) })
+	Match: func(v player.Violation, f player.Facts) bool {
+		return v.Kind == player.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(player.Stop)) })
 	},
 }
 
 // plain is a lock without contexts, a contender each.
-func plain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) explore.Subject {
-	return explore.Subject{
+func plain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) player.Subject {
+	return player.Subject{
 		Name:  name,
 		Alone: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return FromPlain(newLock(conn, path)) }
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
+			return func(string) player.Lock { return FromPlain(newLock(conn, path)) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) },
 	}
 }
 
 // Naive is step 1.
-func Naive() explore.Subject {
+func Naive() player.Subject {
 	s := plain("naive", naive.New, naive.ErrNotLocked)
 	s.Requests = func(n int) int { return n*n + 2*n }
 	s.Events = func(n int) int { return n * (n - 1) / 2 }
-	s.Known = []explore.Known{LostReply, lookThenDelete}
+	s.Known = []player.Known{LostReply, lookThenDelete}
 	return s
 }
 
 // Herd is step 2.
-func Herd() explore.Subject {
+func Herd() player.Subject {
 	s := plain("herd", herd.New, herd.ErrNotLocked)
 	s.Requests = func(n int) int { return n*n + n + 1 }
 	s.Events = func(n int) int { return n*n - n + 1 }
-	s.Queue, s.Known = true, []explore.Known{LostReply, Wrap}
+	s.Queue, s.Known = true, []player.Known{LostReply, Wrap}
 	return s
 }
 
 // Predecessor is step 3.
-func Predecessor() explore.Subject {
+func Predecessor() player.Subject {
 	s := plain("predecessor", predecessor.New, predecessor.ErrNotLocked)
 	s.Requests = func(n int) int { return 5*n - 2 }
 	s.Events = func(n int) int { return n - 1 }
-	s.Queue, s.Known = true, []explore.Known{LostReply, Wrap}
+	s.Queue, s.Known = true, []player.Known{LostReply, Wrap}
 	return s
 }
 
 // Reentrant is step 4. The contenders of a client share its Mutex; each is an
 // owner.
-func Reentrant() explore.Subject {
-	return explore.Subject{
+func Reentrant() player.Subject {
+	return player.Subject{
 		Name:      "reentrant",
 		Reentrant: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
 			m := reentrant.New(conn, path)
 			owners := OfOneName(reentrant.NewOwner)
-			return func(name string) explore.Lock { return &owner{m, owners(name)} }
+			return func(name string) player.Lock { return &owner{m, owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, reentrant.ErrNotOwner) },
 		Requests:  func(n int) int { return 5*n - 2 },
 		Events:    func(n int) int { return n - 1 },
 		Queue:     true,
-		Known:     []explore.Known{LostReply, Wrap},
+		Known:     []player.Known{LostReply, Wrap},
 	}
 }
 
@@ -164,16 +164,16 @@ func times(n int) []film.Variable {
 }
 
 // Timeout is step 5.
-func Timeout() explore.Subject { return TimeoutIn(explore.SessionTimeout) }
+func Timeout() player.Subject { return TimeoutIn(player.SessionTimeout) }
 
 // TimeoutIn is step 5 with sessions of another timeout.
-func TimeoutIn(session time.Duration) explore.Subject {
-	return explore.Subject{
+func TimeoutIn(session time.Duration) player.Subject {
+	return player.Subject{
 		Name:  "timeout",
 		Alone: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
 			l := timeout.New(conn, path, session)
-			return func(string) explore.Lock { return &contender{lock: l} }
+			return func(string) player.Lock { return &contender{lock: l} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, timeout.ErrLost) || errors.Is(err, errNoLease) },
 		Requests:  func(n int) int { return 6*n - 2 },
@@ -182,7 +182,7 @@ func TimeoutIn(session time.Duration) explore.Subject {
 		Timed:     true,
 		Contexts:  true,
 		Session:   session,
-		Known:     []explore.Known{LostReply, Wrap},
+		Known:     []player.Known{LostReply, Wrap},
 	}
 }
 
@@ -221,23 +221,23 @@ func (c *contender) Lost() <-chan struct{} { return c.lease.Lost() }
 
 // Zklock is the complete lock. The contenders of a client share its Mutex; each is an
 // owner.
-func Zklock() explore.Subject { return ZklockIn(explore.SessionTimeout) }
+func Zklock() player.Subject { return ZklockIn(player.SessionTimeout) }
 
 // ZklockIn is the complete lock with sessions of another timeout.
-func ZklockIn(session time.Duration) explore.Subject { return ZklockWith(session) }
+func ZklockIn(session time.Duration) player.Subject { return ZklockWith(session) }
 
 // ZklockWith is ZklockIn with more options.
-func ZklockWith(session time.Duration, options ...zklock.Option) explore.Subject {
-	return explore.Subject{
+func ZklockWith(session time.Duration, options ...zklock.Option) player.Subject {
+	return player.Subject{
 		Name:      "zklock",
 		Reentrant: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
 			m, err := zklock.New(conn, path, append(options, zklock.WithSessionTimeout(session))...)
 			if err != nil {
 				panic(err) // the path is a constant
 			}
 			owners := OfOneName(zklock.NewOwner)
-			return func(name string) explore.Lock { return &leaseLock{m: m, o: owners(name)} }
+			return func(name string) player.Lock { return &leaseLock{m: m, o: owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, zklock.ErrLost) || errors.Is(err, errNoLease) },
 		Queue:     true,
@@ -245,7 +245,7 @@ func ZklockWith(session time.Duration, options ...zklock.Option) explore.Subject
 		Timed:     true,
 		Contexts:  true,
 		Session:   session,
-		Known:     []explore.Known{handedOn},
+		Known:     []player.Known{handedOn},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 )
@@ -129,7 +129,7 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 }
 
 // faults says what may go wrong: 1 fault ("expire").
-func faults(kinds []explore.Fault, n int) i18n.Text {
+func faults(kinds []player.Fault, n int) i18n.Text {
 	if len(kinds) == 0 || n == 0 {
 		return i18n.Textf("no fault", "0 个故障")
 	}
@@ -158,7 +158,7 @@ func Open(link string) string {
 		return ""
 	}
 	for i, k := range a.Kinds {
-		a.Kinds[i] = explore.Fault(url.QueryEscape(strings.ReplaceAll(string(k), " ", "-")))
+		a.Kinds[i] = player.Fault(url.QueryEscape(strings.ReplaceAll(string(k), " ", "-")))
 	}
 	a.Extra = nil
 	return a.String()

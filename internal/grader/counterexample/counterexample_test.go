@@ -11,6 +11,7 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/testenv"
 )
@@ -62,7 +63,7 @@ func TestAnAnswerNeedsAllOfItsChoices(t *testing.T) {
 func TestFindAloneIsNotEnough(t *testing.T) {
 	for _, task := range locks.Tasks {
 		w := task.Lock.World
-		var found *explore.Trace
+		var found *player.Trace
 		for w.Faults = 0; found == nil && w.Faults <= task.Lock.World.Faults; w.Faults++ {
 			found = explore.Explore(t, w, explore.Search{Limit: 3000}).Found
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 )
@@ -25,13 +25,13 @@ var ours = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
 // easy is how many of the tasks are basic.
 const easy = 3
 
-var harms = map[explore.Kind]i18n.Text{
-	explore.Hang:          i18n.Textf("a contender waits forever", "竞争者永远等待"),
-	explore.WatchLeft:     i18n.Textf("a watch is left behind", "留下一个监听"),
-	explore.NodeLeft:      i18n.Textf("a node is left behind", "留下一个节点"),
-	explore.TwoHolders:    i18n.Textf("two hold the lock at once", "两个竞争者同时持有锁"),
-	explore.ForeignDelete: i18n.Textf("one client deletes another's node", "一个客户端删除了另一个的节点"),
-	explore.Overtaken:     i18n.Textf("a contender gets in before one that is before it in the queue", "一个竞争者插队，先拿到锁"),
+var harms = map[player.Kind]i18n.Text{
+	player.Hang:          i18n.Textf("a contender waits forever", "竞争者永远等待"),
+	player.WatchLeft:     i18n.Textf("a watch is left behind", "留下一个监听"),
+	player.NodeLeft:      i18n.Textf("a node is left behind", "留下一个节点"),
+	player.TwoHolders:    i18n.Textf("two hold the lock at once", "两个竞争者同时持有锁"),
+	player.ForeignDelete: i18n.Textf("one client deletes another's node", "一个客户端删除了另一个的节点"),
+	player.Overtaken:     i18n.Textf("a contender gets in before one that is before it in the queue", "一个竞争者插队，先拿到锁"),
 }
 
 // Cases are all cases, in the order in which they are judged.
@@ -89,7 +89,7 @@ func Play(t *testing.T, number int, link string) Result {
 type shownSchedule struct {
 	err      error
 	hash     string // of its film
-	trace    *explore.Trace
+	trace    *player.Trace
 	possible []string
 }
 
@@ -137,7 +137,7 @@ func says(task locks.Task, s shownSchedule) i18n.Text {
 	if len(s.possible) > 4 {
 		next += ", …"
 	}
-	if waits := waiting(s.trace.Results); task.Harm == explore.Hang && waits.En != "" {
+	if waits := waiting(s.trace.Results); task.Harm == player.Hang && waits.En != "" {
 		return i18n.Textf(
 			`after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，%s，但这还不是卡住：还有动作可以执行（%s）。请继续，直到实验室显示“目标达成”，再复制链接", waits, next)
 	}
@@ -159,7 +159,7 @@ func waiting(results []i18n.Text) i18n.Text {
 	case 1:
 		return i18n.Textf("%s waits", "%s在等待", names[0])
 	}
-	return i18n.Textf("%s wait", "%s 都在等待", explore.And(names))
+	return i18n.Textf("%s wait", "%s 都在等待", player.And(names))
 }
 
 // inOneLine is a text in one line that is not too long; it may quote what a student has

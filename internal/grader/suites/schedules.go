@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/lab/locks"
@@ -32,32 +33,32 @@ type ScheduleSubject struct {
 type schedulePlan struct {
 	name  i18n.Text
 	group locktest.Group
-	world explore.World
+	world player.World
 	explore.Search
 	safety bool // only what costs all points counts
 }
 
-var faultNames = map[explore.Fault]i18n.Text{
-	explore.LoseRequest: i18n.Textf("a request is lost", "丢失一个请求"), explore.LoseReply: i18n.Textf("a reply is lost", "丢失一个响应"),
-	explore.Cut: i18n.Textf("a connection breaks", "有一次连接断开"), explore.Expire: i18n.Textf("a session ends", "有一个会话结束"),
-	explore.EndContext: i18n.Textf("a ctx ends", "有一个 ctx 结束"),
+var faultNames = map[player.Fault]i18n.Text{
+	player.LoseRequest: i18n.Textf("a request is lost", "丢失一个请求"), player.LoseReply: i18n.Textf("a reply is lost", "丢失一个响应"),
+	player.Cut: i18n.Textf("a connection breaks", "有一次连接断开"), player.Expire: i18n.Textf("a session ends", "有一个会话结束"),
+	player.EndContext: i18n.Textf("a ctx ends", "有一个 ctx 结束"),
 }
 
 // plans are the worlds for a kind of lock: what the fixed cases do with one
 // schedule each, with all schedules, and at random where they are too many. Two
 // contenders with one fault have fewer than two thousand; the limit is for a lock
 // that has no end of them.
-func plans(s explore.Subject, register bool) []schedulePlan {
+func plans(s player.Subject, register bool) []schedulePlan {
 	p := &planner{Subject: s, contenders: 2, every: i18n.Textf("every schedule of two contenders", "两个竞争者的每一种调度"),
-		all: explore.Search{Limit: 3000, Merge: true}, kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply,
-			explore.Cut, explore.Expire}}
+		all: explore.Search{Limit: 3000, Merge: true}, kinds: []player.Fault{player.LoseRequest, player.LoseReply,
+			player.Cut, player.Expire}}
 	if s.Permits > 1 {
 		p.contenders = s.Permits + 1
 		p.all = explore.Search{Seed: 2, Limit: 500}
 		p.every = random(p.all.Limit, p.contenders)
 	}
 	if s.Contexts {
-		p.kinds = append(p.kinds, explore.EndContext)
+		p.kinds = append(p.kinds, player.EndContext)
 	}
 	if register {
 		p.registers()
@@ -71,42 +72,42 @@ func plans(s explore.Subject, register bool) []schedulePlan {
 
 // A planner makes the plans for a lock.
 type planner struct {
-	explore.Subject
+	player.Subject
 	contenders int
 	all        explore.Search
 	every      i18n.Text // what all is
-	kinds      []explore.Fault
+	kinds      []player.Fault
 	list       []schedulePlan
 }
 
 var (
-	twice  = []explore.Op{explore.LockOp, explore.UnlockOp, explore.LockOp, explore.UnlockOp}
-	thrice = append(slices.Clone(twice), explore.LockOp, explore.UnlockOp)
+	twice  = []player.Op{player.LockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
+	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
 )
 
 func random(limit, contenders int) i18n.Text {
 	return i18n.Textf("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
 }
 
-func (p *planner) add(g locktest.Group, name i18n.Text, w explore.World, search explore.Search) {
+func (p *planner) add(g locktest.Group, name i18n.Text, w player.World, search explore.Search) {
 	p.list = append(p.list, schedulePlan{name: name, group: g, world: w, Search: search})
 }
 
-func worldOf(contenders int, faults ...explore.Fault) explore.World {
-	return explore.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
+func worldOf(contenders int, faults ...player.Fault) player.World {
+	return player.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
 }
 
 // registers are the worlds of stores that write and read.
 func (p *planner) registers() {
 	stores := i18n.Textf("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
-	for _, f := range []explore.Fault{"", explore.LoseRequest, explore.LoseReply} {
+	for _, f := range []player.Fault{"", player.LoseRequest, player.LoseReply} {
 		group, w, name := locktest.Liveness, worldOf(2), stores
 		if f != "" {
 			// With one address the library throws away what is sent between two connections.
 			group, w, name = locktest.Faults, worldOf(2, f), i18n.Textf("%s, and at some moment %s", "%s，其间%s", stores, faultNames[f])
 			w.Ensemble = true
 		}
-		w.Scripts = [][]explore.Op{twice, twice}
+		w.Scripts = [][]player.Op{twice, twice}
 		p.add(group, name, w, p.all)
 	}
 }
@@ -121,38 +122,38 @@ func (p *planner) completely() {
 		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the one before",
 			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
 		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
-			worldOf(p.contenders, explore.NodeGoes), p.all)
-		w = worldOf(p.contenders, explore.Remake, explore.Expire)
-		w.Scripts = slices.Repeat([][]explore.Op{twice}, p.contenders)
+			worldOf(p.contenders, player.NodeGoes), p.all)
+		w = worldOf(p.contenders, player.Remake, player.Expire)
+		w.Scripts = slices.Repeat([][]player.Op{twice}, p.contenders)
 		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", each), w, some)
 	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.every),
-		worldOf(p.contenders, explore.NodeSet), p.all)
-	fresh := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
+		worldOf(p.contenders, player.NodeSet), p.all)
+	fresh := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
 	fresh.Missing = true
 	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
 		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.every), fresh, p.all)
 	if p.Contexts {
-		again := explore.World{Contenders: p.contenders, Kinds: []explore.Fault{explore.EndContext}, Faults: 1, Scripts: [][]explore.Op{twice, twice}}
+		again := player.World{Contenders: p.contenders, Kinds: []player.Fault{player.EndContext}, Faults: 1, Scripts: [][]player.Op{twice, twice}}
 		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", each), again, some)
 		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
-			worldOf(p.contenders, explore.EndAfterLook, explore.EndAfterLook2), p.all)
+			worldOf(p.contenders, player.EndAfterLook, player.EndAfterLook2), p.all)
 	}
 	if !p.Reentrant && !p.Timed {
-		w := worldOf(p.contenders, explore.Expire)
-		w.Scripts = slices.Repeat([][]explore.Op{{explore.LockOp, explore.RelockOp, explore.UnlockOp}}, p.contenders)
+		w := worldOf(p.contenders, player.Expire)
+		w.Scripts = slices.Repeat([][]player.Op{{player.LockOp, player.RelockOp, player.UnlockOp}}, p.contenders)
 		p.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
 			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
 	}
 	if !p.Timed { // it would send requests all day
-		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, explore.Day), p.all)
+		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, player.Day), p.all)
 	}
 	for _, f := range p.kinds {
 		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)
 	}
 	if p.Queue && len(p.Known) == 0 { // it finds its node again
-		behind := worldOf(1, explore.LoseRequest, explore.LoseReply)
-		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]explore.Op{twice}
+		behind := worldOf(1, player.LoseRequest, player.LoseReply)
+		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]player.Op{twice}
 		p.add(locktest.Faults, i18n.Textf("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
 			"一个竞争者连到落后的服务器，其间丢失三个请求或响应的每一种调度"), behind, explore.Search{Limit: 3000})
 	}
@@ -165,20 +166,20 @@ func (p *planner) inOneSession() {
 	shared.Shared = true
 	p.add(locktest.Liveness, i18n.Textf("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
 	some.Limit = 600
-	lossy := worldOf(p.contenders, explore.LoseRequest, explore.LoseReply)
-	lossy.Shared, lossy.Scripts = true, slices.Repeat([][]explore.Op{twice}, p.contenders)
+	lossy := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
+	lossy.Shared, lossy.Scripts = true, slices.Repeat([][]player.Op{twice}, p.contenders)
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is lost",
 		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", random(some.Limit, p.contenders)), lossy, some)
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
-	shared = worldOf(p.contenders+1, explore.Expire)
-	shared.Shared, shared.Scripts = true, [][]explore.Op{thrice, thrice, thrice}
+	shared = worldOf(p.contenders+1, player.Expire)
+	shared.Shared, shared.Scripts = true, [][]player.Op{thrice, thrice, thrice}
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
 		"%s，同在一个会话，各加锁三次，其间会话结束", random(some.Limit, p.contenders+1)), shared, some)
 	if p.Reentrant {
 		owners := worldOf(3)
 		owners.Shared, owners.OneOwner = true, true
-		owners.Scripts = [][]explore.Op{twice, twice}
+		owners.Scripts = [][]player.Op{twice, twice}
 		p.add(locktest.Liveness, i18n.Textf(
 			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
 	}
@@ -189,7 +190,7 @@ func (p *planner) atRandom() {
 	pairs := explore.Search{Seed: 1, Limit: 1000}
 	two := worldOf(p.contenders, p.kinds...)
 	if p.Queue {
-		two.Kinds = append(slices.Clone(p.kinds), explore.NodeGoes)
+		two.Kinds = append(slices.Clone(p.kinds), player.NodeGoes)
 	}
 	two.Faults = 2
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
@@ -198,17 +199,17 @@ func (p *planner) atRandom() {
 	more := random(some.Limit, n)
 	p.add(locktest.Liveness, more, worldOf(n), some)
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
-	waits := worldOf(n, explore.NodeSet, explore.NodeGoes)
+	waits := worldOf(n, player.NodeSet, player.NodeGoes)
 	if waits.Faults = 2; p.Contexts {
-		waits.Kinds = append(waits.Kinds, explore.EndContext)
+		waits.Kinds = append(waits.Kinds, player.EndContext)
 	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
-		tries := worldOf(n, explore.LoseRequest, explore.NodeGoes, explore.NodeSet)
+		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
-		tries.Scripts = [][]explore.Op{nil, {explore.TryLockOp, explore.UnlockOp}}
+		tries.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
 		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求，或者等待者的节点被删除、被改写", random(pairs.Limit, n)), tries, pairs)
 	}
 }
@@ -219,7 +220,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	if err != nil {
 		return locktest.Plan{Missing: err.Error()}
 	}
-	subject := e.Subject(s.Open, s.NotLocked, explore.SessionTimeout)
+	subject := e.Subject(s.Open, s.NotLocked, player.SessionTimeout)
 	if _, err := locks.Find(e.Name()); err != nil { // as the lab does with a student's lock
 		locks.AddExercise(s.Folder, i18n.Same(e.Name()), s.Open, s.NotLocked)
 	}
@@ -238,17 +239,17 @@ const manyActions = 15_000
 // two holders ends: the lock lets nobody in, as the stub does.
 const enough = 100
 
-func (p schedulePlan) run(c *runner.Case, s explore.Subject) {
+func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 	open := s.Open
 	var entered atomic.Bool
-	s.Open = func(conn *zk.Conn, path string) func(name string) explore.Lock {
+	s.Open = func(conn *zk.Conn, path string) func(name string) player.Lock {
 		c.Step() // a schedule begins
 		made := open(conn, path)
-		return func(name string) explore.Lock { return watchEntry(made(name), &entered) }
+		return func(name string) player.Lock { return watchEntry(made(name), &entered) }
 	}
 	if p.safety {
 		s.Ignore = slices.Clone(s.Ignore)
-		for _, k := range explore.Kinds {
+		for _, k := range player.Kinds {
 			if !slices.Contains(unsafe, k) {
 				s.Ignore = append(s.Ignore, k)
 			}
@@ -273,8 +274,8 @@ func (p schedulePlan) run(c *runner.Case, s explore.Subject) {
 
 // worse looks for a violation for which a lock gets no points, because a schedule
 // ends with its first violation, and a worse one may come after it.
-func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *explore.Trace {
-	for _, k := range explore.Kinds {
+func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace {
+	for _, k := range player.Kinds {
 		if !slices.Contains(unsafe, k) {
 			p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
 		}
@@ -294,18 +295,18 @@ func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *explore.Trace
 }
 
 // watchEntry makes the same lock, which notes that somebody has got it.
-func watchEntry(l explore.Lock, entered *atomic.Bool) explore.Lock {
+func watchEntry(l player.Lock, entered *atomic.Bool) player.Lock {
 	n := entryRecorder{l, entered}
-	if leased, ok := l.(explore.Leased); ok {
+	if leased, ok := l.(player.Leased); ok {
 		return struct {
 			entryRecorder
-			explore.Leased
+			player.Leased
 		}{n, leased}
 	}
 	return n
 }
 
-type contender = explore.Lock
+type contender = player.Lock
 
 type entryRecorder struct {
 	contender
@@ -337,15 +338,15 @@ func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 }
 
 // unsafe are the violations for which a lock gets no points.
-var unsafe = []explore.Kind{explore.TwoHolders, explore.ForeignDelete, explore.NodeMissing, explore.LostAddition, explore.StaleWrite}
+var unsafe = []player.Kind{player.TwoHolders, player.ForeignDelete, player.NodeMissing, player.LostAddition, player.StaleWrite}
 
 // address is where the lab plays a trace, from the # on, up to its violation. If another
 // violation would end the schedule there before, the address says which one is wanted.
 // It is empty if the lab does not come to it: a lock may draw lots.
-func address(c *runner.Case, tr *explore.Trace) string {
+func address(c *runner.Case, tr *player.Trace) string {
 	a := unchecked(tr)
 	for range tries {
-		for _, a.Want = range []explore.Kind{"", tr.Violation.Kind} {
+		for _, a.Want = range []player.Kind{"", tr.Violation.Kind} {
 			if kind, err := replay(c, a.String()); err == nil && kind == tr.Violation.Kind {
 				return a.String()
 			}
@@ -358,7 +359,7 @@ func address(c *runner.Case, tr *explore.Trace) string {
 const tries = 4
 
 // replay plays an address as the lab does, and returns the violation that it ends with.
-func replay(c *runner.Case, address string) (explore.Kind, error) {
+func replay(c *runner.Case, address string) (player.Kind, error) {
 	a, err := locks.ParseAddress(address)
 	if err != nil {
 		return "", err
@@ -371,7 +372,7 @@ func replay(c *runner.Case, address string) (explore.Kind, error) {
 	return tr.Violation.Kind, nil
 }
 
-func unchecked(tr *explore.Trace) locks.Address {
+func unchecked(tr *player.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
 		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
@@ -382,13 +383,13 @@ func unchecked(tr *explore.Trace) locks.Address {
 }
 
 // words say to a student what has happened.
-func words(tr *explore.Trace) i18n.Text {
+func words(tr *player.Trace) i18n.Text {
 	return i18n.Textf("%s, in this schedule:\n%s", "%s。调度如下：\n%s", again(tr), tr.Steps())
 }
 
 // again is the violation, and if a node is left, which lost request is to be tried again.
-func again(tr *explore.Trace) i18n.Text {
-	if tr.Violation.Kind != explore.NodeLeft {
+func again(tr *player.Trace) i18n.Text {
+	if tr.Violation.Kind != player.NodeLeft {
 		return tr.Violation.Text()
 	}
 	v := tr.Violation.What

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/testenv"
@@ -53,10 +53,10 @@ var values = template.FuncMap{
 		return holders
 	},
 	"faces": func() []string { return pagesOf },
-	"faults": func() []explore.Fault { // step 3's Lock takes no ctx
-		all := append(slices.Clone(explore.AllFaults), explore.Pause, explore.Day, explore.Refuse, explore.Remake)
+	"faults": func() []player.Fault { // step 3's Lock takes no ctx
+		all := append(slices.Clone(player.AllFaults), player.Pause, player.Day, player.Refuse, player.Remake)
 		slices.Sort(all)
-		return slices.DeleteFunc(all, func(f explore.Fault) bool { return f == explore.EndContext })
+		return slices.DeleteFunc(all, func(f player.Fault) bool { return f == player.EndContext })
 	},
 	"openings": func() []locks.OpeningScene { return locks.Openings },
 	"measured": measuredTime,
@@ -76,7 +76,7 @@ var values = template.FuncMap{
 		}
 		return list, err
 	},
-	"kind": func(name string) explore.Kind { return explore.Kind(name) },
+	"kind": func(name string) player.Kind { return player.Kind(name) },
 	"list": func(all ...string) []string { return all },
 	"add":  func(a, b int) int { return a + b },
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/guide"
 	"example.com/zklock/internal/lab/locks"
@@ -83,8 +83,8 @@ func (b *Builder) texts() ([]byte, error) {
 		return nil, err
 	}
 	fmt.Fprintf(&out, "export const OPENINGS = %s;\n", opening)
-	kinds := make(map[explore.Kind]i18n.Text)
-	for _, kind := range slices.Concat(explore.Kinds, []explore.Kind{explore.Outlived}) {
+	kinds := make(map[player.Kind]i18n.Text)
+	for _, kind := range slices.Concat(player.Kinds, []player.Kind{player.Outlived}) {
 		kinds[kind] = kind.Text()
 	}
 	violations, _ := json.Marshal(kinds) // texts; and JSON is JavaScript

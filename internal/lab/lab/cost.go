@@ -3,16 +3,16 @@ package lab
 import (
 	"testing"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 )
 
 // A Cost has the requests of a run of n contenders that lock once each.
 type Cost struct {
-	Contenders int          `json:"contenders"`
-	Requests   int          `json:"requests"`
-	Events     int          `json:"events"`
-	Broken     explore.Kind `json:"broken,omitempty"` // then the figures mean little
+	Contenders int         `json:"contenders"`
+	Requests   int         `json:"requests"`
+	Events     int         `json:"events"`
+	Broken     player.Kind `json:"broken,omitempty"` // then the figures mean little
 }
 
 // CostOf plays a scene and counts. Its changes are left out: a formula is of a run in

@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 
 	"example.com/zklock/internal/i18n"
@@ -17,17 +18,17 @@ import (
 
 // A request of the page. Its other fields depend on Do.
 type request struct {
-	Do      string          `json:"do"`
-	Scene   locks.Scene     `json:"scene"`
-	World   explore.World   `json:"world"`
-	Choices []string        `json:"choices"`
-	Kinds   []explore.Fault `json:"kinds"`
-	Faults  int             `json:"faults"`
-	ForS    float64         `json:"for_s"`
-	Goal    explore.Kind    `json:"goal"` // the only violation that a search looks for; "": any
-	Want    string          `json:"want"` // the same of a schedule, as an address names it
-	Trace   *explore.Trace  `json:"trace"`
-	Parts   bool            `json:"parts"` // of a film that takes long: progress is its Parts
+	Do      string         `json:"do"`
+	Scene   locks.Scene    `json:"scene"`
+	World   player.World   `json:"world"`
+	Choices []string       `json:"choices"`
+	Kinds   []player.Fault `json:"kinds"`
+	Faults  int            `json:"faults"`
+	ForS    float64        `json:"for_s"`
+	Goal    player.Kind    `json:"goal"` // the only violation that a search looks for; "": any
+	Want    string         `json:"want"` // the same of a schedule, as an address names it
+	Trace   *player.Trace  `json:"trace"`
+	Parts   bool           `json:"parts"` // of a film that takes long: progress is its Parts
 }
 
 // Answer answers one request, which is JSON. Progress is called meanwhile
@@ -131,7 +132,7 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 }
 
 // complete finds the lock that a world names, and bounds the world.
-func complete(w *explore.World) error {
+func complete(w *player.World) error {
 	l, err := locks.Find(w.Name)
 	if err != nil {
 		return err
@@ -147,17 +148,17 @@ func complete(w *explore.World) error {
 
 // A PlayedSchedule is a schedule as far as a person has chosen.
 type PlayedSchedule struct {
-	Film      *film.Film         `json:"film"`
-	Enabled   []film.Possible    `json:"enabled"` // the actions to choose from
-	Violation *explore.Violation `json:"violation"`
-	Known     []i18n.Text        `json:"known,omitempty"`
-	Reached   bool               `json:"reached"` // the lock's goal
-	Over      bool               `json:"over"`
-	Trace     *explore.Trace     `json:"trace"`
+	Film      *film.Film        `json:"film"`
+	Enabled   []film.Possible   `json:"enabled"` // the actions to choose from
+	Violation *player.Violation `json:"violation"`
+	Known     []i18n.Text       `json:"known,omitempty"`
+	Reached   bool              `json:"reached"` // the lock's goal
+	Over      bool              `json:"over"`
+	Trace     *player.Trace     `json:"trace"`
 }
 
 // Play plays what somebody has chosen so far.
-func Play(t *testing.T, w explore.World, choices []string) (*PlayedSchedule, error) {
+func Play(t *testing.T, w player.World, choices []string) (*PlayedSchedule, error) {
 	if err := complete(&w); err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func Play(t *testing.T, w explore.World, choices []string) (*PlayedSchedule, err
 // Fates says, for each beginning of a schedule, how many percent of random continuations
 // end in a kind of violation: if it is that of the lock's goal, how many reach the goal.
 // Progress is the list so far.
-func Fates(t *testing.T, w explore.World, choices []string, goal explore.Kind, progress func(any)) ([]int, error) {
+func Fates(t *testing.T, w player.World, choices []string, goal player.Kind, progress func(any)) ([]int, error) {
 	if err := complete(&w); err != nil {
 		return nil, err
 	}
@@ -206,15 +207,15 @@ type SearchResult struct {
 	Schedules int  `json:"schedules"`
 	Complete  bool `json:"complete"` // all schedules within the bounds were played
 	// Trace is the violation's, shrunk; null: none was found.
-	Trace *explore.Trace `json:"trace"`
+	Trace *player.Trace `json:"trace"`
 	// Known are traces of what the lock is known to do wrong, by the English name of that.
-	Known map[string]*explore.Trace `json:"known,omitempty"`
+	Known map[string]*player.Trace `json:"known,omitempty"`
 }
 
 // Find searches a world until the limit: first without faults, then with one, and
 // so on, so that what it finds is short. If time is left where the schedules
 // are too many, it goes on at random.
-func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)) (*SearchResult, error) {
+func Find(t *testing.T, w player.World, limit time.Duration, progress func(any)) (*SearchResult, error) {
 	goal := len(w.Lock.Ignore) > 0
 	if err := complete(&w); err != nil {
 		return nil, err
@@ -223,7 +224,7 @@ func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)
 		limit = 30 * time.Second
 	}
 	began, said := time.Now(), time.Now()
-	found := &SearchResult{Complete: true, Known: make(map[string]*explore.Trace)}
+	found := &SearchResult{Complete: true, Known: make(map[string]*player.Trace)}
 	most := w.Faults
 	search := func(s explore.Search) *explore.Report {
 		s.Progress = func(r *explore.Report) {
@@ -269,7 +270,7 @@ func Find(t *testing.T, w explore.World, limit time.Duration, progress func(any)
 }
 
 // Replay plays a trace again and returns its film.
-func Replay(t *testing.T, tr *explore.Trace) (*film.Film, error) {
+func Replay(t *testing.T, tr *player.Trace) (*film.Film, error) {
 	if err := complete(&tr.World); err != nil {
 		return nil, err
 	}

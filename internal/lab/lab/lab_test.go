@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/testenv"
@@ -29,7 +29,7 @@ func ask[T any](t *testing.T, message string) (result T, err error) {
 }
 
 // played is a schedule that the page has asked for.
-func played(t *testing.T, w explore.World, choices []string) lab.PlayedSchedule {
+func played(t *testing.T, w player.World, choices []string) lab.PlayedSchedule {
 	t.Helper()
 	b := testenv.Must(json.Marshal(map[string]any{"do": "play", "world": w, "choices": choices}))(t)
 	p, err := ask[lab.PlayedSchedule](t, string(b))
@@ -61,14 +61,14 @@ func TestWhatCannotRunIsAnError(t *testing.T) {
 }
 
 func TestAPersonPlaysTheScheduler(t *testing.T) {
-	world := explore.World{Name: "broken-everybody-is-first", Contenders: 2, Packets: true, Kinds: []explore.Fault{explore.Cut}, Faults: 1}
+	world := player.World{Name: "broken-everybody-is-first", Contenders: 2, Packets: true, Kinds: []player.Fault{player.Cut}, Faults: 1}
 	var choices []string
 	for range 100 {
 		p := played(t, world, choices)
 		require.Equal(t, p.Over, len(p.Enabled) == 0)
 		if p.Over {
 			require.NotNil(t, p.Violation)
-			require.Equal(t, explore.TwoHolders, p.Violation.Kind)
+			require.Equal(t, player.TwoHolders, p.Violation.Kind)
 			require.Equal(t, p.Violation, p.Film.Violation)
 			again := testenv.Must(lab.Replay(t, p.Trace))(t)
 			require.Equal(t, p.Film.Hash, again.Hash, "a trace that was played has the same film")
@@ -87,8 +87,8 @@ func TestAPersonPlaysTheScheduler(t *testing.T) {
 	t.Fatal("the schedule does not end")
 }
 
-func worldOf(lock string, kind explore.Fault) explore.World {
-	return explore.World{Name: lock, Contenders: 2, Packets: true, Kinds: []explore.Fault{kind}, Faults: 1}
+func worldOf(lock string, kind player.Fault) player.World {
+	return player.World{Name: lock, Contenders: 2, Packets: true, Kinds: []player.Fault{kind}, Faults: 1}
 }
 
 // TestEveryKindOfFaultCanBeChosen: somebody who plays the scheduler can let
@@ -96,8 +96,8 @@ func worldOf(lock string, kind explore.Fault) explore.World {
 func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		l := mustFind(t, name)
-		for _, kind := range append(slices.Clone(explore.AllFaults), explore.Pause, explore.Refuse, explore.Remake) {
-			can := (kind != explore.EndContext || l.Contexts) && (kind != explore.Remake || l.Parent)
+		for _, kind := range append(slices.Clone(player.AllFaults), player.Pause, player.Refuse, player.Remake) {
+			can := (kind != player.EndContext || l.Contexts) && (kind != player.Remake || l.Parent)
 			happened := false
 			for choices := []string(nil); len(choices) < 60; {
 				p := played(t, worldOf(name, kind), choices)
@@ -116,7 +116,7 @@ func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 // TestAClientThatIsNotConnected is shown as such until it is.
 func TestAClientThatIsNotConnected(t *testing.T) {
 	states := func(choices ...string) (list []string) {
-		for _, m := range played(t, worldOf("predecessor", explore.Refuse), choices).Film.Marks {
+		for _, m := range played(t, worldOf("predecessor", player.Refuse), choices).Film.Marks {
 			if m.Kind == "client" {
 				list = append(list, m.Who+" "+m.State)
 			}
@@ -133,7 +133,7 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 	require.NotNil(t, found.Trace)
 	require.Empty(t, found.Trace.World.Faults, "no fault is needed")
 	again := testenv.Must(lab.Replay(t, found.Trace))(t)
-	require.Equal(t, explore.TwoHolders, again.Violation.Kind)
+	require.Equal(t, player.TwoHolders, again.Violation.Kind)
 
 	found = testenv.Must(ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"predecessor","contenders":2},"for_s":600}`))(t)
 	require.Nil(t, found.Trace)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 )
 
@@ -38,7 +38,7 @@ func errs(f *film.Film) (erring string, at time.Duration) {
 		}
 		if m.Kind == "violation" && m.Violation == f.Violation.Kind {
 			switch at = m.At; {
-			case m.Violation == explore.TwoHolders || m.Violation == explore.Starves:
+			case m.Violation == player.TwoHolders || m.Violation == player.Starves:
 				erring = holds // it got in
 			case m.Who != "":
 				erring = m.Who

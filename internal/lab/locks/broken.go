@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/locktest/broken"
 )
@@ -27,12 +27,12 @@ func brokenLocks() (list []Lock) {
 	return list
 }
 
-func brokenSubject(bug string) explore.Subject {
-	return explore.Subject{
+func brokenSubject(bug string) player.Subject {
+	return player.Subject{
 		Name:  slug(bug),
 		Alone: true,
-		Open: func(conn *zk.Conn, path string) func(string) explore.Lock {
-			return func(string) explore.Lock { return steps.FromPlain(broken.New(bug, conn, path)) }
+		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
+			return func(string) player.Lock { return steps.FromPlain(broken.New(bug, conn, path)) }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
 		Queue:     true,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 
 	"example.com/zklock/internal/i18n"
@@ -53,26 +53,26 @@ func reads(name string) bool { return (name[0]-'A')%3 != 0 }
 func (e Exercise) Name() string { return "exercise-" + e.Folder }
 
 // An Open makes the contenders of a client.
-type Open = func(conn *zk.Conn, path string, session time.Duration) func(name string) explore.Lock
+type Open = func(conn *zk.Conn, path string, session time.Duration) func(name string) player.Lock
 
 // Subject is a lock of the exercise for the explorer. NotLocked is what its
 // Unlock returns if the lock is not held.
-func (e Exercise) Subject(open Open, notLocked error, session time.Duration) explore.Subject {
-	s := explore.Subject{
+func (e Exercise) Subject(open Open, notLocked error, session time.Duration) player.Subject {
+	s := player.Subject{
 		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.owners, Reentrant: e.owners, Permits: e.permits, Together: e.together,
 		Session: session, Lenient: true,
-		Open:      func(conn *zk.Conn, path string) func(string) explore.Lock { return open(conn, path, session) },
+		Open:      func(conn *zk.Conn, path string) func(string) player.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
 		// Faults that only cost requests are for the cases that count. The notice of a
 		// lost lock is judged in the cases where a lock can give it.
-		Ignore: []explore.Kind{explore.WatchLeft, explore.Costly, explore.HidesLoss},
+		Ignore: []player.Kind{player.WatchLeft, player.Costly, player.HidesLoss},
 	}
 	if e.register {
 		s.Permits, s.NotLocked = 100, nil
-		s.Ignore = append(s.Ignore, explore.NodeMissing, explore.NodeLeft)
+		s.Ignore = append(s.Ignore, player.NodeMissing, player.NodeLeft)
 	}
 	if !e.finds {
-		s.Known = []explore.Known{steps.LostReply}
+		s.Known = []player.Known{steps.LostReply}
 	}
 	return s
 }
@@ -100,15 +100,15 @@ func AddExercise(folder string, title Text, open Open, notLocked error) {
 		Name: e.Name(), Group: Exercises, Title: title,
 		Note: Text{En: "Your lock: docs/exercises/_" + folder + "/lock.go. Save it, and it runs here.", Zh: "你的锁：docs/exercises/_" + folder + "/lock.go。保存之后，这里就会运行它。"},
 
-		Subject: func(session time.Duration) explore.Subject { return e.Subject(open, notLocked, session) },
+		Subject: func(session time.Duration) player.Subject { return e.Subject(open, notLocked, session) },
 	})
 }
 
 // Alone makes the contenders of a lock that each of them has for itself. Its
 // Lock may take a ctx.
 func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
-	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
-		return func(string) explore.Lock {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
+		return func(string) player.Lock {
 			switch l := any(open(conn, path)).(type) {
 			case steps.Plain:
 				return steps.FromPlain(l)
@@ -142,9 +142,9 @@ type Mutex[O any] interface {
 
 // Owned makes the contenders of such a lock.
 func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
-	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		m, owners := open(conn, path), steps.OfOneName(newOwner)
-		return func(name string) explore.Lock {
+		return func(name string) player.Lock {
 			o := owners(name)
 			return contender{func() error { return m.Lock(o) }, func() (bool, error) { return m.TryLock(o) }, func() error { return m.Unlock(o) }}
 		}
@@ -174,8 +174,8 @@ const permits = 2
 
 // Permits makes the contenders of a semaphore.
 func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {
-	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
-		return func(string) explore.Lock {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
+		return func(string) player.Lock {
 			s := open(conn, path, permits)
 			return contender{s.Acquire, s.TryAcquire, s.Release}
 		}
@@ -193,8 +193,8 @@ type ReadWrite interface {
 // ReadersAndWriters makes the contenders of a read/write lock: A writes, B and C
 // read, D writes, and so on.
 func ReadersAndWriters[L ReadWrite](open func(conn *zk.Conn, path string) L) Open {
-	return func(conn *zk.Conn, path string, _ time.Duration) func(string) explore.Lock {
-		return func(name string) explore.Lock {
+	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
+		return func(name string) player.Lock {
 			l := open(conn, path)
 			if reads(name) {
 				return contender{l.RLock, neverTries, l.RUnlock}
@@ -215,8 +215,8 @@ type Candidate interface {
 // is the holder: Unlock resigns, Lost is the end of the leader's ctx, and the
 // token is its term.
 func Candidates[C Candidate](open func(conn *zk.Conn, path string, timeout time.Duration) C) Open {
-	return func(conn *zk.Conn, path string, session time.Duration) func(string) explore.Lock {
-		return func(string) explore.Lock { return &candidate{c: open(conn, path, session)} }
+	return func(conn *zk.Conn, path string, session time.Duration) func(string) player.Lock {
+		return func(string) player.Lock { return &candidate{c: open(conn, path, session)} }
 	}
 }
 
@@ -234,7 +234,7 @@ var (
 )
 
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
-var errLeadsLate = explore.Broken{Kind: explore.Failure, Text: i18n.Textf("lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
+var errLeadsLate = player.Broken{Kind: player.Failure, Text: i18n.Textf("lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
 
 // Lock hands its ctx on until the candidate leads: the ctx ends when Lock has returned, and
 // the leadership goes on.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 )
 
@@ -23,12 +23,12 @@ type Address struct {
 	Scene         // its Lock is the first
 	Beside bool   // with the run before the last change
 	Mode   string // "watch", "schedule" or "find"
-	// Of somebody who plays the scheduler, as in explore.World.
+	// Of somebody who plays the scheduler, as in player.World.
 	Packets                                       bool
 	Sequence                                      int32
 	OneOwner, Stranger, Behind, Ensemble, Missing bool
-	Want                                          explore.Kind // the only violation that ends the schedule; "": any
-	Extra                                         []string     // such as "t=1500ms" or "lang=zh"
+	Want                                          player.Kind // the only violation that ends the schedule; "": any
+	Extra                                         []string    // such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
@@ -117,24 +117,24 @@ func joined[T any](list []T, separator string, format func(T) string) string {
 }
 
 // calls are those of a contender. One without a script of its own locks and unlocks.
-func calls(script []explore.Op) string {
+func calls(script []player.Op) string {
 	if len(script) == 0 {
-		script = []explore.Op{explore.LockOp, explore.UnlockOp}
+		script = []player.Op{player.LockOp, player.UnlockOp}
 	}
-	return joined(script, ".", func(op explore.Op) string { return string(op) })
+	return joined(script, ".", func(op player.Op) string { return string(op) })
 }
 
 // wantName is a kind without what is special in an address or in a shell.
-func wantName(k explore.Kind) string {
+func wantName(k player.Kind) string {
 	return strings.NewReplacer(" ", "-", "'", "").Replace(string(k))
 }
 
 // Wanted is the kind of violation that an address names; "" is any.
-func Wanted(name string) (explore.Kind, error) {
+func Wanted(name string) (player.Kind, error) {
 	if name == "" {
 		return "", nil
 	}
-	for _, k := range explore.Kinds {
+	for _, k := range player.Kinds {
 		if wantName(k) == name {
 			return k, nil
 		}
@@ -143,14 +143,14 @@ func Wanted(name string) (explore.Kind, error) {
 }
 
 // AllBut are the kinds that are ignored if one is wanted.
-func AllBut(want explore.Kind) []explore.Kind {
+func AllBut(want player.Kind) []player.Kind {
 	if want == "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(explore.Kinds), func(k explore.Kind) bool { return k == want })
+	return slices.DeleteFunc(slices.Clone(player.Kinds), func(k player.Kind) bool { return k == want })
 }
 
-func dashed(f explore.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
+func dashed(f player.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
 
 // escape is encodeURIComponent, except that a blank is + and a colon stays.
 func escape(s string) string {
@@ -273,15 +273,15 @@ func parsed[T any](value string, parse func(string) (T, error)) (list []T, err e
 	return list, nil
 }
 
-func parseKind(text string) (explore.Fault, error) {
-	return explore.Fault(strings.ReplaceAll(text, "-", " ")), nil
+func parseKind(text string) (player.Fault, error) {
+	return player.Fault(strings.ReplaceAll(text, "-", " ")), nil
 }
 
 // parseCalls reads lock.unlock.
-func parseCalls(text string) (script []explore.Op, err error) {
+func parseCalls(text string) (script []player.Op, err error) {
 	for call := range strings.SplitSeq(text, ".") {
-		op := explore.Op(call)
-		if op != explore.LockOp && op != explore.TryLockOp && op != explore.UnlockOp && op != explore.RelockOp {
+		op := player.Op(call)
+		if op != player.LockOp && op != player.TryLockOp && op != player.UnlockOp && op != player.RelockOp {
 			return nil, i18n.Errorf("scripts: %q is not a call of a lock", "scripts：%q 不是锁的调用", op)
 		}
 		script = append(script, op)
@@ -306,9 +306,9 @@ func parseChange(text string) (c film.Change, err error) {
 }
 
 // World is the address's world for somebody who plays the scheduler.
-func (a Address) World() explore.World {
+func (a Address) World() player.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
-	w := l.In(explore.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
+	w := l.In(player.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
 		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Missing: a.Missing, Scripts: a.Scripts})
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), AllBut(a.Want)...)
 	return w

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
 	"example.com/zklock/internal/testenv"
@@ -36,9 +36,9 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 	a := testenv.Must(locks.ParseAddress(""))(t)
 	require.Equal(t, addresses[0], a.String(), "missing values")
 	a = testenv.Must(locks.ParseAddress(addresses[2]))(t)
-	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
 	a = testenv.Must(locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply"))(t, "a short one, written by hand")
-	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: explore.LoseReply}}, a.Changes)
+	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
 	a = testenv.Must(locks.ParseAddress(addresses[4]))(t)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 )
 
@@ -28,10 +28,10 @@ var groups = []Group{Steps, Museum, Broken, Exercises}
 
 // A Goal is for a person who plays the scheduler.
 type Goal struct {
-	Kind explore.Kind `json:"kind"` // "": the lock cannot be broken
-	Text Text         `json:"text"`
+	Kind player.Kind `json:"kind"` // "": the lock cannot be broken
+	Text Text        `json:"text"`
 	// Reached reports whether a trace ends with it.
-	Reached func(*explore.Trace) bool `json:"-"`
+	Reached func(*player.Trace) bool `json:"-"`
 }
 
 // A Level is a lock's place in the game. The page shows them in the order of Number.
@@ -64,23 +64,23 @@ type Lock struct {
 	Fates []int  `json:"fates,omitempty"`
 	Story *Story `json:"story,omitempty"`
 	// World is the lock's own, for somebody who chooses the schedule; see In.
-	World explore.World `json:"-"`
+	World player.World `json:"-"`
 	// Subject is the lock for the explorer, with clients of that session
 	// timeout.
-	Subject func(session time.Duration) explore.Subject `json:"-"`
+	Subject func(session time.Duration) player.Subject `json:"-"`
 }
 
 // In completes a world in which somebody chooses the schedule, or the explorer
 // searches. The contenders and what may go wrong are those of w; a lock with a
 // world of its own brings the rest.
-func (l Lock) In(w explore.World) explore.World {
-	w.Lock, w.Name = l.Subject(explore.SessionTimeout), l.Name
+func (l Lock) In(w player.World) player.World {
+	w.Lock, w.Name = l.Subject(player.SessionTimeout), l.Name
 	if o := l.World; o.Name != "" {
 		w.Scripts, w.Missing, w.Stranger, w.Forbidden, w.Apart, w.Unconnected, w.Sequence, w.Ensemble =
 			o.Scripts, o.Missing, o.Stranger, o.Forbidden, o.Apart, o.Unconnected, o.Sequence, o.Ensemble
 	}
 	w.Tagged = w.Shared && w.Lock.Lenient && w.Lock.Alone // an attempt, in the grader, too
-	if slices.Contains(w.Kinds, explore.Refuse) {
+	if slices.Contains(w.Kinds, player.Refuse) {
 		w.Unconnected = true // it is a client's first connection that is refused
 	}
 	return w

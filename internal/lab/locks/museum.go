@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 )
 
 // The articles' listings: each bug is an entry, and so is the lock that cures
@@ -65,8 +65,8 @@ func percent(fates []int) (list []int) {
 
 // in gives a lock the session timeout of its clients. A lock that watches over its
 // session by the clock has got another one.
-func in(s explore.Subject) func(time.Duration) explore.Subject {
-	return func(session time.Duration) explore.Subject {
+func in(s player.Subject) func(time.Duration) player.Subject {
+	return func(session time.Duration) player.Subject {
 		if !s.Timed {
 			s.Session = session
 		}

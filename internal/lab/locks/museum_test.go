@@ -10,6 +10,7 @@ import (
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/site"
@@ -60,16 +61,16 @@ func play(t *testing.T, a locks.Address) {
 	// The lock that cures it is in the catalogue, too, and in the same world.
 	ours := testenv.Must(locks.Find(s.Ours.Name))(t)
 	again := ours.In(w)
-	around := func(w explore.World) explore.World {
-		return explore.World{
+	around := func(w player.World) player.World {
+		return player.World{
 			Scripts: w.Scripts, Missing: w.Missing, Forbidden: w.Forbidden, Unconnected: w.Unconnected, Apart: w.Apart,
-			Contenders: w.Contenders, Kinds: w.Kinds, Faults: w.Faults, Lock: explore.Subject{Path: w.Lock.Path},
+			Contenders: w.Contenders, Kinds: w.Kinds, Faults: w.Faults, Lock: player.Subject{Path: w.Lock.Path},
 		}
 	}
 	require.Equal(t, around(w), around(again), "the worlds of %s and of its cure", a.Lock)
 	r := explore.Explore(t, s.Only(again), explore.Search{Limit: 20})
 	require.Nil(t, r.Found, "%v", r.Found)
-	require.NotContains(t, r.Known, string(explore.Outlived))
+	require.NotContains(t, r.Known, string(player.Outlived))
 }
 
 // TestACureMayReturnWhatItsWorldForbids: where no client may make a node, the
@@ -96,7 +97,7 @@ func TestEachLockHasANameAndATitle(t *testing.T) {
 		require.Regexp(t, `^[A-Za-z0-9-]+$`, l.Name)
 		require.True(t, l.Title.En != "" && l.Title.Zh != "", "%s: %v", l.Name, l.Title)
 		if l.Group == locks.Broken {
-			explore.Play(t, l.In(explore.World{Contenders: 2}), nil)
+			explore.Play(t, l.In(player.World{Contenders: 2}), nil)
 			n++
 		}
 	}

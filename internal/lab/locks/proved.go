@@ -2,14 +2,14 @@ package locks
 
 import (
 	"example.com/zklock/internal/bugs/scenes"
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 )
 
 // provedLocks are the last levels, in worlds of which all schedules were played. None of
 // them breaks the lock.
 var provedLocks = []Lock{
-	proved(0, "proved-predecessor", steps.Predecessor(), explore.World{Contenders: 3}, Text{En: "step 3, three contenders, no fault", Zh: "第 3 步，三个竞争者，没有故障"}, scenes.Level{
+	proved(0, "proved-predecessor", steps.Predecessor(), player.World{Contenders: 3}, Text{En: "step 3, three contenders, no fault", Zh: "第 3 步，三个竞争者，没有故障"}, scenes.Level{
 		Name:  Text{En: "Step 3 against you", Zh: "第 3 步对阵你"},
 		Intro: Text{En: "The lock of step 3, three contenders, no fault: only the order is yours. Play what broke the articles' chains.", Zh: "第 3 步的锁，三个竞争者，没有故障：你能决定的只有次序。试试让文章里的链条出错的那些办法。"},
 		Victory: Text{
@@ -17,7 +17,7 @@ var provedLocks = []Lock{
 			Zh: "什么也没有坏。这不是运气：探索器试遍了这里的每一种次序，没有一种能让它出错。要点：等待者每次醒来都重新读取列表，只有排第一才算拿到锁；所以次序再不巧，也只是多花一个请求。",
 		},
 	}),
-	proved(1, "proved-zklock", steps.Zklock(), explore.World{Contenders: 2, Kinds: []explore.Fault{explore.LoseRequest, explore.LoseReply}, Faults: 1}, Text{En: "zklock, two contenders, one fault", Zh: "zklock，两个竞争者，一次故障"}, scenes.Level{
+	proved(1, "proved-zklock", steps.Zklock(), player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest, player.LoseReply}, Faults: 1}, Text{En: "zklock, two contenders, one fault", Zh: "zklock，两个竞争者，一次故障"}, scenes.Level{
 		Name:  Text{En: "zklock against you", Zh: "zklock 对阵你"},
 		Intro: Text{En: "The complete lock, two contenders. Once you may lose a request or a reply, and the connection with it: what broke steps 1 to 4.", Zh: "完整的锁，两个竞争者。你可以丢失一个请求或者一个响应，连接也随之断开：第 1 到第 4 步都败在这上面。"},
 		Victory: Text{
@@ -27,7 +27,7 @@ var provedLocks = []Lock{
 	}),
 }
 
-func proved(number int, name string, lock explore.Subject, w explore.World, what Text, level scenes.Level) Lock {
+func proved(number int, name string, lock player.Subject, w player.World, what Text, level scenes.Level) Lock {
 	w.Lock, w.Name = lock, name
 	return Lock{
 		Name: name, Group: Exercises, World: w, Subject: in(lock),
@@ -35,7 +35,7 @@ func proved(number int, name string, lock explore.Subject, w explore.World, what
 		Note:  Text{En: "All schedules of this world were played: none breaks the lock.", Zh: "这里的每一种调度都试过了，没有一种能让锁出错。"},
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal: &Goal{Text: Text{En: "Break it: make anything go wrong.", Zh: "击败它：让它出任何一种错。"},
-			Reached: func(*explore.Trace) bool { return false }},
+			Reached: func(*player.Trace) bool { return false }},
 		Level: &Level{level, len(scenes.All) + len(Tasks) + number, scenes.Chapters[scenes.CannotWin], nil},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 )
 
@@ -38,7 +39,7 @@ func TestTheLastLevelsCannotBeWon(t *testing.T) {
 	played := 0
 	for _, l := range locks.All() {
 		if strings.HasPrefix(l.Name, "proved-") {
-			w := l.In(explore.World{Contenders: l.Scene.Contenders, Kinds: l.Scene.Kinds, Faults: l.Scene.Faults})
+			w := l.In(player.World{Contenders: l.Scene.Contenders, Kinds: l.Scene.Kinds, Faults: l.Scene.Faults})
 			r := explore.Explore(t, w, explore.Search{})
 			require.True(t, r.Complete && r.Found == nil && len(r.Known) == 0, "%s: %v", l.Name, r)
 			require.Greater(t, r.Schedules, 600, l.Name)

@@ -3,8 +3,8 @@ package locks
 import (
 	"time"
 
-	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 
 	"example.com/zklock/internal/i18n"
 )
@@ -23,21 +23,21 @@ type Scene struct {
 	Changes    []film.Change `json:"changes,omitempty"`
 	// Of somebody who plays the scheduler: what may go wrong, and how many times, and
 	// the choices.
-	Kinds   []explore.Fault `json:"kinds,omitempty"`
-	Faults  int             `json:"faults,omitempty"`
-	Choices []string        `json:"choices,omitempty"`
-	// Scripts are the calls of each contender, as in explore.World.
-	Scripts [][]explore.Op `json:"scripts,omitempty"`
+	Kinds   []player.Fault `json:"kinds,omitempty"`
+	Faults  int            `json:"faults,omitempty"`
+	Choices []string       `json:"choices,omitempty"`
+	// Scripts are the calls of each contender, as in player.World.
+	Scripts [][]player.Op `json:"scripts,omitempty"`
 }
 
 // World returns the scene as the explorer plays it.
-func (s Scene) World() (explore.World, film.Pace, error) {
+func (s Scene) World() (player.World, film.Pace, error) {
 	l, err := Find(s.Lock)
 	if err != nil {
-		return explore.World{}, film.Pace{}, err
+		return player.World{}, film.Pace{}, err
 	}
 	if !(s.LatencyMs >= 0 && s.LatencyMs <= 10_000) {
-		return explore.World{}, film.Pace{}, i18n.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
+		return player.World{}, film.Pace{}, i18n.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
 	}
 	if s.LatencyMs == 0 {
 		s.LatencyMs = 20
@@ -48,6 +48,6 @@ func (s Scene) World() (explore.World, film.Pace, error) {
 		p.Seed, p.Changes = s.Seed, s.Changes
 	}
 	// A session that is shorter than some packets' ways ends by itself.
-	w := explore.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared, Scripts: s.Scripts}
+	w := player.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared, Scripts: s.Scripts}
 	return w, p, nil
 }

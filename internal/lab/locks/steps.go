@@ -3,14 +3,14 @@ package locks
 import (
 	"time"
 
-	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/zklock"
 )
 
 // lasting gives the clients of a lock a session timeout.
-func lasting(subject func() explore.Subject) func(time.Duration) explore.Subject {
-	return func(session time.Duration) explore.Subject {
+func lasting(subject func() player.Subject) func(time.Duration) player.Subject {
+	return func(session time.Duration) player.Subject {
 		s := subject()
 		s.Session = session
 		return s
@@ -65,7 +65,7 @@ var stepLocks = []Lock{
 		Note: Text{En: "After five locks in a row with nobody in between, a process keeps its node: it locks without a packet until another one comes.",
 			Zh: "一个进程连续加锁五次，中间没有别人，就把节点留着：此后加锁一个包也不用发，直到别的进程到来。"},
 		Scene: &stories["zklock-caching"].Scene,
-		Subject: func(session time.Duration) explore.Subject {
+		Subject: func(session time.Duration) player.Subject {
 			return steps.ZklockWith(session, zklock.WithCaching(5*time.Second))
 		},
 	},

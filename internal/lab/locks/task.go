@@ -6,6 +6,7 @@ import (
 	"example.com/zklock/internal/bugs/listings"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/explore/player"
 )
 
 // A Task is a part of exercise 11: a listing of the articles, and the harm that
@@ -14,30 +15,30 @@ import (
 type Task struct {
 	Number int
 	Source string // the listing's file in internal/bugs/listings
-	Harm   explore.Kind
+	Harm   player.Kind
 	Lock   Lock // its entry in the catalogue
 }
 
 // Tasks are all tasks, in the order of their numbers.
 var Tasks = []Task{
-	task(1, "c_await.go", listings.NewAwaitLock, explore.World{Lock: queue, Contenders: 2, Kinds: []explore.Fault{explore.LoseReply}, Faults: 1}, explore.Hang,
+	task(1, "c_await.go", listings.NewAwaitLock, player.World{Lock: queue, Contenders: 2, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, player.Hang,
 		Text{En: "article C, await()", Zh: "文章 C，await()"}),
-	task(2, "a_queue.go", listings.NewZkClientLock, explore.World{Lock: queue, Contenders: 2}, explore.WatchLeft,
+	task(2, "a_queue.go", listings.NewZkClientLock, player.World{Lock: queue, Contenders: 2}, player.WatchLeft,
 		Text{En: "article A, the lock with ZkClient", Zh: "文章 A，用 ZkClient 的锁"}),
-	task(3, "d_wait.go", listings.NewDistributedLock, explore.World{Lock: explore.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []explore.Fault{explore.Cut}, Faults: 1}, explore.NodeLeft,
+	task(3, "d_wait.go", listings.NewDistributedLock, player.World{Lock: player.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1}, player.NodeLeft,
 		Text{En: "article D, the lock with a wait time", Zh: "文章 D，带等待时间的锁"}),
-	task(4, "b_counting.go", listings.NewCountingLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.TwoHolders,
+	task(4, "b_counting.go", listings.NewCountingLock, player.World{Lock: queue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.TwoHolders,
 		Text{En: "article B, the lock that counts", Zh: "文章 B，用计数判断的锁"}),
-	task(5, "a_ephemeral.go", listings.NewZookeeperLock, explore.World{Contenders: 2, Kinds: []explore.Fault{explore.LoseRequest}, Faults: 1}, explore.ForeignDelete,
+	task(5, "a_ephemeral.go", listings.NewZookeeperLock, player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest}, Faults: 1}, player.ForeignDelete,
 		Text{En: "article A, the first lock", Zh: "文章 A，第一个锁"}),
-	task(6, "d_first.go", listings.NewZkLock, explore.World{Lock: queue, Contenders: 3, Kinds: []explore.Fault{explore.Expire}, Faults: 1}, explore.Overtaken,
+	task(6, "d_first.go", listings.NewZkLock, player.World{Lock: queue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.Overtaken,
 		Text{En: "article D, the first lock", Zh: "文章 D，第一个锁"}),
 }
 
 // queue is the path of a lock that takes it for the parent of its queue.
-var queue = explore.Subject{Queue: true, Exists: true}
+var queue = player.Subject{Queue: true, Exists: true}
 
-func task(number int, source string, lock listings.New, w explore.World, harm explore.Kind, what Text) Task {
+func task(number int, source string, lock listings.New, w player.World, harm player.Kind, what Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
 	if w.Lock.Path != "" {
