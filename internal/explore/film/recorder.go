@@ -438,25 +438,18 @@ func (r *recorder) Lost(k *player.Contender, noticed bool) {
 	r.mark(m)
 }
 
-// known returns the part of the film that cannot change any more: it ends
-// before the departure of the first packet that is still on its way. End is the
-// last instant of it.
-func (r *recorder) known() (packets, marks int, end time.Duration) {
+// part returns the part of the film that cannot change any more: it ends
+// before the departure of the first packet that is still on its way.
+func (r *recorder) part() *Film {
 	until := r.now()
 	for _, i := range r.on {
 		until = min(until, r.film.Packets[i].Sent)
 	}
-	packets, _ = slices.BinarySearchFunc(r.film.Packets, until, func(p Packet, t time.Duration) int { return cmp.Compare(p.Sent, t) })
-	marks, _ = slices.BinarySearchFunc(r.film.Marks, until, func(m Mark, t time.Duration) int { return cmp.Compare(m.At, t) })
-	return packets, marks, until - 1
-}
-
-// part returns the film as far as it is known.
-func (r *recorder) part() *Film {
-	packets, marks, end := r.known()
 	f := r.film
 	r.describe(&f)
-	f.Packets, f.Marks, f.End = f.Packets[:packets:packets], f.Marks[:marks:marks], end
+	packets, _ := slices.BinarySearchFunc(f.Packets, until, func(p Packet, t time.Duration) int { return cmp.Compare(p.Sent, t) })
+	marks, _ := slices.BinarySearchFunc(f.Marks, until, func(m Mark, t time.Duration) int { return cmp.Compare(m.At, t) })
+	f.Packets, f.Marks, f.End = f.Packets[:packets:packets], f.Marks[:marks:marks], until-1
 	return &f
 }
 

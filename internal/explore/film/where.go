@@ -53,12 +53,7 @@ func (r *recorder) where() {
 	}
 	of := make(map[string]*player.Contender, len(r.w.Contenders))
 	for _, k := range r.w.Contenders {
-		if k.GoID != "" {
-			of[k.GoID] = k
-		}
-	}
-	if len(of) == 0 {
-		return
+		of[k.GoID] = k
 	}
 	if !r.moved() {
 		return
@@ -127,15 +122,7 @@ func frames(stack []byte) (list []Place) {
 }
 
 func isMachinery(file string) bool {
-	if strings.HasSuffix(file, "_test.go") {
-		return true
-	}
-	for _, dir := range machinery {
-		if strings.HasPrefix(file, dir) {
-			return true
-		}
-	}
-	return false
+	return strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(machinery, func(dir string) bool { return strings.HasPrefix(file, dir) })
 }
 
 // place records the line of a contender, if that has changed.

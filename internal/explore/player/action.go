@@ -78,8 +78,8 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 			add(k.Name, what, func() {
 				w.mu.Lock()
 				w.Foot.client(c)
-				close(k.Gate)
-				k.Gate, k.again = nil, false
+				open(&k.Gate)
+				k.again = false
 				w.mu.Unlock()
 			})
 		}
@@ -96,19 +96,12 @@ type gap struct {
 
 // gap holds a goroutine of the lock until the explorer lets it continue.
 func (w *Player) gap(name string) {
-	w.mu.Lock()
-	if w.free {
-		w.mu.Unlock()
-		return
-	}
-	for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
-		name += "'" // a goroutine is there already
-	}
-	g := &gap{name, make(chan struct{}), goid()}
-	w.gaps = append(w.gaps, g)
-	w.stirLocked()
-	w.mu.Unlock()
-	<-g.free
+	w.held(func(gate chan struct{}) {
+		for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
+			name += "'" // a goroutine is there already
+		}
+		w.gaps = append(w.gaps, &gap{name, gate, goid()})
+	})
 }
 
 // goOn lets a goroutine continue from its gap.

@@ -59,23 +59,15 @@ func (c *Client) connect(servers []string) {
 
 // dial is the client library's dialer.
 func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
-	w := c.w
-	w.mu.Lock()
-	if !w.free {
+	w, free := c.w, false
+	w.Do(func() { free = w.free })
+	if !free {
 		// The library pauses for a second and locks for tenths of one: without
 		// this moment both could end at the same instant, in either order.
-		w.mu.Unlock()
 		time.Sleep(137 * time.Microsecond)
-		w.mu.Lock()
 	}
-	if !w.free {
-		gate := make(chan struct{})
-		c.Dialing = gate
-		w.stirLocked()
-		w.mu.Unlock()
-		<-gate
-		w.mu.Lock()
-	}
+	w.held(func(gate chan struct{}) { c.Dialing = gate })
+	w.mu.Lock()
 	if c.refuse {
 		c.refuse = false
 		w.mu.Unlock()
@@ -99,26 +91,7 @@ func (c *Client) event(ev zk.Event) {
 	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
 		return
 	}
-	w := c.w
-	w.mu.Lock()
-	if w.free {
-		w.mu.Unlock()
-		return
-	}
-	gate := make(chan struct{})
-	c.connecting = gate
-	w.stirLocked()
-	w.mu.Unlock()
-	<-gate
-}
-
-func (c *Client) openLocked() {
-	for _, gate := range []*chan struct{}{&c.connecting, &c.Dialing} {
-		if *gate != nil {
-			close(*gate)
-			*gate = nil
-		}
-	}
+	c.w.held(func(gate chan struct{}) { c.connecting = gate })
 }
 
 // reconnect lets a client that has lost its connection connect. Time passes while the client library pauses.
@@ -141,12 +114,7 @@ func (w *Player) reconnect(c *Client) {
 
 // Connect lets a client that dials connect. It returns false if the client does not dial.
 func (w *Player) Connect(c *Client) (dials bool) {
-	w.Do(func() {
-		if dials = c.Dialing != nil; dials {
-			close(c.Dialing)
-			c.Dialing = nil
-		}
-	})
+	w.Do(func() { dials = open(&c.Dialing) })
 	if dials {
 		w.Settle()
 		w.Do(func() { w.connectedLocked(c) })

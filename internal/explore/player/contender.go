@@ -194,12 +194,16 @@ func (k *Contender) getIn(op Op) bool {
 	k.lostSignal = lostSignal
 	k.held, k.Lost = k.Client.Conn.SessionID(), false
 	w.mu.Unlock()
-	does := i18n.Textf("holds the lock", "持有锁")
-	if l, ok := k.Lock.(interface{ Does() i18n.Text }); ok {
-		does = l.Does()
-	}
-	k.note(Inside, does)
+	k.note(Inside, Does(k.Lock))
 	return true
+}
+
+// Does says what a contender does whose Lock or TryLock has succeeded. A lock may have words of its own for it.
+func Does(lock Lock) i18n.Text {
+	if l, ok := lock.(interface{ Does() i18n.Text }); ok {
+		return l.Does()
+	}
+	return i18n.Textf("holds the lock", "持有锁")
 }
 
 // calls calls Lock or TryLock.
@@ -240,18 +244,7 @@ func (b Broken) violation(k *Contender) Violation {
 
 // gated waits until the explorer lets the contender unlock. It returns false if the schedule is over.
 func (k *Contender) gated() bool {
-	w := k.w
-	w.mu.Lock()
-	if w.free {
-		w.mu.Unlock()
-		return false
-	}
-	gate := make(chan struct{})
-	k.Gate = gate
-	w.stirLocked()
-	w.mu.Unlock()
-	<-gate
-	return true
+	return k.w.held(func(gate chan struct{}) { k.Gate = gate })
 }
 
 // getInAgain calls Lock or TryLock while the contender holds the lock. It gets it
@@ -351,9 +344,7 @@ func (k *Contender) triesAgain() bool {
 		return true
 	}
 	k.note(Unlocking, i18n.Textf("fails to unlock", "释放锁失败"))
-	k.w.mu.Lock()
-	k.again = true
-	k.w.mu.Unlock()
+	k.w.Do(func() { k.again = true })
 	return k.gated()
 }
 

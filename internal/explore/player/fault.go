@@ -251,9 +251,7 @@ func (w *Player) refuse(c *Client) {
 	c.FaultLocked()
 	w.mu.Unlock()
 	w.reconnect(c)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.Foot.Everything = true // time has passed
+	w.Do(func() { w.Foot.Everything = true }) // time has passed
 }
 
 // expire ends a client's session as its timeout does.

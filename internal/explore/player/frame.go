@@ -88,11 +88,7 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 	case jute.OpGetData, jute.OpExists:
 		if hidden(req.Path) {
 			h.Err, p.Err = jute.ErrNoNode, jute.ErrNoNode
-			var e jute.Encoder
-			mark := e.BeginFrame()
-			h.Encode(&e)
-			e.EndFrame(mark)
-			p.raw = e.Bytes()
+			p.raw = packet(h.Encode)
 		}
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		p.Made = d.String()
@@ -104,13 +100,10 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 		p.Names = slices.DeleteFunc(d.Strings(), func(name string) bool { return hidden(req.Path + "/" + name) })
 		rest := raw[len(raw)-d.Len():]
 		slices.SortFunc(p.Names, func(a, b string) int { return cmp.Compare(b, a) })
-		var e jute.Encoder
-		mark := e.BeginFrame()
-		h.Encode(&e)
-		e.Strings(p.Names)
-		e.Raw(rest)
-		e.EndFrame(mark)
-		p.raw = e.Bytes()
+		p.raw = packet(h.Encode, func(e *jute.Encoder) {
+			e.Strings(p.Names)
+			e.Raw(rest)
+		})
 		slices.Sort(p.Names) // for the log
 	}
 	return p
@@ -136,11 +129,13 @@ func (p *Frame) Kind() string {
 	return "reply"
 }
 
-// pong answers a ping.
-func pong() []byte {
+// packet is a frame with these parts.
+func packet(parts ...func(*jute.Encoder)) []byte {
 	var e jute.Encoder
 	mark := e.BeginFrame()
-	(&jute.ReplyHeader{Xid: jute.XidPing}).Encode(&e)
+	for _, encode := range parts {
+		encode(&e)
+	}
 	e.EndFrame(mark)
 	return e.Bytes()
 }

@@ -102,7 +102,7 @@ func (e clientEnd) Write(b []byte) (int, error) {
 		l.server.Broadcast()
 	case len(b) >= 12 && parseRequest(b).Op == jute.OpPing:
 		// The line answers it: an idle client is as good as one that pings.
-		l.toClient = append(l.toClient, pong()...)
+		l.toClient = append(l.toClient, packet((&jute.ReplyHeader{Xid: jute.XidPing}).Encode)...)
 		l.client.Broadcast()
 	default:
 		raw, tag := append([]byte(nil), b...), ""

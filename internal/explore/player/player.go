@@ -55,6 +55,32 @@ func (w *Player) Do(f func()) {
 	f()
 }
 
+// held keeps the goroutine that calls it at a gate, which at gets, until that is opened. It
+// returns false if the schedule is over.
+func (w *Player) held(at func(gate chan struct{})) bool {
+	w.mu.Lock()
+	if w.free {
+		w.mu.Unlock()
+		return false
+	}
+	gate := make(chan struct{})
+	at(gate)
+	w.stirLocked()
+	w.mu.Unlock()
+	<-gate
+	return true
+}
+
+// open opens a gate, and reports whether there is one.
+func open(gate *chan struct{}) bool {
+	if *gate == nil {
+		return false
+	}
+	close(*gate)
+	*gate = nil
+	return true
+}
+
 // NextTurn begins another action.
 func (w *Player) NextTurn() { w.Do(func() { w.Turn++ }) }
 
@@ -160,9 +186,7 @@ func (w *Player) point(actions []action) *Point {
 		return w.situationLocked()
 	}
 	if w.Run.hashing {
-		w.mu.Lock()
-		p.State = w.hashLocked()
-		w.mu.Unlock()
+		w.Do(func() { p.State = w.hashLocked() })
 	}
 	return p
 }
@@ -202,10 +226,7 @@ func (w *Player) Settle() {
 		w.Camera.Depart()
 		again := false
 		for _, c := range w.Clients {
-			if c.connecting != nil && !c.Stopped {
-				close(c.connecting)
-				c.connecting = nil
-				again = true
+			if again = !c.Stopped && open(&c.connecting); again {
 				break
 			}
 		}
@@ -351,23 +372,14 @@ func (w *Player) LogLocked(e Entry) {
 }
 
 // Pass lets time pass until something happens, for at most that time.
-func (w *Player) Pass(limit time.Duration) bool {
+func (w *Player) Pass(limit time.Duration) (stirred bool) {
 	select {
 	case <-w.stir:
-		w.Settle()
-		return true
-	default:
+		stirred = true
+	case <-time.After(limit):
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-w.stir:
-		w.Settle()
-		return true
-	case <-timer.C:
-		w.Settle()
-		return false
-	}
+	w.Settle()
+	return stirred
 }
 
 // DrainStir forgets what has happened before: Pass waits for what happens next.
@@ -382,12 +394,7 @@ func (w *Player) DrainStir() {
 func (w *Player) AllDone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, k := range w.Contenders {
-		if k.State != done {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done })
 }
 
 // left reports whether a client still has a node of the lock: it may be about to

@@ -195,7 +195,8 @@ func (w *Player) takeDown() {
 	w.free = true
 	for _, c := range w.Clients {
 		c.Stopped, c.stalled = false, false
-		c.openLocked()
+		open(&c.connecting)
+		open(&c.Dialing)
 		if c.Line != nil {
 			for len(c.Line.Up) > 0 && !c.Line.Broken {
 				c.Line.carryLocked()
@@ -211,10 +212,7 @@ func (w *Player) takeDown() {
 	}
 	w.gaps = nil
 	for _, k := range w.Contenders {
-		if k.Gate != nil {
-			close(k.Gate)
-			k.Gate = nil
-		}
+		open(&k.Gate)
 		if k.Cancel != nil {
 			k.Cancel()
 		}

@@ -111,20 +111,15 @@ func (p *Frame) retag() {
 	d := jute.NewDecoder(p.raw[4:])
 	var h jute.ReplyHeader
 	h.Decode(d)
-	var e jute.Encoder
-	mark := e.BeginFrame()
-	h.Encode(&e)
-	if p.Op == jute.OpMulti {
-		var part jute.MultiHeader
-		part.Decode(d)
-		part.Encode(&e)
-	}
-	made := d.String()
-	rest := p.raw[len(p.raw)-d.Len():]
-	e.String(tagged(path.Clean(made), p.Tag))
-	e.Raw(rest)
-	e.EndFrame(mark)
-	p.raw = e.Bytes()
+	p.raw = packet(h.Encode, func(e *jute.Encoder) {
+		if p.Op == jute.OpMulti {
+			var part jute.MultiHeader
+			part.Decode(d)
+			part.Encode(e)
+		}
+		e.String(tagged(path.Clean(d.String()), p.Tag))
+		e.Raw(p.raw[len(p.raw)-d.Len():])
+	})
 }
 
 // forEach returns an event for each contender of a client. The client library drops
@@ -138,13 +133,8 @@ func (p *Frame) forEach(players []*Contender) []byte {
 	plainPath := ev.Path
 	var all []byte
 	for _, k := range players {
-		var e jute.Encoder
-		mark := e.BeginFrame()
-		h.Encode(&e)
 		ev.Path = tagged(plainPath, k.Name)
-		ev.Encode(&e)
-		e.EndFrame(mark)
-		all = append(all, e.Bytes()...)
+		all = append(all, packet(h.Encode, ev.Encode)...)
 	}
 	return all
 }

@@ -43,6 +43,11 @@ var Kinds = []Kind{
 	LateLoss, ForeignDelete, Crash, NodeMissing, Costly, TooLong, Starves, SessionLeft, LostAddition, StackGrows, StaleWrite,
 }
 
+// KindsBut are all kinds of violation except those that are asked for.
+func KindsBut(asked ...Kind) []Kind {
+	return slices.DeleteFunc(slices.Clone(Kinds), func(k Kind) bool { return slices.Contains(asked, k) })
+}
+
 // A Violation is something that a lock must not do.
 type Violation struct {
 	Kind Kind      `json:"kind"`
