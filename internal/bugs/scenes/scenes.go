@@ -223,12 +223,7 @@ var Fates = sync.OnceValue(func() map[string][]int { return decoded[[]int]("fate
 
 // Only returns a world in which no violations but the scene's are reported.
 func (b Bug) Only(w player.World) player.World {
-	w.Lock.Ignore = nil
-	for _, kind := range player.Kinds {
-		if !slices.Contains(b.Kinds, kind) {
-			w.Lock.Ignore = append(w.Lock.Ignore, kind)
-		}
-	}
+	w.Lock.Ignore = player.KindsBut(b.Kinds...)
 	return w
 }
 

@@ -38,7 +38,6 @@ var errStale = errors.New("scenes: the stock has seen a higher token")
 
 // under lets the holders of a lock add one to the stock each.
 func (s *stock) under(lock player.Subject) player.Subject {
-	open := lock.Open
 	lock.Path = "/stock/lock"
 	lock.Requests, lock.Events = nil, nil // the stock's come on top
 	lock.Check = s.lost
@@ -49,17 +48,13 @@ func (s *stock) under(lock player.Subject) player.Subject {
 		s.added, s.highest = 0, 0
 		return func() {}
 	}
-	lock.Open = func(conn *zk.Conn, at string) func(string) player.Lock {
-		contender := open(conn, at)
-		return func(name string) player.Lock {
-			a := adder{s: s, conn: conn, stock: path.Dir(at), l: contender(name), late: s.guard != nil && name == "A"}
-			if leased, ok := a.l.(player.Leased); ok {
-				return &adderWithToken{a, leased}
-			}
-			return &a
+	return lock.Wrapped(func(l player.Lock, conn *zk.Conn, at, name string) player.Lock {
+		a := adder{s: s, conn: conn, stock: path.Dir(at), l: l, late: s.guard != nil && name == "A"}
+		if leased, ok := l.(player.Leased); ok {
+			return &adderWithToken{a, leased}
 		}
-	}
-	return lock
+		return &a
+	})
 }
 
 // add notes that a holder has written a number.

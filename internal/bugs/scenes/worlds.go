@@ -66,20 +66,15 @@ func mayFail(lock player.Subject) player.Subject {
 	return lock
 }
 
-// checked has the stacks counted while the lock is played; see frames.
+// checked has the stacks counted while the lock is played: no call of Lock is made within another one.
 func checked(lock player.Subject, function string) player.Subject {
-	lock.Check = frames(function)
-	return lock
-}
-
-// frames is a check that no call of Lock is made within another one.
-func frames(function string) func() (v player.Violation) {
-	return func() (v player.Violation) {
+	lock.Check = func() (v player.Violation) {
 		if n := java.Frames(function); n > 3 {
 			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", n)
 		}
 		return v
 	}
+	return lock
 }
 
 // count counts the entries of a trace that are like one.
@@ -149,12 +144,7 @@ func (l listing) TryLock(context.Context) (bool, error) {
 
 // patient is step 5's lock with the wait time of article D's second version.
 func patient() player.Subject {
-	s := timeout
-	s.Open = func(conn *zk.Conn, path string) func(string) player.Lock {
-		open := timeout.Open(conn, path)
-		return func(name string) player.Lock { return bounded{open(name)} }
-	}
-	return s
+	return timeout.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return bounded{l} })
 }
 
 type bounded struct{ l player.Lock }
@@ -172,12 +162,7 @@ func (b bounded) Lost() <-chan struct{}                     { return b.l.(player
 
 // closing is step 3's lock of a caller that closes its client after Unlock.
 func closing() player.Subject {
-	s := predecessor
-	s.Open = func(conn *zk.Conn, path string) func(string) player.Lock {
-		open := predecessor.Open(conn, path)
-		return func(name string) player.Lock { return closer{open(name), conn} }
-	}
-	return s
+	return predecessor.Wrapped(func(l player.Lock, conn *zk.Conn, _, _ string) player.Lock { return closer{l, conn} })
 }
 
 type closer struct {

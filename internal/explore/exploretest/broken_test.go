@@ -17,7 +17,6 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
-	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/testenv"
 )
@@ -90,24 +89,13 @@ func (l odd) Lock() error {
 func subject(bug string) player.Subject {
 	if bug == firstUnlock || bug == neverAgain {
 		s := steps.Reentrant()
-		open := s.Open
-		s.Name, s.Open = bug, func(conn *zk.Conn, path string) func(string) player.Lock {
-			contender := open(conn, path)
-			return func(name string) player.Lock { return &reentrantBug{lock: contender(name), bug: bug} }
-		}
-		return s
+		s.Name = bug
+		return s.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return &reentrantBug{lock: l, bug: bug} })
 	}
-	return player.Subject{
-		Name: bug,
-		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
-			return func(string) player.Lock { return steps.FromPlain(odd{broken.New(bug, conn, path), bug, conn, path}) }
-		},
-		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
-		Queue:     true,
-		Known: []player.Known{{Name: i18n.Same("the reply to create is lost"), Match: func(v player.Violation, f player.Facts) bool {
-			return f.OrphanCreate && (v.Kind == player.Hang || v.Kind == player.NodeLeft)
-		}}},
-	}
+	newLock := func(conn *zk.Conn, path string) odd { return odd{broken.New(bug, conn, path), bug, conn, path} }
+	s := steps.OfPlain(bug, newLock, broken.ErrNotLocked)
+	s.Queue, s.Known = true, []player.Known{steps.LostReply}
+	return s
 }
 
 // find puts a lock through the worlds of TestExplore until one shows something.

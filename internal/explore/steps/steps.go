@@ -75,8 +75,8 @@ var handedOn = player.Known{
 	},
 }
 
-// plain is a lock without contexts, a contender each.
-func plain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) player.Subject {
+// OfPlain is a lock without contexts, a contender each.
+func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) player.Subject {
 	return player.Subject{
 		Name:  name,
 		Alone: true,
@@ -89,7 +89,7 @@ func plain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, not
 
 // Naive is step 1.
 func Naive() player.Subject {
-	s := plain("naive", naive.New, naive.ErrNotLocked)
+	s := OfPlain("naive", naive.New, naive.ErrNotLocked)
 	s.Requests = func(n int) int { return n*n + 2*n }
 	s.Events = func(n int) int { return n * (n - 1) / 2 }
 	s.Known = []player.Known{LostReply, lookThenDelete}
@@ -98,7 +98,7 @@ func Naive() player.Subject {
 
 // Herd is step 2.
 func Herd() player.Subject {
-	s := plain("herd", herd.New, herd.ErrNotLocked)
+	s := OfPlain("herd", herd.New, herd.ErrNotLocked)
 	s.Requests = func(n int) int { return n*n + n + 1 }
 	s.Events = func(n int) int { return n*n - n + 1 }
 	s.Queue, s.Known = true, []player.Known{LostReply, Wrap}
@@ -107,7 +107,7 @@ func Herd() player.Subject {
 
 // Predecessor is step 3.
 func Predecessor() player.Subject {
-	s := plain("predecessor", predecessor.New, predecessor.ErrNotLocked)
+	s := OfPlain("predecessor", predecessor.New, predecessor.ErrNotLocked)
 	s.Requests = func(n int) int { return 5*n - 2 }
 	s.Events = func(n int) int { return n - 1 }
 	s.Queue, s.Known = true, []player.Known{LostReply, Wrap}

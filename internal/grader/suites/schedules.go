@@ -225,7 +225,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 		locks.AddExercise(s.Folder, i18n.Same(e.Name()), s.Open, s.NotLocked)
 	}
 	var p locktest.Plan
-	for _, c := range plans(subject, e.Register()) {
+	for _, c := range plans(subject, e.Register) {
 		p.Add(c.name.En, c.name.Zh, c.group, func(in *runner.Case) { c.run(in, subject) })
 	}
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
@@ -240,20 +240,13 @@ const manyActions = 15_000
 const enough = 100
 
 func (p schedulePlan) run(c *runner.Case, s player.Subject) {
-	open := s.Open
 	var entered atomic.Bool
-	s.Open = func(conn *zk.Conn, path string) func(name string) player.Lock {
+	s = s.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock {
 		c.Step() // a schedule begins
-		made := open(conn, path)
-		return func(name string) player.Lock { return watchEntry(made(name), &entered) }
-	}
+		return watchEntry(l, &entered)
+	})
 	if p.safety {
-		s.Ignore = slices.Clone(s.Ignore)
-		for _, k := range player.Kinds {
-			if !slices.Contains(unsafe, k) {
-				s.Ignore = append(s.Ignore, k)
-			}
-		}
+		s.Ignore = slices.Concat(s.Ignore, player.KindsBut(unsafe...))
 	}
 	p.world.Lock = s
 	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
@@ -275,11 +268,7 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 // worse looks for a violation for which a lock gets no points, because a schedule
 // ends with its first violation, and a worse one may come after it.
 func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace {
-	for _, k := range player.Kinds {
-		if !slices.Contains(unsafe, k) {
-			p.world.Lock.Ignore = append(p.world.Lock.Ignore, k)
-		}
-	}
+	p.world.Lock.Ignore = slices.Concat(p.world.Lock.Ignore, player.KindsBut(unsafe...))
 	if !entered.Load() {
 		first := p.Search
 		first.Limit = enough
@@ -321,13 +310,7 @@ func (n entryRecorder) Lock(ctx context.Context) error {
 	return err
 }
 
-// Does is that of a lock that has words of its own for it.
-func (n entryRecorder) Does() i18n.Text {
-	if l, ok := n.contender.(interface{ Does() i18n.Text }); ok {
-		return l.Does()
-	}
-	return i18n.Textf("holds the lock", "持有锁")
-}
+func (n entryRecorder) Does() i18n.Text { return player.Does(n.contender) }
 
 func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 	ok, err := n.contender.TryLock(ctx)

@@ -95,7 +95,7 @@ func worldOf(lock string, kind player.Fault) player.World {
 // happen all that the explorer can, with every lock.
 func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
-		l := mustFind(t, name)
+		l := testenv.Must(locks.Find(name))(t)
 		for _, kind := range append(slices.Clone(player.AllFaults), player.Pause, player.Refuse, player.Remake) {
 			can := (kind != player.EndContext || l.Contexts) && (kind != player.Remake || l.Parent)
 			happened := false
@@ -139,10 +139,4 @@ func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
 	require.Nil(t, found.Trace)
 	require.True(t, found.Complete)
 	require.Positive(t, found.Schedules)
-}
-
-func mustFind(t *testing.T, name string) locks.Lock {
-	t.Helper()
-	l := testenv.Must(locks.Find(name))(t)
-	return l
 }

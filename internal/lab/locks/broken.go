@@ -1,7 +1,6 @@
 package locks
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/go-zookeeper/zk"
@@ -28,13 +27,8 @@ func brokenLocks() (list []Lock) {
 }
 
 func brokenSubject(bug string) player.Subject {
-	return player.Subject{
-		Name:  slug(bug),
-		Alone: true,
-		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
-			return func(string) player.Lock { return steps.FromPlain(broken.New(bug, conn, path)) }
-		},
-		NotLocked: func(err error) bool { return errors.Is(err, broken.ErrNotLocked) },
-		Queue:     true,
-	}
+	newLock := func(conn *zk.Conn, path string) *broken.Lock { return broken.New(bug, conn, path) }
+	s := steps.OfPlain(slug(bug), newLock, broken.ErrNotLocked)
+	s.Queue = true
+	return s
 }

@@ -26,7 +26,7 @@ type Exercise struct {
 	finds      bool   // a create whose reply is lost leaves no node behind
 	contexts   bool   // Lock takes a ctx
 	timed      bool   // the lock watches over its session by the clock
-	register   bool   // it is not a lock, but a register that compares tokens
+	Register   bool   // it is not a lock, but a register that compares tokens
 	owners     bool   // the contenders of a client share what is opened, each as an owner
 	permits    int
 	together   func(a, b string) bool
@@ -40,7 +40,7 @@ var Playable = []Exercise{
 	{Folder: "04-reentrant", Contenders: 2, queue: true, owners: true},
 	{Folder: "05-give-up", Contenders: 2, queue: true, contexts: true},
 	{Folder: "06-find-again", Contenders: 2, queue: true, finds: true},
-	{Folder: "07-fence", Contenders: 2, register: true},
+	{Folder: "07-fence", Contenders: 2, Register: true},
 	{Folder: "08-semaphore", Contenders: 3, queue: true, permits: permits},
 	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return reads(a) && reads(b) }},
 	{Folder: "10-election", Contenders: 2, queue: true, timed: true, contexts: true},
@@ -67,7 +67,7 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) pla
 		// lost lock is judged in the cases where a lock can give it.
 		Ignore: []player.Kind{player.WatchLeft, player.Costly, player.HidesLoss},
 	}
-	if e.register {
+	if e.Register {
 		s.Permits, s.NotLocked = 100, nil
 		s.Ignore = append(s.Ignore, player.NodeMissing, player.NodeLeft)
 	}
@@ -76,9 +76,6 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) pla
 	}
 	return s
 }
-
-// Register reports whether it is a register, and not a lock.
-func (e Exercise) Register() bool { return e.register }
 
 // FindExercise returns the exercise of a folder, which may begin with _.
 func FindExercise(folder string) (Exercise, error) {

@@ -147,7 +147,7 @@ func AllBut(want player.Kind) []player.Kind {
 	if want == "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(player.Kinds), func(k player.Kind) bool { return k == want })
+	return player.KindsBut(want)
 }
 
 func dashed(f player.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }

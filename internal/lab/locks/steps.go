@@ -8,43 +8,34 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// lasting gives the clients of a lock a session timeout.
-func lasting(subject func() player.Subject) func(time.Duration) player.Subject {
-	return func(session time.Duration) player.Subject {
-		s := subject()
-		s.Session = session
-		return s
-	}
-}
-
 var stepLocks = []Lock{
 	{
 		Name: "naive", Group: Steps,
 		Title:    Text{En: "Step 1: one node", Zh: "第 1 步：一个节点"},
 		Note:     Text{En: "One ephemeral node. Everybody watches it, and every release wakes everybody.", Zh: "一个临时节点。等待者都监听它，每次释放都会唤醒全部等待者。"},
 		Requests: "n² + 2n", Events: "n(n−1)/2",
-		Subject: lasting(steps.Naive),
+		Subject: in(steps.Naive()),
 	},
 	{
 		Name: "herd", Group: Steps,
 		Title:    Text{En: "Step 2: a queue, and a herd", Zh: "第 2 步：公平队列，惊群还在"},
 		Note:     Text{En: "A fair queue. Everybody watches its parent, and every change wakes everybody.", Zh: "公平队列。等待者都监听父节点，每次变化都会唤醒全部等待者：惊群效应，又称羊群效应。"},
 		Requests: "n² + n + 1", Events: "n² − n + 1",
-		Subject: lasting(steps.Herd),
+		Subject: in(steps.Herd()),
 	},
 	{
 		Name: "predecessor", Group: Steps,
 		Title:    Text{En: "Step 3: each watches the one before", Zh: "第 3 步：只监听前一个节点"},
 		Note:     Text{En: "A fair queue. Each contender watches the node before its own, and a release wakes one.", Zh: "公平队列。每个等待者只监听前一个节点（前驱节点），一次释放只唤醒一个。"},
 		Requests: "5n − 2", Events: "n − 1",
-		Subject: lasting(steps.Predecessor),
+		Subject: in(steps.Predecessor()),
 	},
 	{
 		Name: "reentrant", Group: Steps,
 		Title:    Text{En: "Step 4: reentrant", Zh: "第 4 步：可重入"},
 		Note:     Text{En: "Step 3, and the same owner may lock again.", Zh: "在第 3 步的基础上，同一个所有者可以再次加锁。"},
 		Requests: "5n − 2", Events: "n − 1",
-		Subject: lasting(steps.Reentrant),
+		Subject: in(steps.Reentrant()),
 	},
 	{
 		Name: "timeout", Group: Steps,
