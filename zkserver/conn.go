@@ -152,10 +152,8 @@ func (c *conn) sendEventLocked(event jute.EventType, path string) {
 	if c.dead || c.ending {
 		return
 	}
-	mark := c.out.BeginFrame()
-	(&jute.ReplyHeader{Xid: jute.XidEvent, Zxid: -1}).Encode(&c.out)
-	(&jute.WatcherEvent{Type: event, State: jute.StateSyncConnected, Path: path}).Encode(&c.out)
-	c.out.EndFrame(mark)
+	c.out.Frame(&jute.ReplyHeader{Xid: jute.XidEvent, Zxid: -1},
+		&jute.WatcherEvent{Type: event, State: jute.StateSyncConnected, Path: path})
 	c.countSentLocked()
 	signal(c.wake)
 }
@@ -363,9 +361,8 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 		resp.SessionID = c.session.id
 		resp.Password = c.session.password
 	}
-	mark := c.out.BeginFrame()
-	resp.Encode(&c.out)
-	c.out.EndFrame(mark)
+	mark := c.out.Len()
+	c.out.Frame(&resp)
 	c.countSentLocked()
 	c.applyReplyFaultLocked(f, mark)
 	signal(c.wake)

@@ -122,7 +122,7 @@ type event struct {
 	path string
 }
 
-type encoder interface{ Encode(*jute.Encoder) }
+type encoder = interface{ Encode(*jute.Encoder) }
 
 // raw is a body given as bytes.
 type raw []byte
@@ -136,11 +136,7 @@ func (p pathBody) Encode(e *jute.Encoder) { e.String(string(p)) }
 
 func frame(parts ...encoder) []byte {
 	var e jute.Encoder
-	mark := e.BeginFrame()
-	for _, p := range parts {
-		p.Encode(&e)
-	}
-	e.EndFrame(mark)
+	e.Frame(parts...)
 	return e.Bytes()
 }
 

@@ -179,9 +179,7 @@ func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 	for range 2 { // it tries again, which is not worth a second line
 		nc := testenv.Must(net.Dial("tcp", s.addr))(t)
 		var enc jute.Encoder
-		mark := enc.BeginFrame()
-		(&jute.ConnectRequest{TimeoutMs: 4000, LastZxidSeen: 1 << 40}).Encode(&enc)
-		enc.EndFrame(mark)
+		enc.Frame(&jute.ConnectRequest{TimeoutMs: 4000, LastZxidSeen: 1 << 40})
 		_ = testenv.Must(nc.Write(enc.Bytes()))(t)
 		_, err := nc.Read(make([]byte, 1))
 		require.Equal(t, io.EOF, err, "as by a real server")

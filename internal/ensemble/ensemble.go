@@ -325,28 +325,18 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 	// Both in one write: the client comes back as soon as its connection is
 	// taken over, and takes it over in turn.
 	var enc jute.Encoder
-	mark := enc.BeginFrame()
-	(&jute.ConnectRequest{TimeoutMs: 4000, SessionID: session, Password: password}).Encode(&enc)
-	enc.EndFrame(mark)
-	mark = enc.BeginFrame()
-	(&jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}).Encode(&enc)
-	enc.EndFrame(mark)
+	enc.Frame(&jute.ConnectRequest{TimeoutMs: 4000, SessionID: session, Password: password})
+	enc.Frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession})
 	if _, err := nc.Write(enc.Bytes()); err != nil {
 		return 0, err
 	}
-	answer, err := jute.ReadFrame(nc, nil, jute.MaxFrame)
+	var r jute.ConnectResponse
+	var h jute.ReplyHeader
+	if err = jute.ReadRecord(nc, &r); err == nil && r.SessionID != 0 { // else it has ended
+		err = jute.ReadRecord(nc, &h)
+	}
 	if err != nil {
 		return 0, i18n.Errorf("%s: %w", "%s：%v", server, err)
 	}
-	var r jute.ConnectResponse
-	r.Decode(jute.NewDecoder(answer))
-	if r.SessionID == 0 {
-		return 0, nil // it has ended
-	}
-	if answer, err = jute.ReadFrame(nc, nil, jute.MaxFrame); err != nil {
-		return 0, i18n.Errorf("%s: %w", "%s：%v", server, err)
-	}
-	var h jute.ReplyHeader
-	h.Decode(jute.NewDecoder(answer))
 	return h.Zxid, nil
 }

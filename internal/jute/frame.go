@@ -50,6 +50,26 @@ func ReadFrameBody(r io.Reader, buf []byte, length int32, limit int) ([]byte, er
 	return buf, nil
 }
 
+// Frame writes one packet that has these records.
+func (e *Encoder) Frame(records ...interface{ Encode(*Encoder) }) {
+	mark := e.BeginFrame()
+	for _, r := range records {
+		r.Encode(e)
+	}
+	e.EndFrame(mark)
+}
+
+// ReadRecord reads one packet, and the record that it begins with.
+func ReadRecord(r io.Reader, record interface{ Decode(*Decoder) }) error {
+	frame, err := ReadFrame(r, nil, MaxFrame)
+	if err != nil {
+		return err
+	}
+	d := NewDecoder(frame)
+	record.Decode(d)
+	return d.Err()
+}
+
 // BeginFrame leaves room for a packet's length and returns the mark that
 // EndFrame needs.
 func (e *Encoder) BeginFrame() (mark int) {

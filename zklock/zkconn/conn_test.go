@@ -182,27 +182,21 @@ func wire(t *testing.T, srv *zkserver.Server, h jute.ConnectRequest) (net.Conn, 
 	t.Cleanup(func() { nc.Close() })
 	h.TimeoutMs = int32(asked / time.Millisecond)
 	send(t, nc, &h)
-	answer := testenv.Must(jute.ReadFrame(nc, nil, jute.MaxFrame))(t)
 	var r jute.ConnectResponse
-	r.Decode(jute.NewDecoder(answer))
+	require.NoError(t, jute.ReadRecord(nc, &r))
 	return nc, r
 }
 
 func send(t *testing.T, nc net.Conn, records ...interface{ Encode(*jute.Encoder) }) {
 	var e jute.Encoder
-	mark := e.BeginFrame()
-	for _, r := range records {
-		r.Encode(&e)
-	}
-	e.EndFrame(mark)
+	e.Frame(records...)
 	testenv.Must(nc.Write(e.Bytes()))(t)
 }
 
 // reply reads until the reply with an xid; an event before it fails the test.
 func reply(t *testing.T, nc net.Conn, xid int32) {
-	frame := testenv.Must(jute.ReadFrame(nc, nil, jute.MaxFrame))(t)
 	var h jute.ReplyHeader
-	h.Decode(jute.NewDecoder(frame))
+	require.NoError(t, jute.ReadRecord(nc, &h))
 	require.Equal(t, xid, h.Xid, "-1 is an event: a change that did not happen is reported")
 	require.Zero(t, h.Err)
 }
