@@ -36,11 +36,11 @@ var scriptFiles embed.FS
 var values = template.FuncMap{
 	"scene": scene,
 	"json":  quoted,
-	"bugs":  func() []scenes.Bug { return scenes.All },
+	"bugs":  func() []scenes.Bug { return some(scenes.All) },
 	"bug":   scenes.Get,
 	"level": func(lock string) scenes.Level { return scenes.Get(lock).Level },
 	"told": func() []locks.Lock { // those that have a story
-		return slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil })
+		return some(slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil }))
 	},
 	"language": func(i int) i18n.Language { return []i18n.Language{i18n.English, i18n.Chinese}[i%2] },
 	"holders": func(states string) []string {
@@ -79,6 +79,16 @@ var values = template.FuncMap{
 	"kind": func(name string) player.Kind { return player.Kind(name) },
 	"list": func(all ...string) []string { return all },
 	"add":  func(a, b int) int { return a + b },
+}
+
+// some is every third at a landing: the engine, whose tests play each scene to its end, says the same of all.
+func some[T any](all []T) (list []T) {
+	for i, one := range all {
+		if testenv.AtLength() || i%3 == 0 {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 // scripts reads the cases in the files.
