@@ -2,7 +2,6 @@ package diagram
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,7 +82,8 @@ func lineOf(log []player.Entry, i int) Step {
 		}
 	}
 	says := func(e player.Entry, answer i18n.Text) i18n.Text {
-		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch(e.Watch), answer}, "")
+		watch := map[bool]i18n.Text{true: {En: " and watch", Zh: " 并监听"}}[e.Watch]
+		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch, answer}, "")
 	}
 	switch e.Kind {
 	case "carried out":
@@ -93,14 +93,15 @@ func lineOf(log []player.Entry, i int) Step {
 		return Request(e.Who, says(e, answer(e)))
 	case "reply":
 		if !slices.ContainsFunc(log[:i], other("carried out")) {
-			return Step{Kind: "-->>", From: "S", To: e.Who, Text: says(e, cmp.Or(answer(e), done))}
+			return Step{Kind: "-->>", From: "S", To: e.Who, Text: says(e, cmp.Or(answer(e), i18n.Text{En: ": done", Zh: "：完成"}))}
 		}
 	case "event":
-		return Step{Kind: "-)", From: "S", To: e.Who, Text: eventText(scenes.Short(e.Path), events[e.Op])}
+		return Step{Kind: "-)", From: "S", To: e.Who, Text: i18n.Textf(events[e.Op].En, events[e.Op].Zh, scenes.Short(e.Path))}
 	case "lost":
 		op := strings.TrimSuffix(e.Op, "2")
 		if e.Text.En == "the reply is lost" {
-			return Note(lostReply(op, e.Who), "S")
+			return Note(i18n.Textf("%s of %s is carried out, the reply is lost with the connection",
+				"%[2]s 的 %[1]s 已经执行，连接断开，响应丢失", op, clientText(e.Who)), "S")
 		}
 		return Note(i18n.Textf("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who), "S")
 	}
@@ -112,23 +113,27 @@ func message(e player.Entry) string {
 	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
 }
 
+// answer says which error a reply has.
 func answer(e player.Entry) i18n.Text {
-	switch e.Err {
-	case "":
-		return i18n.Text{}
-	case fmt.Sprintf("error %d", jute.ErrNoAuth):
-		return noPermission
-	case "no node":
-		return noNode
-	case "node exists":
-		return nodeExists
+	if text, known := answers[e.Err]; known {
+		return text
 	}
-	return otherError
+	return i18n.Text{En: ": error", Zh: "：错误"}
 }
 
-var events = map[string]jute.EventType{
-	jute.EventDataChanged.String(): jute.EventDataChanged, jute.EventChildrenChanged.String(): jute.EventChildrenChanged,
-	jute.EventDeleted.String(): jute.EventDeleted, jute.EventCreated.String(): jute.EventCreated,
+var answers = map[string]i18n.Text{
+	"":                              {},
+	player.Code(jute.ErrNoNode):     {En: ": no node", Zh: "：节点不存在"},
+	player.Code(jute.ErrNodeExists): {En: ": node exists", Zh: "：节点已存在"},
+	player.Code(jute.ErrNoAuth):     {En: ": no permission", Zh: "：没有权限"},
+}
+
+// events say what an event of a node is about.
+var events = map[string]i18n.Text{
+	jute.EventDataChanged.String():     {En: "event: %s has new data", Zh: "事件：%s 有新数据"},
+	jute.EventChildrenChanged.String(): {En: "event: %s has other children", Zh: "事件：%s 的子节点有变化"},
+	jute.EventDeleted.String():         {En: "event: %s is deleted", Zh: "事件：%s 已删除"},
+	jute.EventCreated.String():         {En: "event: %s is created", Zh: "事件：%s 已创建"},
 }
 
 var crash = i18n.Textf("panics", "panic")
@@ -183,38 +188,3 @@ func noteOf(e player.Entry, holders []string, lines []Step) Step {
 }
 
 func clientText(name string) i18n.Text { return i18n.Textf("client %s", "客户端 %s", name) }
-
-// watch says that a request sets a watch.
-func watch(sets bool) (text i18n.Text) {
-	if sets {
-		text = i18n.Text{En: " and watch", Zh: " 并监听"}
-	}
-	return text
-}
-
-// done says that a reply has no error and comes late, and the next ones which error it has.
-var (
-	done         = i18n.Text{En: ": done", Zh: "：完成"}
-	noNode       = i18n.Text{En: ": no node", Zh: "：节点不存在"}
-	nodeExists   = i18n.Text{En: ": node exists", Zh: "：节点已存在"}
-	noPermission = i18n.Text{En: ": no permission", Zh: "：没有权限"}
-	otherError   = i18n.Text{En: ": error", Zh: "：错误"}
-)
-
-// eventText says what an event of a node is about.
-func eventText(node string, t jute.EventType) i18n.Text {
-	switch t {
-	case jute.EventDataChanged:
-		return i18n.Textf("event: %s has new data", "事件：%s 有新数据", node)
-	case jute.EventChildrenChanged:
-		return i18n.Textf("event: %s has other children", "事件：%s 的子节点有变化", node)
-	case jute.EventDeleted:
-		return i18n.Textf("event: %s is deleted", "事件：%s 已删除", node)
-	}
-	return i18n.Textf("event: %s is %v", "事件：%[1]s 已创建", node, t)
-}
-
-// lostReply says that the reply to a client's request is lost.
-func lostReply(op, client string) i18n.Text {
-	return i18n.Textf("%s of %s is carried out, the reply is lost with the connection", "%[2]s 的 %[1]s 已经执行，连接断开，响应丢失", op, clientText(client))
-}
