@@ -2,7 +2,6 @@ package explore
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"example.com/zklock/internal/explore/player"
@@ -20,26 +19,11 @@ func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 // which the next choice can be made; at the end there are none.
 func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, possible []string) {
 	t.Helper()
-	r := player.Play(t, w, false, after(choices, func(p *player.Point) int {
+	_ = player.Follow(choices, nil, func(p *player.Point) int {
 		possible = p.Enabled
 		return -1
-	}), nil)
-	return player.TraceOf(w, r), possible
-}
-
-// after makes the choices, and then those of then.
-func after(choices []string, then func(p *player.Point) int) func(p *player.Point) int {
-	return func(p *player.Point) int {
-		switch {
-		case len(p.Enabled) == 1:
-			return 0
-		case len(choices) == 0:
-			return then(p)
-		}
-		i := slices.Index(p.Enabled, choices[0])
-		choices = choices[1:]
-		return i
-	}
+	}, func(choose func(p *player.Point) int) { tr = player.TraceOf(w, player.Play(t, w, false, choose, nil)) })
+	return tr, possible
 }
 
 // Fates shows from which choice on a schedule must end as it does. For each number of
@@ -53,10 +37,11 @@ func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(
 	for k := range fates {
 		for try := range tries {
 			rng := rand.New(rand.NewPCG(uint64(k), uint64(try)))
-			choose := after(choices[:k], func(p *player.Point) int { return draw(rng, p) })
-			if ends(player.TraceOf(w, player.Play(t, w, false, choose, nil))) {
-				fates[k]++
-			}
+			_ = player.Follow(choices[:k], nil, func(p *player.Point) int { return draw(rng, p) }, func(choose func(p *player.Point) int) {
+				if ends(player.TraceOf(w, player.Play(t, w, false, choose, nil))) {
+					fates[k]++
+				}
+			})
 		}
 		if progress != nil {
 			progress(k, fates[k])

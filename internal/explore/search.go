@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/i18n"
 )
 
 // A Search has the options of a search through the schedules of a World. The zero
@@ -298,9 +297,8 @@ func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) 
 	}
 	r.MostRequests, r.MostEvents = max(r.MostRequests, run.Requests), max(r.MostEvents, run.Events)
 	for _, known := range run.Known {
-		name := known.En
-		if r.Known[name] == nil {
-			r.Known[name] = Shrink(t, w, run.Choices(), knows(name))
+		if r.Known[known.En] == nil {
+			r.Known[known.En] = Shrink(t, w, run.Choices(), func(r *player.Run) bool { return slices.Contains(r.Known, known) })
 		}
 	}
 	if v := run.Violation; v != nil {
@@ -314,14 +312,6 @@ func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) 
 	}
 	if s.Progress != nil {
 		s.Progress(r)
-	}
-}
-
-// knows returns a function that reports whether something that the lock is known for has
-// come up.
-func knows(name string) func(r *player.Run) bool {
-	return func(r *player.Run) bool {
-		return slices.ContainsFunc(r.Known, func(k i18n.Text) bool { return k.En == name })
 	}
 }
 

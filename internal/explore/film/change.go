@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 )
@@ -103,18 +102,10 @@ func (p *pacer) expire(c *pacedClient) {
 	w := p.w
 	c.expireAt = 0
 	w.Do(func() {
-		w.Run.Unordered = true
-		c.Expired, c.dark = true, false
-		p.film.Client(c.Client, "expired")
-		for _, k := range c.Contenders {
-			if k.State != player.Inside {
-				continue
-			}
-			k.Lost = true
-			p.film.Lost(k, false)
-			if leased, ok := k.Lock.(player.Leased); ok && w.Lock.Timed && !c.Stopped && !bubble.IsClosed(leased.Lost()) {
-				w.ViolateLocked(player.Violation{Kind: player.LateLoss, Who: k.Name, What: player.NotNotified(k)})
-			}
+		c.dark = false
+		w.ExpiredLocked(c.Client)
+		if !c.Stopped {
+			w.LateLossLocked(c.Client)
 		}
 	})
 	w.Srv.Expire(c.Session)

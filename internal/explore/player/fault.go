@@ -265,11 +265,15 @@ func (w *Player) expire(c *Client) {
 		w.letPass(c, w.Timeout()+time.Second, math.MaxInt)
 	}
 	w.Srv.Expire(c.Session)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Do(func() { w.LateLossLocked(c) })
+}
+
+// LateLossLocked notes that holders are not notified of the end of their session.
+func (w *Player) LateLossLocked(c *Client) {
 	for _, k := range c.Contenders {
-		if k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && timed && k.State == Inside {
-			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: NotNotified(k)})
+		if k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && w.Lock.Timed && k.State == Inside {
+			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: i18n.Textf(
+				"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，却没有得知自己已失去锁", k.Name)})
 		}
 	}
 }
@@ -277,23 +281,15 @@ func (w *Player) expire(c *Client) {
 // endLocked ends the session, for expire and stop.
 func (w *Player) endLocked(c *Client, how i18n.Text) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
-	c.Expired = true
 	c.FaultLocked()
 	w.Foot.client(c)
 	for _, p := range w.nodesOf(c) {
 		w.Foot.request(Frame{Op: jute.OpDelete, Path: p})
 	}
-	w.Run.Unordered = true
 	if how == stoppedNote {
 		w.Camera.Client(c, "stopped")
 	}
-	w.Camera.Client(c, "expired")
-	for _, k := range c.Contenders {
-		if k.State == Inside {
-			k.Lost = true
-			w.Camera.Lost(k, false)
-		}
-	}
+	w.ExpiredLocked(c)
 	if !c.Line.ServerEnd {
 		for _, p := range c.Line.Up {
 			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the request is lost", "请求丢失")})
@@ -304,21 +300,27 @@ func (w *Player) endLocked(c *Client, how i18n.Text) {
 	}
 }
 
+// ExpiredLocked notes that the session of a client ends.
+func (w *Player) ExpiredLocked(c *Client) {
+	c.Expired, w.Run.Unordered = true, true
+	w.Camera.Client(c, "expired")
+	for _, k := range c.Contenders {
+		if k.State == Inside {
+			k.Lost = true
+			w.Camera.Lost(k, false)
+		}
+	}
+}
+
 var (
 	stoppedNote = i18n.Textf("is stopped; its session expires meanwhile", "停顿，会话在此期间过期")
 	dayPasses   = i18n.Textf(string(Day), "过去了一天")
 	stalledNote = i18n.Textf("gets no more requests through, until its session has expired", "在会话过期之前，请求都发不出去")
 
-	// CtxEnds and CutOff are notes, NotNotified a violation, of a film, too.
+	// CtxEnds and CutOff are notes of a film, too.
 	CtxEnds = i18n.Textf("its ctx ends", "ctx 结束")
 	CutOff  = i18n.Textf("is cut off until its session has expired", "断线，直到会话过期")
 )
-
-// NotNotified is what a holder must not be: see LateLoss.
-func NotNotified(k *Contender) i18n.Text {
-	return i18n.Textf(
-		"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，却没有得知自己已失去锁", k.Name)
-}
 
 // stop ends a client's session, and the client does not notice it.
 func (w *Player) stop(c *Client) {
