@@ -15,15 +15,15 @@ import (
 // right. A row that has fewer cells than the header has one long cell, the
 // third, which takes the room of the missing ones.
 type table struct {
-	header []string
-	rows   []tableRow
+	Header []string
+	Rows   []tableRow
 	// extra is how many columns at the end may be left out where the table is
 	// too wide. Short rows have them, too.
 	extra int
 }
 
 type tableRow struct {
-	style string
+	Style string
 	cells []string // none: an empty line
 }
 
@@ -38,7 +38,7 @@ const (
 )
 
 func (t *table) add(style string, cells ...string) {
-	t.rows = append(t.rows, tableRow{style, cells})
+	t.Rows = append(t.Rows, tableRow{style, cells})
 }
 
 const (
@@ -50,7 +50,7 @@ const (
 // means no limit. It reports whether it has left out the extra columns.
 func (t *table) print(w io.Writer, width int) (narrowed bool) {
 	colours := IsTerminal(w) && os.Getenv("NO_COLOR") == ""
-	rows := append([]tableRow{{bold, t.header}}, t.rows...)
+	rows := append([]tableRow{{bold, t.Header}}, t.Rows...)
 	widths := columnWidths(rows)
 	gap := separator
 	if width > 0 && fullWidth(widths, gap) > width {
@@ -66,8 +66,8 @@ func (t *table) print(w io.Writer, width int) (narrowed bool) {
 	}
 	for _, row := range rows {
 		line := strings.Join(aligned(row.cells, widths, gap), gap)
-		if colours && row.style != plain {
-			line = row.style + line + reset
+		if colours && row.Style != plain {
+			line = row.Style + line + reset
 		}
 		fmt.Fprintln(w, line)
 	}

@@ -40,8 +40,8 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"Server":   cmp.Or(first.Where.In(l), first.Server),
 		"Clients":  clients,
 		"Charts":   Charts(results, l),
-		"Main":     firstTable(results, l),
-		"Second":   secondTable(results, l),
+		"Main":     mainTable(results, false, l),
+		"Second":   mainTable(results, true, l),
 		"Everyday": EverydayText,
 		"Lang":     i18n.Text{En: "en", Zh: "zh-CN"}.In(l),
 		"NoLocks":  noLocks(results),
@@ -67,19 +67,15 @@ type pageCell struct {
 func span(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {
-		first, columns := columnOf(i, len(row.cells), len(t.header))
+		first, columns := columnOf(i, len(row.cells), len(t.Header))
 		c := pageCell{Text: strings.TrimSpace(text), Span: columns}
 		if columns == 1 {
-			c.Label = t.header[first]
+			c.Label = t.Header[first]
 		}
 		cells = append(cells, c)
 	}
 	return cells
 }
-
-func (t table) Header() []string { return t.header }
-func (t table) Rows() []tableRow { return t.rows }
-func (r tableRow) Style() string { return r.style }
 
 // Settings are the page's text on the command that made it.
 type Settings struct {

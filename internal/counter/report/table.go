@@ -26,31 +26,15 @@ var (
 		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
 )
 
-// apart separates the results of the second table from the others.
-func apart(results []Run) (first, second []Run) {
-	for _, r := range results {
-		if r.Aside {
-			second = append(second, r)
-		} else {
-			first = append(first, r)
-		}
-	}
-	return first, second
+// of are the results of the first table, or, aside, of the second one.
+func of(results []Run, aside bool) []Run {
+	return slices.DeleteFunc(slices.Clone(results), func(r Run) bool { return r.Aside != aside })
 }
 
-// firstTable has one line for each lock and number of goroutines.
-func firstTable(results []Run, l i18n.Language) table {
-	first, _ := apart(results)
-	return mainTable(first, true, l)
-}
-
-// secondTable is the same for the runs that article A has not.
-func secondTable(results []Run, l i18n.Language) table {
-	_, second := apart(results)
-	return mainTable(second, false, l)
-}
-
-func mainTable(results []Run, article bool, l i18n.Language) table {
+// mainTable has one line for each lock and number of goroutines. That of the runs aside, which
+// article A has not, is the second one.
+func mainTable(results []Run, aside bool, l i18n.Language) table {
+	results = of(results, aside)
 	groups := group(results)
 	best := make(map[int]time.Duration) // by number of goroutines
 	for _, g := range groups {
@@ -62,7 +46,7 @@ func mainTable(results []Run, article bool, l i18n.Language) table {
 	var columns []func(Group) string
 	column := func(there bool, title, zh string, text func(Group) string) {
 		if there {
-			t.header, columns = append(t.header, i18n.Text{En: title, Zh: zh}.In(l)), append(columns, text)
+			t.Header, columns = append(t.Header, i18n.Text{En: title, Zh: zh}.In(l)), append(columns, text)
 		}
 	}
 	some := func(is func(Run) bool) bool { return slices.ContainsFunc(results, is) }
@@ -88,7 +72,7 @@ func mainTable(results []Run, article bool, l i18n.Language) table {
 		return g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
 	})
 	ours := len(columns)
-	article = article && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
+	article := !aside && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
 	column(article, "article A", "文章 A", func(g Group) string { return milliseconds(g.article()) })
 	column(article, "A vs naive", "A 对比 naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
 	t.extra = len(columns) - ours
@@ -120,9 +104,9 @@ func mainTable(results []Run, article bool, l i18n.Language) table {
 // PrintTable prints what the benchmark shows. The width is that of a terminal, in
 // columns; 0 means no limit.
 func PrintTable(w io.Writer, results []Run, width int, l i18n.Language) {
-	t := firstTable(results, l)
+	t := mainTable(results, false, l)
 	narrowed := t.print(w, width)
-	if t := secondTable(results, l); len(t.rows) > 0 {
+	if t := mainTable(results, true, l); len(t.Rows) > 0 {
 		fmt.Fprintf(w, "\n%s\n\n", EverydayText.In(l))
 		t.print(w, width)
 	}
@@ -171,10 +155,9 @@ func noLocks(results []Run) (texts []i18n.Text) {
 
 // rows are the groups of both tables, with an empty line of t between the two.
 func rows(t *table, results []Run) iter.Seq[Group] {
-	first, second := apart(results)
-	groups := group(first)
+	groups := group(of(results, false))
 	return func(yield func(Group) bool) {
-		for i, g := range slices.Concat(groups, group(second)) {
+		for i, g := range slices.Concat(groups, group(of(results, true))) {
 			if i > 0 && i == len(groups) {
 				t.add(plain)
 			}
@@ -187,7 +170,7 @@ func rows(t *table, results []Run) iter.Seq[Group] {
 
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []Run, l i18n.Language) table {
-	t := table{header: strings.Split(i18n.Textf("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
+	t := table{Header: strings.Split(i18n.Textf("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
 	for g := range rows(&t, results) {
 		if !g.ok() {
 			continue
@@ -207,7 +190,7 @@ func timesTable(results []Run, l i18n.Language) table {
 // PrintTimes prints how much the rounds differ, and how the contenders fared.
 func PrintTimes(w io.Writer, results []Run, width int, l i18n.Language) {
 	t := timesTable(results, l)
-	if len(t.rows) == 0 {
+	if len(t.Rows) == 0 {
 		return
 	}
 	fmt.Fprint(w, i18n.Textf("\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n", "\n各轮的耗时，以及等待锁的时间（取中位数），单位 ms：\n\n").In(l))
@@ -221,7 +204,7 @@ var tableKinds = []string{"create", "children", "get", "delete"}
 // wireTable has the requests and the steps' predictions.
 func wireTable(results []Run, l i18n.Language) table {
 	begin, end := i18n.Textf("lock|N|requests|predicted", "锁|N|请求|预测").In(l), i18n.Textf("other|wake-ups|bytes", "其他|唤醒|字节").In(l)
-	t := table{header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
+	t := table{Header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
 	for g := range rows(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
 			continue
@@ -266,7 +249,7 @@ func formulas(results []Run) (list []i18n.Text) {
 // PrintWire prints the requests, and the steps' predictions.
 func PrintWire(w io.Writer, results []Run, width int, l i18n.Language) {
 	t := wireTable(results, l)
-	if len(t.rows) == 0 {
+	if len(t.Rows) == 0 {
 		return
 	}
 	fmt.Fprint(w, i18n.Textf("\nOn the wire, per acquisition:\n\n", "\n连接上的数据，平均到每次加锁：\n\n").In(l))

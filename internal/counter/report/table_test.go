@@ -76,7 +76,7 @@ func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
 }
 
 func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
-	tbl := table{header: []string{"lock", "N", "count", "elapsed", "ratio"}}
+	tbl := table{Header: []string{"lock", "N", "count", "elapsed", "ratio"}}
 	tbl.add(plain, "naive", "5", "5", "10 ms", "1.0x")
 	tbl.add(yellow, "herd", "1000", "stopped", "9.0x")
 	tbl.add(plain)
@@ -120,7 +120,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	rs = append(rs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
-	all := firstTable(rs, i18n.English)
+	all := mainTable(rs, false, i18n.English)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
@@ -152,10 +152,10 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
 	en, l := i18n.English, i18n.Chinese
-	for _, tbl := range []table{firstTable(nil, en), secondTable(nil, l), firstTable([]Run{{Processes: 2}}, l), timesTable(nil, l), wireTable(nil, l)} {
-		names := slices.Clone(tbl.header)
+	for _, tbl := range []table{mainTable(nil, false, en), mainTable(nil, true, l), mainTable([]Run{{Processes: 2}}, false, l), timesTable(nil, l), wireTable(nil, l)} {
+		names := slices.Clone(tbl.Header)
 		slices.Sort(names)
-		require.Len(t, slices.Compact(names), len(tbl.header), "%q", tbl.header)
+		require.Len(t, slices.Compact(names), len(tbl.Header), "%q", tbl.Header)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	ok := Run{Lock: "naive", Goroutines: 100, Count: 100, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	stopped := Run{Lock: "herd", Goroutines: 100, Status: StatusStopped, Error: "stopped after 2m", About: steps["herd"]}
 	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, i18n.English))
-	for _, name := range firstTable(nil, i18n.English).header {
+	for _, name := range mainTable(nil, false, i18n.English).Header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)
