@@ -251,10 +251,8 @@ func (w *capped) Write(b []byte) (int, error) {
 func (w *capped) String() string { return w.kept.String() }
 
 func bytesOf(n int64) string {
-	switch {
-	case n >= 1<<30 && n%(1<<30) == 0:
+	if n%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", n>>30)
-	default:
-		return fmt.Sprintf("%d MiB", n>>20)
 	}
+	return fmt.Sprintf("%d MiB", n>>20)
 }

@@ -107,14 +107,8 @@ func writeJSON(w io.Writer, g grades) error {
 		}
 		students = append(students, student)
 	}
-	return indented(w, struct {
-		Students []studentJSON `json:"students"`
-	}{students})
-}
-
-func indented(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "\t")
 	e.SetEscapeHTML(false)
-	return e.Encode(value)
+	return e.Encode(map[string]any{"students": students})
 }

@@ -23,12 +23,6 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// A class is what the attempts of one call of grade share.
-type class struct {
-	asked  []*exercise
-	limits limits
-}
-
 // A row is the result of one attempt of one student.
 type row struct {
 	Student string // the folder's name
@@ -98,8 +92,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if *jobs <= 0 {
 		return i18n.Errorf("-j must be more than 0", "-j 必须大于 0")
 	}
-	l := a.limits
-	l.memory = int64(space)
+	a.limits.memory = int64(space)
 	asked, err := findAll(*only)
 	if err != nil {
 		return err
@@ -129,7 +122,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		}
 	}
 	began := time.Now()
-	rows = append(rows, a.gradeEach(ctx, todo, *jobs, class{asked, l})...)
+	rows = append(rows, a.gradeEach(ctx, todo, *jobs, asked)...)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -161,14 +154,14 @@ type job struct{ dir, student string }
 
 // gradeEach grades the attempts, up to jobs of them at the same time, and returns a row of
 // each. If ctx ends, the rows of those that are left are empty.
-func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, class class) []row {
+func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exercise) []row {
 	rows := make([]row, len(todo))
 	var graded atomic.Int64
 	atOnce(jobs, len(todo), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, class)
+		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, asked)
 		if n := graded.Add(1); terminal(os.Stderr) {
 			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", "\r已评 %d 份，共 %d 份", n, len(todo)))
 		}
@@ -228,10 +221,10 @@ func count(n int, one, several i18n.Text) i18n.Text {
 }
 
 // gradeOne never fails: errors are in the row.
-func (a *app) gradeOne(ctx context.Context, student, dir string, c class) row {
+func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exercise) row {
 	var e *exercise
-	if len(c.asked) == 1 {
-		e = c.asked[0]
+	if len(asked) == 1 {
+		e = asked[0]
 	} else {
 		e, _ = find(filepath.Base(dir))
 	}
@@ -243,7 +236,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c class) row {
 		e = &exercise{}
 	}
 	r := row{Student: student, exercise: e, result: e.ungraded(i18n.Text{})}
-	if len(c.asked) > 0 && !slices.Contains(c.asked, e) && e.number > 0 {
+	if len(asked) > 0 && !slices.Contains(asked, e) && e.number > 0 {
 		return row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.Textf("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
 	}
 	if err != nil {
@@ -254,7 +247,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, c class) row {
 		r.Why = i18n.Textf("the stub, as it was", "原样的骨架代码")
 		return r
 	}
-	graded, err := grade(ctx, a.root, at, c.limits, nil)
+	graded, err := grade(ctx, a.root, at, a.limits, nil)
 	if err != nil {
 		r.Why = i18n.TextOf(err)
 		return r

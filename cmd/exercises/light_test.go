@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -47,7 +48,10 @@ func TestMain(m *testing.M) {
 func called(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
 	var out bytes.Buffer
-	err = run(t.Context(), args, &out)
+	lang := i18n.Of("")
+	if err = run(t.Context(), args, &out, &lang); err != nil {
+		err = errors.New(i18n.TextOf(err).In(lang))
+	}
 	return out.String(), err
 }
 

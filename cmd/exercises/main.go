@@ -30,7 +30,8 @@ var (
 func main() {
 	counterexample.Serve(os.Args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	err := run(ctx, os.Args[1:], os.Stdout)
+	lang := i18n.Of("")
+	err := run(ctx, os.Args[1:], os.Stdout, &lang)
 	stop()
 	switch {
 	case errors.Is(err, errFailed):
@@ -40,7 +41,7 @@ func main() {
 	case errors.Is(err, flag.ErrHelp):
 		os.Exit(0)
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "exercises:", err)
+		fmt.Fprintln(os.Stderr, "exercises:", i18n.TextOf(err).In(lang))
 		os.Exit(2)
 	}
 }
@@ -59,13 +60,10 @@ func endings() []os.Signal {
 // errFailed: all was said, and something does not pass.
 var errFailed = errors.New("failed")
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: i18n.Of("")}
-	defer func() {
-		if err != nil {
-			err = errorIn{err, i18n.TextOf(err).In(app.language)}
-		}
-	}()
+// run sets lang to the language of the flag.
+func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language) (err error) {
+	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
+	defer func() { *lang = app.language }()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
 		app.print("%s", "%s", usage)
 		return nil
@@ -166,8 +164,7 @@ func findRoot() (string, error) {
 	}
 	for from := dir; ; dir = filepath.Dir(dir) {
 		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && strings.HasPrefix(string(text), "module example.com/zklock\n") ||
-			strings.HasPrefix(string(text), "module example.com/zklock\r\n") {
+		if err == nil && strings.HasPrefix(string(unixLines(text)), "module example.com/zklock\n") {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {

@@ -38,21 +38,13 @@ func (a *app) prepare(ctx context.Context) error {
 	began, list := time.Now(), preparations()
 	for i, c := range list {
 		a.print("%d of %d: compiling %s …\n", "第 %d 步，共 %d 步：编译%s……\n", i+1, len(list), c.what)
-		if err := a.compile(ctx, c); err != nil {
-			return err
+		cmd := goTool(ctx, a.root, false, c.args...)
+		cmd.Env = append(cmd.Env, c.env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return i18n.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
 		}
 	}
 	a.print("Ready, in %v.\n", "准备完毕，用时 %v。\n", time.Since(began).Round(time.Second))
-	return nil
-}
-
-// compile calls go in the repository.
-func (a *app) compile(ctx context.Context, c compilation) error {
-	cmd := goTool(ctx, a.root, false, c.args...)
-	cmd.Env = append(cmd.Env, c.env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return i18n.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
-	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,21 +105,17 @@ func (a *app) hintsFile() (string, error) {
 }
 
 // opened are how many hints of each exercise have been shown in this checkout, by folder.
-func (a *app) opened() map[string]int {
-	n := make(map[string]int)
+func (a *app) opened() (n map[string]int) {
 	if file, err := a.hintsFile(); err == nil {
-		if text, err := os.ReadFile(file); err == nil {
-			json.Unmarshal(text, &n)
-		}
-	}
-	if n == nil { // the file says null
-		n = make(map[string]int)
+		text, _ := os.ReadFile(file)
+		json.Unmarshal(text, &n)
 	}
 	return n
 }
 
 func (a *app) open(e *exercise, n int) error {
-	all := a.opened()
+	all := map[string]int{}
+	maps.Copy(all, a.opened()) // nil, if the file says null
 	all[e.folder] = n
 	text, err := json.Marshal(all)
 	if err != nil {

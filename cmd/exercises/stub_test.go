@@ -112,7 +112,7 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	for _, e := range exercises {
 		stub, _ := testenv.Must2(e.chineseStub(a.root))(t)
 		at := written(t, e, string(stub))
-		r := a.gradeOne(t.Context(), "anna", at.dir, class{asked: []*exercise{e}})
+		r := a.gradeOne(t.Context(), "anna", at.dir, []*exercise{e})
 		require.Equal(t, "the stub, as it was", r.Why.En)
 	}
 }

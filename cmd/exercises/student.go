@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/term"
+
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/i18n"
 )
@@ -85,21 +87,22 @@ func atOnce(jobs, n int, f func(i int)) {
 
 func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	at, err := read(e.dir(a.root), e)
-	var refused refusal
-	switch {
-	case errors.As(err, &refused):
-		return exerciseState{e, false, e.ungraded(i18n.TextOf(refused.error)), nil}
-	case err != nil:
-		return exerciseState{e, false, nil, err}
-	case a.stubs.is(at):
+	if err == nil && a.stubs.is(at) {
 		return exerciseState{e, true, e.ungraded(i18n.Text{}), nil}
 	}
-	r, err := a.graded(ctx, at)
+	r, err := a.graded(ctx, e, at, err)
 	return exerciseState{e, false, r, err}
 }
 
-// graded grades an attempt in the checkout, unless that was done before.
-func (a *app) graded(ctx context.Context, at *attempt) (*result, error) {
+// graded grades an attempt in the checkout, unless that was done before. Err is that of read.
+func (a *app) graded(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
+	var refused refusal
+	switch {
+	case errors.As(err, &refused):
+		return e.ungraded(i18n.TextOf(refused.error)), nil
+	case err != nil:
+		return nil, err
+	}
 	key, err := a.key(at)
 	if err != nil {
 		return nil, err
@@ -260,20 +263,12 @@ func pause(ctx context.Context) {
 // report grades an attempt aloud. Err is that of read.
 func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
 	a.print("%s (%d points)\n", "%s（%d 分）\n", e.called(), e.points())
-	var r *result
-	var refused refusal
-	switch {
-	case errors.As(err, &refused):
-		r = e.ungraded(i18n.TextOf(refused.error))
-	case err != nil:
+	r, err := a.graded(ctx, e, at, err)
+	if err != nil {
 		return nil, err
-	default:
-		if r, err = a.graded(ctx, at); err != nil {
-			return nil, err
-		}
-		if len(r.Failed) > 0 {
-			a.failed(e, at, r)
-		}
+	}
+	if len(r.Failed) > 0 {
+		a.failed(e, at, r)
 	}
 	a.print("\n", "\n")
 	switch {
@@ -394,9 +389,5 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 // terminal reports whether a person is likely to read this.
 func terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }

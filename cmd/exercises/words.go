@@ -13,15 +13,6 @@ func (a *app) say(en, zh string, args ...any) string {
 	return i18n.Textf(en, zh, args...).In(a.language)
 }
 
-// An errorIn is an error in the reader's language.
-type errorIn struct {
-	error
-	words string
-}
-
-func (e errorIn) Error() string { return e.words }
-func (e errorIn) Unwrap() error { return e.error }
-
 // page is the name of a page of an exercise in the reader's language, if there is
 // one.
 func (a *app) page(e *exercise, name string) string {
