@@ -80,37 +80,37 @@ func (s *stock) lost() (v player.Violation) {
 
 // read returns the number. A fenced stock keeps the reader's token, so that it
 // refuses all holders before this one from now on.
-func (s *stock) read(conn *zk.Conn, at string, token int64) (number int, err error) {
+func (s *stock) read(conn *zk.Conn, at string, token int64) (int, error) {
+	if s.fenced {
+		return fence(conn, at, token, func(number int) int { return number })
+	}
+	number, _, _, err := look(conn, at)
+	return number, err
+}
+
+// write writes the number.
+func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
+	if s.fenced {
+		_, err := fence(conn, at, token, func(int) int { return number })
+		return err
+	}
+	return store(conn, at, number, token, -1)
+}
+
+// fence stores a token, and the number that follows from the one that is there. It refuses a token lower
+// than one that the stock has seen, and nothing comes between its look and its write.
+func fence(conn *zk.Conn, at string, token int64, next func(number int) int) (int, error) {
 	for {
 		number, seen, version, err := look(conn, at)
 		switch {
-		case err != nil || !s.fenced:
-			return number, err
+		case err != nil:
+			return 0, err
 		case token < seen:
 			return 0, errStale
 		}
+		number = next(number)
 		if err := store(conn, at, number, token, version); !errors.Is(err, zk.ErrBadVersion) {
 			return number, err
-		}
-	}
-}
-
-// write writes the number. A fenced stock refuses a token lower than one that
-// it has seen, and nothing comes between its look and its write.
-func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
-	if !s.fenced {
-		return store(conn, at, number, token, -1)
-	}
-	for {
-		_, seen, version, err := look(conn, at)
-		switch {
-		case err != nil:
-			return err
-		case token < seen:
-			return errStale
-		}
-		if err := store(conn, at, number, token, version); !errors.Is(err, zk.ErrBadVersion) {
-			return err
 		}
 	}
 }
