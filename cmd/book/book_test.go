@@ -368,7 +368,7 @@ func TestAnExercisesLockHasTheTitleOfItsPage(t *testing.T) {
 func TestTwoStepsSideBySide(t *testing.T) {
 	of := func(text string) *listing { return &listing{file: "a.txt", text: text} }
 	var all []string
-	for _, r := range differ(of("a\nb\nc\nd\n"), of("a\nc\nx\nd\n")).Rows {
+	for _, r := range differ(of("a\nb\nc\nd\n"), of("a\nc\nx\nd\n")) {
 		all = append(all, fmt.Sprint(r.LeftLine, r.Left, " ", r.RightLine, r.Right, " ", r.Changed()))
 	}
 	require.Equal(t, []string{"1a 1a false", "2b 0 true", "3c 2c false", "0 3x true", "4d 4d false"}, all)

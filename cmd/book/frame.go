@@ -29,7 +29,7 @@ type frame struct {
 	// Of a listing.
 	File     string
 	Mentions []mentioned
-	Diff     *difference
+	Diff     []row
 	Left     string // of a difference: the other file
 	Show     *link  // what is opened from the page
 	Sheet    bool   // it is printed on one sheet
@@ -224,9 +224,8 @@ func differenceOf(step int) string { return fmt.Sprintf("%s/next.html", steps[st
 func (b *book) writeDifferences() error {
 	for i := 1; i < len(steps); i++ {
 		left, right := b.list(steps[i-1]+"/lock.go"), b.list(steps[i]+"/lock.go")
-		d := differ(left, right)
 		f := b.frame(differenceOf(i), left.file+" → "+right.file, i18n.English)
-		f.File, f.Left, f.Diff = right.file, left.file, &d
+		f.File, f.Left, f.Diff = right.file, left.file, differ(left, right)
 		if err := b.write(differenceOf(i), f); err != nil {
 			return err
 		}

@@ -147,10 +147,7 @@ func (m mention) label() string {
 	return m.page.title
 }
 
-// A difference is two files side by side, row by row; a row that one of them lacks is
-// empty there.
-type difference struct{ Rows []row }
-
+// A row is one of two files side by side; what one of them lacks is empty there.
 type row struct {
 	Left, Right         template.HTML
 	LeftLine, RightLine int // from 1; 0: there is none
@@ -160,7 +157,7 @@ type row struct {
 func (r row) Changed() bool { return r.LeftLine == 0 || r.RightLine == 0 }
 
 // differ compares two files by their longest common subsequence of lines.
-func differ(left, right *listing) difference {
+func differ(left, right *listing) (rows []row) {
 	a, z := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n"), strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
 	htmlA, htmlZ := markedLines(left.file, left.text), markedLines(right.file, right.text)
 	common := make([][]int, len(a)+1) // of what begins at these lines
@@ -174,19 +171,18 @@ func differ(left, right *listing) difference {
 			}
 		}
 	}
-	var d difference
 	for i, j := 0, 0; i < len(a) || j < len(z); {
 		switch {
 		case i < len(a) && j < len(z) && a[i] == z[j]:
-			d.Rows = append(d.Rows, row{template.HTML(htmlA[i]), template.HTML(htmlZ[j]), i + 1, j + 1})
+			rows = append(rows, row{template.HTML(htmlA[i]), template.HTML(htmlZ[j]), i + 1, j + 1})
 			i, j = i+1, j+1
 		case j == len(z) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			d.Rows = append(d.Rows, row{Left: template.HTML(htmlA[i]), LeftLine: i + 1})
+			rows = append(rows, row{Left: template.HTML(htmlA[i]), LeftLine: i + 1})
 			i++
 		default:
-			d.Rows = append(d.Rows, row{Right: template.HTML(htmlZ[j]), RightLine: j + 1})
+			rows = append(rows, row{Right: template.HTML(htmlZ[j]), RightLine: j + 1})
 			j++
 		}
 	}
-	return d
+	return rows
 }

@@ -112,8 +112,8 @@ func (b *book) parse(p *page) {
 				words.WriteByte(' ')
 			}
 		case *tables.TableRow:
-			if path.Base(p.src) == "glossary.md" {
-				b.terms = append(b.terms, newTerm(n, p.source))
+			if strings.HasPrefix(p.src, "docs/glossary.") {
+				b.terms[p.lang] = append(b.terms[p.lang], newTerm(n, p.source))
 			}
 		}
 	})

@@ -24,7 +24,7 @@ type book struct {
 	order     []*page             // the English ones, as they are read
 	listings  map[string]*listing // the files that the pages link to, by their paths
 	addresses map[string]string   // of the lab's scenes, by their headings in docs/scenes.md
-	terms     []term
+	terms     map[i18n.Language][]term
 	linked    map[string]int             // the number of links to a section, by its address in the book
 	played    map[string]bool            // addresses of the scenes that pages play
 	answers   map[string]json.RawMessage // for the lab's page, by its requests
@@ -81,7 +81,7 @@ var chapters = []chapter{
 // newBook makes the book without the lab. The test is the one that plays the scenes.
 func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing), addresses: make(map[string]string),
-		linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
+		terms: make(map[i18n.Language][]term), linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
 	if err := cmp.Or(b.find(), b.sort()); err != nil {
 		return nil, err
 	}

@@ -59,16 +59,11 @@ func (b *book) named() []byte {
 // glossary has the terms, with their Chinese meanings from the other edition's table.
 func (b *book) glossary() []byte {
 	meanings := make(map[string]string)
-	if p := b.pages["docs/glossary.zh-CN.md"]; p != nil {
-		walk(p.doc, func(n ast.Node) {
-			if n.Kind().String() == "TableRow" {
-				t := newTerm(n, p.source)
-				meanings[t.en] = t.meaning
-			}
-		})
+	for _, t := range b.terms[i18n.Chinese] {
+		meanings[t.en] = t.meaning
 	}
 	all := [][5]string{}
-	for _, t := range b.terms {
+	for _, t := range b.terms[i18n.English] {
 		all = append(all, [5]string{t.en, t.zh, t.meaning, meanings[t.en], t.words})
 	}
 	return script("GLOSSARY", all)

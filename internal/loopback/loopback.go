@@ -2,6 +2,7 @@
 package loopback
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"mime"
@@ -10,7 +11,6 @@ import (
 	"os/exec"
 	"path"
 	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -73,10 +73,7 @@ func Only(host string, h http.HandlerFunc) http.Handler {
 // Write answers with a file.
 func Write(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	w.Header().Set("Content-Type", ContentType(name))
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if r.Method == http.MethodGet {
-		w.Write(body)
-	}
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 }
 
 // ContentType is that of a file of this name.
