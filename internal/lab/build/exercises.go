@@ -44,7 +44,7 @@ func (b *Builder) exercises() (string, error) {
 		if b.Own != nil && b.Own.Folder == e.Folder {
 			from = b.Own.Dir
 		}
-		has, err := declared(from)
+		_, has, err := declared(from)
 		if err != nil {
 			return "", err
 		}
@@ -78,12 +78,15 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := packageIn(dir)
+	name, _, err := declared(dir)
+	if err == nil && name == "" {
+		err = i18n.Errorf("the folder has no Go file of a lock", "这个文件夹里没有锁的 Go 文件")
+	}
 	if err != nil {
 		return nil, i18n.Errorf("-lock %s: %w", "-lock %s：%v", dir, err)
 	}
 	for _, e := range locks.Playable {
-		stub, err := packageIn(filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder))
+		stub, _, err := declared(filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder))
 		if err != nil {
 			return nil, err
 		}
@@ -93,20 +96,6 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 	}
 	return nil, i18n.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub",
 		"-lock %s：没有哪个练习的包名是 %s，实验室无法播放：请保留骨架代码的 package 子句", dir, name)
-}
-
-// packageIn is the name in the package clause of a folder's Go files.
-func packageIn(dir string) (string, error) {
-	files, err := goFiles(dir)
-	if err != nil {
-		return "", err
-	}
-	for _, file := range files {
-		if f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly); err == nil {
-			return f.Name.Name, nil
-		}
-	}
-	return "", i18n.Errorf("the folder has no Go file of a lock", "这个文件夹里没有锁的 Go 文件")
 }
 
 // goFiles are the Go files of a folder without its tests.
@@ -144,19 +133,19 @@ func (o *OwnFolder) replace(root string) (map[string]string, error) {
 	return replace, nil
 }
 
-// declared lists what the package in a folder declares: names of variables and
-// methods, and of functions with the number of their parameters, "New 2". It is
-// empty if a file does not parse.
-func declared(dir string) (map[string]bool, error) {
-	has := make(map[string]bool)
+// declared returns the name of the package in a folder, and what it declares: names of
+// variables and methods, and of functions with the number of their parameters, "New 2".
+// It declares nothing if a file does not parse.
+func declared(dir string) (pkg string, has map[string]bool, err error) {
+	has = make(map[string]bool)
 	files, err := goFiles(dir)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if f != nil && f.Name != nil {
+			pkg = f.Name.Name
+		}
 		if err != nil {
-			return nil, nil
+			return pkg, nil, nil
 		}
 		for _, d := range f.Decls {
 			switch d := d.(type) {
@@ -177,7 +166,7 @@ func declared(dir string) (map[string]bool, error) {
 			}
 		}
 	}
-	return has, nil
+	return pkg, has, err
 }
 
 // heading is the first heading of a page in a folder.
