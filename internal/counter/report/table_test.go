@@ -152,7 +152,8 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
 	en, l := i18n.English, i18n.Chinese
-	for _, tbl := range []table{mainTable(nil, false, en), mainTable(nil, true, l), mainTable([]Run{{Processes: 2}}, false, l), timesTable(nil, l), wireTable(nil, l)} {
+	several := []Run{{Processes: 2}}
+	for _, tbl := range []table{mainTable(nil, false, en), mainTable(nil, true, l), mainTable(several, false, l), timesTable(nil, l), wireTable(nil, l)} {
 		names := slices.Clone(tbl.Header)
 		slices.Sort(names)
 		require.Len(t, slices.Compact(names), len(tbl.Header), "%q", tbl.Header)
