@@ -196,7 +196,7 @@ func (f fake) Unlock() error { return nil }
 
 // inNode is a contestant with a node of its own.
 func inNode(name string, m zookeeper.Maker) contestant {
-	return contestant{counter.Lock{Name: name}, zookeeper.Node(m)}
+	return contestant{counter.Lock{Name: name}, zookeeper.Kind{Node: true, Make: m}}
 }
 
 // waitsInVain makes a contender of a lock that no contender gets.

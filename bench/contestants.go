@@ -45,7 +45,7 @@ var contestants = []contestant{
 				Growth:   2,
 			},
 		},
-		zookeeper.Node(func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }),
+		zookeeper.Kind{Node: true, Make: func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }},
 	},
 	{
 		counter.Lock{
@@ -59,7 +59,7 @@ var contestants = []contestant{
 				Growth:   2.5, // the lists grow, too
 			},
 		},
-		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return herd.New(conn, path) }),
+		zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker { return herd.New(conn, path) }},
 	},
 	{
 		counter.Lock{
@@ -67,7 +67,7 @@ var contestants = []contestant{
 			Article: map[int]time.Duration{100: 636 * time.Millisecond, 1000: 5398 * time.Millisecond},
 			Formula: ofQueue,
 		},
-		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }),
+		zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }},
 	},
 	{
 		counter.Lock{Name: "reentrant", Formula: ofQueue},

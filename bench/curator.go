@@ -122,7 +122,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 // round runs the counter once and notes how it went.
 func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string) error {
 	r.Client, r.Count = p.jvm.versions, 0
-	_, path, err := p.server.Fresh(p.lock.Name, true, r.Goroutines, r.Round)
+	_, path, err := p.server.Fresh(p.lock.Name, false, r.Goroutines, r.Round)
 	if err != nil {
 		return err
 	}

@@ -161,11 +161,11 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 	b := &counter.Benchmark{
 		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Facts: facts, Watcher: screen,
 	}
-	for _, c := range cfg.locks {
+	for _, c := range cfg.locks { // entries of contestants.go and peers.go
 		if c.Name == curator {
 			b.Players = append(b.Players, &curatorPlayer{cfg: cfg, lock: c.Lock, server: server, keep: b.Keep})
 		} else {
-			b.Players = append(b.Players, server.Play(c.Lock, c.Kind))
+			b.Players = append(b.Players, &zookeeper.Player{Of: c.Lock, Kind: c.Kind, On: server})
 		}
 	}
 	screen.jobs = b.Jobs()

@@ -22,9 +22,9 @@ var peers = []contestant{
 				"Go 客户端库自带的锁，与我们最接近的同类"),
 			Formula: ofQueue,
 		},
-		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker {
+		zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
-		}),
+		}},
 	},
 	{
 		counter.Lock{
@@ -62,7 +62,7 @@ var peers = []contestant{
 				Requests: func(n float64) float64 { return 3*n - 1 },
 			},
 		},
-		zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return extra.NewLeast(conn, path) }),
+		zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker { return extra.NewLeast(conn, path) }},
 	},
 	{
 		counter.Lock{
@@ -75,6 +75,6 @@ var peers = []contestant{
 				"floor 一次创建 N 个节点，再依次删除，请求数是任何队列的下限；\n竞争者在内存里得知轮到自己，不经过服务器"),
 			Formula: counter.Formula{Text: "2", From: i18n.Textf("create, delete", "create、delete"), Requests: func(n float64) float64 { return 2 * n }},
 		},
-		zookeeper.Kind{Queue: true, Begin: newFloor},
+		zookeeper.Kind{Begin: newFloor},
 	},
 }

@@ -100,7 +100,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	b.announce(ctx, j)
 	b.Watcher.Begin(j)
 	r := b.newResult(j)
-	err := j.Run(ctx, &r)
+	err := j.Run(ctx, &r) // its Player's: of a lock on ZooKeeper, in zookeeper/player.go
 	switch {
 	case ctx.Err() != nil:
 		return ErrInterrupted // half a run is not a result

@@ -70,7 +70,7 @@ func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player
 		return err
 	}
 	defer conn.Close()
-	node, _, err := server.Fresh("write", false, 1, 1)
+	node, _, err := server.Fresh("write", true, 1, 1)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func main() {
 
 // onZooKeeper are the locks to compare with.
 var onZooKeeper = map[string]zookeeper.Kind{
-	"predecessor": zookeeper.Queue(func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }),
+	"predecessor": zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker { return predecessor.New(conn, path) }},
 	"zklock":      zookeeper.Zklock(),
 }
 
@@ -125,7 +125,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 func players(ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server) (all []counter.Player, err error) {
 	for name := range strings.SplitSeq(locks, ",") {
 		if k, ok := onZooKeeper[name]; ok {
-			all = append(all, server.Play(counter.Lock{Name: name}, k))
+			all = append(all, &zookeeper.Player{Of: counter.Lock{Name: name}, Kind: k, On: server})
 			continue
 		}
 		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })

@@ -35,22 +35,22 @@ const HoldVariable = "ZKLOCK_BENCH_HOLD"
 const holdPatience = 30 * time.Second
 
 // holdLong has another process play the long hold.
-func (p *player) holdLong(ctx context.Context) error {
-	if p.on.Program == "" {
+func (p *Player) holdLong(ctx context.Context) error {
+	if p.On.Program == "" {
 		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, holdPatience)
 	defer cancel()
-	cmd := exec.CommandContext(limited, p.on.Program)
-	cmd.Env = append(os.Environ(), HoldVariable+"="+p.lock.Name)
+	cmd := exec.CommandContext(limited, p.On.Program)
+	cmd.Env = append(os.Environ(), HoldVariable+"="+p.Of.Name)
 	out, _ := cmd.Output() // if it has failed, there is no fault in JSON
 	var fault string
 	switch err := json.NewDecoder(bytes.NewReader(out)).Decode(&fault); {
 	case fault != "":
 		return i18n.Errorf("%s: %w", "%s：%v", fault, counter.ErrTwoHolders)
 	case err != nil && ctx.Err() == nil:
-		p.on.Say(i18n.Textf("%s: not tried for longer than a session timeout, which virtual time does not allow here",
-			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", p.lock.Name))
+		p.On.Say(i18n.Textf("%s: not tried for longer than a session timeout, which virtual time does not allow here",
+			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", p.Of.Name))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 			return
 		}
 		defer s.admin.Close()
-		if err := (&player{lock, kind, s}).trial(t.Context(), longHold); errors.Is(err, counter.ErrTwoHolders) {
+		if err := (&Player{lock, kind, s}).trial(t.Context(), longHold); errors.Is(err, counter.ErrTwoHolders) {
 			fault = err
 		}
 	})

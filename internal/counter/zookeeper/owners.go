@@ -13,7 +13,7 @@ import (
 // PerSession is a lock that has one value for each session,
 // for which open returns a maker of contenders.
 func PerSession(open func(conn *zk.Conn, path string, session time.Duration) func() Locker) Kind {
-	return Kind{true, func(r Run) Maker {
+	return Kind{Begin: func(r Run) Maker {
 		makers := make(map[*zk.Conn]func() Locker)
 		return func(conn *zk.Conn, path string) Locker {
 			if makers[conn] == nil {

@@ -7,21 +7,16 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"net"
 	"path"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/internal/wiretap"
 )
 
 // Settings are what the runs have in common.
@@ -107,26 +102,6 @@ func (s *Server) because(err error) error {
 		return err
 	}
 	return cmp.Or(context.Cause(s.group.ctx), err)
-}
-
-// Fresh makes a node for one run of a lock, and returns it and the path of the lock in it,
-// which is made, too, if it is the parent of a queue. Round 0 is not measured.
-func (s *Server) Fresh(lock string, queue bool, n, round int) (dir, lockPath string, err error) {
-	run := int(s.runs.Add(1))
-	lock = strings.ReplaceAll(lock, "/", "_")
-	dir = fmt.Sprintf("%s/%d-%s", s.root, run, lock)
-	if s.group != nil {
-		dir = fmt.Sprintf("%s/%s-%d-%d", s.root, lock, n, round)
-		if round == 0 { // each process warms up on its own
-			dir = fmt.Sprintf("%s/warmup-%s-%d", s.root, s.group.me.node, run)
-		}
-	}
-	lockPath = dir + "/lock"
-	made := dir
-	if queue {
-		made = lockPath
-	}
-	return dir, lockPath, create(s.admin, made, "")
 }
 
 // madeHere is the data of the nodes around the runs. The process that leaves
@@ -215,58 +190,4 @@ func unlessGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// connect opens the sessions that n contenders share, with the server a round
-// trip away.
-func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int, rtt time.Duration) ([]*zk.Conn, error) {
-	options := ensemble.Options{Tap: tap, SessionTimeout: sessionTimeout}
-	if rtt > 0 {
-		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }
-	}
-	if sessions > 1 {
-		options.Buffer = 64<<10 + 80*n*max(s.Processes, 1) // enough for a list of all names
-	}
-	var conns []*zk.Conn
-	for range sessions {
-		limit := connectTimeout
-		if len(conns) > 0 {
-			limit /= 3 // the server is there
-		}
-		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
-		conn, err := s.zoo.Connect(ctx, options)
-		cancel()
-		if err != nil && len(conns) > 0 {
-			err = i18n.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
-				"takes from one address, 60 unless it is set: %w",
-				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(conns)+1, sessions, err)
-		}
-		if err != nil {
-			return conns, err
-		}
-		conns = append(conns, conn)
-	}
-	return conns, nil
-}
-
-func closeAll(conns []*zk.Conn) {
-	var wg sync.WaitGroup
-	for _, conn := range conns {
-		wg.Go(conn.Close)
-	}
-	wg.Wait()
-}
-
-// DialFar connects to a server that is a round trip away.
-func (s *Server) DialFar(network, address string, timeout time.Duration) (net.Conn, error) {
-	nc, err := net.DialTimeout(network, address, timeout)
-	if err != nil {
-		return nil, err
-	}
-	return distant(nc, s.RTT), nil
-}
-
-// distant puts half of a round trip into each direction.
-func distant(nc net.Conn, rtt time.Duration) net.Conn {
-	return bubble.Through(nc, bubble.Way{Far: rtt / 2}, bubble.Way{Far: rtt / 2})
 }

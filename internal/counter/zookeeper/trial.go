@@ -16,12 +16,12 @@ import (
 var sessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient: 2, counter.Next: 2}
 
 // Try plays the trial, and the long hold.
-func (p *player) Try(ctx context.Context) (err error) {
-	if p.on.group != nil {
-		ctx = p.on.group.ctx
-		defer func() { err = p.on.because(err) }()
+func (p *Player) Try(ctx context.Context) (err error) {
+	if p.On.group != nil {
+		ctx = p.On.group.ctx
+		defer func() { err = p.On.because(err) }()
 	}
-	p.on.Say(i18n.Textf("trying %s", "试跑 %s", p.lock.Name))
+	p.On.Say(i18n.Textf("trying %s", "试跑 %s", p.Of.Name))
 	long := make(chan error, 1)
 	go func() { long <- p.holdLong(ctx) }()
 	err = p.trial(ctx, 0)
@@ -29,13 +29,13 @@ func (p *player) Try(ctx context.Context) (err error) {
 }
 
 // trial plays the trial. The holder keeps the lock for that long, besides.
-func (p *player) trial(ctx context.Context, hold time.Duration) error {
-	_, path, err := p.on.Fresh(p.lock.Name, p.Queue, counter.TrialContenders, 0)
+func (p *Player) trial(ctx context.Context, hold time.Duration) error {
+	_, path, err := p.On.Fresh(p.Of.Name, p.Node, counter.TrialContenders, 0)
 	if err != nil {
 		return err
 	}
 	tap := wiretap.New()
-	conns, err := p.on.connect(ctx, tap, 3, counter.TrialContenders, 0)
+	conns, err := p.On.connect(ctx, tap, 3, counter.TrialContenders, 0)
 	t := &counter.Trial{Hold: hold}
 	defer t.End(func() { closeAll(conns) })
 	if err != nil {

@@ -63,24 +63,24 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		kind Kind
 		want string
 	}{
-		"everybody": {Queue(func(c *zk.Conn, p string) Locker { return broken.New("everybody is first", c, p) }), twoHolders},
-		"giveup": {Queue(func(c *zk.Conn, p string) Locker { return broken.New("no look after waking", c, p) }),
+		"everybody": {Kind{Make: func(c *zk.Conn, p string) Locker { return broken.New("everybody is first", c, p) }}, twoHolders},
+		"giveup": {Kind{Make: func(c *zk.Conn, p string) Locker { return broken.New("no look after waking", c, p) }},
 			"when the session of a waiter ended another contender got the lock, although its holder had not unlocked: two goroutines held the lock at once"},
-		"two queues": {Queue(func(c *zk.Conn, p string) Locker {
+		"two queues": {Kind{Make: func(c *zk.Conn, p string) Locker {
 			queues++
 			return zk.NewLock(c, fmt.Sprint(p, "/queue-", queues%2), zk.WorldACL(zk.PermAll))
-		}), twoHolders},
-		"panics": {Node(func(*zk.Conn, string) Locker { return fake{lock: func() error { return none[0] }} }),
+		}}, twoHolders},
+		"panics": {Kind{Node: true, Make: func(*zk.Conn, string) Locker { return fake{lock: func() error { return none[0] }} }},
 			"Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:"},
-		"New": {Node(func(c *zk.Conn, p string) Locker { panic("too early") }), "New panicked: too early (trial_test.go:"},
+		"New": {Kind{Node: true, Make: func(c *zk.Conn, p string) Locker { panic("too early") }}, "New panicked: too early (trial_test.go:"},
 		// A lock that is only a mutex excludes, but not from another process.
-		"a mutex": {Node(func(*zk.Conn, string) Locker {
+		"a mutex": {Kind{Node: true, Make: func(*zk.Conn, string) Locker {
 			return fake{func() error { mutex.Lock(); return nil }, func() error { mutex.Unlock(); return nil }}
-		}), "it sent nothing to ZooKeeper: it excludes no contender of another process"},
+		}}, "it sent nothing to ZooKeeper: it excludes no contender of another process"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onServer(t, func(s *Server) {
-				require.ErrorContains(t, s.Play(counter.Lock{Name: name}, tc.kind).Try(t.Context()), tc.want)
+				require.ErrorContains(t, (&Player{counter.Lock{Name: name}, tc.kind, s}).Try(t.Context()), tc.want)
 			})
 		})
 	}
@@ -89,7 +89,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 // A waiter that takes the lock after half a minute passes a trial. It waits with a timed latch, as the article does, and
 // nothing looks at the result.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
-	late := Node(func(c *zk.Conn, p string) Locker {
+	late := Kind{Node: true, Make: func(c *zk.Conn, p string) Locker {
 		return fake{lock: func() error {
 			if _, err := c.Create(p, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != zk.ErrNodeExists {
 				return err
@@ -101,10 +101,10 @@ func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 			}
 			return err
 		}}
-	})
+	}}
 	err := HoldLong(t, counter.Lock{Name: "latch"}, late)
 	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked: two goroutines held the lock at once")
-	right := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
+	right := Kind{Make: func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) }}
 	require.NoError(t, HoldLong(t, counter.Lock{Name: "zk.Lock"}, right))
 }
 
@@ -149,8 +149,8 @@ func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 		const rtt = 20 * time.Millisecond
 		s.RTT = rtt
 		r := report.Run{Goroutines: 1, Sessions: 1, Times: 3, Round: 1}
-		kind := Queue(func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) })
-		require.NoError(t, s.Play(counter.Lock{Name: "zk.Lock"}, kind).Run(t.Context(), &r))
+		kind := Kind{Make: func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) }}
+		require.NoError(t, (&Player{counter.Lock{Name: "zk.Lock"}, kind, s}).Run(t.Context(), &r))
 		require.EqualValues(t, 3*3, r.Requests)
 		require.Equal(t, rtt, r.RTT)
 		require.InDelta(t, 3*3*rtt, r.Elapsed, float64(rtt/2))
