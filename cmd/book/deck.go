@@ -15,6 +15,7 @@ type slide struct {
 
 var (
 	slideHead = regexp.MustCompile(`<h[12][^>]*>(.*?)</h[12]>\n`)
+	// Groups 1 and 2 end in </p>.
 	slideTalk = regexp.MustCompile(`(?s)<blockquote>\n<p><strong>(?:Ask|问)</strong> (.*?</p>)\n<p><strong>(?:Answer|答)</strong> (.*?</p>)\n</blockquote>\n`)
 )
 

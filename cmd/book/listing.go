@@ -49,7 +49,8 @@ func (b *book) list(file string) *listing {
 	parts, _ := guide.Declared(file, l.text) // a file that does not compile is shown, too
 	for _, p := range parts {
 		code := docComment.ReplaceAllString(p.Text, "")
-		l.functions[p.Name], l.code[p.Name] = p.Line+strings.Count(p.Text, "\n")-strings.Count(code, "\n"), code
+		docLines := strings.Count(p.Text, "\n") - strings.Count(code, "\n")
+		l.functions[p.Name], l.code[p.Name] = p.Line+docLines, code
 	}
 	return l
 }
@@ -77,7 +78,7 @@ func (l *listing) mention(p *page, at string, names []string, fragment string) s
 	return fragment
 }
 
-// goToken is a comment, a string or a keyword of Go.
+// goToken is a comment, a string or a keyword of Go. Group 1 is a string, group 2 a keyword; a comment is in neither.
 var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\n]|\\\\.)+')|\\b(break|case|chan|const|continue|" +
 	"default|defer|else|fallthrough|for|func|go|goto|if|import|interface|map|package|range|return|select|struct|switch|type|var)\\b")
 
@@ -158,29 +159,29 @@ func (r row) Changed() bool { return r.LeftLine == 0 || r.RightLine == 0 }
 
 // differ compares two files by their longest common subsequence of lines.
 func differ(left, right *listing) (rows []row) {
-	a, z := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n"), strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
-	htmlA, htmlZ := markedLines(left.file, left.text), markedLines(right.file, right.text)
-	common := make([][]int, len(a)+1) // of what begins at these lines
+	l, r := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n"), strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
+	htmlL, htmlR := markedLines(left.file, left.text), markedLines(right.file, right.text)
+	common := make([][]int, len(l)+1) // of what begins at these lines
 	for i := range common {
-		common[i] = make([]int, len(z)+1)
+		common[i] = make([]int, len(r)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(z) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == z[j] {
+	for i := len(l) - 1; i >= 0; i-- {
+		for j := len(r) - 1; j >= 0; j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); l[i] == r[j] {
 				common[i][j] = common[i+1][j+1] + 1
 			}
 		}
 	}
-	for i, j := 0, 0; i < len(a) || j < len(z); {
+	for i, j := 0, 0; i < len(l) || j < len(r); {
 		switch {
-		case i < len(a) && j < len(z) && a[i] == z[j]:
-			rows = append(rows, row{template.HTML(htmlA[i]), template.HTML(htmlZ[j]), i + 1, j + 1})
+		case i < len(l) && j < len(r) && l[i] == r[j]:
+			rows = append(rows, row{template.HTML(htmlL[i]), template.HTML(htmlR[j]), i + 1, j + 1})
 			i, j = i+1, j+1
-		case j == len(z) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			rows = append(rows, row{Left: template.HTML(htmlA[i]), LeftLine: i + 1})
+		case j == len(r) || i < len(l) && common[i+1][j] >= common[i][j+1]:
+			rows = append(rows, row{Left: template.HTML(htmlL[i]), LeftLine: i + 1})
 			i++
 		default:
-			rows = append(rows, row{Right: template.HTML(htmlZ[j]), RightLine: j + 1})
+			rows = append(rows, row{Right: template.HTML(htmlR[j]), RightLine: j + 1})
 			j++
 		}
 	}

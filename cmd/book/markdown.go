@@ -29,13 +29,13 @@ import (
 
 var (
 	// Parts of a page for its readers on the web: the link to its twin, which the book has
-	// in its head, and the marks of what is generated and translated.
+	// in its head, and the marks of what is generated and translated. Then what the book changes.
 	switchLine = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	comment    = regexp.MustCompile(`(?s)^<!--.*-->\s*$`)
 	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`)
-	wide       = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
-	number     = regexp.MustCompile(`^L(\d+)$`)
-	breaks     = regexp.MustCompile(` *\n[ \n]*`)
+	chineseRun = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
+	lineAnchor = regexp.MustCompile(`^L(\d+)$`)
+	lineBreaks = regexp.MustCompile(` *\n[ \n]*`)
 )
 
 // markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters
@@ -56,11 +56,11 @@ func (b *book) parse(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
 	used := make(map[string]bool)
-	here, scene := section{}, "" // the last scene since the heading
-	var comments []ast.Node
-	var words strings.Builder
+	here, scene := section{}, "" // the section so far, and the last scene since its heading
+	var comments []ast.Node      // removed at the end: the walk goes from one to the next
+	var words strings.Builder    // of the section so far
 	flush := func() {
-		if here.text = breaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n"); here.text != "" || here.title != "" {
+		if here.text = lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n"); here.text != "" || here.title != "" {
 			p.sections = append(p.sections, here)
 		}
 		words.Reset()
@@ -177,8 +177,8 @@ func (b *book) link(p *page) {
 				b.show(p, n, what)
 			} else if string(n.Language(p.source)) == "mermaid" && scene != "" {
 				n.SetAttributeString("data-scene", scene)
-				if _, told := storyOf(scene); told != "" {
-					b.played[told] = true
+				if _, storyAt := storyOf(scene); storyAt != "" {
+					b.played[storyAt] = true
 				}
 				scene = ""
 			}
@@ -330,7 +330,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	default:
 		l := b.list(target)
 		target += ".html"
-		if line := number.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
+		if line := lineAnchor.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
 			wrong("no such line", "没有这一行")
 		}
 		fragment = l.mention(p, at, names, fragment)
@@ -377,7 +377,7 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			}
 			code = `<pre class="code">` + highlight(code) + "</pre>\n"
 		default: // in a picture made of characters a Chinese one is as wide as two others
-			code = "<pre>" + wide.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
+			code = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
 		}
 		out.WriteString(code)
 		return ast.WalkContinue, err
@@ -391,9 +391,9 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 		return flowchart(mermaid), nil
 	}
 	address, _ := scene.(string)
-	story, told := storyOf(address)
-	for _, address := range slices.Compact([]string{address, told}) {
-		play, err := w.b.playOf(address)
+	story, storyAt := storyOf(address)
+	for _, run := range slices.Compact([]string{address, storyAt}) {
+		play, err := w.b.playOf(run)
 		if err != nil {
 			return "", err
 		}
@@ -405,8 +405,8 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 			continue
 		}
 		timed(s, play.Film)
-		text := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(address), s.SVG(w.p.title, w.p.lang))
-		if address == told {
+		text := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(run), s.SVG(w.p.title, w.p.lang))
+		if run == storyAt {
 			text += "<ol class=\"stops\">\n"
 			for _, stop := range story.Stops {
 				text += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))

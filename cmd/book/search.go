@@ -20,7 +20,7 @@ func newTerm(row ast.Node, source []byte) term {
 	for c := row.FirstChild(); c != nil; c = c.NextSibling() {
 		cells = append(cells, strings.TrimSpace(plain(c, source)))
 	}
-	cells = append(cells, make([]string, 5)...) // a table of other columns
+	cells = append(cells, make([]string, 5)...) // a narrower table leaves the rest ""
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
 }
 
@@ -37,7 +37,7 @@ func (b *book) searched(lang i18n.Language) []byte {
 	for _, p := range b.order {
 		p = p.in(lang)
 		for _, s := range p.sections {
-			address := strings.TrimSuffix(p.out+"#"+s.id, "#")
+			address := strings.TrimSuffix(p.out+"#"+s.id, "#") // before the first heading there is no id
 			all = append(all, [5]any{address, p.title, s.title, s.text, b.linked[address]})
 		}
 	}
