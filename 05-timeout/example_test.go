@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 )
 
-// A waiter gives up, and the holder's work is fenced.
+// A waiter gives up, the holder works on, and the next holder has a higher token.
 func Example() {
 	ctx := context.Background()
 	zoo, err := ensemble.Open(ctx, ensemble.SpecEmbedded)

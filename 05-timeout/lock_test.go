@@ -36,7 +36,7 @@ func TestLock(t *testing.T) {
 		ErrNotLocked: locktest.ErrNotLocked,
 		Queue:        true,
 		Retries:      true,
-		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode},
+		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
 		WakeUps:      func(waiting int) int { return 1 },
 		Requests:     func(n int) int { return 6*n - 2 },
 	})

@@ -41,7 +41,7 @@ type Stage struct {
 	Queue bool
 	// Keeps is for how long a node of the lock may stay when nobody holds it.
 	Keeps  time.Duration
-	strict bool // no goroutine may be left when the case is over
+	strict bool // no goroutine may be left when the case is over: nothing waits for it, and the bubble fails
 	zoo    *ensemble.Ensemble
 }
 
@@ -60,7 +60,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
 			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
 			goroutines := runtime.NumGoroutine()
-			t.Cleanup(func() { w.over(goroutines) }) // after all others: the clients and the server are closed
+			t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // after all others: the clients and the server are closed
 			defer w.Left()
 			var options []zkserver.Option
 			if needs.Calm {
@@ -85,7 +85,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 	run(w)
 }
 
-var real = sync.OnceValues(func() (*ensemble.Ensemble, error) {
+var openOnce = sync.OnceValues(func() (*ensemble.Ensemble, error) {
 	return ensemble.Open(context.Background(), os.Getenv("ZK"))
 })
 
@@ -94,7 +94,7 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 	if !runner.OnRealServer() {
 		return nil
 	}
-	zoo, err := real()
+	zoo, err := openOnce()
 	require.NoError(t, err)
 	return zoo
 }
@@ -126,10 +126,10 @@ func (w *Stage) waitForLock(patience time.Duration) bool {
 	return w.poll(30*time.Second, patience, func() bool { return !runner.InLock() })
 }
 
-// over is the end of a case, when its clients and its server have been closed. A goroutine that is
+// endAfterLeaks is the end of a case, when its clients and its server have been closed. A goroutine that is
 // left then need not be to blame: a client that has been closed leaves some requests without an
 // answer. A bubble does not end while one is left, so the process ends in its place.
-func (w *Stage) over(goroutines int) {
+func (w *Stage) endAfterLeaks(goroutines int) {
 	if w.strict || w.Failed() || !w.Watched() {
 		return
 	}
@@ -395,7 +395,7 @@ func (w *Stage) NodesOf(s *Session) []string {
 }
 
 // NothingLeft fails if the lock has left a node. Watches that are left cost
-// something and block nobody: noWatches looks for them.
+// something and block nobody: NoWatches looks for them.
 func (w *Stage) NothingLeft() {
 	w.Helper()
 	w.NoNodes(i18n.Textf(
@@ -415,7 +415,7 @@ func (w *Stage) NoWatches() {
 	}
 }
 
-// Parents makes all nodes above the lock's.
+// Parents makes all nodes above the lock's; the last has that acl.
 func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 	w.Helper()
 	dir := path.Dir(w.Path)
@@ -510,7 +510,7 @@ func (w *Stage) NoGoroutines() {
 	}
 }
 
-// Parent makes all nodes above the contenders'.
+// Parent makes all nodes above the contenders', which anybody may change.
 func (w *Stage) Parent() {
 	w.Helper()
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
@@ -520,7 +520,7 @@ func (w *Stage) Parent() {
 	}
 }
 
-// LastRequest is the kind of the n-th request of a session.
+// LastRequest is the kind of request n of a session, from 1; OpError if it has not sent so many.
 func LastRequest(s *Session, n int) jute.Op {
 	if sent := RequestsOf(s); n <= len(sent) {
 		return sent[n-1]
