@@ -36,15 +36,13 @@ func Example(id string) Bug { return Bug{scenes.Get(id)} }
 
 // HappensOff shows a bug of a lock that is on another server than ZooKeeper, in
 // real time; server is its kind. At its end play asserts that the
-// bug has happened. It is drawn, unless the bug has a scene. Then the bug's one line is
+// bug has happened. It is drawn. Then the bug's one line is
 // printed: its cure on that server passes tests beside this one.
 func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 	t.Helper()
 	s := &Script{T: t, server: server}
 	play(s)
-	if b.NoScene != nil {
-		b.inDocs(t, diagram.New(s.actors, s.server, s.steps))
-	}
+	b.inDocs(t, diagram.New(s.actors, s.server, s.steps))
 	b.Print(t)
 }
 

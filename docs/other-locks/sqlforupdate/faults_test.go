@@ -186,7 +186,7 @@ func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
 // the connection is closed. With a limit on the idle time of a transaction it rolls back.
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	line, db, client := lossy(t)
-	e := exhibit.New(t, "O6", "MariaDB or PostgreSQL")
+	e := exhibit.New(t, "O6")
 	name := databasetest.Name(t)
 	const lock = "SELECT … FOR UPDATE"
 	b := sqlforupdate.New(db, name)
@@ -196,26 +196,21 @@ func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	}[db.Kind]} {
 		a := sqlforupdate.New(client, name)
 		require.NoError(t, a.Lock(t.Context()))
-		e.Does("A", lock, "ok")
-		e.Note("A", "holds the lock")
+		e.Arrow("A->>S: %s: ok", lock)
 		if idle != "" {
 			testenv.Must(a.Tx().Exec(idle))(t)
-			e.Does("A", "a limit on idle transactions", "1 s")
+			e.Arrow("A->>S: a limit on idle transactions: 1 s")
 		}
 		line.Silence(proxy.ToServer, proxy.ToClient)
-		e.Note("A", "vanishes")
-		e.Waits("B", lock)
+		e.Arrow("B->>S: %s", lock)
 		if idle == "" {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			require.ErrorIs(t, b.Lock(ctx), context.DeadlineExceeded)
 			cancel()
-			e.Note("B", "has waited for 3 s")
-			line.CutOff()
-			e.Note("S", "the server sees the connection closed, and the row is free")
+			line.CutOff() // the server sees the connection closed, and the row is free
 		} else {
-			require.NoError(t, b.Lock(t.Context()))
-			e.Note("S", "after 1 s the server rolls back")
-			e.Answer("B", "ok")
+			require.NoError(t, b.Lock(t.Context()), "after 1 s the server rolls back")
+			e.Arrow("S-->>B: ok")
 			require.NoError(t, b.Unlock(t.Context()))
 		}
 		faults.Round(t, b)

@@ -67,7 +67,7 @@ func play(t *testing.T, name string, level sql.IsolationLevel, kinds ...database
 		require.NotContains(t, seen, got, line)
 		seen = append(seen, got)
 	}
-	for line := range strings.Lines(exhibit.Schedule(t, name)) {
+	for _, line := range exhibit.Lines(t, name) {
 		if m := total.FindStringSubmatch(line); m != nil {
 			var count string
 			require.NoError(t, db.Row(t.Context(), "SELECT value FROM zklock_exhibit WHERE id = ?", own+"-stock").Scan(&count))

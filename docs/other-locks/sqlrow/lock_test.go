@@ -3,7 +3,6 @@ package sqlrow_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -74,7 +73,7 @@ func TestBasicFenced(t *testing.T) {
 // Bug E2 on a database: the table that the lock protects refuses the late write of a
 // holder that was paused, because it compares the token.
 func TestATableRefusesTheLateWrite(t *testing.T) {
-	e := exhibit.New(t, "O12", "a database")
+	e := exhibit.New(t, "O12")
 	db := open(t, databasetest.Spec(t))
 	name := databasetest.Name(t)
 	a, b := newFenced(t, db, name), newFenced(t, db, name)
@@ -82,23 +81,18 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name))(t)
 	write := func(client string, token int64) int64 {
 		rows := testenv.Must(db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?", token, name, token))(t)
-		e.Does(client, fmt.Sprintf("UPDATE store SET value = 1, token = %d WHERE token <= %[1]d", token), fmt.Sprintf("%d rows", rows))
+		e.Arrow("%s->>S: UPDATE store SET value = 1, token = %d WHERE token <= %[2]d: %d rows", client, token, rows)
 		return rows
 	}
-	const insert = "INSERT the lock's row, UPDATE the count of holders"
 	require.NoError(t, a.Lock(t.Context()))
 	late := a.Token()
-	e.Does("A", insert, late)
-	e.Note("A", "reads 0, and is paused")
+	e.Arrow("A->>S: INSERT the lock's row, UPDATE the count of holders: %d", late)
 	expire(t, db, name)
-	e.Note("S", "the row has expired")
 	require.NoError(t, b.Lock(t.Context()))
-	e.Does("B", insert, b.Token())
+	e.Arrow("B->>S: INSERT the lock's row, UPDATE the count of holders: %d", b.Token())
 	require.Greater(t, b.Token(), late)
 	require.EqualValues(t, 1, write("B", b.Token()))
-	e.Note("A", "continues")
-	require.Zero(t, write("A", late))
-	e.Note("A", "sees 0 rows: it is too late")
+	require.Zero(t, write("A", late), "it is too late")
 	require.ErrorIs(t, a.Lock(t.Context()), sqlrow.ErrNotLocked, "a counter in memory would say that it is held")
 	require.NoError(t, b.Unlock(t.Context()))
 }
