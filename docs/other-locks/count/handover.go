@@ -77,11 +77,11 @@ func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player
 	fmt.Fprintf(w, "%-22s %12s %12s %8s\n", "lock", "a write", "hand-over", "ratio")
 	for _, p := range players {
 		write := func(context.Context) error { _, err := conn.Set(node, nil, -1); return err }
-		if p, ok := p.(player); ok {
-			if _, counts := p.arena.(stock); counts {
+		if p, ok := p.(*player); ok {
+			if p.sold != nil {
 				continue
 			}
-			write = p.arena.write
+			write = p.write
 		}
 		writes := make([]time.Duration, 0, handOvers)
 		for range handOvers {

@@ -50,15 +50,13 @@ var onZooKeeper = map[string]zookeeper.Kind{
 	"zklock":      zookeeper.Zklock(),
 }
 
-// A kind is one of the locks of these folders, and the flag that names its servers.
-type kind struct {
-	name, flag string
-	open       func(ctx context.Context, spec string) (arena, error)
-}
-
-var kinds = []kind{
-	{"sqlrow", "sql", openRow}, {"sqlversion", "sql", openStock}, {"sqlforupdate", "sql", openForUpdate},
-	{"redis", "redis", openRedis}, {"etcd", "etcd", openEtcd},
+// kinds are the locks of these folders, each with the flag that names its servers.
+var kinds = map[string]struct {
+	flag string
+	open func(ctx context.Context, spec string) (*player, error)
+}{
+	"sqlrow": {"sql", rows.open}, "sqlversion": {"sql", versions.open}, "sqlforupdate": {"sql", rowsForUpdate.open},
+	"redis": {"redis", openRedis}, "etcd": {"etcd", openEtcd},
 }
 
 // run counts, and prints the table of what has run.
@@ -128,11 +126,10 @@ func players(ctx context.Context, locks string, servers map[string]*string, serv
 			all = append(all, &zookeeper.Player{Of: counter.Lock{Name: name}, Kind: k, On: server})
 			continue
 		}
-		at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
-		if at < 0 {
+		k, ok := kinds[name]
+		if !ok {
 			return all, fmt.Errorf("-locks: no lock is called %q", name)
 		}
-		k := kinds[at]
 		specs := strings.Split(*servers[k.flag], ",")
 		if k.flag == "etcd" {
 			specs = slices.DeleteFunc([]string{*servers["etcd"]}, func(spec string) bool { return spec == "" }) // of one cluster
@@ -141,16 +138,16 @@ func players(ctx context.Context, locks string, servers map[string]*string, serv
 			return all, fmt.Errorf("-%s: a part is not an address; in a password a comma is written %%2C", k.flag)
 		}
 		for _, spec := range specs {
-			a, err := k.open(ctx, spec)
+			p, err := k.open(ctx, spec)
 			if err != nil {
 				return all, fmt.Errorf("-%s: %w", k.flag, err)
 			}
-			lock := counter.Lock{Name: name, System: k.flag}
+			p.lock, p.with = counter.Lock{Name: name, System: k.flag}, server.Settings
 			if len(specs) > 1 { // sqlrow/postgres, redis/embedded
 				scheme, _, _ := strings.Cut(spec, ":")
-				lock.Name += "/" + scheme
+				p.lock.Name += "/" + scheme
 			}
-			all = append(all, player{lock, a, server.Settings})
+			all = append(all, p)
 		}
 	}
 	return all, nil

@@ -12,107 +12,84 @@ import (
 	"example.com/zklock/docs/other-locks/sqlversion"
 )
 
-// A sqlArena is a lock in a table.
-type sqlArena struct {
-	db         *database.DB
-	text       string
-	table, key string
-	run        string // the name of the present run's lock
-	contender  func(db *database.DB, name string) contender
+// A table has the locks of one kind.
+type table struct {
+	name, key string
+	prepare   func(ctx context.Context, db *database.DB) error
+	contender func(db *database.DB, name string) contender
+	onSQLite  int  // connections there; 0: as few as a lock needs that keeps none
+	stock     bool // the contenders take a piece each, and exclude nobody
 }
 
-func openSQL(ctx context.Context, spec string, a sqlArena, open func(context.Context, string) (*database.DB, error),
-	prepare func(context.Context, *database.DB) error,
-) (*sqlArena, error) {
-	var err error
-	if a.db, err = open(ctx, spec); err != nil {
-		return nil, err
-	}
-	a.text = fmt.Sprintf("%s, %s", a.db.Version(ctx), database.Redacted(spec))
-	if err := errors.Join(prepare(ctx, a.db), sqlversion.Prepare(ctx, a.db)); err != nil {
-		a.db.Close()
-		return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
-	}
-	a.db.Rest()
-	return &a, nil
-}
+var (
+	rows     = table{name: "zklock_row", key: "method_name", prepare: sqlrow.Prepare, contender: newRow}
+	versions = table{name: "zklock_version", key: "id", prepare: sqlversion.Prepare, contender: newBuyer, stock: true}
+	// Every waiter keeps a connection. Each one of SQLite's is an interpreter with a memory of its own, and polls.
+	rowsForUpdate = table{name: "zklock_forupdate", key: "name", prepare: sqlforupdate.Prepare, contender: newForUpdate, onSQLite: 8}
+)
 
-func openRow(ctx context.Context, spec string) (arena, error) {
-	return openSQL(ctx, spec, sqlArena{table: "zklock_row", key: "method_name", contender: func(db *database.DB, name string) contender {
-		return sqlrow.New(db, name, ttl)
-	}}, database.Open, sqlrow.Prepare)
-}
+func newRow(db *database.DB, name string) contender       { return sqlrow.New(db, name, ttl) }
+func newBuyer(db *database.DB, name string) contender     { return buyer{sqlversion.New(db, name)} }
+func newForUpdate(db *database.DB, name string) contender { return sqlforupdate.New(db, name) }
 
-func openForUpdate(ctx context.Context, spec string) (arena, error) {
-	return openSQL(ctx, spec, sqlArena{table: "zklock_forupdate", key: "name", contender: func(db *database.DB, name string) contender {
-		return sqlforupdate.New(db, name)
-	}}, openTx, sqlforupdate.Prepare)
-}
-
-// Every waiter keeps a connection. Each one of SQLite's is an interpreter with
-// a memory of its own, and polls; PostgreSQL admits 100 by default.
-func openTx(ctx context.Context, spec string) (*database.DB, error) {
-	if database.IsSQLite(spec) {
-		return database.OpenTx(ctx, spec, 8)
-	}
-	return database.OpenTx(ctx, spec, 50)
-}
-
-// A sqlStock is the arena of sqlversion, whose contenders take a piece each.
-type sqlStock struct {
-	*sqlArena
-	pieces int
-}
-
+// A buyer takes a piece of the stock.
 type buyer struct{ *sqlversion.Stock }
 
 func (b buyer) Lock(ctx context.Context) error { return b.Buy(ctx) }
 func (b buyer) Unlock(context.Context) error   { return nil }
 
-func openStock(ctx context.Context, spec string) (arena, error) {
-	a, err := openSQL(ctx, spec, sqlArena{table: "zklock_version", key: "id", contender: func(db *database.DB, name string) contender {
-		return buyer{sqlversion.New(db, name)}
-	}}, database.Open, sqlversion.Prepare)
-	return &sqlStock{sqlArena: a}, err
-}
-
-func (s *sqlStock) begin(ctx context.Context, n int) ([]contender, error) {
-	all, err := s.sqlArena.begin(ctx, n)
-	if err == nil {
-		s.pieces, err = n, sqlversion.New(s.db, s.run).Put(ctx, n)
+func (k table) open(ctx context.Context, spec string) (*player, error) {
+	conns := 0
+	if database.IsSQLite(spec) {
+		conns = k.onSQLite
 	}
-	return all, err
-}
-
-// count is how many pieces are sold.
-func (s *sqlStock) count(ctx context.Context) (int, error) {
-	left, err := sqlversion.New(s.db, s.run).Read(ctx)
-	return s.pieces - left.Resource, err
-}
-
-func (a *sqlArena) String() string { return a.text }
-func (a *sqlArena) sent() int64    { return a.db.Statements() }
-
-// write inserts a row.
-func (a *sqlArena) write(ctx context.Context) error {
-	return sqlversion.New(a.db, "count-write-"+rand.Text()).Put(ctx, 0)
-}
-
-func (a *sqlArena) begin(ctx context.Context, n int) (all []contender, err error) {
-	a.run = "count-" + rand.Text()
-	for range n {
-		all = append(all, a.contender(a.db, a.run))
+	db, err := database.OpenTx(ctx, spec, conns)
+	if err != nil {
+		return nil, err
 	}
-	return all, a.db.Warm(ctx, n)
-}
-
-func (a *sqlArena) end(ctx context.Context) error {
-	_, err := a.db.Exec(ctx, "DELETE FROM "+a.table+" WHERE "+a.key+" = ?", a.run)
-	a.db.Rest() // a server has room for one pool, not for that of each lock
-	return err
-}
-
-func (a *sqlArena) close(ctx context.Context) error {
-	_, err := a.db.Exec(ctx, "DELETE FROM zklock_version WHERE id LIKE 'count-write-%'")
-	return errors.Join(err, a.db.Close())
+	if err := errors.Join(k.prepare(ctx, db), sqlversion.Prepare(ctx, db)); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("%s: %w", database.Redacted(spec), err)
+	}
+	p := &player{server: fmt.Sprintf("%s, %s", db.Version(ctx), database.Redacted(spec)), sent: db.Statements}
+	var run string // the name of the present run's lock
+	var pieces int
+	stock := func() *sqlversion.Stock { return sqlversion.New(db, run) }
+	p.begin = func(ctx context.Context, n int) (all []contender, err error) {
+		run = "count-" + rand.Text()
+		for range n {
+			all = append(all, k.contender(db, run))
+		}
+		if pieces = n; k.stock {
+			if err := stock().Put(ctx, n); err != nil {
+				return nil, err
+			}
+		}
+		for range min(n, db.Stats().MaxOpenConnections) { // a measurement must not pay for them
+			conn, err := db.Conn(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer conn.Close() // back to the pool
+		}
+		return all, nil
+	}
+	if k.stock {
+		p.sold = func(ctx context.Context) (int, error) {
+			left, err := stock().Read(ctx)
+			return pieces - left.Resource, err
+		}
+	}
+	p.end = func(ctx context.Context) error {
+		_, err := db.Exec(ctx, "DELETE FROM "+k.name+" WHERE "+k.key+" = ?", run)
+		db.SetMaxIdleConns(0) // a server has room for one pool, not for that of each lock
+		db.SetMaxIdleConns(db.Stats().MaxOpenConnections)
+		return err
+	}
+	p.write = func(ctx context.Context) error { return sqlversion.New(db, "count-write-"+rand.Text()).Put(ctx, 0) }
+	p.close = func(ctx context.Context) error {
+		_, err := db.Exec(ctx, "DELETE FROM zklock_version WHERE id LIKE 'count-write-%'")
+		return errors.Join(err, db.Close())
+	}
+	return p, nil
 }

@@ -295,31 +295,6 @@ func (db *DB) Row(ctx context.Context, query string, args ...any) Row {
 	return Row{ctx, db.QueryRowContext(ctx, db.Bind(query), args...)}
 }
 
-// Warm opens n connections, but no more than the pool may have, so that a
-// measurement does not pay for them.
-func (db *DB) Warm(ctx context.Context, n int) error {
-	var conns []*sql.Conn
-	defer func() {
-		for _, conn := range conns {
-			conn.Close() // back to the pool
-		}
-	}()
-	for range min(n, db.Stats().MaxOpenConnections) {
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return oneLine(err)
-		}
-		conns = append(conns, conn)
-	}
-	return nil
-}
-
-// Rest closes the connections that nobody uses.
-func (db *DB) Rest() {
-	db.SetMaxIdleConns(0)
-	db.SetMaxIdleConns(db.Stats().MaxOpenConnections)
-}
-
 // Bind writes a statement's parameters, which are question marks, and {now},
 // which is the database's time in milliseconds, in the database's way.
 func (db *DB) Bind(query string) string {
