@@ -14,6 +14,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/docs/other-locks/faults"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
@@ -127,7 +128,7 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	require.Error(t, <-lost, "the waiter has lost its place in the queue, and does not wait on")
 	etcdServer(t, dir, address, peers)
 
-	faults.Try(t, false, etcd.New(to(t, address), prefix, ttl))
+	suite.Try(t, false, etcd.New(to(t, address), prefix, ttl))
 	select {
 	case <-holder.Lost():
 		t.Fatal("the lock is said to be lost")
@@ -141,6 +142,6 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	require.NoError(t, unlock(holder))
 	require.NoError(t, <-got)
 	require.NoError(t, waiter.Unlock(t.Context()))
-	faults.Round(t, etcd.New(to(t, address), prefix+"-short", ttl))
+	suite.Round(t, etcd.New(to(t, address), prefix+"-short", ttl))
 	require.ErrorIs(t, unlock(short), etcd.ErrNotLocked)
 }

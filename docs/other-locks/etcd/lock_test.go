@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc"
 
 	"example.com/zklock/docs/other-locks/etcd"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/testenv"
 )
@@ -83,7 +82,7 @@ func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite
 	t.Cleanup(func() { session.Close() })
 	return func(prefix string) suite.Lock {
 		m := concurrency.NewMutex(session, prefix)
-		return &faults.Contender{Wait: m.Lock, Try: func(ctx context.Context) (bool, error) {
+		return &suite.Contender{Wait: m.Lock, Try: func(ctx context.Context) (bool, error) {
 			if err := m.TryLock(ctx); err != concurrency.ErrLocked {
 				return err == nil, err
 			}
@@ -122,7 +121,7 @@ func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
 	require.Equal(t, 1, keys(t, client, prefix))
 	require.NoError(t, next.Unlock(t.Context()))
 	// It queues again, in a new session.
-	faults.Round(t, paused)
+	suite.Round(t, paused)
 }
 
 // The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
@@ -132,12 +131,12 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	x := prefix(t)
 	longer, l := newLock(t, client, x+"/b"), newLock(t, client, x)
 	require.NoError(t, longer.Lock(t.Context()))
-	faults.Try(t, true, l, "nobody holds %s", x)
+	suite.Try(t, true, l, "nobody holds %s", x)
 	require.NoError(t, l.Unlock(t.Context()))
 
 	article := oneSession(t, client)(x + "-2/b")
 	require.NoError(t, article.Lock(t.Context()))
-	faults.Try(t, false, oneSession(t, client)(x+"-2"), "the Mutex of etcd's package has one queue for both")
+	suite.Try(t, false, oneSession(t, client)(x+"-2"), "the Mutex of etcd's package has one queue for both")
 
 	for _, wrong := range []string{x + "/", x + "//b"} {
 		require.ErrorContains(t, newLock(t, client, wrong).Lock(t.Context()), "leave that out")
@@ -157,7 +156,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 	l := newLock(t, client, prefix(t))
 	require.NoError(t, l.Open(t.Context()))
 	before := requests.Load()
-	faults.Round(t, l)
+	suite.Round(t, l)
 	require.EqualValues(t, 2, requests.Load()-before)
 }
 

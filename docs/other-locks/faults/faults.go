@@ -74,21 +74,21 @@ func (l *Lock) lostLockAndLine(t *testing.T) {
 	l.lose(t, l.Request, 1, l.CutOff)
 	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
 	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked, "it does not act as the holder")
-	Try(t, false, l.Next, "the server has done what was asked")
+	suite.Try(t, false, l.Next, "the server has done what was asked")
 	l.Expire()
-	Round(t, l.Next)
+	suite.Round(t, l.Next)
 }
 
 // A second Unlock says that the lock was released, and affects no other contender.
 func (l *Lock) lostUnlock(t *testing.T) {
-	Round(t, l.Holder, "a script is in the server's memory from now on")
+	suite.Round(t, l.Holder, "a script is in the server's memory from now on")
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	asked := l.lose(t, l.Release, 0, func() {})
 	err := l.Holder.Unlock(t.Context())
 	require.ErrorIs(t, err, l.ErrNoReply)
 	require.NotErrorIs(t, err, l.ErrNotLocked)
 	require.True(t, asked() == 1 || !l.Once, "the lock or its client has sent it again")
-	Try(t, true, l.Next)
+	suite.Try(t, true, l.Next)
 	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked)
 	l.left(t, 1, "the next holder's")
 	require.NoError(t, l.Next.Unlock(t.Context()))
@@ -137,6 +137,21 @@ func (l *Lock) silent(t *testing.T, why error) {
 	ends("Unlock", l.Holder.Unlock)
 	for name, call := range l.Calls {
 		ends(name, call)
+	}
+}
+
+// Ends checks that a call returns soon after its ctx has ended, though no answer comes, and says why.
+func Ends(t testing.TB, ctx context.Context, why error, what string, call func(context.Context) error) error {
+	t.Helper()
+	returned := make(chan error, 1)
+	go func() { returned <- call(ctx) }()
+	select {
+	case err := <-returned:
+		require.ErrorIs(t, err, why, what) // perhaps before ctx.Err says so: the connection has the deadline, too
+		return err
+	case <-time.After(time.Minute):
+		require.FailNow(t, what+" does not return")
+		return nil
 	}
 }
 

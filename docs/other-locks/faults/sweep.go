@@ -94,7 +94,7 @@ func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool)
 	}
 	err := <-got
 	if err == nil && !cuts {
-		Try(t, false, l.Next, "packet %d: two holders", n)
+		suite.Try(t, false, l.Next, "packet %d: two holders", n)
 	}
 	if err != nil {
 		require.ErrorIs(t, err, why, "packet %d", n)

@@ -1,7 +1,7 @@
 package redis_test
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,30 +15,31 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// jedis is a client of the articles' locks. Its commands are written into the script.
-func jedis(s *bugs.Script, server *miniredis.Miniredis, name string) *goredis.Client {
-	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
-	client.AddHook(scribe(s, name))
-	s.Cleanup(func() { client.Close() })
-	return client
+// A jedis is a client of the articles' locks. Its commands are written into the script.
+type jedis struct {
+	*goredis.Client
+	script *bugs.Script
+	name   string
 }
 
-func scribe(s *bugs.Script, client string) hook {
-	return func(next goredis.ProcessHook) goredis.ProcessHook {
-		return func(ctx context.Context, cmd goredis.Cmder) error {
-			err := next(ctx, cmd)
-			if cmd.Name() == "hello" {
-				return err // the client's own
-			}
-			request := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(cmd.Args()), "[]")), " ")
-			answer := "nil"
-			if text := cmd.String(); err == nil {
-				answer = text[strings.LastIndex(text, ": ")+2:]
-			}
-			s.Say(client, "%s: %s", "%s：%s", request, answer)
-			return err
-		}
+func connectJedis(s *bugs.Script, server *miniredis.Miniredis, name string) *jedis {
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr(), Protocol: 2, DisableIdentity: true})
+	s.Cleanup(func() { client.Close() })
+	return &jedis{client, s, name}
+}
+
+// do returns nil if that is the server's answer.
+func (j *jedis) do(command ...any) any {
+	done := j.Do(j.script.Context(), command...)
+	answer, err := done.Result()
+	text := fmt.Sprint(answer)
+	if errors.Is(err, goredis.Nil) {
+		text, err = "nil", nil
 	}
+	require.NoError(j.script, err)
+	request := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(done.Args()), "[]")), " ")
+	j.script.Say(j.name, "%s: %s", "%s：%s", request, text)
+	return answer
 }
 
 // B3. Article B:
@@ -48,24 +49,20 @@ func scribe(s *bugs.Script, client string) hook {
 //
 // The key has no time to live. If its holder crashes, the lock stays held, as
 // the article itself says.
-func setnxLock(s *bugs.Script, jedis *goredis.Client) bool {
-	ok, err := jedis.SetNX(s.Context(), "dis-lock", "test", 0).Result()
-	require.NoError(s, err)
-	return ok
-}
+func (j *jedis) setnxLock() bool { return j.do("setnx", "dis-lock", "test") == int64(1) }
 
 // With a time to live the case of TestBasic passes: a holder whose session expires lets the next one in.
 func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
 	bugs.Example("B3").HappensOff(t, i18n.Same("Redis"), func(s *bugs.Script) {
 		server := miniredis.RunT(s)
-		a, b := jedis(s, server, "A"), jedis(s, server, "B")
-		require.True(s, setnxLock(s, a))
+		a, b := connectJedis(s, server, "A"), connectJedis(s, server, "B")
+		require.True(s, a.setnxLock())
 		s.Note("A", "holds the lock, and crashes", "持有锁，随后崩溃")
 		require.NoError(s, a.Close())
-		require.False(s, setnxLock(s, b))
+		require.False(s, b.setnxLock())
 		server.FastForward(365 * 24 * time.Hour)
 		s.Note("S", "a year later", "一年以后")
-		require.False(s, setnxLock(s, b))
+		require.False(s, b.setnxLock())
 		s.Note("B", "does not get in, although nobody holds the lock", "锁没有持有者，却拿不到")
 	})
 }
@@ -81,7 +78,7 @@ func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
 // After 5 seconds the key expires, and a slow holder deletes its successor's
 // key. The counter in memory does not notice: lock(key) still returns true.
 type redisWithReentrantLock struct {
-	jedis   *goredis.Client
+	jedis   *jedis
 	lockers map[string]int // of the one thread that we have
 }
 
@@ -90,8 +87,7 @@ func (l *redisWithReentrantLock) lock(key string) bool {
 		l.lockers[key] = refCnt + 1
 		return true
 	}
-	err := l.jedis.SetArgs(context.Background(), key, "", goredis.SetArgs{Mode: "NX", TTL: 5 * time.Second}).Err()
-	if err != nil {
+	if l.jedis.do("set", key, "", "nx", "ex", 5) == nil {
 		return false
 	}
 	l.lockers[key] = 1
@@ -107,7 +103,7 @@ func (l *redisWithReentrantLock) unlock(key string) bool {
 		l.lockers[key] = refCnt
 	} else {
 		delete(l.lockers, key)
-		l.jedis.Del(context.Background(), key)
+		l.jedis.do("del", key)
 	}
 	return true
 }
@@ -120,7 +116,7 @@ func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 		server := miniredis.RunT(s)
 		var locks []*redisWithReentrantLock
 		for _, name := range []string{"A", "B", "C"} {
-			locks = append(locks, &redisWithReentrantLock{jedis(s, server, name), make(map[string]int)})
+			locks = append(locks, &redisWithReentrantLock{connectJedis(s, server, name), make(map[string]int)})
 		}
 		a, b, c := locks[0], locks[1], locks[2]
 		require.True(s, a.lock(key))

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/exhibit"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
@@ -75,7 +75,7 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	kill()
 	require.NoError(t, replica.SlaveOf(t.Context(), "NO", "ONE").Err())
 	b := redis.New(replica, "order", longer)
-	faults.Try(t, true, b)
+	suite.Try(t, true, b)
 	require.False(t, bubble.IsClosed(a.Lost()))
 	e.Arrow("B->>S: SET order … NX PX: OK")
 }

@@ -82,7 +82,7 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	defer retries.Close()
 	require.NoError(t, retries.Ping(t.Context()).Err())
 	sets := line.LoseReply(set, nil)
-	faults.Try(t, false, redis.New(retries, k, longer), "nobody else has asked for the lock")
+	suite.Try(t, false, redis.New(retries, k, longer), "nobody else has asked for the lock")
 	require.Equal(t, 2, sets())
 	require.True(t, exists(t, client, k))
 	require.NoError(t, client.Del(t.Context(), k).Err())

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/servers"
 )
@@ -50,7 +50,7 @@ func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
 
 			address, _ = redisServer(t, dir, c.settings...)
 			second := redis.New(connect(t, address), "order", longer)
-			faults.Try(t, c.second, second)
+			suite.Try(t, c.second, second)
 			require.False(t, bubble.IsClosed(lost), "the first holder is notified; then they are not two")
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
@@ -117,7 +118,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
 	db, name := open(t, server(t), 4), databasetest.Name(t)
 	l := sqlforupdate.New(db, name)
-	faults.Round(t, l)
+	suite.Round(t, l)
 	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
 		for _, query := range queries {
 			testenv.Must(exec(t.Context(), db.Bind(query), name))(t)
@@ -125,9 +126,9 @@ func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
 	}
 	const remove = "DELETE FROM zklock_forupdate WHERE name = ?"
 	tidy(db.ExecContext, remove)
-	faults.Round(t, l)
+	suite.Round(t, l)
 	tidy(db.ExecContext, remove)
-	faults.Try(t, true, l, "nobody holds it")
+	suite.Try(t, true, l, "nobody holds it")
 	require.NoError(t, l.Unlock(t.Context()))
 
 	tx := testenv.Must(db.BeginTx(t.Context(), nil))(t)
@@ -166,7 +167,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")
 	line.CutOff() // now the server notices, too
 	next := sqlforupdate.New(db, name)
-	faults.Round(t, next)
+	suite.Round(t, next)
 }
 
 // A ctx that has ended before does not keep a holder from releasing the lock.
@@ -213,7 +214,7 @@ func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 			e.Arrow("S-->>B: ok")
 			require.NoError(t, b.Unlock(t.Context()))
 		}
-		faults.Round(t, b)
+		suite.Round(t, b)
 		line.Heal()
 	}
 }

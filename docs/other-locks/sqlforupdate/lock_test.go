@@ -12,7 +12,6 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
@@ -88,7 +87,7 @@ func TestBasicBehindPgbouncer(t *testing.T) {
 
 // autocommitLock is the article's without SET AUTOCOMMIT = 0.
 func autocommitLock(db *database.DB, name string) suite.Lock {
-	return &faults.Contender{Try: func(ctx context.Context) (bool, error) {
+	return &suite.Contender{Try: func(ctx context.Context) (bool, error) {
 		if _, err := db.Exec(ctx, "INSERT INTO zklock_forupdate (name) VALUES (?)", name); err != nil && !database.IsDuplicate(err) {
 			return false, err
 		}
@@ -214,7 +213,7 @@ func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	require.NoError(t, a.Lock(ctx))
 	cancel()
-	faults.Try(t, false, sqlforupdate.New(db, name))
+	suite.Try(t, false, sqlforupdate.New(db, name))
 	require.NoError(t, a.Unlock(t.Context()))
 }
 
@@ -235,10 +234,10 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 	}
 	before := limit()
 	l := sqlforupdate.New(db, name)
-	faults.Round(t, l)
+	suite.Round(t, l)
 	require.Equal(t, before, limit(), "after Lock")
 	require.NoError(t, holder.Lock(t.Context()))
-	faults.Try(t, false, l)
+	suite.Try(t, false, l)
 	require.Equal(t, before, limit(), "after TryLock")
 	require.NoError(t, holder.Unlock(t.Context()))
 }
@@ -247,9 +246,9 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
 	l := sqlforupdate.New(db, databasetest.Name(t))
-	faults.Round(t, l, "the row exists from now on")
+	suite.Round(t, l, "the row exists from now on")
 	before := db.Statements()
-	faults.Round(t, l)
+	suite.Round(t, l)
 	want := map[database.Kind]int64{
 		database.SQLite:     4, // two of which set the limit and set it back
 		database.PostgreSQL: 4,

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
@@ -65,7 +66,7 @@ func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 			faults.Ends(t, ctx, context.DeadlineExceeded, "Lock", waiter.Lock)
 			require.NoError(t, late.Commit())
 			databasetest.Idle(t, db, "zklock_row")
-			faults.Try(t, true, waiter, "a row is left that nobody holds")
+			suite.Try(t, true, waiter, "a row is left that nobody holds")
 			require.NoError(t, waiter.Unlock(t.Context()))
 		})
 	}
@@ -86,7 +87,7 @@ func TestAnUnlockWhoseCtxEndsCanBeAskedAgain(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			require.NoError(t, l.Unlock(t.Context()))
 		}
-		faults.Round(t, next)
+		suite.Round(t, next)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/testenv"
@@ -105,7 +104,7 @@ type article struct {
 }
 
 func (a article) lock(db *database.DB, name string) suite.Lock {
-	l := &faults.Contender{Try: func(ctx context.Context) (bool, error) {
+	l := &suite.Contender{Try: func(ctx context.Context) (bool, error) {
 		expires := "{now} + 1000000000000"
 		if a.expires {
 			if _, err := sqlrow.Sweep(ctx, db); err != nil {
@@ -178,9 +177,9 @@ func TestTryLockTakesARowThatHasExpired(t *testing.T) {
 	name := databasetest.Name(t)
 	holder, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
 	require.NoError(t, holder.Lock(t.Context()))
-	faults.Try(t, false, next, "TryLock on a held lock")
+	suite.Try(t, false, next, "TryLock on a held lock")
 	expire(t, db, name)
-	faults.Try(t, true, next, "TryLock on a row that has expired")
+	suite.Try(t, true, next, "TryLock on a row that has expired")
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
@@ -191,14 +190,14 @@ func TestItsOwnerMayLockAgain(t *testing.T) {
 	name := databasetest.Name(t)
 	article := article{hasOwner: true}.lock(db, name+"-b")
 	require.NoError(t, article.Lock(t.Context()))
-	faults.Try(t, false, article, "nobody else has asked for the article's lock")
+	suite.Try(t, false, article, "nobody else has asked for the article's lock")
 
 	a, b := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
 	require.NoError(t, a.Lock(t.Context()))
-	faults.Round(t, a)
-	faults.Try(t, false, b, "after one of two Unlocks")
+	suite.Round(t, a)
+	suite.Try(t, false, b, "after one of two Unlocks")
 	require.NoError(t, a.Unlock(t.Context()))
-	faults.Round(t, b)
+	suite.Round(t, b)
 }
 
 // The article's remedy for the single point is two databases that copy to each
@@ -220,10 +219,10 @@ func TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders(t *testing.T) {
 func TestAFreeLockCostsTwoStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	plain, fenced := sqlrow.New(db, databasetest.Name(t), longer), newFenced(t, db, databasetest.Name(t)+"-fenced")
-	faults.Round(t, fenced, "the count exists from now on")
+	suite.Round(t, fenced, "the count exists from now on")
 	for l, cost := range map[*sqlrow.Lock]int64{plain: 2, fenced: 5 + 1} {
 		before := db.Statements()
-		faults.Round(t, l)
+		suite.Round(t, l)
 		require.Equal(t, cost, db.Statements()-before)
 	}
 	require.EqualValues(t, 1, plain.Attempts())

@@ -19,7 +19,6 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
-	"example.com/zklock/internal/locktest/runner"
 )
 
 // A Lock is one contender, used by one goroutine at a time.
@@ -91,12 +90,14 @@ func Verdict(t *testing.T, s Subject, name string) string {
 	if run == nil {
 		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
 	}
-	w := &world{t: t, subject: s, client: s.Client(t), name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))}
+	w := &world{TB: t, subject: s, client: s.Client(t), name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))}
 	var ended sync.WaitGroup
 	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
 	ended.Wait()
 	return strings.Join(w.words, "\n")
 }
+
+var runs atomic.Int64
 
 // names are those of locktest's cases. One is left out that takes a day: here time is real.
 func names() []string {
@@ -109,197 +110,163 @@ var cases = map[string]func(w *world){
 	"can be used again after Unlock": func(w *world) {
 		a := w.contender()
 		for range 3 {
-			w.lock(a, "the contender")
-			w.unlock(a, "the contender")
+			w.lock(a)
+			w.unlock(a)
 		}
 	},
 	"a waiter sleeps on a watch and does not poll": func(w *world) {
 		a, b := w.contender(), w.contender()
-		w.lock(a, "the holder")
-		waiter := w.waits(b, "the waiter")
-		w.unlock(a, "the holder")
-		w.holds(waiter, "the waiter")
+		w.lock(a)
+		waiter := w.waits(b)
+		w.unlock(a)
+		w.holds(waiter)
 		require.EqualValues(w, 1, b.Attempts(), "attempts of a waiter")
-		w.unlock(b, "the waiter")
+		w.unlock(b)
 	},
 	"TryLock takes a free lock": func(w *world) {
 		a := w.contender()
-		w.try(a, true, "TryLock on a free lock")
-		w.try(w.contender(), false, "TryLock on a lock that TryLock has taken")
-		w.unlock(a, "the holder")
+		Try(w, true, a, "the lock is free")
+		Try(w, false, w.contender(), "TryLock has taken the lock")
+		w.unlock(a)
 	},
 	"TryLock on a held lock says false at once and leaves nothing behind": func(w *world) {
 		a, b, c := w.contender(), w.contender(), w.contender()
-		w.lock(a, "the holder")
-		w.try(b, false, "TryLock on a held lock")
-		w.unlock(a, "the holder")
-		w.try(c, true, "TryLock after the holder has unlocked, and a TryLock has failed before")
-		w.unlock(c, "the next holder")
+		w.lock(a)
+		Try(w, false, b, "the lock is held")
+		w.unlock(a)
+		Try(w, true, c, "the holder has unlocked, and a TryLock has failed before")
+		w.unlock(c)
 	},
 	"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.notLocked(b, "Unlock of a free lock")
-		w.lock(a, "the holder")
+		w.lock(a)
 		w.notLocked(b, "Unlock by a contender that never locked")
-		w.try(b, false, "TryLock after another contender called Unlock: TryLock")
+		Try(w, false, b, "another contender has called Unlock")
 		w.notLocked(b, "Unlock by a contender whose TryLock was refused")
-		w.try(w.contender(), false, "TryLock after a contender that was refused called Unlock: TryLock")
-		w.unlock(a, "the holder")
+		Try(w, false, w.contender(), "a contender that was refused has called Unlock")
+		w.unlock(a)
 	},
 	"contenders get in in the order in which they came": func(w *world) {
 		a := w.contender()
-		w.lock(a, "the holder")
+		w.lock(a)
 		var waiters []<-chan error
 		var locks []Lock
 		for i := range 4 {
 			l := w.contender()
-			locks = append(locks, l)
-			waiters = append(waiters, w.waits(l, contender(i+1)))
-			w.eventually("it is in the queue", func() bool { return w.subject.Waiting(w.t, w.name) == i+1 })
+			locks, waiters = append(locks, l), append(waiters, w.waits(l))
+			w.eventually("it is in the queue", func() bool { return w.subject.Waiting(w.TB, w.name) == i+1 })
 		}
-		w.unlock(a, "the holder")
+		w.unlock(a)
 		for i, l := range locks {
-			w.holds(waiters[i], contender(i+1))
+			w.holds(waiters[i])
 			for _, later := range waiters[i+1:] {
-				w.notYet(later, "a waiter that came later")
+				w.notYet(later)
 			}
-			w.unlock(l, "it")
+			w.unlock(l)
 		}
 	},
 	"a waiter that goes lets nobody in before the holder has let go": func(w *world) {
 		a, b, c, d := w.contender(), w.contender(), w.contender(), w.contender()
-		w.lock(a, "the holder")
-		ctx, cancel := context.WithCancel(context.Background())
+		w.lock(a)
+		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
 		first := bubble.Aside(func() error { return b.Lock(ctx) })
 		w.eventually("the first waiter waits", func() bool { return b.Attempts() > 0 })
-		second := w.waits(c, "the second waiter")
+		second := w.waits(c)
 		cancel()
-		require.ErrorIs(w, w.result(first, "Lock of the waiter whose ctx has ended"), context.Canceled)
-		w.notYet(second, "the second waiter")
-		w.try(d, false, "TryLock after a waiter has gone")
-		w.unlock(a, "the holder")
-		w.holds(second, "the second waiter")
-		w.unlock(c, "the second waiter")
-		w.try(d, true, "TryLock after all have gone")
-		w.unlock(d, "the last one")
+		require.ErrorIs(w, w.result(first), context.Canceled)
+		w.notYet(second)
+		Try(w, false, d, "a waiter has gone")
+		w.unlock(a)
+		w.holds(second)
+		w.unlock(c)
+		Try(w, true, d, "all have gone")
+		w.unlock(d)
 	},
 	"one at a time holds it, contenders of one session": func(w *world) {
 		w.exclusion(6, w.contender)
 	},
 	"one at a time holds it, each contender in a session of its own": func(w *world) {
-		w.exclusion(4, func() Lock { return w.subject.Client(w.t)(w.name) })
+		w.exclusion(4, func() Lock { return w.subject.Client(w.TB)(w.name) })
 	},
 	"a holder whose session expires lets the next one in": func(w *world) {
 		a, b := w.contender(), w.contender()
-		w.lock(a, "the holder")
-		waiter := w.waits(b, "the waiter")
-		w.subject.Expire(w.t, w.name, a)
-		w.holds(waiter, "the waiter, an hour after the last sign of the holder,")
-		w.unlock(b, "the waiter")
+		w.lock(a)
+		waiter := w.waits(b)
+		w.subject.Expire(w.TB, w.name, a)
+		w.holds(waiter)
+		w.unlock(b)
 	},
 	"Unlock after the session expired is ErrNotLocked and touches nobody else's node": func(w *world) {
 		a, b := w.contender(), w.contender()
-		w.lock(a, "the holder")
-		w.subject.Expire(w.t, w.name, a)
-		w.lock(b, "the next one")
+		w.lock(a)
+		w.subject.Expire(w.TB, w.name, a)
+		w.lock(b)
 		w.notLocked(a, "Unlock of a holder that has expired")
-		w.try(w.contender(), false, "TryLock after a holder that had expired called Unlock: TryLock")
-		w.unlock(b, "the next one")
+		Try(w, false, w.contender(), "a holder that had expired has called Unlock")
+		w.unlock(b)
 	},
 }
 
-// A world is the setting of one case. It keeps the failures in words.
+// A world is the setting of one case, and its T. It keeps the failures in words.
 type world struct {
-	t       testing.TB
+	testing.TB
 	subject Subject
 	name    string // of the lock
 	client  func(name string) Lock
 	words   []string
 }
 
-var runs atomic.Int64
-
-// Errorf and FailNow are what testify needs.
 func (w *world) Errorf(format string, args ...any) {
-	w.words = append(w.words, runner.Plain(fmt.Sprintf(format, args...)).String())
+	w.words = append(w.words, fmt.Sprintf(format, args...))
 }
 func (w *world) FailNow() { runtime.Goexit() }
-func (w *world) Helper()  {}
-
-func (w *world) fatalf(format string, args ...any) {
-	w.Errorf(format, args...)
-	w.FailNow()
-}
-
-// contender is the name of the one with that number.
-func contender(i int) string { return fmt.Sprintf("contender %c", 'A'+i) }
 
 func (w *world) contender() Lock { return w.client(w.name) }
 
-func (w *world) result(ch <-chan error, what string) error {
+// result is that of Lock, which must return.
+func (w *world) result(lock <-chan error) error {
 	select {
-	case err := <-ch:
+	case err := <-lock:
 		return err
 	case <-time.After(patience):
-		w.fatalf("%s does not return", what)
+		require.FailNow(w, "Lock does not return")
 		return nil
 	}
 }
 
-func (w *world) holds(ch <-chan error, name string) {
-	require.NoError(w, w.result(ch, "Lock of "+name), "Lock of %s fails", name)
-}
+func (w *world) holds(lock <-chan error) { require.NoError(w, w.result(lock), "Lock fails") }
 
-func (w *world) lock(l Lock, name string) {
-	w.holds(bubble.Aside(func() error { return l.Lock(context.Background()) }), name)
-}
+func (w *world) lock(l Lock) { w.holds(bubble.Aside(func() error { return l.Lock(w.Context()) })) }
+
+func (w *world) unlock(l Lock) { require.NoError(w, l.Unlock(w.Context()), "Unlock fails") }
 
 // waits calls Lock of a contender that has to wait.
-func (w *world) waits(l Lock, name string) <-chan error {
+func (w *world) waits(l Lock) <-chan error {
 	before := l.Attempts()
-	ch := bubble.Aside(func() error { return l.Lock(context.Background()) })
-	w.eventually(name+" asks for the lock", func() bool { return l.Attempts() > before })
-	w.notYet(ch, name)
-	return ch
+	lock := bubble.Aside(func() error { return l.Lock(w.Context()) })
+	w.eventually("the contender asks for the lock", func() bool { return l.Attempts() > before })
+	w.notYet(lock)
+	return lock
 }
 
-func (w *world) notYet(ch <-chan error, name string) {
-	if len(ch) > 0 {
-		require.NoError(w, <-ch, "%s must wait, and Lock fails", name)
-		w.fatalf("%s has got the lock while another contender holds it: two holders", name)
+func (w *world) notYet(lock <-chan error) {
+	if len(lock) > 0 {
+		require.NoError(w, <-lock, "a waiter must wait, and Lock fails")
+		require.FailNow(w, "a waiter has got the lock while another contender holds it: two holders")
 	}
-}
-
-func (w *world) try(l Lock, want bool, what string) {
-	var held bool
-	err := w.result(bubble.Aside(func() (err error) {
-		held, err = l.TryLock(context.Background())
-		return err
-	}), what)
-	require.NoError(w, err, "%s fails", what)
-	if held && !want {
-		w.fatalf("%s returns true: two holders", what)
-	}
-	require.Equal(w, want, held, "%s", what)
-}
-
-func (w *world) unlock(l Lock, name string) {
-	err := w.result(bubble.Aside(func() error { return l.Unlock(context.Background()) }), "Unlock of "+name)
-	require.NoError(w, err, "Unlock of %s fails", name)
 }
 
 func (w *world) notLocked(l Lock, what string) {
-	err := w.result(bubble.Aside(func() error { return l.Unlock(context.Background()) }), what)
+	err := l.Unlock(w.Context())
 	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
 }
 
 func (w *world) eventually(what string, ok func() bool) {
 	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
-		if time.Since(begin) > patience {
-			w.fatalf("never happens: %s", what)
-		}
+		require.Less(w, time.Since(begin), patience, "never happens: %s", what)
 	}
 }
 
@@ -311,9 +278,9 @@ func (w *world) exclusion(contenders int, open func() Lock) {
 	const times = 3
 	var num, holders atomic.Int32
 	round := func(l, probe Lock) error {
-		ctx := context.Background()
+		ctx := w.Context()
 		if err := l.Lock(ctx); err != nil {
-			return fmt.Errorf("Lock fails: %w", err)
+			return err
 		}
 		alone := holders.Add(1) == 1
 		seen := num.Load()
@@ -323,13 +290,11 @@ func (w *world) exclusion(contenders int, open func() Lock) {
 		}
 		num.Store(seen + 1)
 		holders.Add(-1)
-		if err := cmp.Or(err, l.Unlock(ctx)); err != nil {
-			return fmt.Errorf("Unlock fails: %w", err)
-		}
+		err = cmp.Or(err, l.Unlock(ctx))
 		if !alone || second {
 			return errors.New("another contender gets the lock while it is held: two holders")
 		}
-		return nil
+		return err
 	}
 	var results []<-chan error
 	for range contenders {
@@ -341,8 +306,8 @@ func (w *world) exclusion(contenders int, open func() Lock) {
 			return err
 		}))
 	}
-	for i, result := range results {
-		require.NoError(w, w.result(result, contender(i)))
+	for _, result := range results {
+		w.holds(result)
 	}
 	require.EqualValues(w, times*contenders, num.Load(), "the count is wrong: two contenders held the lock at once")
 }

@@ -1,4 +1,4 @@
-package faults
+package suite
 
 import (
 	"context"
@@ -51,36 +51,19 @@ func (l *Contender) Unlock(ctx context.Context) error {
 }
 
 // Round locks and unlocks.
-func Round(t testing.TB, l interface {
-	Lock(context.Context) error
-	Unlock(context.Context) error
-}, why ...any) {
+func Round(t testing.TB, l Lock, why ...any) {
 	t.Helper()
 	require.NoError(t, l.Lock(t.Context()), why...)
 	require.NoError(t, l.Unlock(t.Context()), why...)
 }
 
 // Try calls TryLock, which must return want.
-func Try(t testing.TB, want bool, l interface {
-	TryLock(context.Context) (bool, error)
-}, why ...any) {
+func Try(t testing.TB, want bool, l Lock, why ...any) {
 	t.Helper()
 	held, err := l.TryLock(t.Context())
 	require.NoError(t, err, why...)
-	require.Equal(t, want, held, why...)
-}
-
-// Ends checks that a call returns soon after its ctx has ended, though no answer comes, and says why.
-func Ends(t testing.TB, ctx context.Context, why error, what string, call func(context.Context) error) error {
-	t.Helper()
-	returned := make(chan error, 1)
-	go func() { returned <- call(ctx) }()
-	select {
-	case err := <-returned:
-		require.ErrorIs(t, err, why, what) // perhaps before ctx.Err says so: the connection has the deadline, too
-		return err
-	case <-time.After(time.Minute):
-		require.FailNow(t, what+" does not return")
-		return nil
+	if held && !want {
+		require.Fail(t, "TryLock returns true: two holders", why...)
 	}
+	require.Equal(t, want, held, why...)
 }
