@@ -269,7 +269,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("old"), 0o640))
 	unchanged := func() {
 		t.Helper()
-		require.Equal(t, "old", text(t, file))
+		require.Equal(t, "old", fileText(t, file))
 		entries := testenv.Must(os.ReadDir(dir))(t)
 		require.Len(t, entries, 1, "nothing is left beside it")
 	}
@@ -295,7 +295,7 @@ func shape(s string) string {
 func TestOneRunWritesEverything(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	read := func(name string) string { return text(t, file(name)) }
+	read := func(name string) string { return fileText(t, file(name)) }
 	t.Setenv("PATH", "") // no Curator: a row says so
 	status, stdout, stderr := bench(t, "-n", "5,10", "-rounds", "2", "-locks", "all", "-explain", "-json", file("r.json"), "-report", file("r.html"))
 	require.Zero(t, status, stderr)

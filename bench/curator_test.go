@@ -71,7 +71,7 @@ func TestTheRunsOfCuratorThatAreReportedAreFar(t *testing.T) {
 	java := testenv.Must(exec.LookPath("java"))(t)
 	_, status, _, stderr := runCuratorOnly(t, "-rtt", "20ms")
 	require.Zero(t, status, stderr)
-	servers := strings.Fields(text(t, filepath.Join(filepath.Dir(java), "servers"))) // of the cold run, of the counted one, and of the measured one
+	servers := strings.Fields(fileText(t, filepath.Join(filepath.Dir(java), "servers"))) // of the cold run, of the counted one, and of the measured one
 	require.Len(t, servers, 3)
 	require.Equal(t, servers[2], servers[0])
 	require.NotEqual(t, servers[2], servers[1])

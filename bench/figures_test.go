@@ -132,13 +132,20 @@ func peersTable(t *testing.T, names ...string) string {
 	return strings.Join(rows, "\n")
 }
 
+// inChinese translates what the program prints in English alone.
+var inChinese = strings.NewReplacer(" cores of ", " 核 ", "- clients: ", "- 客户端：", "- servers: ", "- 服务器：",
+	"embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- measured on ", "- 测量日期：", "| flags |", "| 选项 |",
+	"least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次")
+
 // figuresPage is docs/figures.md, or its Chinese edition. Its template has no digit outside of a call, stamps apart.
 func figuresPage(t *testing.T, lang i18n.Language) string {
-	source := text(t, "../"+figures+lang.Page("page.md")+".tmpl")
+	source := fileText(t, "../"+figures+lang.Page("page.md")+".tmpl")
 	calls := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
-	measured := func(text string) string { // what the program prints has none of these words
-		return "<!-- figures -->\n" + strings.NewReplacer(map[i18n.Language][]string{i18n.Chinese: {" cores of ", " 核 ", "- clients: ", "- 客户端：", "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- servers: ", "- 服务器：",
-			"- measured on ", "- 测量日期：", "| flags |", "| 选项 |", "least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次"}}[lang]...).Replace(text) + "\n<!-- end of figures -->"
+	measured := func(text string) string {
+		if lang == i18n.Chinese {
+			text = inChinese.Replace(text)
+		}
+		return "<!-- figures -->\n" + text + "\n<!-- end of figures -->"
 	}
 	require.NotRegexp(t, `\d`, calls.ReplaceAllString(source, ""), "a digit of a template that no run has written")
 	names := make([]string, 0)
@@ -149,7 +156,7 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 		"machine":    func() string { return measured(machine(t, names)) },
 		"transcript": func(name string) string { return measured(transcript(t, false, name, lang)) },
 		"peers":      func(names ...string) string { return measured(peersTable(t, names...)) },
-		"pauses":     func() string { return strings.TrimSpace(text(t, "../"+figures+"pauses.txt")) },
+		"pauses":     func() string { return strings.TrimSpace(fileText(t, "../"+figures+"pauses.txt")) },
 		"quadratic": func() string {
 			naive := find("naive")
 			return i18n.Textf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
@@ -168,7 +175,7 @@ func chartsOf(t *testing.T) map[string]string {
 	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
 		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
 		for _, chart := range report.Charts(runsOf(t, names...), i18n.English) {
-			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") {
+			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") { // else waits of fewer
 				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(true)
 			}
 		}
@@ -214,7 +221,7 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	site.HoldsBoth(t, "docs/benchmark.md", "formulas", both(formulasPassage))
 	site.HoldsBoth(t, "docs/benchmark.md", "peers", both(peersPassage))
 	run := both(func(t *testing.T, lang i18n.Language) string { return transcript(t, true, "readme", lang) + "\n" })
-	run.Zh = strings.Replace(run.Zh, "embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", 1)
+	run.Zh = inChinese.Replace(run.Zh)
 	site.HoldsBoth(t, "README.md", "run", run)
 	holdsRatios(t)
 }
@@ -239,7 +246,7 @@ func claims(t *testing.T) (readme, benchmark []string) {
 		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
 	}
 	// TestTheTimesHaveTheRatiosOfTheMeasuredServer
-	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(text(t, "../internal/explore/film/film_test.go"), 4)
+	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(fileText(t, "../internal/explore/film/film_test.go"), 4)
 	require.Len(t, took, 4)
 	column := func(of int) string {
 		return fmt.Sprintf("%s, %s, %s and %s", took[0][of], took[1][of], took[2][of], took[3][of])
@@ -255,8 +262,8 @@ func claims(t *testing.T) (readme, benchmark []string) {
 	)
 }
 
-// names are texts whose digits measure nothing.
-var names = map[string][]string{
+// labels are texts whose digits measure nothing.
+var labels = map[string][]string{
 	"../README.md": {
 		"step 1\nbegins with a single node", "Step 4 is a layer over step 3", "go test ./01-naive-ephemeral\n",
 		// Measured on a machine with two cores, with empty caches and with full ones.
@@ -294,9 +301,9 @@ func unheld(page string, texts []string) string {
 func TestEachDigitIsHeld(t *testing.T) {
 	readme, benchmark := claims(t)
 	for file, texts := range map[string][]string{"../README.md": readme, "../docs/benchmark.md": benchmark} {
-		page := site.Strip(text(t, file))
-		texts = append(texts, names[file]...)
-		require.Empty(t, unheld(page, texts), "%s: a figure that is not held: write its text into claims, made of what decides it, or into names", file)
+		page := site.Strip(fileText(t, file))
+		texts = append(texts, labels[file]...)
+		require.Empty(t, unheld(page, texts), "%s: a figure that is not held: write its text into claims, made of what decides it, or into labels", file)
 		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {
 			changed := []byte(page)
 			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10
@@ -326,12 +333,9 @@ func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
 
 // found are the groups of what a pattern finds in a file.
 func found(t *testing.T, file, pattern string) []string {
-	m := regexp.MustCompile(pattern).FindStringSubmatch(text(t, file))
+	m := regexp.MustCompile(pattern).FindStringSubmatch(fileText(t, file))
 	require.NotNil(t, m, "%s: %s", file, pattern)
 	return m[1:]
 }
 
-func text(t *testing.T, file string) string {
-	b := testenv.Must(os.ReadFile(file))(t)
-	return string(b)
-}
+func fileText(t *testing.T, file string) string { return string(testenv.Must(os.ReadFile(file))(t)) }

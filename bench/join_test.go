@@ -39,7 +39,7 @@ func join(t *testing.T, addr string, args ...string) *process {
 func (p *process) ends(t *testing.T, status int) string {
 	t.Helper()
 	require.Equal(t, status, <-p.ended, &p.errOut)
-	complaint := regexp.MustCompile(`(?m)^.* ….*\n`).ReplaceAllString(p.errOut.String(), "") // without what it is doing
+	complaint := regexp.MustCompile(`(?m)^.* ….*\n`).ReplaceAllString(p.errOut.String(), "") // without the progress
 	if status != exitOK {
 		oneLine(t, complaint, "bench: ")
 	}
@@ -64,9 +64,9 @@ func waitUntilStuck(t *testing.T, srv *zkserver.Server) {
 // The page shows what they print, numbers and the server aside.
 func TestProcessesThatJoinCountTogether(t *testing.T) {
 	beside(t)
-	command, page, ok := strings.Cut(text(t, "../docs/several-machines.md"), " -n 100 2>/dev/null\n")
+	command, page, ok := strings.Cut(fileText(t, "../docs/several-machines.md"), " -n 100 2>/dev/null\n")
 	require.True(t, ok && strings.HasSuffix(command, "-join -procs 3 -locks naive,predecessor"))
-	page, _, _ = strings.Cut(page, "```")
+	page, _, _ = strings.Cut(page, "```")               // the output
 	srv, addr := listen(t, zkserver.WithTick(patience)) // no session ends by itself
 	dir := t.TempDir()
 	var all []*process
@@ -89,7 +89,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 	waitFor(t, "the end of all sessions", func() bool { return len(srv.Sessions()) == 0 })
 }
 
-// Both hold the lock that is none, read the counter, and only then write it.
+// Each holds a lock that is none, reads the counter, and only then writes it.
 func TestTwoHoldersShowAsABadVersion(t *testing.T) {
 	compete(t, inNode("naive", func(*zk.Conn, string) zookeeper.Locker { return fake{lock: func() error { return nil }} }))
 	srv, addr := listen(t)
@@ -124,7 +124,7 @@ func TestAProcessThatIsGoneEndsTheOthers(t *testing.T) {
 	a, b = join(t, addr), join(t, addr)
 	waitUntilStuck(t, srv)
 	for _, s := range srv.Sessions() {
-		if len(s.Ephemerals) > 0 && strings.HasSuffix(s.Ephemerals[0], "0") {
+		if len(s.Ephemerals) > 0 && strings.HasSuffix(s.Ephemerals[0], "0") { // the process that came first, not both
 			srv.Expire(s.ID)
 		}
 	}

@@ -43,7 +43,7 @@ func TestTheDefaultRunHasASecondTable(t *testing.T) {
 func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
 	for _, tc := range []struct {
 		args  []string
-		loads int
+		loads int // of -n, and two of the second table
 	}{
 		{nil, 4},
 		{[]string{"-rounds", "3", "-locks", "all"}, 4},
@@ -71,7 +71,7 @@ func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
 		require.Equal(t, 4, r.Goroutines)
 		require.Equal(t, 6, r.Times)
 		require.Equal(t, 24, r.Count, r.Lock)
-		if r.Lock != "naive" && !strings.HasPrefix(r.Lock, "zklock") {
+		if r.Lock != "naive" && !strings.HasPrefix(r.Lock, "zklock") { // naive tries again; a Mutex keeps its node
 			require.EqualValues(t, 24, r.Kinds["create"], r.Lock)
 			require.EqualValues(t, 24, r.Kinds["delete"], r.Lock)
 		}

@@ -42,7 +42,7 @@ func peersPassage(t *testing.T, lang i18n.Language) string {
 	for _, c := range peers {
 		require.NotEmpty(t, c.What.Zh, "the entry of %s does not say what it is, in both languages", c.Name)
 		rows = append(rows, "| "+c.Name+" | "+c.What.In(lang)+" |")
-		if c.Name == "curator" {
+		if c.Name == "curator" { // it has a second row
 			rows = append(rows, "| "+c.Name+" cold | "+whatColdIs.In(lang)+" |")
 		}
 	}
@@ -88,7 +88,7 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 	srv, addr := listen(t)
 	var deleted []string
 	made := 0
-	look := srv.Hold(func(r zkserver.Request) bool {
+	look := srv.Hold(func(r zkserver.Request) bool { // holds nothing: it looks at each request
 		switch {
 		case ofLock(r, jute.OpCreate):
 			made++

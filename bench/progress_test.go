@@ -24,7 +24,7 @@ func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 	require.Equal(t, "trying predecessor …\n"+
 		"1/8 predecessor, 3 goroutines, round 1 of 2 … T\n"+
 		"2/8 floor, 3 goroutines, round 1 of 2 … T\n"+
-		"3/8 floor, 3 goroutines, round 2 of 2 … T\n"+
+		"3/8 floor, 3 goroutines, round 2 of 2 … T\n"+ // a round begins with the next lock
 		"4/8 predecessor, 3 goroutines, round 2 of 2 … T\n"+
 		"5/8 predecessor, 5 goroutines, round 1 of 2 … T\n"+
 		"6/8 floor, 5 goroutines, round 1 of 2 … T\n"+
@@ -38,7 +38,7 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	t.Setenv("PATH", "") // no Curator: a row says so
 	status, stdout, stderr := bench(t, "-lang", "zh", "-n", "3,5", "-rounds", "2", "-locks", "naive,predecessor,least,curator", "-explain", "-report", page)
 	require.Zero(t, status, stderr)
-	html := regexp.MustCompile(`(?s)<style.*?</style>|<code>.*?</code>|<[^>]*>`).ReplaceAllString(text(t, page), "\n")
+	html := regexp.MustCompile(`(?s)<style.*?</style>|<code>.*?</code>|<[^>]*>`).ReplaceAllString(fileText(t, page), "\n")
 	require.Empty(t, chinesetest.English(stdout+stderr+html))
 	header := regexp.MustCompile(`(?m)^锁 +N .*`).FindAllString(stdout, -1)
 	require.Len(t, header, 3)
@@ -63,13 +63,13 @@ func TestOnATerminalTheLinesOfRunsStay(t *testing.T) {
 	p.Begin(job)
 	p.End(report.Run{Status: report.StatusFailed})
 	p.finish()
-	const one, two = "1/2 , 2 goroutines …", "2/2 , 2 goroutines …"
+	const one, two = "1/2 , 2 goroutines …", "2/2 , 2 goroutines …" // a player without a name
 	require.Equal(t, "trying …"+eraseLine+one+eraseLine+"warming …"+eraseLine+one+" 1.0 ms\n"+two+" FAILED\n", screen.String())
 }
 
 // TestTheDocsNameOnlyFlagsThatExist keeps docs/benchmark.md from drifting away.
 func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
-	page := text(t, "../docs/benchmark.md") + text(t, "../docs/figures.md")
+	page := fileText(t, "../docs/benchmark.md") + fileText(t, "../docs/figures.md")
 	status, help, stderr := bench(t, "-help")
 	require.Zero(t, status)
 	require.Empty(t, stderr)
