@@ -60,7 +60,6 @@ func nothingIsLeft(t *testing.T, srv *zkserver.Server) {
 // bench runs the benchmark against the ZooKeeper that ZK names, unless args
 // name one, and returns its exit status and its output.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
 	return benchWith(t.Context(), args...)
 }
 

@@ -180,7 +180,7 @@ func (t *Trial) keep() error {
 // the wire for some polls.
 func (t *Trial) calm(polls int) error {
 	seen, calm := int64(-1), 0
-	for range mostPolls {
+	for polled := 0; polled < mostPolls && calm < polls; polled++ {
 		select {
 		case o := <-t.outcomes:
 			if err := t.take(o); err != nil {
@@ -193,9 +193,6 @@ func (t *Trial) calm(polls int) error {
 		calm++
 		if traffic, due := t.Alive(); traffic != seen || due {
 			seen, calm = traffic, 0
-		}
-		if calm >= polls {
-			break
 		}
 	}
 	return nil
