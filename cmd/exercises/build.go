@@ -35,7 +35,7 @@ func goTool(ctx context.Context, root string, portable bool, args ...string) *ex
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
 	if portable {
-		cmd.Env = append(cmd.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN="+runtime.Version())
+		cmd.Env = append(cmd.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN="+runtime.Version()) // the last of two counts
 	}
 	return cmd
 }
@@ -53,7 +53,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 	if list := known.archives[root]; list != nil && !portable {
 		return list, nil
 	}
-	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{if .Standard}}std {{end}}{{.Export}}"}
+	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Standard}} {{.Export}}"}
 	if handedOut(root) {
 		text, err := os.ReadFile(filepath.Join(root, builtList))
 		if err != nil {
@@ -88,10 +88,10 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 	}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
-		if len(f) < 2 || f[len(f)-1] == ofGo {
+		if len(f) < 3 {
 			continue // unsafe has no file
 		}
-		list = append(list, archive{f[0], f[len(f)-1], f[1] == ofGo})
+		list = append(list, archive{f[0], f[2], f[1] == "true"})
 	}
 	if !portable {
 		known.archives[root] = list
@@ -128,7 +128,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	tool := func(a *attempt, name string, args ...string) error {
 		return c.call(exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...), root, a)
 	}
-	write := func(name, text string) {
+	write := func(name, text string) { // unless there is an error already
 		if err == nil {
 			err = os.WriteFile(in(name), []byte(text), 0o600)
 		}
@@ -161,7 +161,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	for _, args := range [][]string{
+	for _, args := range [][]string{ // testBinary is set as go test sets it, for testing.Testing
 		{"compile", "-p", "main", "-o", in("main.a"), "-pack", "-importcfg", in("importcfg"), in("main.go")},
 		{"link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a")},
 	} {

@@ -30,7 +30,7 @@ func script(t *testing.T, program string) string {
 
 const (
 	sleeps = "exec sleep 1000"
-	// begun is a program that runs each init, and then says nothing.
+	// begun answers -test.list, so its init functions have run; then it sleeps.
 	begun = `case "$1" in -test.list*) exit 0;; esac; ` + sleeps
 )
 
@@ -47,7 +47,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 			file := script(t, program)
 			a.built = func() (string, error) { return file, nil }
 			r := testenv.Must(grade(t.Context(), rootOf(t), a, short, nil))(t)
-			nothing(t, r)
+			requireUngraded(t, r)
 		})
 	}
 	t.Run("is compiled", func(t *testing.T) {
@@ -59,18 +59,18 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 	})
 	t.Run("plays links", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"})
+		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // replay_test.go's dying does so
 		require.ErrorAs(t, err, new(tooBusy))
 	})
 }
 
-func nothing(t *testing.T, r *result) {
+func requireUngraded(t *testing.T, r *result) {
 	t.Helper()
 	require.True(t, r.Ungraded)
 	require.Empty(t, r.Parts)
 	require.Empty(t, r.Failed)
 	require.Contains(t, r.Why.En, "nothing was graded: the machine is too busy. In 1s ")
-	require.Contains(t, r.Why.En, "with -limit 200ms")
+	require.Contains(t, r.Why.En, "with -limit 200ms") // twice the ceiling, by farAway
 	require.Contains(t, r.Why.Zh, "-limit 200ms")
 	require.Empty(t, leftEnglish(r.Why.Zh))
 }

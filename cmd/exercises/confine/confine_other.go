@@ -11,7 +11,7 @@ import (
 
 // Limit does nothing: where there are no process groups, a process is limited by the clock, and by
 // what locktest watches inside of it.
-func Limit(*exec.Cmd, int, int64) {}
+func Limit(_ *exec.Cmd, seconds int, memory int64) {}
 
 // KillGroup ends a process and, on Windows, those that it has started.
 func KillGroup(pid int) {
