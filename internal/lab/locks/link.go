@@ -94,7 +94,7 @@ func (a Address) String() string {
 			}
 		}
 	}
-	if len(a.Scripts) > 0 {
+	if len(a.Scripts) > 0 { // between them, as in link.js
 		add("scripts", joined(a.Scripts, ",", calls))
 	}
 	if a.Mode != "watch" {
@@ -199,7 +199,7 @@ func parse(text string) (a Address, err error) {
 		} else if set := fields[key]; set != nil {
 			err = set(&a, value)
 		} else if key == "choices" { // each is escaped for itself
-			a.Choices, err = parsed(raw, url.QueryUnescape)
+			a.Choices, err = parseEach(raw, url.QueryUnescape)
 		} else if pair != "" {
 			a.Extra = append(a.Extra, pair)
 		}
@@ -217,7 +217,7 @@ func parse(text string) (a Address, err error) {
 // fields read the values of an address, by their keys.
 var fields = map[string]func(a *Address, value string) error{
 	"lock": func(a *Address, value string) error {
-		list := parts(value)
+		list := items(value)
 		a.Locks = list[:min(2, len(list))]
 		return nil
 	},
@@ -231,7 +231,7 @@ var fields = map[string]func(a *Address, value string) error{
 		return err
 	},
 	"seed": func(a *Address, value string) error { return number(&a.Seed, "seed", value, 0, 1<<53-1) },
-	"do":   func(a *Address, value string) (err error) { a.Changes, err = parsed(value, parseChange); return err },
+	"do":   func(a *Address, value string) (err error) { a.Changes, err = parseEach(value, parseChange); return err },
 	"vs":   func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
 	"mode": func(a *Address, value string) error {
 		if value == "schedule" || value == "find" {
@@ -239,15 +239,15 @@ var fields = map[string]func(a *Address, value string) error{
 		}
 		return nil
 	},
-	"kinds":    func(a *Address, value string) (err error) { a.Kinds, err = parsed(value, parseKind); return err },
+	"kinds":    func(a *Address, value string) (err error) { a.Kinds, err = parseEach(value, parseKind); return err },
 	"faults":   func(a *Address, value string) error { return number(&a.Faults, "faults", value, 0, 9) },
 	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
 	"want":     func(a *Address, value string) (err error) { a.Want, err = Wanted(value); return err },
-	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parsed(value, parseCalls); return err },
+	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parseEach(value, parseCalls); return err },
 }
 
-// parts are the parts of a list that are not empty.
-func parts(value string) []string {
+// items are those of a list that are not empty.
+func items(value string) []string {
 	return slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
 }
 
@@ -261,10 +261,10 @@ func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error 
 	return nil
 }
 
-// parsed reads each part of a list.
-func parsed[T any](value string, parse func(string) (T, error)) (list []T, err error) {
-	for _, s := range parts(value) {
-		x, err := parse(s)
+// parseEach reads each item of a list.
+func parseEach[T any](value string, read func(string) (T, error)) (list []T, err error) {
+	for _, s := range items(value) {
+		x, err := read(s)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@
 package locks
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -75,11 +76,11 @@ type Lock struct {
 // world of its own brings the rest.
 func (l Lock) In(w player.World) player.World {
 	w.Lock, w.Name = l.Subject(player.SessionTimeout), l.Name
-	if o := l.World; o.Name != "" {
+	if o := l.World; o.Name != "" { // it has a world of its own
 		w.Scripts, w.Missing, w.Stranger, w.Forbidden, w.Apart, w.Unconnected, w.Sequence, w.Ensemble =
 			o.Scripts, o.Missing, o.Stranger, o.Forbidden, o.Apart, o.Unconnected, o.Sequence, o.Ensemble
 	}
-	w.Tagged = w.Shared && w.Lock.Lenient && w.Lock.Alone // an attempt, in the grader, too
+	w.Tagged = w.Shared && w.Lock.Lenient && w.Lock.Alone // as in the grader: each gets its own answers
 	if slices.Contains(w.Kinds, player.Refuse) {
 		w.Unconnected = true // it is a client's first connection that is refused
 	}
@@ -101,9 +102,7 @@ func Add(locks ...Lock) {
 		}
 		s := l.Subject(Session)
 		l.Contexts, l.Alone, l.Parent = s.Contexts, s.Alone, s.Queue || s.Exists
-		if s := stories[l.Name]; s != nil {
-			l.Story = s
-		}
+		l.Story = cmp.Or(stories[l.Name], l.Story)
 		all = append(all, l)
 	}
 }
