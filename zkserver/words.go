@@ -70,15 +70,15 @@ func (s *Server) statistics() string {
 func (s *Server) clients(sessions bool) string {
 	var b strings.Builder
 	for _, c := range slices.SortedFunc(maps.Keys(s.conns), older) {
-		addr := c.identities[0].id + ":0" // of a pipe
+		addr := c.identities[0].id + ":0" // a pipe has no address
 		if a, ok := c.net.RemoteAddr().(*net.TCPAddr); ok {
 			addr = a.String()
 		}
-		reads := 0
+		interest := 0 // a real server's interestOps
 		if c.session != nil {
-			reads = 1
+			interest = 1 // it reads requests
 		}
-		fmt.Fprintf(&b, " /%s[%d](queued=0,recved=%d,sent=%d", addr, reads, c.received, c.sent)
+		fmt.Fprintf(&b, " /%s[%d](queued=0,recved=%d,sent=%d", addr, interest, c.received, c.sent)
 		if c.session != nil && sessions {
 			op := "SESS"
 			if c.last.Op != 0 {

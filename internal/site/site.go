@@ -2,8 +2,8 @@
 // what is there. That is a whole file, or what is in a page between two lines: <!-- NAME --> and
 // <!-- end of NAME -->.
 //
-// Its tests have the list of all that is written. What others can import is written there. A
-// program, and a test that plays what is drawn, cannot be imported: they hold their own with
+// Its tests have the list of all that is written, and write what they can import. The texts of a
+// program, and those of a test that plays what is drawn, are written by their own tests, with
 // [Holds], and the list names them. The tests also hold the pages against the project: their
 // terms, quotations and editions, the map of the packages, and what each wing weighs.
 package site
@@ -65,7 +65,7 @@ func Cut(page, mark string) (before, there, after string, ok bool) {
 // Strip returns a page without what is generated of it.
 func Strip(page string) string {
 	for _, end := range endMark.FindAllStringSubmatch(page, -1) {
-		if before, _, after, ok := Cut(page, end[1]); ok {
+		if before, _, after, ok := Cut(page, end[1]); ok { // Cut keeps the marks: they go, too
 			page = strings.TrimSuffix(before, "<!-- "+end[1]+" -->\n") + strings.TrimPrefix(after, end[0]+"\n")
 		}
 	}

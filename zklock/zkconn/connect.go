@@ -312,6 +312,33 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 	}
 }
 
+// secure returns a dialer whose connections speak TLS. A server has as long for its
+// part of the handshake as for ZooKeeper's.
+func (c *client) secure(dial zk.Dialer) zk.Dialer {
+	return func(network, address string, timeout time.Duration) (net.Conn, error) {
+		nc, err := dial(network, address, timeout)
+		if err != nil {
+			return nil, err
+		}
+		config := c.tls.Clone()
+		if config.ServerName == "" {
+			config.ServerName = c.hostOf(address)
+		}
+		secured := tls.Client(nc, config)
+		limit := c.nextHandshakeTimeout()
+		ctx, cancel := context.WithTimeout(c.ctx, limit)
+		defer cancel()
+		if err := secured.HandshakeContext(ctx); err != nil {
+			nc.Close()
+			if timedOut(err) {
+				c.tooSlow(limit)
+			}
+			return nil, fmt.Errorf("TLS with %s: %w", config.ServerName, err)
+		}
+		return secured, nil
+	}
+}
+
 // watches is called by the goroutine that dials, when the client has made the
 // request for its watches, with the zxid.
 func (c *client) watches() {
@@ -443,5 +470,39 @@ func (c *client) waitBeforeDial() {
 	select {
 	case <-time.After(pause):
 	case <-c.ctx.Done():
+	}
+}
+
+// A printer is the logger that package zk is given: of troubles alone, see
+// zk.WithLogInfo.
+type printer struct{ *slog.Logger }
+
+func (p printer) Printf(format string, args ...any) {
+	p.Warn("zkconn: " + fmt.Sprintf(format, args...))
+}
+
+// authenticate gives the client its credentials, and waits until a server has
+// accepted them or ctx ends. The client repeats them on each connection.
+func authenticate(ctx context.Context, conn *zk.Conn, auth []credential) error {
+	done := make(chan error, 1)
+	go func() {
+		done <- func() error {
+			for _, c := range auth {
+				err := zk.ErrNoServer
+				for ctx.Err() == nil && (err == zk.ErrNoServer || err == zk.ErrConnectionClosed || err == zk.ErrSessionExpired) {
+					err = conn.AddAuth(c.scheme, c.secret) // and if the connection breaks, on the next one
+				}
+				if err != nil {
+					return fmt.Errorf("the server has not accepted the credential of scheme %q: %w", c.scheme, err)
+				}
+			}
+			return nil
+		}()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return conns.WhyEnded(ctx)
 	}
 }

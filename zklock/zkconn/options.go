@@ -2,20 +2,15 @@ package zkconn
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
-
-	"example.com/zklock/zklock/internal/conns"
 )
 
 // An Option changes how Connect opens a client. Connect returns an error at once
@@ -48,10 +43,10 @@ func newSettings(options []Option) (*settings, error) {
 	return s, nil
 }
 
-// WithLogger has the client log to logger, which must not block: a warning for each
-// connection that fails or breaks, for a session that has expired, for a server whose name has had
-// no address yet, and for a client that was closed while a lock still used it; and an information for each connection that has
-// a session. Without this option nothing is logged.
+// WithLogger has the client log to logger, which must not block: a warning for each connection that
+// fails or breaks, for a session that has expired, for a server whose name has had no address yet,
+// and for a client that was closed while a lock still used it; and an information for each
+// connection that has a session. Without this option nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
@@ -89,7 +84,8 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 	config := new(tls.Config)
 	if ca != "" {
 		text, err := os.ReadFile(ca)
-		if config.RootCAs = x509.NewCertPool(); err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
+		config.RootCAs = x509.NewCertPool()
+		if err == nil && !config.RootCAs.AppendCertsFromPEM(text) {
 			err = fmt.Errorf("zkconn: %s has no certificate", ca)
 		}
 		if err != nil {
@@ -152,66 +148,5 @@ func WithZK(options ...func(*zk.Conn)) Option {
 		}
 		s.client = append(s.client, options...)
 		return nil
-	}
-}
-
-// A printer is the logger that package zk is given: of troubles alone, see
-// zk.WithLogInfo.
-type printer struct{ *slog.Logger }
-
-func (p printer) Printf(format string, args ...any) {
-	p.Warn("zkconn: " + fmt.Sprintf(format, args...))
-}
-
-// authenticate gives the client its credentials, and waits until a server has
-// accepted them or ctx ends. The client repeats them on each connection.
-func authenticate(ctx context.Context, conn *zk.Conn, auth []credential) error {
-	done := make(chan error, 1)
-	go func() {
-		done <- func() error {
-			for _, c := range auth {
-				err := zk.ErrNoServer
-				for ctx.Err() == nil && (err == zk.ErrNoServer || err == zk.ErrConnectionClosed || err == zk.ErrSessionExpired) {
-					err = conn.AddAuth(c.scheme, c.secret) // and if the connection breaks, on the next one
-				}
-				if err != nil {
-					return fmt.Errorf("the server has not accepted the credential of scheme %q: %w", c.scheme, err)
-				}
-			}
-			return nil
-		}()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return conns.WhyEnded(ctx)
-	}
-}
-
-// secure returns a dialer whose connections speak TLS. A server has as long for its
-// part of the handshake as for ZooKeeper's.
-func (c *client) secure(dial zk.Dialer) zk.Dialer {
-	return func(network, address string, timeout time.Duration) (net.Conn, error) {
-		nc, err := dial(network, address, timeout)
-		if err != nil {
-			return nil, err
-		}
-		config := c.tls.Clone()
-		if config.ServerName == "" {
-			config.ServerName = c.hostOf(address)
-		}
-		secured := tls.Client(nc, config)
-		limit := c.nextHandshakeTimeout()
-		ctx, cancel := context.WithTimeout(c.ctx, limit)
-		defer cancel()
-		if err := secured.HandshakeContext(ctx); err != nil {
-			nc.Close()
-			if timedOut(err) {
-				c.tooSlow(limit)
-			}
-			return nil, fmt.Errorf("TLS with %s: %w", config.ServerName, err)
-		}
-		return secured, nil
 	}
 }

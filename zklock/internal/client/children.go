@@ -33,7 +33,8 @@ func (c *Client) ReadChildren(stop <-chan struct{}, node string, wanted func(nam
 			all = append(all, Child{Name: name})
 		}
 	}
-	errs, slots := make([]error, len(all)), make(chan struct{}, 100)
+	const atOnce = 100
+	errs, slots := make([]error, len(all)), make(chan struct{}, atOnce)
 	var reading sync.WaitGroup
 	for i := range all {
 		slots <- struct{}{}
@@ -46,7 +47,7 @@ func (c *Client) ReadChildren(stop <-chan struct{}, node string, wanted func(nam
 	return slices.DeleteFunc(all, func(child Child) bool { return child.Stat == nil }), cmp.Or(errs...)
 }
 
-// read reads a node. Its data may be secret, but its Stat is not, which is nil if it has gone.
+// read fills in a child. Where the data may not be read, Stat still answers; it is nil if the node has gone.
 func (c *Client) read(stop <-chan struct{}, path string, child *Child) (err error) {
 	child.Data, child.Stat, err = c.Get(stop, path)
 	if child.Unreadable = errors.Is(err, zk.ErrNoAuth); child.Unreadable {
