@@ -74,7 +74,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 		on := func(play func(s *branch)) {
 			onTable(t, func(tb *table) { play(&branch{tb, timeout, wiretap.New()}) })
 		}
-		least, most := time.Hour, time.Duration(0)
+		least, most := time.Hour, time.Duration(0) // from a holder's break until the next one holds it
 		for phase := range 8 {
 			on(func(s *branch) {
 				holder, line := s.client()
@@ -82,7 +82,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 				other, _ := s.client()
 				next := s.lock(other, top)
 				time.Sleep(timeout + timeout*time.Duration(phase)/8)
-				line.Down.Store(true)
+				line.Down.Store(true) // the holder cannot come back
 				s.srv.Cut(holder.SessionID())
 				began := time.Now()
 				<-next
@@ -90,7 +90,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			})
 		}
 		var session, holder, holders, waiter float64
-		on(func(s *branch) {
+		on(func(s *branch) { // a client, a holder, and a hundred locks of one client
 			conn, _ := s.client()
 			session = s.idle()
 			s.lock(conn, top)
@@ -100,7 +100,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			}
 			holders = s.idle() - session
 		})
-		on(func(s *branch) {
+		on(func(s *branch) { // a waiter, of twenty that come behind ten
 			come := func(n int) {
 				for range n {
 					conn, _ := s.client()
@@ -113,7 +113,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			waiter = (s.idle() - before) / 20
 		})
 		var stops time.Duration
-		on(func(s *branch) { // what the leader does
+		on(func(s *branch) { // a program stops, as docs/production/leader does
 			conn, _ := s.client()
 			m := testenv.Must(zklock.New(conn, top))(s)
 			ctx, stop := context.WithCancel(context.Background())
