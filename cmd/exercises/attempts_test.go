@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -107,4 +109,43 @@ func cellText(s string) string {
 func exerciseOf(t *testing.T, file string) *exercise {
 	number, _, _ := strings.Cut(filepath.Base(file), "-")
 	return testenv.Must(find(number))(t)
+}
+
+// A saidProgram is a program of which the grader says something.
+type saidProgram struct{ name, where, says, text string }
+
+var saidLine = regexp.MustCompile(`(?m)^== (.+?)(?: \((.+)\))?: ?(.*)\n`)
+
+// programsOf are those of a file, each below a line with its name, where it is, and what is said of it:
+// "== hides an import (z.go): imports runtime/debug".
+func programsOf(t *testing.T, file string) (list []saidProgram) {
+	t.Helper()
+	texts := saidLine.Split(text(t, file), -1)
+	for i, m := range saidLine.FindAllStringSubmatch(text(t, file), -1) {
+		list = append(list, saidProgram{m[1], m[2], m[3], texts[i+1]})
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+// TestUnneededImportsAreRefused: such an attempt is not run.
+func TestUnneededImportsAreRefused(t *testing.T) {
+	refused := append(programsOf(t, "testdata/refused.txt"),
+		saidProgram{"is larger than a lock", "", "too much to read", "package predecessor\n//" + strings.Repeat("x", maxBytes)})
+	for _, test := range refused {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package predecessor\n"), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, cmp.Or(test.where, "lock.go")), []byte(test.text), 0o644))
+			e := testenv.Must(find("3"))(t)
+			_, err := read(dir, e)
+			if test.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.says)
+			require.ErrorAs(t, err, new(refusal))
+			require.NotContains(t, err.Error(), "\n", "an error is one line")
+		})
+	}
 }

@@ -45,8 +45,8 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(sig))
 			<-ended
 			left := 0
-			eachProcess(func(pid int, dir string) {
-				if env, _ := os.ReadFile(filepath.Join(dir, "environ")); strings.Contains(string(env), temp) {
+			eachProcess(func(pid int, proc string) {
+				if env, _ := os.ReadFile(filepath.Join(proc, "environ")); strings.Contains(string(env), temp) {
 					left++
 					syscall.Kill(pid, syscall.SIGKILL)
 				}

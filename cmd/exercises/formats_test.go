@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,4 +150,40 @@ func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 	require.Contains(t, r.Tests[1].Output, "\ntwo \"words\" <b>\n&")
 	require.Contains(t, r.Tests[2].Output, "two holders")
 	require.Equal(t, "does not compile: lock.go:3:14", r.Tests[3].Output)
+}
+
+// TestASumPerStudent: a lecturer needs one figure for each student.
+func TestASumPerStudent(t *testing.T) {
+	of := func(student string, e *exercise, points int) row {
+		return row{Student: student, exercise: e, result: &result{Exercise: e.number, Points: points, Of: e.points()}}
+	}
+	rows := []row{
+		of("ann", exercises[0], 10), of("ann", exercises[2], 7), of("bob", exercises[0], 6),
+		{Student: "eve", exercise: &exercise{}, result: &result{Why: i18n.Same("no such folder")}},
+	}
+	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
+	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums,
+		"what bob and eve have not handed in counts")
+	three := (&app{root: rootOf(t)}).gradesOf(rows[:3], exercises[:3])
+	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums, "three exercises were asked for")
+
+	var out bytes.Buffer
+	(&app{out: &out}).table(g)
+	require.Regexp(t, `(?m)^ann +17 of 25$`, out.String())
+
+	out.Reset()
+	require.NoError(t, writeCSV(&out, g))
+	lines := testenv.Must(csv.NewReader(&out).ReadAll())(t)
+	points, most := slices.Index(lines[0], "student_points"), slices.Index(lines[0], "student_of")
+	var sums []string
+	for _, line := range lines[1:] {
+		require.Len(t, line, len(lines[0]))
+		sums = append(sums, line[points]+" of "+line[most])
+	}
+	require.Equal(t, []string{"17 of 25", "17 of 25", "6 of 25", "0 of 25"}, sums)
+
+	out.Reset()
+	require.NoError(t, writeJSON(&out, g))
+	require.Equal(t, 3, strings.Count(out.String(), `"student":`))
+	require.Regexp(t, `"student": "ann",\s+"points": 17,\s+"of": 25,\s+"attempts": 2,`, out.String())
 }

@@ -28,10 +28,10 @@ func TestAHandOutGrades(t *testing.T) {
 	var secret, stubs []string
 	for _, e := range exercises {
 		require.Equal(t, text(t, e.dir(from), e.writes()), text(t, e.dir(dir), e.writes()))
-		stubs = append(stubs, code(text(t, e.dir(from), e.writes()))...)
+		stubs = append(stubs, codeLines(text(t, e.dir(from), e.writes()))...)
 	}
 	for _, e := range exercises {
-		for _, line := range code(text(t, from, e.answer)) {
+		for _, line := range codeLines(text(t, from, e.answer)) {
 			if len(line) > 40 && !strings.HasPrefix(line, `"`) && !slices.Contains(stubs, line) {
 				secret = append(secret, line)
 			}
@@ -40,7 +40,7 @@ func TestAHandOutGrades(t *testing.T) {
 	require.Greater(t, len(secret), 100)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".go" && !strings.Contains(path, "listings") {
-			words := strings.Join(code(text(t, path)), "\n")
+			words := strings.Join(codeLines(text(t, path)), "\n")
 			for _, line := range secret {
 				require.NotContains(t, words, line, path)
 			}

@@ -478,3 +478,54 @@ func dialing(args []string) {
 	}
 	os.Exit(0)
 }
+
+// A mutant is the solution with one place changed, in a file of the folder
+// mutants.
+type mutant struct {
+	name     string
+	dies     []string // the cases that it must fail
+	says     string   // words that a message of theirs must have
+	old, new string   // the place in the solution, and what the mutant has there
+}
+
+// mutantFile is a file of the folder mutants.
+var mutantFile = regexp.MustCompile(`(?s)^\w+: (.*?)(?:\nsays: ([^\n]*))?\n--- old\n(.*)\n--- new\n(.*?)\n?$`)
+
+func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
+	t.Helper()
+	files := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt")))(t)
+	for _, file := range files {
+		m := mutantFile.FindStringSubmatch(text(t, file))
+		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "), m[2], m[3], m[4]})
+	}
+	return list
+}
+
+func (m mutant) of(t *testing.T, solution string) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s", m.name, m.old)
+	return strings.Replace(solution, m.old, m.new, 1)
+}
+
+// TestMutantsFitTheSolution: and each case of locktest that no broken lock of its own tests fails,
+// those of owners, contexts and lost replies, is one that a mutant must fail.
+func TestMutantsFitTheSolution(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		solution := text(t, root, e.answer)
+		list := mutants(t, root, e)
+		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
+		var failed []string
+		for _, m := range list {
+			require.NotEqual(t, solution, m.of(t, solution))
+			require.Subset(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
+			failed = append(failed, m.dies...)
+		}
+		for _, s := range e.tests {
+			if slices.Contains([]string{"TestOwners", "TestContexts", "TestLostReplies"}, s.test) {
+				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one", e.folder, s.test)
+			}
+		}
+	}
+}

@@ -63,7 +63,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	return nil
 }
 
-// playLinks plays answers in a cell, in processes of this very program that begin with arg.
+// playLinks plays answers in a cell, in processes of this program that begin with arg. Why says why not all were played.
 func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (
 	played map[int]counterexample.Result, why i18n.Text, err error) {
 	self, err := os.Executable()

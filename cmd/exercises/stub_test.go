@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	goformat "go/format"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,7 @@ import (
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -115,4 +117,28 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 		r := a.gradeOne(t.Context(), "anna", at.dir, []*exercise{e})
 		require.Equal(t, "the stub, as it was", r.Why.En)
 	}
+}
+
+// TestStubsAreRecorded is for list, which does not grade an exercise that
+// nobody has begun. In a clone in which somebody solves an exercise it fails, and that is fine.
+func TestStubsAreRecorded(t *testing.T) {
+	root := rootOf(t)
+	recorded := make(stubs)
+	for _, e := range exercises {
+		a, err := read(e.dir(root), e)
+		require.NoError(t, err, "the stub of %v is refused", e)
+		recorded[e.folder] = map[i18n.Language]string{i18n.English: a.hash}
+		zh, of := testenv.Must2(e.chineseStub(root))(t)
+		require.Equal(t, a.hash, of, "%s: translate the stub, and write this hash behind en: in the first line of the Chinese one", e.folder)
+		recorded[e.folder][i18n.Chinese] = written(t, e, string(zh)).hash
+	}
+	want := testenv.Must(json.MarshalIndent(recorded, "", "\t"))(t)
+	site.Holds(t, stubsFile, "", string(want)+"\n")
+}
+
+// A stub that Git has checked out with the line ends of Windows is still a stub.
+func TestLineEndsMakeNoDifference(t *testing.T) {
+	e := exercises[0]
+	stub := text(t, e.dir(rootOf(t)), "lock.go")
+	require.Equal(t, written(t, e, stub).hash, written(t, e, strings.ReplaceAll(stub, "\n", "\r\n")).hash)
 }

@@ -20,13 +20,13 @@ func groupUsage(leader int) resources {
 		}
 		fields := stat(dir)
 		if len(fields) < 22 || fields[2] != strconv.Itoa(leader) {
-			return
+			return // it has left the group meanwhile
 		}
 		number := func(field int) (n int64) {
 			n, _ = strconv.ParseInt(fields[field], 10, 64)
 			return n
 		}
-		u.memory += number(21) * int64(os.Getpagesize())
+		u.memory += number(21) * int64(os.Getpagesize()) // rss
 		u.processes++
 		// Of user and system, its own and of the children that it has waited for.
 		u.time += time.Duration(number(11)+number(12)+number(13)+number(14)) * (time.Second / hertz)
@@ -43,7 +43,7 @@ func groupUsage(leader int) resources {
 // hertz is how many units of /proc's processor time a second has, whatever the kernel's clock.
 const hertz = 100
 
-// stat are the fields of a file stat behind the name, which may have blanks and parentheses.
+// stat are the fields of a file stat behind the name, which may have blanks and parentheses: proc(5) counts three more.
 func stat(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	name := strings.LastIndex(string(text), ") ")
@@ -55,7 +55,7 @@ func stat(dir string) []string {
 
 // sweep ends the processes that have left their group.
 func sweep(id string) {
-	for range 100 {
+	for range 100 { // one may start another before it is killed
 		found := false
 		eachProcess(func(pid int, dir string) {
 			env, err := os.ReadFile(filepath.Join(dir, "environ"))

@@ -82,7 +82,7 @@ func (a oneSidedLock) Unlock() error {
 
 func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-// Neighbours in these orders keep each other out.
+// Which contenders read, by their number. Neighbours keep each other out in all of these but always.
 var (
 	always      = func(int) bool { return true }
 	never       = func(int) bool { return false }
@@ -165,7 +165,7 @@ func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant
 	return w.participant(false, name, in...)
 }
 
-// in lets a contender in that must not wait.
+// in has a contender ask that must not wait, and waits until it is in.
 func (w *readWrite) in(p *participant, where i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
@@ -255,9 +255,9 @@ func writerBehindReaders(w *readWrite) {
 	}
 	writer := w.writer(i18n.Textf("the writer", "写者"))
 	w.queues(writer, i18n.Textf("readers hold the lock", "读者持有锁"))
-	stays := readers[1]
+	last := readers[1]
 	for _, p := range slices.Backward(readers) { // the one just before the writer first
-		if p == stays {
+		if p == last {
 			continue
 		}
 		w.leaves(p)
@@ -265,7 +265,7 @@ func writerBehindReaders(w *readWrite) {
 		w.stays(writer, i18n.Textf(
 			"one reader has left and another one is still inside: look again at the whole queue after each event", "一个读者离开了，还有一个在里面：每次收到事件都要重新看整个队列"))
 	}
-	w.leaves(stays)
+	w.leaves(last)
 	w.getsIn(writer, i18n.Textf("after the last reader", "在最后一个读者之后"))
 	w.leaves(writer)
 	w.NothingLeft()
@@ -319,8 +319,8 @@ func wrongRelease(w *readWrite) {
 	w.NothingLeft()
 }
 
-// woken fails if a release sends other events than these, one of each number
-// of the contenders.
+// woken fails if f has other numbers of watch events sent to those who wait, in
+// their order, than want has.
 func (w *readWrite) woken(what i18n.Text, f func(), waiting []*participant, want ...int64) {
 	w.Helper()
 	var before []int64

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
+)
+
+func TestMain(m *testing.M) {
+	os.Setenv("LC_ALL", "C") // the tests read English, whatever their reader's language is
+	counterexample.Serve(os.Args[1:])
+	dying(os.Args[1:])
+	commanding(os.Args[1:])
+	dialing(os.Args[1:])
+	cache, err := os.MkdirTemp("", "exercises-cache-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("EXERCISES_CACHE", cache)
+	status := m.Run()
+	os.RemoveAll(cache)
+	os.Exit(status)
+}
+
+// called is what a call of the command says.
+func called(t *testing.T, args ...string) (said string, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	lang := i18n.Of("")
+	if err = run(t.Context(), args, &out, &lang); err != nil {
+		err = errors.New(i18n.TextOf(err).In(lang))
+	}
+	return out.String(), err
+}
+
+func rootOf(t *testing.T) string {
+	t.Helper()
+	return testenv.Must(findRoot())(t)
+}
+
+func text(t *testing.T, elements ...string) string {
+	t.Helper()
+	b := testenv.Must(os.ReadFile(filepath.Join(elements...)))(t)
+	return string(unixLines(b))
+}
+
+// TestWatchOutlivesAFileThatIsAway: to save is, for some editors, to remove the
+// file and to write it again.
+func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
+	root := t.TempDir()
+	e := exercises[0]
+	require.NoError(t, os.MkdirAll(e.dir(root), 0o755))
+	file := filepath.Join(e.dir(root), "lock.go")
+	// An attempt that is refused is not built, so this takes no time. The sleeps below
+	// are in virtual time: several looks at the file.
+	save := func(name string) {
+		require.NoError(t, os.WriteFile(file, []byte("package naive\n\nimport \""+name+"\"\n"), 0o644))
+	}
+	save("os")
+	bubble.Test(t, func(t *testing.T) {
+		var out testenv.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- (&app{root: root, out: &out}).watch(ctx, e, false) }()
+		synctest.Wait()
+		require.Contains(t, out.String(), "imports os,")
+
+		require.NoError(t, os.Remove(file))
+		time.Sleep(2 * poll) // of virtual time: it has looked again
+		synctest.Wait()
+		require.NotContains(t, out.String(), "no Go files", "it is away for a moment only")
+		time.Sleep(20 * poll) // longer than any editor needs to save
+		synctest.Wait()
+		require.Equal(t, 1, strings.Count(out.String(), "no Go files"))
+
+		save("net")
+		time.Sleep(2 * poll) // it has looked again
+		synctest.Wait()
+		require.Contains(t, out.String(), "imports net,")
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// TestStudentsOfOneName: each folder is a student, whatever its name.
+func TestStudentsOfOneName(t *testing.T) {
+	root, dir := rootOf(t), t.TempDir()
+	for _, name := range []string{"a/anna", "b/anna", "b/bob"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(name)), 0o755))
+	}
+	t.Chdir(filepath.Join(dir, "b"))
+	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
+	names := testenv.Must(studentsOf(dirs))(t)
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
+
+	_, err := attempts(in("nobody"), nil)
+	require.EqualError(t, err, "there is no folder "+in("nobody"))
+	require.NoError(t, os.WriteFile(in("zip"), nil, 0o644))
+	require.ErrorContains(t, testenv.Err(attempts(in("zip"), nil)), "zip is not a folder")
+	require.NoError(t, os.WriteFile(in("b/bob/catalog.go"), []byte("package herd\n"), 0o644))
+	found := testenv.Must(attempts(in("b/bob"), nil))(t, "a file may have the name of one of ours")
+	require.Equal(t, []string{in("b/bob")}, found)
+	found = testenv.Must(attempts(filepath.Join(root, "docs", "exercises"), nil))(t)
+	require.Len(t, found, len(exercises), "our own folder is not one attempt")
+}
+
+// TestCommandLine tries what needs no grading.
+func TestCommandLine(t *testing.T) {
+	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
+	say := func(args ...string) (string, error) { return called(t, args...) }
+	out := testenv.Must(say())(t)
+	require.Contains(t, out, "go run ./cmd/exercises next")
+	_, err := say("lst")
+	require.ErrorContains(t, err, `no command "lst"; go run ./cmd/exercises lists them`)
+	require.ErrorContains(t, testenv.Err(say("hint")), "go run ./cmd/exercises hint 3")
+	require.ErrorContains(t, testenv.Err(say("hint", "99")), `no exercise "99": give a number from 1 to`)
+	require.ErrorContains(t, testenv.Err(say("grade")), "grade students/*")
+	_, err = say("grade", t.TempDir(), "nobody")
+	require.EqualError(t, err, "there is no folder nobody")
+
+	for n := 1; n <= 4; n++ {
+		out = testenv.Must(say("hint", "3"))(t)
+		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
+	}
+	require.Contains(t, out, "There are no more.")
+	for _, kept := range []string{"null", `{"_03-predecessor":-7}`, `{"_03-predec`} {
+		root := rootOf(t)
+		file := testenv.Must((&app{root: root}).hintsFile())(t)
+		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
+		out = testenv.Must(say("hint", "3"))(t)
+		require.Equal(t, 1, strings.Count(out, "Hint "), "the file says %s", kept)
+	}
+
+	out, err = say("hint", "-1")
+	require.EqualError(t, err, "flag provided but not defined: -1")
+	require.Contains(t, out, "go run ./cmd/exercises hint 3", "what is not understood is followed by what is")
+	nowhere := filepath.Join(t.TempDir(), "no", "grades.csv")
+	out, err = say("grade", t.TempDir(), "-csv", nowhere)
+	require.ErrorContains(t, err, "the results cannot be written")
+	require.Empty(t, out, "that is said before all are graded")
+	t.Run("no place for the count of hints", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o644))
+		t.Setenv("EXERCISES_CACHE", file)
+		out, err := say("hint", "3")
+		require.Contains(t, out, "Hint 1 of 3")
+		require.ErrorContains(t, err, "set the environment variable EXERCISES_CACHE to a folder that can be written")
+	})
+
+	if testenv.AtLanding() { // the others are in the proof, or are the checkout's own
+		return
+	}
+	out = testenv.Must(say("show", "3", "-give-up"))(t)
+	require.Contains(t, out, "package predecessor")
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/lab/locks"
+	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
+)
+
+// TestEveryExerciseIsComplete compares the pages with the catalog.
+func TestEveryExerciseIsComplete(t *testing.T) {
+	root := rootOf(t)
+	folders := testenv.Must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))(t)
+	require.Len(t, exercises, len(folders), "a folder is not in the catalog, or an exercise has none")
+	index := text(t, root, "docs/exercises/README.md")
+	last := 0
+	for _, e := range exercises {
+		require.Greater(t, e.number, last, "the catalog goes by number")
+		last = e.number
+		require.Equal(t, fmt.Sprintf("_%02d-", e.number), e.folder[:4])
+		for _, s := range e.tests {
+			for _, name := range s.all {
+				require.True(t, slices.ContainsFunc(e.shares, func(p share) bool { return p.group == s.groups[name] }),
+					"%v: the case %q brings no points", e, name)
+			}
+			for _, name := range s.basic {
+				require.Contains(t, s.all, name, "%v: a basic case of %s", e, s.test)
+			}
+			if s.test != "" {
+				require.Contains(t, text(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
+			}
+		}
+		readme := text(t, e.dir(root), "README.md")
+		facts := []string{
+			fmt.Sprintf("# Exercise %d: ", e.number), "**Goal.** ", "**Read** ",
+			ours(t, e),
+			fmt.Sprintf("go run ./cmd/exercises hint %d", e.number),
+			"go test ./docs/exercises/" + e.folder,
+		}
+		for _, s := range e.shares {
+			facts = append(facts, fmt.Sprintf("\n| %s | %d |", s.group, s.points))
+		}
+		for _, fact := range facts {
+			require.Contains(t, readme, fact, "%s", e.folder)
+		}
+		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
+		require.Contains(t, index, fmt.Sprintf("](%s/) | %d |", e.folder, e.points()), "docs/exercises/README.md")
+		hints := testenv.Must(hintsIn(filepath.Join(e.dir(root), "hints.md")))(t)
+		require.Len(t, hints, 3, "%s/hints.md", e.folder)
+		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
+			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
+		}
+	}
+}
+
+// TestTheFiguresOfThePages: those that are in the code, or that are counted in it. The proof plays
+// the transcript, and says how many cases pass.
+func TestTheFiguresOfThePages(t *testing.T) {
+	root := rootOf(t)
+	flood := regexp.MustCompile(`const flood = (\d+) << 20`).
+		FindStringSubmatch(text(t, root, "internal/locktest/runner/runner.go"))
+	require.NotNil(t, flood)
+	var minutes []int
+	for _, stages := range staged().Exercises {
+		require.Len(t, stages, 3)
+		for _, s := range stages {
+			minutes = append(minutes, s.Minutes)
+		}
+	}
+	from, to := slices.Min(minutes), slices.Max(minutes)
+	third := exercises[2]
+	stage := len(third.stages()[1].Cases)
+	for page, facts := range map[string][]string{
+		"docs/exercises/README": {
+			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", stage),
+			fmt.Sprintf("three stages of %d to %d minutes each", from, to),
+			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()),
+			fmt.Sprintf("after %d times its `-limit`", farAway),
+		},
+		"docs/exercises/README.zh-CN": {
+			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", stage), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
+			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("`-limit` 的 %d 倍", farAway),
+		},
+		"docs/teaching":       {fmt.Sprintf("of %d to %d minutes, each", from, to), flood[1] + " MiB in one case"},
+		"docs/teaching.zh-CN": {fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to), flood[1] + " MiB"},
+	} {
+		for _, fact := range facts {
+			require.True(t, strings.Contains(text(t, root, page+".md"), fact), "%s must say %q", page, fact)
+		}
+	}
+}
+
+// TestNextBeginsWithTheGoal: the heading and the goal, whatever is before them.
+func TestNextBeginsWithTheGoal(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		require.Regexp(t, fmt.Sprintf(`^Exercise %d: [^\n]+\n\n\*\*Goal\.\*\* (?:[^\n]+\n)+\n$`, e.number),
+			goalOf([]byte(text(t, e.dir(root), "README.md"))))
+	}
+	const page = "# Exercise 1: x\n\n**Goal.** Write\nit.\n\n**Read**\n"
+	for _, before := range []string{"", "English | [简体中文](README.zh-CN.md)\n\n"} {
+		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(before+page)))
+		require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(strings.ReplaceAll(before+page, "\n", "\r\n"))))
+	}
+}
+
+// ours is a README's sentence on the size of our solution.
+func ours(t *testing.T, e *exercise) string {
+	t.Helper()
+	answer := text(t, rootOf(t), e.answer)
+	if e.file != counterexample.File {
+		return fmt.Sprintf("Ours has %d lines", strings.Count(answer, "\n"))
+	}
+	answers := testenv.Must(counterexample.Read([]byte(answer)))(t)
+	var list []string
+	for _, n := range slices.Sorted(maps.Keys(answers)) {
+		a := testenv.Must(locks.ParseAddress(answers[n]))(t)
+		list = append(list, fmt.Sprint(len(a.Choices)))
+	}
+	last := len(list) - 1
+	return fmt.Sprintf("Ours has %s and %s choices", strings.Join(list[:last], ", "), list[last])
+}
+
+// codeLines lists the lines of a program as they are compared: without comments and
+// blanks, and without those that say too little to give anything away.
+func codeLines(program string) (lines []string) {
+	for line := range strings.Lines(program) {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.Join(strings.Fields(line), "")
+		if len(line) >= 12 {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// TestPagesGiveNothingAway looks for lines of the solution in what a student
+// reads before.
+func TestPagesGiveNothingAway(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		stub := codeLines(text(t, e.dir(root), e.writes()))
+		var secret []string
+		for _, line := range codeLines(text(t, root, e.answer)) {
+			if !slices.Contains(stub, line) && !strings.HasPrefix(line, `"`) {
+				secret = append(secret, line)
+			}
+		}
+		least := 20
+		if e.file == counterexample.File {
+			least = len(locks.Tasks) - 1 // a line each
+		}
+		require.Greater(t, len(secret), least, "%s: the stub has nearly all of the solution", e.folder)
+		pages := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "*.md")))(t)
+		for _, pattern := range []string{"docs/exercises/primers/%02d-*.md", "cmd/primers/%02d_*.go"} {
+			pages = append(pages, testenv.Must(filepath.Glob(filepath.Join(root, fmt.Sprintf(pattern, e.number))))(t)...)
+		}
+		chinese := func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") }
+		others := slices.DeleteFunc(slices.Clone(pages), chinese)
+		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2, "%s: README and hints, a primer and its program", e.folder)
+		for _, page := range pages {
+			words := strings.Join(strings.Fields(text(t, page)), "")
+			for _, line := range secret {
+				if strings.HasSuffix(page, ".go") && len(line) < 25 {
+					continue // a program has short lines that say nothing, such as the case of a select
+				}
+				require.NotContains(t, words, line, "%s has a line of the solution", page)
+			}
+		}
+	}
+}
+
+// TestThePagesSayWhatTheCommandSays: the titles of the exercises and of their stages.
+func TestThePagesSayWhatTheCommandSays(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^# (?:Exercise|练习) \d+(?:: |：)(.*)$`)
+	equal := 0
+	for _, e := range exercises {
+		en, zh := text(t, e.dir(rootOf(t)), "README.md"), text(t, e.dir(rootOf(t)), "README.zh-CN.md")
+		if heading.FindStringSubmatch(en)[1] == e.title.En { // some headings are shorter
+			require.Equal(t, e.title.Zh, heading.FindStringSubmatch(zh)[1])
+			equal++
+		}
+		for i, s := range e.stages() {
+			require.Contains(t, zh, fmt.Sprintf("\n| %d %s | %d 分钟 |", i+1, s.Title.Zh, s.Minutes), "%v", e)
+		}
+	}
+	require.Greater(t, equal, 5)
+}
+
+// TestThePagesGlossACaseAsTheGraderDoes: on the Chinese pages of the other locks and of the
+// exercises.
+func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
+	root := rootOf(t)
+	var pages []string
+	for _, pattern := range []string{"docs/other-locks/*.zh-CN.md", "docs/exercises/*.zh-CN.md",
+		"docs/exercises/_*/*.zh-CN.md"} {
+		pages = append(pages, testenv.Must(filepath.Glob(filepath.Join(root, pattern)))(t)...)
+	}
+	found := 0
+	for _, page := range pages {
+		said := text(t, page)
+		for _, e := range exercises {
+			for _, name := range e.names() {
+				found += strings.Count(said, e.caseOf(name).Zh) // as the grader prints it
+				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（([^）]*)）`).
+					FindAllStringSubmatch(said, -1) {
+					if m[1] != "同上" {
+						require.Equal(t, e.caseOf(name).Zh, m[1]+"（"+name+"）", page)
+						found++
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, found, 5)
+}
+
+// Each act of the world that the list has is made by a case of the exercise.
+func TestEachActOfTheWorldHasItsCase(t *testing.T) {
+	for line := range strings.Lines(site.Read(t, "internal/grader/suites/acts.txt")) {
+		cells := strings.Split(strings.TrimSpace(line), "\t")
+		if len(cells) != 3 {
+			require.True(t, strings.HasPrefix(line, "#"), line)
+			continue
+		}
+		for _, number := range strings.Fields(cells[0]) {
+			e := testenv.Must(find(number))(t)
+			made := slices.ContainsFunc(e.names(), func(name string) bool { return strings.Contains(name, cells[2]) })
+			require.True(t, made, "no case of exercise %s makes it: %s", number, cells[1])
+		}
+	}
+}
