@@ -2,7 +2,6 @@ package sqlrow
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -22,10 +21,9 @@ func PrepareFenced(ctx context.Context, db *database.DB) error {
 }
 
 // NewFenced is New for a lock whose holders have a Token. An acquisition is one
-// transaction of 5 statements: begin, insert the row, count one more holder, read
-// the count, commit. So a holder that came later has a higher number: its insert waits
-// for the commit of the one before. The first holder of a name sends one more.
-// PrepareFenced must have created the tables.
+// transaction of 4 statements: begin, insert the row, count one more holder, commit.
+// So a holder that came later has a higher number: its insert waits
+// for the commit of the one before. PrepareFenced must have created the tables.
 func NewFenced(db *database.DB, name string, ttl time.Duration) *Lock {
 	l := New(db, name, ttl)
 	l.fenced = true
@@ -37,38 +35,24 @@ func NewFenced(db *database.DB, name string, ttl time.Duration) *Lock {
 func (l *Lock) Token() int64 { return l.token }
 
 // insertFenced inserts the row and counts, or does neither.
-func (l *Lock) insertFenced(ctx context.Context, owner string) error {
-	l.db.Count(1)
+func (l *Lock) insertFenced(ctx context.Context, owner string) (token int64, err error) {
+	l.db.Count(2)
 	tx, err := l.db.BeginTx(ctx, l.db.TxOptions())
 	if err != nil {
-		return database.Explain(ctx, err)
+		return 0, err
 	}
 	defer tx.Rollback()
-	exec := func(query string, args ...any) (sql.Result, error) {
-		l.db.Count(1)
-		return tx.ExecContext(ctx, l.db.Bind(query), args...)
+	if _, err := tx.ExecContext(ctx, l.db.Bind(insertRow), l.name, owner, l.ttl.Milliseconds()); err != nil {
+		return 0, err
 	}
-	if _, err := exec(insertRow, l.name, owner, l.ttl.Milliseconds()); err != nil {
-		return database.Explain(ctx, err)
-	}
-	const count = "UPDATE zklock_holders SET holders = holders + 1 WHERE name = ?"
-	result, err := exec(count, l.name)
-	if err != nil {
-		return database.Explain(ctx, err)
-	}
-	if rows, err := result.RowsAffected(); err == nil && rows == 0 {
-		if _, err := exec("INSERT INTO zklock_holders (name, holders) VALUES (?, 1)", l.name); err != nil {
-			return database.Explain(ctx, err)
-		}
+	again := "ON CONFLICT (name) DO UPDATE SET holders = zklock_holders.holders + 1"
+	if l.db.Kind == database.MariaDB {
+		again = "ON DUPLICATE KEY UPDATE holders = holders + 1"
 	}
 	l.db.Count(2)
-	var token int64
-	if err := tx.QueryRowContext(ctx, l.db.Bind("SELECT holders FROM zklock_holders WHERE name = ?"), l.name).Scan(&token); err != nil {
-		return database.Explain(ctx, err)
+	count := l.db.Bind("INSERT INTO zklock_holders (name, holders) VALUES (?, 1) " + again + " RETURNING holders")
+	if err := tx.QueryRowContext(ctx, count, l.name).Scan(&token); err != nil {
+		return 0, err
 	}
-	if err := tx.Commit(); err != nil {
-		return database.Explain(ctx, err)
-	}
-	l.token = token
-	return nil
+	return token, tx.Commit()
 }

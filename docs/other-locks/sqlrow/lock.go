@@ -42,7 +42,7 @@
 //     tries to delete the row by its owner, which is new in each acquisition. So it does
 //     if its ctx ends and the server does not answer that it has ended the insert.
 //     If that fails, too, the row stays until it expires. To insert again would
-//     be to wait for one's own row: TestAClientThatInsertsAgainWaitsForItself.
+//     be to wait for one's own row, as on Redis: TestAClientThatRetriesWaitsForItself.
 package sqlrow
 
 import (
@@ -154,15 +154,17 @@ const insertRow = "INSERT INTO zklock_row (method_name, owner, times, expires) V
 
 func (l *Lock) insert(ctx context.Context) (bool, error) {
 	owner := rand.Text()
+	var token int64
 	var err error
 	if l.fenced {
-		err = l.insertFenced(ctx, owner)
+		token, err = l.insertFenced(ctx, owner)
+		err = database.Explain(ctx, err)
 	} else {
 		_, err = l.db.Exec(ctx, insertRow, l.name, owner, l.ttl.Milliseconds())
 	}
 	switch {
 	case err == nil:
-		l.owner, l.times = owner, 1
+		l.owner, l.times, l.token = owner, 1, token
 		return true, nil
 	case database.IsDuplicate(err), database.IsDeadlock(err):
 		return false, nil
