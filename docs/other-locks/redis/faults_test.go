@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -46,14 +49,14 @@ func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken(newLock)) }
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 	faults.Sweep(t, broken(newLock), true, false)
 	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, broken(newFenced), true, false) })
-	t.Run("Reentrant", func(t *testing.T) { faults.Sweep(t, broken(newOwned), false) })
+	t.Run("Reentrant", func(t *testing.T) { faults.Sweep(t, broken(newReentrant), false) })
 }
 
 func broken(contender func(client *goredis.Client, key string) suite.Lock) func(t *testing.T) *faults.Lock {
 	return func(t *testing.T) *faults.Lock {
 		client, line, cutOff := lossy(t)
 		k := key(t)
-		r := redis.NewReentrant(cutOff, k+"-reentrant", longer)
+		r := redis.NewReentrant(cutOff, k+"-reentrant", "A", longer)
 		return &faults.Lock{
 			Proxy: line, Holder: contender(cutOff, k), Waiter: contender(cutOff, k), Next: contender(client, k),
 			ErrNotLocked: redis.ErrNotLocked, ErrNoReply: redis.ErrNoReply, Request: set, Release: evalsha, Once: true,
@@ -63,10 +66,7 @@ func broken(contender func(client *goredis.Client, key string) suite.Lock) func(
 			},
 			CleanUp: redis.CleanUp,
 			Expire:  func() { anHourPasses(t, client, k) },
-			Calls: map[string]func(context.Context) error{
-				"Lock of a Reentrant":   func(ctx context.Context) error { _, err := r.Lock(ctx, "A"); return err },
-				"Unlock of a Reentrant": func(ctx context.Context) error { _, err := r.Unlock(ctx, "A"); return err },
-			},
+			Calls:   map[string]func(context.Context) error{"Lock of a Reentrant": r.Lock, "Unlock of a Reentrant": r.Unlock},
 		}
 	}
 }
@@ -92,16 +92,16 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 // the owner's calls that succeeded, and the next result says so.
 func TestALostReplyToAReentrantCounts(t *testing.T) {
 	_, line, cutOff := lossy(t)
-	r := redis.NewReentrant(cutOff, key(t), longer)
-	testenv.Must(r.TryLock(t.Context(), "A"))(t)
+	r := redis.NewReentrant(cutOff, key(t), "A", longer)
+	suite.Try(t, true, r)
 	line.LoseReply(evalsha, nil)
-	require.ErrorIs(t, testenv.Err(r.TryLock(t.Context(), "A")), redis.ErrNoReply)
-	times := testenv.Must(r.TryLock(t.Context(), "A"))(t)
-	require.Equal(t, 3, times, "of which two were answered")
-	for range times {
-		times = testenv.Must(r.Unlock(t.Context(), "A"))(t)
+	require.ErrorIs(t, testenv.Err(r.TryLock(t.Context())), redis.ErrNoReply)
+	suite.Try(t, true, r)
+	require.Equal(t, 3, r.Times(), "of which two were answered")
+	for range 3 {
+		require.NoError(t, r.Unlock(t.Context()))
 	}
-	require.Zero(t, times)
+	require.Zero(t, r.Times())
 }
 
 // The line falls silent at a packet of a renewal: no error comes, and no answer. The holder's own clock closes
@@ -130,4 +130,48 @@ func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NotErrorIs(t, err, redis.ErrNoReply)
 	require.ErrorIs(t, redis.Explain(t.Context(), os.ErrDeadlineExceeded), redis.ErrNoReply)
+}
+
+// redisServer starts Debian's redis-server with its data in a folder.
+func redisServer(t *testing.T, dir string, settings ...string) (address string, kill func()) {
+	address = servers.Addr(t)
+	host, port, _ := net.SplitHostPort(address)
+	ready := func() error {
+		client, err := redis.Connect(t.Context(), address)
+		if err == nil {
+			client.Close()
+		}
+		return err
+	}
+	return address, servers.Start(t, ready, "redis-server",
+		append([]string{"--bind", host, "--port", port, "--dir", dir, "--save", ""}, settings...)...)
+}
+
+// Redis answers before the key is on a disk. The server is killed after it has
+// granted the lock, and comes back without the key.
+func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		settings []string
+		second   bool // a second holder gets in
+	}{
+		{"without a log", []string{"--appendonly", "no"}, true},
+		// The cure: an fsync before each answer.
+		{"with fsync before each answer", []string{"--appendonly", "yes", "--appendfsync", "always"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			servers.Needs(t, "redis-server", "redis-server", "REDIS")
+			dir := t.TempDir()
+			address, kill := redisServer(t, dir, c.settings...)
+			first := redis.New(connect(t, address), "order", longer)
+			require.NoError(t, first.Lock(t.Context()))
+			lost := first.Lost()
+			kill()
+
+			address, _ = redisServer(t, dir, c.settings...)
+			second := redis.New(connect(t, address), "order", longer)
+			suite.Try(t, c.second, second)
+			require.False(t, bubble.IsClosed(lost), "the first holder is notified; then they are not two")
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"crypto/rand"
 	"os"
 	"testing"
@@ -88,40 +87,33 @@ func newFenced(client *goredis.Client, key string) suite.Lock {
 
 func TestBasicFenced(t *testing.T) { suite.Run(t, subject(t, newFenced)) }
 
-// newOwned is a Reentrant as one owner sees it.
-func newOwned(client *goredis.Client, key string) suite.Lock {
-	r, owner := redis.NewReentrant(client, key, longer), rand.Text()
-	return &suite.Contender{
-		Wait: func(ctx context.Context) error { _, err := r.Lock(ctx, owner); return err },
-		Try: func(ctx context.Context) (bool, error) {
-			times, err := r.TryLock(ctx, owner)
-			return times > 0, err
-		},
-		Free: func(ctx context.Context, _ bool) error { _, err := r.Unlock(ctx, owner); return err },
-	}
+func newReentrant(client *goredis.Client, key string) suite.Lock {
+	return redis.NewReentrant(client, key, rand.Text(), longer)
 }
 
-func TestBasicReentrant(t *testing.T) { suite.Run(t, subject(t, newOwned)) }
+func TestBasicReentrant(t *testing.T) { suite.Run(t, subject(t, newReentrant)) }
 
 func TestTheCountIsInTheKey(t *testing.T) {
 	client := connect(t, address(t))
 	k := key(t)
-	r := redis.NewReentrant(client, k, longer)
-	for want := 1; want <= 3; want++ {
-		require.Equal(t, want, testenv.Must(r.TryLock(t.Context(), "A"))(t))
+	a, b := redis.NewReentrant(client, k, "A", longer), redis.NewReentrant(client, k, "B", longer)
+	for times := 1; times <= 3; times++ {
+		suite.Try(t, true, a)
+		require.Equal(t, times, a.Times())
 	}
-	require.Zero(t, testenv.Must(r.TryLock(t.Context(), "B"))(t), "another owner")
-	require.ErrorIs(t, testenv.Err(r.Unlock(t.Context(), "B")), redis.ErrNotLocked)
-	for want := 2; want >= 0; want-- {
-		require.Equal(t, want, testenv.Must(r.Unlock(t.Context(), "A"))(t))
+	suite.Try(t, false, b, "another owner")
+	require.ErrorIs(t, b.Unlock(t.Context()), redis.ErrNotLocked)
+	for times := 2; times >= 0; times-- {
+		require.NoError(t, a.Unlock(t.Context()))
+		require.Equal(t, times, a.Times())
 	}
 
 	// A counter in memory does not notice this (bug B4).
-	_ = testenv.Must(r.TryLock(t.Context(), "A"))(t)
+	suite.Try(t, true, a)
 	anHourPasses(t, client, k)
-	require.Equal(t, 1, testenv.Must(r.TryLock(t.Context(), "B"))(t))
-	require.Zero(t, testenv.Must(r.TryLock(t.Context(), "A"))(t), "A, whose key has expired, locks again")
-	_ = testenv.Must(r.Unlock(t.Context(), "B"))(t)
+	suite.Try(t, true, b)
+	suite.Try(t, false, a, "its key has expired, and it locks again")
+	require.NoError(t, b.Unlock(t.Context()))
 }
 
 // The watchdog gives the key a new life before the old one ends.

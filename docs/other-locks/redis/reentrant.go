@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,62 +33,63 @@ var (
 		return times`)
 )
 
-// A Reentrant is a lock that its owner may lock again. It has no watchdog: each
-// Lock gives the key a new life of ttl. It may be used concurrently, and each
-// call names its owner. Two owners must never have one name, so a name
-// that is not random belongs to one process that never runs twice.
+// A Reentrant is one owner of a lock that its owner may lock again. It has no watchdog: each
+// Lock gives the key a new life of ttl. It may be used concurrently. Two owners
+// must never have one name, so a name that is not random belongs to one process that never runs twice.
 type Reentrant struct {
-	client *redis.Client
-	key    string
-	ttl    time.Duration
+	client     *redis.Client
+	key, owner string
+	ttl        time.Duration
+	times      atomic.Int64
+	attempts   atomic.Int64
 }
 
-// NewReentrant returns the lock whose key is given. It must not be the key of a
+// NewReentrant returns an owner of the lock whose key is given. It must not be the key of a
 // Lock.
-func NewReentrant(client *redis.Client, key string, ttl time.Duration) *Reentrant {
-	return &Reentrant{client, key, ttl}
+func NewReentrant(client *redis.Client, key, owner string, ttl time.Duration) *Reentrant {
+	return &Reentrant{client: client, key: key, owner: owner, ttl: ttl}
 }
 
-// TryLock locks once more and returns how many times the owner now holds the lock,
-// 0 if another owner holds it. After an error that wraps ErrNoReply the count may
-// have grown all the same, which the next call's result shows. If ctx ends before the
-// reply, what the reply then grants is unlocked again.
-func (r *Reentrant) TryLock(ctx context.Context, owner string) (times int, err error) {
-	again := start(func() (int, error) {
-		return lockAgain.Run(ctx, r.client, []string{r.key}, owner, r.ttl.Milliseconds()).Int()
+// Times is how many times the owner holds the lock, by the last reply. After an error that wraps
+// ErrNoReply the count at the server may be another, which the next reply shows.
+func (r *Reentrant) Times() int { return int(r.times.Load()) }
+
+// Attempts is the number of times that the owner has asked for the lock.
+func (r *Reentrant) Attempts() int64 { return r.attempts.Load() }
+
+// TryLock locks once more. It returns false and no error only if another owner holds the lock. If
+// ctx ends before the reply, what the reply then grants is unlocked again.
+func (r *Reentrant) TryLock(ctx context.Context) (bool, error) {
+	r.attempts.Add(1)
+	again := start(func() (int64, error) {
+		return lockAgain.Run(ctx, r.client, []string{r.key}, r.owner, r.ttl.Milliseconds()).Int64()
 	})
-	times, err = again.wait(ctx)
+	times, err := again.wait(ctx)
 	if err != nil {
 		afterwards(ctx, again.returned, func(ctx context.Context) {
 			if again.err == nil && again.result > 0 {
-				unlockOnce.Run(ctx, r.client, []string{r.key}, owner)
+				unlockOnce.Run(ctx, r.client, []string{r.key}, r.owner)
 			}
 		})
-		return 0, fmt.Errorf("redis: lock %s: %w", r.key, explain(ctx, err))
+		return false, fmt.Errorf("redis: lock %s: %w", r.key, explain(ctx, err))
 	}
-	return times, nil
+	r.times.Store(times)
+	return times > 0, nil
 }
 
 // Lock waits until the owner holds the lock once more, or ctx ends.
-func (r *Reentrant) Lock(ctx context.Context, owner string) (times int, err error) {
-	err = poll(ctx, r.key, func(ctx context.Context) (bool, error) {
-		times, err = r.TryLock(ctx, owner)
-		return times > 0, err
-	})
-	return times, err
-}
+func (r *Reentrant) Lock(ctx context.Context) error { return poll(ctx, r.key, r.TryLock) }
 
-// Unlock unlocks once and returns how many times the owner still holds the lock;
-// the key goes with the last one. It returns ErrNotLocked if the owner does not
-// hold the lock. After an error that wraps ErrNoReply the count may have gone down all
-// the same.
-func (r *Reentrant) Unlock(ctx context.Context, owner string) (times int, err error) {
-	times, err = run(ctx, unlockOnce, r.client, r.key, owner)
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("redis: unlock %s: %w", r.key, explain(ctx, err))
-	case times < 0:
-		return 0, fmt.Errorf("%w: %s does not hold %s", ErrNotLocked, owner, r.key)
+// Unlock unlocks once; the key goes with the last time. It returns ErrNotLocked if the owner does not
+// hold the lock.
+func (r *Reentrant) Unlock(ctx context.Context) error {
+	times, err := run(ctx, unlockOnce, r.client, r.key, r.owner)
+	if err != nil {
+		return fmt.Errorf("redis: unlock %s: %w", r.key, explain(ctx, err))
 	}
-	return times, nil
+	r.times.Store(int64(max(0, times)))
+	if times < 0 {
+		return fmt.Errorf("%w: %s does not hold %s", ErrNotLocked, r.owner, r.key)
+	}
+	return nil
 }
