@@ -17,9 +17,9 @@ import (
 // Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
 func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
 	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
-	s := stock(t, db, 20)
+	s, id := stock(t, db, 20)
 	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
-	_ = testenv.Must(late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), sqlversion.ID(s)))(t)
+	_ = testenv.Must(late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), id))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	faults.Ends(t, ctx, context.DeadlineExceeded, "Buy", s.Buy)
@@ -33,8 +33,8 @@ func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
 func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
-	s := stock(t, databasetest.Open(t, spec), 20)
-	buyer := sqlversion.On(databasetest.Open(t, via), s)
+	s, id := stock(t, databasetest.Open(t, spec), 20)
+	buyer := sqlversion.New(databasetest.Open(t, via), id)
 	updates := line.LoseReply("UPDATE zklock_version", nil)
 	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
 	require.Equal(t, 1, updates())

@@ -16,17 +16,17 @@ import (
 // anything, so nothing is waited for, released or lost. Those two check for a lock
 // that no addition is lost; these tests check it for a stock.
 
-func stock(t testing.TB, db *database.DB, pieces int) *sqlversion.Stock {
+func stock(t testing.TB, db *database.DB, pieces int) (s *sqlversion.Stock, id string) {
 	require.NoError(t, sqlversion.Prepare(t.Context(), db))
-	s := sqlversion.New(db, databasetest.Name(t))
+	id = databasetest.Name(t)
+	s = sqlversion.New(db, id)
 	require.NoError(t, s.Put(t.Context(), pieces))
-	return s
+	return s, id
 }
 
 func read(t testing.TB, s *sqlversion.Stock) sqlversion.Reading {
 	t.Helper()
-	r := testenv.Must(s.Read(t.Context()))(t)
-	return r
+	return testenv.Must(s.Read(t.Context()))(t)
 }
 
 // More buyers come than there are pieces. Those of a third share a pool.
@@ -34,11 +34,11 @@ func TestNoPieceIsSoldTwice(t *testing.T) {
 	const pieces, buyers = 10, 15
 	spec := databasetest.Spec(t)
 	clients := []*database.DB{databasetest.Open(t, spec), databasetest.Open(t, spec), databasetest.Open(t, spec)}
-	s := stock(t, clients[0], pieces)
+	s, id := stock(t, clients[0], pieces)
 	results := make([]error, buyers)
 	var wg sync.WaitGroup
 	for i := range results {
-		wg.Go(func() { results[i] = sqlversion.On(clients[i%len(clients)], s).Buy(t.Context()) })
+		wg.Go(func() { results[i] = sqlversion.New(clients[i%len(clients)], id).Buy(t.Context()) })
 	}
 	wg.Wait()
 	sold := 0
@@ -61,22 +61,22 @@ func TestNoPieceIsSoldTwice(t *testing.T) {
 func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t))
 	for name, c := range map[string]struct {
-		take  func(s *sqlversion.Stock, r sqlversion.Reading) (bool, error)
+		take  func(id string, r sqlversion.Reading) (bool, error)
 		twice bool
 	}{
-		"a value computed from what was read": {func(s *sqlversion.Stock, r sqlversion.Reading) (bool, error) {
-			rows, err := db.Exec(t.Context(), "UPDATE zklock_version SET resource = ? WHERE id = ?", r.Resource-1, sqlversion.ID(s))
+		"a value computed from what was read": {func(id string, r sqlversion.Reading) (bool, error) {
+			rows, err := db.Exec(t.Context(), "UPDATE zklock_version SET resource = ? WHERE id = ?", r.Resource-1, id)
 			return rows == 1, err
 		}, true},
-		"with the version": {func(s *sqlversion.Stock, r sqlversion.Reading) (bool, error) { return s.Take(t.Context(), r) }, false},
+		"with the version": {func(id string, r sqlversion.Reading) (bool, error) {
+			return sqlversion.New(db, id).Take(t.Context(), r)
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := stock(t, db, 20)
+			s, id := stock(t, db, 20)
 			a, b := read(t, s), read(t, s)
-			sold := testenv.Must(c.take(s, a))(t)
-			require.True(t, sold)
-			again := testenv.Must(c.take(s, b))(t)
-			require.Equal(t, c.twice, again)
+			require.True(t, testenv.Must(c.take(id, a))(t))
+			require.Equal(t, c.twice, testenv.Must(c.take(id, b))(t))
 			require.Equal(t, 19, read(t, s).Resource)
 		})
 	}
@@ -86,13 +86,11 @@ func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 // second have the same one.
 func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t))
-	s := stock(t, db, 20)
-	id := sqlversion.ID(s)
+	s, id := stock(t, db, 20)
 	const second = 1700000000 // in which all of this happens
 	write := func(resource int) int64 {
-		rows, err := db.Exec(t.Context(), "UPDATE zklock_version SET resource = ?, version = ? WHERE id = ? AND version = ?", resource, second, id, second)
-		require.NoError(t, err)
-		return rows
+		const update = "UPDATE zklock_version SET resource = ?, version = ? WHERE id = ? AND version = ?"
+		return testenv.Must(db.Exec(t.Context(), update, resource, second, id, second))(t)
 	}
 	testenv.Must(db.Exec(t.Context(), "UPDATE zklock_version SET version = ? WHERE id = ?", second, id))(t)
 	a, b := read(t, s), read(t, s)
@@ -104,7 +102,7 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 // The cost that the README states.
 func TestAPieceCostsTwoStatements(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t))
-	s := stock(t, db, 20)
+	s, _ := stock(t, db, 20)
 	before := db.Statements()
 	require.NoError(t, s.Buy(t.Context()))
 	require.EqualValues(t, 2, db.Statements()-before)
