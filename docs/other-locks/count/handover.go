@@ -48,16 +48,6 @@ func (r *relay) step() {
 	}
 }
 
-// run lets a player's contenders take turns, and returns the median of the hand-overs but the first.
-func (r *relay) run(ctx context.Context, p counter.Player) (time.Duration, error) {
-	*r = *newRelay(r.turn)
-	err := p.Run(ctx, &report.Run{Goroutines: 2, Sessions: 2, Times: handOvers/2 + 1, Round: 1})
-	if err != nil {
-		return 0, err
-	}
-	return median(r.took[2:]), nil
-}
-
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]
@@ -91,11 +81,11 @@ func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player
 			}
 			writes = append(writes, time.Since(began))
 		}
-		handOver, err := r.run(ctx, p)
-		if err != nil {
+		*r = *newRelay(r.turn)
+		if err := p.Run(ctx, &report.Run{Goroutines: 2, Sessions: 2, Times: handOvers/2 + 1, Round: 1}); err != nil {
 			return fmt.Errorf("%s: %w", p.Lock().Name, err)
 		}
-		aWrite := median(writes)
+		aWrite, handOver := median(writes), median(r.took[2:]) // without the first
 		fmt.Fprintf(w, "%-22s %12v %12v %8.1f\n", p.Lock().Name, aWrite.Round(time.Microsecond), handOver.Round(time.Microsecond),
 			float64(handOver)/float64(aWrite))
 	}

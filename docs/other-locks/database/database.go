@@ -22,6 +22,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -121,12 +122,12 @@ func (db *DB) connect(conns int) (err error) {
 			memdb.Create(rest, nil) // else it would go with its last connection
 			db.memdb, db.spec = rest, Embedded+":"+rest
 		}
-		return db.sqlite("file:/"+rest+"?vfs=memdb", "&_pragma=journal_mode(memory)", conns)
+		err = db.sqlite("file:/"+rest+"?vfs=memdb", "&_pragma=journal_mode(memory)")
 	case "sqlite":
 		if rest == "" {
 			return errors.New("it names no file: sqlite:FILE")
 		}
-		return db.sqlite("file:"+rest+"?", "&_pragma=journal_mode(wal)&_pragma=synchronous(full)", conns)
+		err = db.sqlite("file:"+rest+"?", "&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	case "postgres", "postgresql":
 		db.Kind = PostgreSQL
 		cfg, err := pgx.ParseConfig(db.spec)
@@ -169,9 +170,10 @@ func (db *DB) connect(conns int) (err error) {
 	default:
 		return errors.New("no database: it is embedded, sqlite:FILE, postgres://… or mysql://…")
 	}
-	if conns == 0 {
-		conns = 50
+	if err != nil {
+		return err
 	}
+	conns = cmp.Or(conns, map[Kind]int{SQLite: 1, PostgreSQL: 50, MariaDB: 50}[db.Kind])
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns) // else each turn of a waiter would connect again
 	return nil
@@ -204,17 +206,11 @@ func (c *canceller) HandleUnwatchAfterCancel() {
 	}
 }
 
-func (db *DB) sqlite(dsn, pragmas string, conns int) (err error) {
+func (db *DB) sqlite(dsn, pragmas string) (err error) {
 	db.Kind = SQLite
-	if conns == 0 {
-		conns = 1
-	}
-	if db.DB, err = sql.Open("sqlite3", dsn+fmt.Sprintf("&_txlock=immediate&_pragma=busy_timeout(%d)", SQLiteBusyTimeout.Milliseconds())+pragmas); err != nil {
-		return err
-	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	return nil
+	dsn += fmt.Sprintf("&_txlock=immediate&_pragma=busy_timeout(%d)", SQLiteBusyTimeout.Milliseconds()) + pragmas
+	db.DB, err = sql.Open("sqlite3", dsn)
+	return err
 }
 
 // Close closes all connections. A database in memory goes with the DB that has

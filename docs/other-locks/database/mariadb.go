@@ -96,9 +96,9 @@ func (tx mysqlTx) Rollback() error {
 // run runs a statement with a ctx of its own. When the caller's ctx ends, the server is asked to end the statement,
 // and the answer is awaited for as long as grace: MariaDB does not notice that a client has gone until it answers, and would
 // carry out later what waits. stop must be called once all of the answer is read; it returns when nothing more is sent.
-func (s *session) run(ctx context.Context, statement func(ctx context.Context) error) (stop func(), err error) {
+func run[T any](ctx context.Context, s *session, statement func(ctx context.Context) (T, error)) (answer T, stop func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return answer, func() {}, err
 	}
 	own, end := context.WithCancel(context.WithoutCancel(ctx))
 	returned, quiet := make(chan struct{}), make(chan struct{})
@@ -107,18 +107,14 @@ func (s *session) run(ctx context.Context, statement func(ctx context.Context) e
 		defer end()
 		s.end(returned)
 	})
-	err = statement(own)
+	answer, err = statement(own)
 	close(returned)
-	stop = func() {
+	return answer, func() {
 		if !detach() {
 			<-quiet
 		}
 		end()
-	}
-	if err != nil {
-		stop()
-	}
-	return stop, err
+	}, err
 }
 
 // end asks the server to end the statement, until that has returned or grace is over.
@@ -141,23 +137,20 @@ func (s *session) end(returned <-chan struct{}) {
 	}
 }
 
-func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
-	stop, err := s.run(ctx, func(ctx context.Context) (err error) {
-		result, err = s.mysqlConn.ExecContext(ctx, query, args)
-		return err
+func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, stop, err := run(ctx, s, func(ctx context.Context) (driver.Result, error) {
+		return s.mysqlConn.ExecContext(ctx, query, args)
 	})
-	if err == nil {
-		stop()
-	}
+	stop()
 	return result, err
 }
 
-func (s *session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
-	stop, err := s.run(ctx, func(ctx context.Context) (err error) {
-		rows, err = s.mysqlConn.QueryContext(ctx, query, args)
-		return err
+func (s *session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	rows, stop, err := run(ctx, s, func(ctx context.Context) (driver.Rows, error) {
+		return s.mysqlConn.QueryContext(ctx, query, args)
 	})
 	if err != nil {
+		stop()
 		return nil, err
 	}
 	return answer{rows, stop}, nil
@@ -172,20 +165,4 @@ type answer struct {
 func (a answer) Close() error {
 	defer a.stop()
 	return a.Rows.Close()
-}
-
-// Commit commits a transaction. If ctx ends, it calls end soon afterwards, which
-// must end the ctx that the transaction was begun with: that closes the connection.
-func Commit(ctx context.Context, tx *sql.Tx, end func()) error {
-	returned := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-returned:
-		case <-time.After(grace):
-			end()
-		}
-	})
-	defer stop()
-	defer close(returned)
-	return tx.Commit()
 }

@@ -144,20 +144,19 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 	lockCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { result <- lock(mutex, lockCtx) }()
-	var err error
+	var err, why error
 	select {
 	case err = <-result:
 	case <-ctx.Done():
-		select {
-		case err = <-result:
-		case <-time.After(cleanUp):
-			err = ctx.Err()
-		}
+		why = ctx.Err()
 	case <-l.session.lost: // its place in the queue is lost, or no server is there
+		why = fmt.Errorf("%w: the lease has ended", ErrNoReply)
+	}
+	if why != nil {
 		select {
 		case err = <-result:
 		case <-time.After(cleanUp):
-			err = fmt.Errorf("%w: the lease has ended", ErrNoReply)
+			err = why
 		}
 	}
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) && ctx.Err() == nil {

@@ -39,8 +39,8 @@ func Run(t *testing.T, open func(t *testing.T) *Lock) {
 		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
 		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
 		"the holder keeps the lock while the server is not there": (*Lock).away,
-		"on a silent line a call ends at its deadline":            func(l *Lock, t *testing.T) { l.silent(t, context.DeadlineExceeded) },
-		"on a silent line a call ends when it is cancelled":       func(l *Lock, t *testing.T) { l.silent(t, context.Canceled) },
+		"on a silent line a call ends at its deadline":            func(l *Lock, t *testing.T) { l.Silent(t, context.DeadlineExceeded) },
+		"on a silent line a call ends when it is cancelled":       func(l *Lock, t *testing.T) { l.Silent(t, context.Canceled) },
 	} {
 		t.Run(name, func(t *testing.T) { run(open(t), t) })
 	}
@@ -119,25 +119,26 @@ func (l *Lock) away(t *testing.T) {
 	l.left(t, 0, "after Unlock")
 }
 
-// Each call returns soon after its ctx has ended, though no answer comes, and its error says why.
-func (l *Lock) silent(t *testing.T, why error) {
+// Silent calls all on a silent line: each call returns soon after its ctx has ended, though no answer comes, and its error
+// says why.
+func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	l.Silence(proxy.ToServer, proxy.ToClient)
 	defer l.Heal()
-	ends := func(name string, call func(context.Context) error) {
+	ends := func(name string, call func(context.Context) error) error {
 		limits := map[error]time.Duration{context.DeadlineExceeded: 50 * time.Millisecond, context.Canceled: time.Hour}
 		ctx, cancel := context.WithTimeout(t.Context(), limits[why])
 		defer cancel()
 		if why == context.Canceled {
 			time.AfterFunc(50*time.Millisecond, cancel)
 		}
-		Ends(t, ctx, why, name, call)
+		return Ends(t, ctx, why, name, call)
 	}
 	ends("Lock", l.Waiter.Lock)
-	ends("Unlock", l.Holder.Unlock)
 	for name, call := range l.Calls {
 		ends(name, call)
 	}
+	return ends("Unlock", l.Holder.Unlock)
 }
 
 // Ends checks that a call returns soon after its ctx has ended, though no answer comes, and says why.

@@ -38,52 +38,37 @@ func written(t testing.TB, db *database.DB, name string) string {
 }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, func(t *testing.T) *faults.Lock {
-		line, db, client := lossy(t)
-		name := databasetest.Name(t)
-		return &faults.Lock{
-			Proxy: line, Holder: sqlforupdate.New(client, name), Next: sqlforupdate.New(db, name),
-			ErrNotLocked: sqlforupdate.ErrNotLocked, ErrNoReply: database.ErrNoReply,
-			Waiting: func() int { return waiting(t, db, name) },
-		}
-	}, true, false)
+	faults.Sweep(t, broken, true, false)
 }
 
-// The holder sees the same error whether its COMMIT came and the reply was lost,
-// or the connection broke before: ErrNotLocked, which is certain, and ErrNoReply, so
-// that what it wrote may be there or not.
-func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
-	for what, c := range map[string]struct {
-		arrives bool
-		want    string
-	}{
-		"the reply is lost":           {true, "new"},
-		"the COMMIT does not come in": {false, "old"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			line, db, client := lossy(t)
-			name := databasetest.Name(t)
-			l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
-			require.NoError(t, l.Lock(t.Context()))
-			require.NoError(t, write(t, client, l, name, "old"))
-			require.NoError(t, l.Unlock(t.Context()))
-
-			require.NoError(t, l.Lock(t.Context()))
-			require.NoError(t, write(t, client, l, name, "new"))
-			if c.arrives {
-				commits := line.LoseReply("COMMIT", nil)
-				defer func() { require.Equal(t, 1, commits()) }()
-			} else {
-				line.Sever()
-			}
-			err := l.Unlock(t.Context())
-			require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
-			require.ErrorIs(t, err, database.ErrNoReply)
-			require.NoError(t, next.Lock(t.Context()), "nobody holds it")
-			require.Equal(t, c.want, written(t, db, name))
-			require.NoError(t, next.Unlock(t.Context()))
-		})
+func broken(t *testing.T) *faults.Lock {
+	line, db, client := lossy(t)
+	name := databasetest.Name(t)
+	waiter := sqlforupdate.New(client, name)
+	return &faults.Lock{
+		Proxy: line, Holder: sqlforupdate.New(client, name), Waiter: waiter, Next: sqlforupdate.New(db, name),
+		ErrNotLocked: sqlforupdate.ErrNotLocked, ErrNoReply: database.ErrNoReply,
+		Waiting: func() int { return waiting(t, db, name) },
+		Calls:   map[string]func(context.Context) error{"TryLock": func(ctx context.Context) error { return testenv.Err(waiter.TryLock(ctx)) }},
 	}
+}
+
+// The holder sees the same error whether its COMMIT came and the reply was lost, or the connection broke before, as in
+// the next test: ErrNotLocked, which is certain, and ErrNoReply, so that what it wrote may be there or not.
+func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
+	line, db, client := lossy(t)
+	name := databasetest.Name(t)
+	l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
+	require.NoError(t, l.Lock(t.Context()))
+	require.NoError(t, write(t, client, l, name, "new"))
+	commits := line.LoseReply("COMMIT", nil)
+	err := l.Unlock(t.Context())
+	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
+	require.ErrorIs(t, err, database.ErrNoReply)
+	require.Equal(t, 1, commits())
+	require.NoError(t, next.Lock(t.Context()), "nobody holds it")
+	require.Equal(t, "new", written(t, db, name))
+	require.NoError(t, next.Unlock(t.Context()))
 }
 
 // The server goes away and comes back. The proxy plays that: it ends all
@@ -104,7 +89,9 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	next := sqlforupdate.New(db, name)
 	require.NoError(t, next.Lock(t.Context()), "another client gets in, once the server has noticed")
 	require.Error(t, write(t, client, holder, name, "late"))
-	require.ErrorIs(t, holder.Unlock(t.Context()), sqlforupdate.ErrNotLocked)
+	err := holder.Unlock(t.Context())
+	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
+	require.ErrorIs(t, err, database.ErrNoReply)
 	require.Empty(t, written(t, db, name))
 	require.NoError(t, next.Unlock(t.Context()))
 
@@ -148,26 +135,13 @@ func waiting(t testing.TB, db *database.DB, name string) (n int) {
 	return databasetest.Running(t, db, "SELECT name FROM zklock_forupdate%"+name+"%", true)
 }
 
-// No answer comes: each call returns soon after its ctx has ended, and says why.
 func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
-	line, db, client := lossy(t)
-	name := databasetest.Name(t)
-	ends := func(what string, call func(context.Context) error) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		return faults.Ends(t, ctx, context.DeadlineExceeded, what, call)
-	}
-	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
-	require.NoError(t, holder.Lock(t.Context()))
-	line.Silence(proxy.ToServer, proxy.ToClient)
-	ends("Lock", waiter.Lock)
-	ends("TryLock", func(ctx context.Context) error { _, err := waiter.TryLock(ctx); return err })
-	err := ends("Unlock", holder.Unlock)
+	l := broken(t)
+	err := l.Silent(t, context.DeadlineExceeded)
 	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
 	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")
-	line.CutOff() // now the server notices, too
-	next := sqlforupdate.New(db, name)
-	suite.Round(t, next)
+	l.CutOff() // now the server notices, too
+	suite.Round(t, l.Next)
 }
 
 // A ctx that has ended before does not keep a holder from releasing the lock.

@@ -75,8 +75,10 @@ import (
 // never did, or its transaction has ended since.
 var ErrNotLocked = errors.New("sqlforupdate: not locked")
 
-// waitLimit is the time that one attempt waits at the server.
-const waitLimit = 20 * time.Second
+const (
+	waitLimit   = 20 * time.Second // the time that one attempt waits at the server
+	commitLimit = 2 * time.Second  // the time that a COMMIT may take after the end of its ctx
+)
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
@@ -263,9 +265,12 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return ErrNotLocked
 	}
 	l.db.Count(1)
-	err := database.Commit(ctx, l.tx, l.end)
+	end := l.end // the end of the ctx that the transaction was begun with closes the connection
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(commitLimit, end) })
+	err := l.tx.Commit()
+	stop()
 	l.tx = nil
-	l.end()
+	end()
 	l.conn.Close() // back to the pool
 	if err == nil {
 		return nil

@@ -3,7 +3,6 @@
 package suite
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -276,25 +275,19 @@ func (w *world) eventually(what string, ok func() bool) {
 // that lets two in, whatever the schedule.
 func (w *world) exclusion(contenders int, open func() Lock) {
 	const times = 3
-	var num, holders atomic.Int32
+	var num atomic.Int32
 	round := func(l, probe Lock) error {
 		ctx := w.Context()
 		if err := l.Lock(ctx); err != nil {
 			return err
 		}
-		alone := holders.Add(1) == 1
 		seen := num.Load()
 		second, err := probe.TryLock(ctx)
 		if second {
-			err = errors.Join(err, probe.Unlock(ctx))
+			err = errors.Join(errors.New("another contender gets the lock while it is held: two holders"), probe.Unlock(ctx))
 		}
 		num.Store(seen + 1)
-		holders.Add(-1)
-		err = cmp.Or(err, l.Unlock(ctx))
-		if !alone || second {
-			return errors.New("another contender gets the lock while it is held: two holders")
-		}
-		return err
+		return errors.Join(err, l.Unlock(ctx))
 	}
 	var results []<-chan error
 	for range contenders {
