@@ -10,6 +10,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -247,4 +249,22 @@ func (b Bug) Trace() *player.Trace {
 		return nil
 	}
 	return &player.Trace{World: b.World, Choices: sch.Choices, Widths: sch.Widths}
+}
+
+var noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// Anchor returns the anchor that GitHub gives a heading, such as that of a bug
+// in docs/bugs.md.
+func Anchor(heading string) string {
+	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+}
+
+var sequence = regexp.MustCompile(`\d{10}`)
+
+// Short returns a node's name on the page: /lock/lock-0000000003 is lock-3.
+func Short(p string) string {
+	return sequence.ReplaceAllStringFunc(path.Base(p), func(digits string) string {
+		n, _ := strconv.Atoi(digits)
+		return strconv.Itoa(n)
+	})
 }
