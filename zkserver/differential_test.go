@@ -61,7 +61,7 @@ func TestDifferentialFindsADifference(t *testing.T) {
 // numbers of sequential nodes count what is made there.
 func newRoot() string { return "/diff" + rand.Text() + "/r" }
 
-const clients = 3
+const clients, unknownOp = 3, 99 // unknownOp is the number of no request
 
 // A player plays a sequence on one server and records the answers.
 type player struct {
@@ -111,8 +111,8 @@ func play(t require.TestingT, tg *target, root string, steps []line) []string {
 	auth := func() { admin.do(jute.OpAuth, &jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")}) }
 	auth()
 	parent := path.Dir(root)
-	for _, p := range []string{parent, root, root + "/a", root + "/a/c"} { // something to begin with
-		require.Equal(t, jute.OK, admin.create(p, jute.FlagPersistent), p)
+	for _, node := range []string{parent, root, root + "/a", root + "/a/c"} { // something to begin with
+		require.Equal(t, jute.OK, admin.create(node, jute.FlagPersistent), node)
 	}
 	p.writes = append(p.writes, admin.zxid)
 	for i := range p.conns {
@@ -145,17 +145,17 @@ var (
 // word records the lines of the answer to a four-letter word, without values. Those of
 // clients come in any order, and a connection may be listed after its end.
 func (p *player) word(word string) {
-	var clients, lines []string
+	var ofClients, lines []string
 	for line := range strings.Lines(p.tg.say(word)) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, " ") {
-			clients = append(clients, valuesOfClient.ReplaceAllString(line, "…"))
+			ofClients = append(ofClients, valuesOfClient.ReplaceAllString(line, "…"))
 		} else if line = values.ReplaceAllString(line, "…"); !strings.Contains(line, "_per_namespace") { // of those that have been written to
 			lines = append(lines, line)
 		}
 	}
-	slices.Sort(clients)
-	p.say("  %s | %s", strings.Join(slices.Compact(clients), " | "), strings.Join(lines, " | "))
+	slices.Sort(ofClients)
+	p.say("  %s | %s", strings.Join(slices.Compact(ofClients), " | "), strings.Join(lines, " | "))
 }
 
 func (p *player) step(l line, root string) {
@@ -176,7 +176,7 @@ func (p *player) step(l line, root string) {
 	}
 	op, body := parse(text, root, p.writes)
 	code := p.request(c, op, body)
-	if op != jute.OpCloseSession && code != jute.ErrAuthFailed && op != 99 {
+	if op != jute.OpCloseSession && code != jute.ErrAuthFailed && op != unknownOp {
 		return
 	}
 	_, err := c.readFrame(patience)
@@ -214,7 +214,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 	case writes(op):
 		p.writes = append(p.writes, h.Zxid)
 		text += " " + mark(h.Zxid)
-	case op == jute.OpAuth || op == 99:
+	case op == jute.OpAuth || op == unknownOp:
 		text += fmt.Sprint(" zxid ", h.Zxid)
 	}
 	text += p.body(op, h.Err, d)

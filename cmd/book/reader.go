@@ -76,11 +76,11 @@ func (b *book) rowsOf(p *page) []guide.Row {
 			_ = b.markdown(p).Renderer().Render(&out, p.source, c) // to memory
 		}
 		return addressOf.ReplaceAllStringFunc(out.String(), func(attribute string) string {
-			to := addressOf.FindStringSubmatch(attribute)[1]
-			if strings.HasPrefix(to, "#") {
-				to = path.Base(p.out) + to
+			address := addressOf.FindStringSubmatch(attribute)[1]
+			if strings.HasPrefix(address, "#") {
+				address = path.Base(p.out) + address
 			}
-			return `href="` + path.Join(path.Dir(p.out), to) + `"`
+			return `href="` + path.Join(path.Dir(p.out), address) + `"`
 		})
 	}
 	walk(p.doc, func(n ast.Node) {
@@ -99,7 +99,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 			}
 		}
 	})
-	for i, row := range all {
+	for i, row := range all { // a heading stays before a row, and before a heading below it
 		if row.Heading == 0 || i+1 < len(all) && (all[i+1].Heading == 0 || all[i+1].Heading > row.Heading) {
 			used = append(used, row)
 		}

@@ -26,12 +26,12 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-
 type site struct {
 	host string // with the port
 
-	mu      sync.Mutex  // guards what follows
-	last    *build.Page // nil: nothing has been built yet
-	builds  int         // how many have succeeded
-	failure string      // of the newest build; "": it has not failed
-	now     bool        // it is building
-	changed chan struct{}
+	mu       sync.Mutex  // guards what follows
+	last     *build.Page // nil: nothing has been built yet
+	builds   int         // how many have succeeded
+	failure  string      // of the newest build; "": it has not failed
+	building bool        // now
+	changed  chan struct{}
 }
 
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
@@ -40,7 +40,7 @@ func newSite(host string) *site { return &site{host: host, changed: make(chan st
 func (s *site) put(b *build.Page, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = false
+	s.building = false
 	s.failure = ""
 	if err != nil {
 		s.failure = err.Error()
@@ -56,7 +56,7 @@ func (s *site) put(b *build.Page, err error) {
 func (s *site) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = true
+	s.building = true
 	s.notifyLocked()
 }
 
@@ -68,7 +68,7 @@ func (s *site) notifyLocked() {
 func (s *site) state() (b *build.Page, builds int, failure string, building bool, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last, s.builds, s.failure, s.now, s.changed
+	return s.last, s.builds, s.failure, s.building, s.changed
 }
 
 // watch builds, and builds again when a tick shows that the sources have
@@ -140,8 +140,8 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	loopback.Write(w, r, name, body)
 }
 
-// building is what a page says until the first build has ended.
-const building = `The Go compiler makes the locks, the client library and the server into one program that runs in this page.
+// waitText is what a page says until the first build has ended.
+const waitText = `The Go compiler makes the locks, the client library and the server into one program that runs in this page.
 The first time it takes about a minute; then the page opens here.
 
 Go 编译器正在把锁、客户端库和服务器编译成一个在本页里运行的程序。
@@ -161,7 +161,7 @@ func without(w http.ResponseWriter, name, failure string) {
 		fmt.Fprint(w, script)
 		return
 	}
-	text, script := building, "building.js"
+	text, script := waitText, "building.js"
 	if failure != "" {
 		text, script = failure, "failed.js"
 	}

@@ -99,7 +99,7 @@ func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 	bubble.Limits{Virtual: 100 * 24 * time.Hour}.Test(t, func(*testing.T) { time.Sleep(99 * 24 * time.Hour) })
 }
 
-// One file is what a page shows to users.
+// One file is what a page shows to users; another one looks for testing/synctest.Test in a stack.
 func TestEveryBubbleHasLimits(t *testing.T) {
 	var without []string
 	tree := os.DirFS("../..")

@@ -26,7 +26,7 @@ type term struct {
 	not    []string            // words that the Chinese pages avoid
 }
 
-func terms(page string) (all []term) {
+func terms(page string) (all []term) { // rows of five cells that begin in lower case
 	quotation := regexp.MustCompile("`([^`]+)`[ (（]+([A-E](?:(?:, |、)[A-E])*)[)）]")
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")

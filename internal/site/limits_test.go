@@ -168,7 +168,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 	function := func(name string, lines int) string {
 		return "package a\n\nfunc " + name + "() {\n" + strings.Repeat("\t_ = 0\n", lines-2) + "}\n"
 	}
-	branches := func(name string, n int) string {
+	branches := func(name string, n int) string { // six: the function itself, if, &&, ||, for and a case of select
 		return "package a\n\nfunc " + name + "(b bool, c chan int) {\n\tif b && b || b {\n\t}\n\tfor range c {\n\t}\n\tselect {\n\tcase " +
 			"<-c:\n\tdefault:\n\t}\n\tswitch {\n" +
 			strings.Repeat("\tcase b:\n", n-6) + "\tdefault:\n\t}\n}\n"
@@ -191,7 +191,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		"text/over.txt":      {Data: []byte(long(601))},
 		"line/lines.go":      {Data: []byte(lines)},
 	}
-	for i := range 7 {
+	for i := range 7 { // 4000 lines, and 4002
 		tree[fmt.Sprintf("package/in/a%d.go", i)] = &fstest.MapFile{Data: []byte(long(571 + i/4))}
 		tree[fmt.Sprintf("package/over/a%d.go", i)] = &fstest.MapFile{Data: []byte(long(571 + i/3))}
 		tree[fmt.Sprintf("package/in/a%d_test.go", i)] = &fstest.MapFile{Data: []byte(long(571))}

@@ -49,11 +49,11 @@ func TestWhatIsAskedForDecides(t *testing.T) {
 	var got said
 	testenv.NotRaced(&got, "slow")
 	require.Equal(t, testenv.Raced, got.skip != "")
-	for tests, left := range map[string]bool{"landing": testenv.Raced, "long": false} {
+	for tests, skipped := range map[string]bool{"landing": testenv.Raced, "long": false} {
 		t.Setenv("ZKLOCK_TESTS", tests)
 		var got said
 		testenv.RacedAtLength(&got, "slow")
-		require.Equal(t, left, got.skip != "", tests)
+		require.Equal(t, skipped, got.skip != "", tests)
 	}
 	t.Setenv("ZKLOCK_TESTS", "")
 	flag.Set("test.run", "TestX/part")

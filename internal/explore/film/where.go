@@ -51,9 +51,9 @@ func (r *recorder) where() {
 	if len(r.w.Contenders) > mostPointers {
 		return
 	}
-	of := make(map[string]*player.Contender, len(r.w.Contenders))
+	byGoroutine := make(map[string]*player.Contender, len(r.w.Contenders))
 	for _, k := range r.w.Contenders {
-		of[k.GoID] = k
+		byGoroutine[k.GoID] = k
 	}
 	if !r.moved() {
 		return
@@ -61,11 +61,11 @@ func (r *recorder) where() {
 	buf := stacks.Get().(*[]byte)
 	defer stacks.Put(buf)
 	n := runtime.Stack(*buf, true)
-	found := make(map[*player.Contender][]Place, len(of))
+	found := make(map[*player.Contender][]Place, len(byGoroutine))
 	for rest := (*buf)[:n]; len(rest) > 0; {
 		var stack []byte
 		stack, rest, _ = bytes.Cut(rest, []byte("\n\n"))
-		if k := of[player.GoroutineNumber(stack)]; k != nil {
+		if k := byGoroutine[player.GoroutineNumber(stack)]; k != nil {
 			found[k] = frames(stack)
 		}
 	}
@@ -112,7 +112,7 @@ func frames(stack []byte) (list []Place) {
 			continue
 		}
 		name, _, _ := strings.Cut(lines[i][strings.LastIndexByte(lines[i], '/')+1:], "(0x")
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "(...)"), "({")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "(...)"), "({") // other forms of arguments
 		if j := strings.LastIndexByte(name, '.'); j >= 0 {
 			name = name[j+1:]
 		}

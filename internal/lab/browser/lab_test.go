@@ -33,8 +33,8 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	p.play(row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))", list{}})
 }
 
-// tenScenes are films: the page must show what go test sees.
-var tenScenes = []string{
+// filmed are scenes of which the page must show what go test sees.
+var filmed = []string{
 	"#lock=naive&n=6", "#lock=reentrant&n=6&shared=1", "#lock=naive&n=40&seed=5", "#lock=timeout&n=3&latency=50&do=400ms.A.stop", "#lock=A7&n=2&seed=2",
 	"#lock=herd&n=6&seed=2&do=100ms.B.cut", "#lock=predecessor&n=20&seed=4&do=200ms.B.stop", "#lock=timeout&n=3&seed=8&do=150ms.A.expire,200ms.B.end-ctx",
 	"#lock=zklock&n=3&seed=7&do=20ms.A.lose-reply", "#lock=herd&n=20&measured=1&seed=3",
@@ -44,7 +44,7 @@ var tenScenes = []string{
 func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 	t.Parallel()
 	var rows []row
-	for _, address := range tenScenes {
+	for _, address := range filmed {
 		a := testenv.Must(locks.ParseAddress(address))(t)
 		film := testenv.Must(lab.Run(t, a.Scene))(t)
 		rows = append(rows, row{"open " + address, "p.hash", film.Hash})

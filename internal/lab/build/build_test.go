@@ -22,8 +22,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// ready is a page that is small.
-func ready() *Page {
+// smallPage has one file of each kind that OneFile treats in a way of its own.
+func smallPage() *Page {
 	return &Page{Wasm: []byte("wasm"), Files: map[string][]byte{
 		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
 		"lab.css":      []byte("body { color: black }\n"),
@@ -121,7 +121,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 }
 
 func TestTheOneFileHoldsEverything(t *testing.T) {
-	b := ready()
+	b := smallPage()
 	text := string(testenv.Must(b.OneFile())(t))
 	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
 	require.Contains(t, text, "<style>\nbody { color: black }")
@@ -148,7 +148,7 @@ startModules(document.getElementById("lab-modules"));
 
 	delete(b.Files, "b.js")
 	require.ErrorContains(t, testenv.Err(b.OneFile()), "b.js")
-	b = ready()
+	b = smallPage()
 	delete(b.Files, "lab.css")
 	require.ErrorContains(t, testenv.Err(b.OneFile()), "lab.css")
 }
@@ -208,7 +208,7 @@ func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
 }
 
 func TestThePageWithoutItsEngine(t *testing.T) {
-	page, engine := testenv.Must2(ready().WithoutEngine())(t)
+	page, engine := testenv.Must2(smallPage().WithoutEngine())(t)
 	m := regexp.MustCompile(`textContent: "(.*)" }`).FindSubmatch(engine)
 	require.NotNil(t, m)
 	require.Equal(t, compressed([]byte("wasm")), unpack(t, string(m[1])))

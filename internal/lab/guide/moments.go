@@ -56,7 +56,7 @@ var table string
 // moments are in the order of the guide.
 var moments = readMoments(table)
 
-func readMoments(table string) (all []moment) {
+func readMoments(text string) (all []moment) {
 	named := make(map[string]place)
 	placed := func(cell string) place {
 		if p, ok := named[cell]; ok {
@@ -66,8 +66,8 @@ func readMoments(table string) (all []moment) {
 		file, name, _ := strings.Cut(parts[0], " ")
 		return in(file, name, parts[1:]...)
 	}
-	for line := range strings.Lines(table) {
-		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "")
+	for line := range strings.Lines(text) {
+		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "") // a row may end early
 		if name, ok := strings.CutPrefix(cells[0], "= "); ok {
 			named[name] = placed(cells[1])
 		}

@@ -18,16 +18,16 @@ import (
 func value(t *testing.T, formula string, n int) int {
 	t.Helper()
 	formula = strings.NewReplacer(" ", "", "−", "-", "N", "n").Replace(formula)
-	if formula == "n(n-1)/2" {
+	if formula == "n(n-1)/2" { // the only one that is not a sum
 		return n * (n - 1) / 2
 	}
 	sum, read := 0, ""
 	for _, m := range regexp.MustCompile(`([+-]?)(\d+|n)(n?)(²?)`).FindAllStringSubmatch(formula, -1) {
 		part, err := strconv.Atoi(m[2])
-		if err != nil {
+		if err != nil { // it is n
 			part = n
 		}
-		for range len(m[3]) + min(len(m[4]), 1) {
+		for range len(m[3]) + min(len(m[4]), 1) { // ² has two bytes
 			part *= n
 		}
 		if m[1] == "-" {

@@ -39,10 +39,10 @@ func Draw(lang i18n.Language, alt string, panels ...Panel) string {
 	var end time.Duration
 	height := 0
 	for _, p := range panels {
-		end = max(end, lastHold(p.Film))
+		end = max(end, allDone(p.Film))
 		height += top + server + lane*len(p.Film.Clients) + foot
 	}
-	height += 22 // the legend
+	height += 22 // for the legend
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n",
 		width, height, width, height, html.EscapeString(alt))
@@ -57,8 +57,8 @@ func Draw(lang i18n.Language, alt string, panels ...Panel) string {
 	return b.String()
 }
 
-// lastHold is when the last contender has unlocked.
-func lastHold(f *film.Film) (at time.Duration) {
+// allDone is when the last contender has unlocked.
+func allDone(f *film.Film) (at time.Duration) {
 	for _, m := range f.Marks {
 		if m.Kind == "state" && m.State == "done" {
 			at = max(at, m.At)
@@ -67,12 +67,12 @@ func lastHold(f *film.Film) (at time.Duration) {
 	return max(at, time.Millisecond)
 }
 
+// draw draws the panel from y down, and returns where it ends.
 func (p Panel) draw(b *strings.Builder, lang i18n.Language, y int, end time.Duration) int {
 	f := p.Film
 	x := func(at time.Duration) float64 {
 		return left + float64(min(at, end))/float64(end)*(width-left-right)
 	}
-	n := len(f.Clients)
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", y+21, html.EscapeString(p.Title))
 	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, y+21,
 		i18n.Textf("%d requests, %d watch events, %d wake-ups", "%d 个请求，%d 个监听事件，%d 次唤醒", f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups).In(lang))
@@ -116,7 +116,7 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, y int, end time.Dura
 			now[m.Who] = since{m.State, m.At}
 		}
 	}
-	return serverY + server + (n-1)*lane + foot + 8
+	return serverY + server + (len(f.Clients)-1)*lane + foot + 8
 }
 
 func legend(b *strings.Builder, lang i18n.Language, y int) {
