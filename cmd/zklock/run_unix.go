@@ -31,7 +31,7 @@ var (
 
 var helper = leash.Helper
 
-// onceNode is behind the path of the lock in that of the node with the last key of -once.
+// onceNode, behind the path of the lock, is the path of the node that has the last key of -once.
 const onceNode = ".once"
 
 // A job is a command that is run under the lock.
@@ -64,7 +64,7 @@ func (c *call) run(ctx context.Context) int {
 	notify(ends)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	j, taken, early := new(job), make(chan int, 1), 0
+	j, taken, early := new(job), make(chan int, 1), 0 // early: the status after a signal
 	go func() { taken <- c.take(ctx, j) }()
 	for {
 		select {
@@ -204,15 +204,15 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	}
 	killed := c.follow(j, p, signals)
 	p.End(stuck)
-	ran := error(nil)
+	unnoted := error(nil)
 	if c.once != "" && p.Status == 0 {
-		ran = c.noteKey(j)
+		unnoted = c.noteKey(j)
 	}
 	err := j.release()
 	switch state := describe(p.Status); {
-	case ran != nil:
+	case unnoted != nil:
 		return c.fail(exitUnavailable, i18n.Errorf("the command has run, but -once could not be noted, so it may run again: %w",
-			"命令已经运行，但没能为 -once 记下来，可能会再运行一次：%v", ran))
+			"命令已经运行，但没能为 -once 记下来，可能会再运行一次：%v", unnoted))
 	case errors.Is(err, zklock.ErrLost):
 		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
 	case p.Warned:

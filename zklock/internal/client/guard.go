@@ -35,9 +35,9 @@ func (m Mark) String() string {
 // In returns the path of the mark below a guard node.
 func (m Mark) In(path string) string { return path + "/" + m.String() }
 
-// Guard makes a mark below the guard node, and deletes that of the last Guard. The data
-// of the guard node is the name of the last mark. An earlier version of zklock, which would
-// not delete a mark with an ID, refuses such data. Nothing is sent once over returns an error.
+// Guard makes a mark below the guard node, and deletes that of the last Guard. The data of the guard node is the name of
+// the last mark. An earlier version of zklock, which would not delete a mark with an ID, refuses such data. Nothing is
+// sent once over returns an error. After an error the mark may be there; Guard with the same mark finds it.
 func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mark Mark, acl []zk.ACL) error {
 	data := fmt.Append(nil, mark)
 	var missing Mark // that somebody has deleted
@@ -71,7 +71,7 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 		case failed == 0 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || there && errors.Is(err, zk.ErrNoNode)):
 		case failed == 0 && errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("the parent of the guard has to exist: %w", err)
-		case failed == 2 && errors.Is(err, zk.ErrNoNode):
+		case failed == 2 && errors.Is(err, zk.ErrNoNode): // the delete
 			missing = last
 		default:
 			return err
@@ -119,7 +119,7 @@ func (c *Client) Guarded(ctx context.Context, tasks *Tasks, over func() error, p
 	}
 	switch {
 	case o.err == nil:
-		return o.done[1:], nil
+		return o.done[1:], nil // without the check of the mark
 	case errors.Is(o.err, ErrStopped):
 		return nil, ended // and nothing was sent
 	case errors.Is(o.err, ErrFenced):

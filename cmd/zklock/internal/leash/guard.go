@@ -52,12 +52,12 @@ func Helper(args []string) {
 	}
 	err := adopt()
 	if err == nil && w.Below > 0 {
-		report, ends := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
+		reports, ends := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
 		for i := range ends {
 			ends[i] = os.NewFile(uintptr(leaseFile+1+i), "")
 		}
-		err = w.startNext(report, ends)
-		report.Close() // the starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed
+		err = w.startNext(reports, ends)
+		reports.Close() // the starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed
 		go w.reap()
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func Helper(args []string) {
 }
 
 // startNext starts the first of the processes that come below this one.
-func (p plan) startNext(report *os.File, ends []*os.File) error {
+func (p plan) startNext(reports *os.File, ends []*os.File) error {
 	p.Below = len(ends) - 1
 	text, _ := json.Marshal(p)
 	path, _ := os.Executable()
@@ -78,7 +78,7 @@ func (p plan) startNext(report *os.File, ends []*os.File) error {
 	}
 	cmd := exec.Command(path, verbs[p.Below], string(text))
 	cmd.Args[0] = "zklock" // for ps
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, append([]*os.File{report}, ends...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, append([]*os.File{reports}, ends...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in this session: otherwise the command has no terminal
 	err := cmd.Start()
 	for _, file := range ends {
@@ -108,7 +108,7 @@ func (w *watcher) start() error {
 	}
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "zklock:", err)
-		report(ended, 126<<8)
+		report(ended, 126<<8) // as if it had exited with 126
 		return err
 	}
 	w.leader, w.group = cmd.Process.Pid, cmd.Process.Pid
