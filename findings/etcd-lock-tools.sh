@@ -93,7 +93,7 @@ check 'lock without a lease' "$left" 'TTL(60s), and less is left after 3 s'
 check 'unlock of that key' "$(ask unlock key "$key" | grep -o header)" header
 check 'locks that are left' "$(etcdctl get --prefix service/ --keys-only)" ''
 etcdctl put config value >/dev/null
-check 'unlock of a key that is no lock' "$(ask unlock key config | grep -o -e header -e error)" header
+check 'unlock of a key that is not a lock' "$(ask unlock key config | grep -o -e header -e error)" header
 check 'its value afterwards' "$(etcdctl get config)" ''
 check 'unlock of a key that is not there' "$(ask unlock key nothing | grep -o -e header -e error)" header
 

@@ -10,10 +10,10 @@
 #   redislock: retries without an end, a ctx without a deadline, TTL 1 s: after 1 s context.DeadlineExceeded
 #   redislock: the same Options with LimitRetry for a second Obtain: no retry at all
 #   redsync: another holds, LockContext with a ctx of one minute: an ErrTaken after 3 to 5 s
-#   go-redis: SetNX for 1.9 s, then Expire for 1.9 s: 1 s is left; Set for 0 s: for ever; Expire for 0 s: it is gone
+#   go-redis: SetNX for 1.9 s, then Expire for 1.9 s: 1 s is left; Set for 0 s: no end; Expire for 0 s: it is gone
 #   redis-py: set(ex=timedelta(seconds=1.9)): 1 s
 #   redis-py: lock(timeout=2), extend(2) three times: 8 s are left
-#   redis-py: lock(timeout=0) lasts for ever; its reacquire() answers True, and the key is gone
+#   redis-py: lock(timeout=0) has no end; its reacquire() answers True, and the key is gone
 #   redis-py: another thread releases: AttributeError, and the lock is held on
 # redislock compares the beginning of what is stored with the new token: no token may be the beginning of another.
 #
@@ -106,7 +106,7 @@ func main() {
 	check(set > time.Second && renewed <= time.Second,
 		"go-redis, SetNX for 1.9 s, and Expire for 1.9 s: %v and %v are left", set, renewed)
 	client.Set(ctx, "zero", "value", 0)
-	set = client.TTL(ctx, "zero").Val() // -1 is for ever
+	set = client.TTL(ctx, "zero").Val() // -1 stands for none
 	client.Expire(ctx, "zero", 0)
 	exists := client.Exists(ctx, "zero").Val()
 	check(set == -1 && exists == 0, "go-redis, Set for 0 s: TTL %d; Expire for 0 s: %d key", set, exists)
@@ -143,7 +143,7 @@ check("lock(timeout=2), three times extend(2), seconds that are left", round(cli
 
 lock = client.lock("zero", timeout=0)
 lock.acquire()
-check("lock(timeout=0), ttl, where -1 is for ever", client.ttl("zero"), -1)
+check("lock(timeout=0), ttl, where -1 stands for none", client.ttl("zero"), -1)
 check("its reacquire(), and keys that are left", (lock.reacquire(), client.exists("zero")), (True, 0))
 
 lock = client.lock("thread", timeout=30)
