@@ -173,7 +173,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 			"<-c:\n\tdefault:\n\t}\n\tswitch {\n" +
 			strings.Repeat("\tcase b:\n", n-6) + "\tdefault:\n\t}\n}\n"
 	}
-	wide := func(n int) string { return "\"" + strings.Repeat("é", n-2) + "\"" }
+	wide := func(n int) string { return "\"" + strings.Repeat("é", n-2) + "\"" } // "var a = " is eight more
 	lines := "package a\n\nvar a = " + wide(152) + "\nvar b = " + wide(153) + "\nvar c = []string{" + wide(153) + "}\nvar d = []any{\n\t" +
 		wide(160) + ", func() {\n\t\t_ = " + wide(160) + "\n\t\t_ = []string{\n\t\t\t" + wide(160) + ",\n\t\t}\n\t},\n\t`\n" + wide(161) + "`,\n}\n" +
 		"var e = `\n" + wide(161) + "`\n// 锁" + wide(160) + "\n// " + wide(160) + "\n"
