@@ -87,7 +87,7 @@ func TestADeadLinkIsFound(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 	}
 	for _, step := range steps {
-		write(step+"/lock.go", "package a\n")
+		write(step+"lock.go", "package a\n")
 	}
 	write("bench/main.go", "package main\n")
 	write("docs/bugs.md", "# Bugs\n\n## Here\n\n## Here\n")

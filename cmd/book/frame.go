@@ -138,8 +138,8 @@ func (b *book) writePage(place int, p *page) error {
 		return &entry{link: link{to(p.out, q.out), q.title}}
 	}
 	f.Previous, f.Next = at(place-1), at(place+1)
-	if i := slices.Index(steps, path.Dir(p.src)); i >= 0 {
-		l := b.list(steps[i] + "/lock.go")
+	if i := slices.Index(steps, path.Dir(p.src)+"/"); i >= 0 {
+		l := b.list(steps[i] + "lock.go")
 		f.File, f.Code = to(p.out, l.file+".html"), l.html(p.out, nil)
 		for j := i; j <= i+1; j++ { // to the step before and to the next one
 			if j >= 1 && j < len(steps) {
@@ -206,29 +206,5 @@ func (b *book) writeListing(l *listing) error {
 	return b.write(out, f)
 }
 
-// steps are the folders of the steps.
-var steps = chapters[1].folders()
-
-func (c chapter) folders() (all []string) {
-	for _, part := range c.parts {
-		all = append(all, strings.TrimSuffix(part, "/"))
-	}
-	return all
-}
-
-// differenceOf is the page that shows a step, from 1, beside the next one.
-func differenceOf(step int) string { return fmt.Sprintf("%s/next.html", steps[step-1]) }
-
-// writeDifferences writes the pages that show two steps side by side: the difference is the
-// lesson.
-func (b *book) writeDifferences() error {
-	for i := 1; i < len(steps); i++ {
-		left, right := b.list(steps[i-1]+"/lock.go"), b.list(steps[i]+"/lock.go")
-		f := b.frame(differenceOf(i), left.file+" → "+right.file, i18n.English)
-		f.File, f.Left, f.Diff = right.file, left.file, differ(left, right)
-		if err := b.write(differenceOf(i), f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// steps are the folders of the steps, each with a slash at its end.
+var steps = chapters[1].parts

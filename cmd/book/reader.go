@@ -65,8 +65,7 @@ func (b *book) readGuide() error {
 	return nil
 }
 
-// rowsOf reads the rows of an edition, and of its headings those that rows follow. The texts are
-// in En.
+// rowsOf reads the rows of an edition, and of its headings those that rows follow. The texts are in En.
 func (b *book) rowsOf(p *page) []guide.Row {
 	var all, used []guide.Row
 	article, count := "", 0
