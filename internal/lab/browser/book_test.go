@@ -25,8 +25,8 @@ import (
 // A test of a page of the book need not wait for a lab.
 const noLab = `if (!/lab.html/.test(location.pathname)) window.lab = { ready: Promise.resolve(), settled: () => {} };`
 
-// written is the folder of the book, which the first test that needs it writes.
-var written = sync.OnceValues(func() (string, error) {
+// writtenBook is the folder of the book, which the first test that needs it writes.
+var writtenBook = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(filepath.Dir(labCommand), "book") // gone with the lab's file
 	cmd := exec.Command("go", "run", "./cmd/book", "-lang", "en", "-out", dir)
 	cmd.Dir = "../../.."
@@ -40,7 +40,7 @@ var written = sync.OnceValues(func() (string, error) {
 // TestTheBook opens the book from the disk.
 func TestTheBook(t *testing.T) {
 	t.Parallel()
-	dir := testenv.Must(written())(t)
+	dir := testenv.Must(writtenBook())(t)
 	size := int64(0)
 	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -90,7 +90,7 @@ func scenesPlay(t *testing.T, dir string) {
 	p := openAt(t, "file://"+alone+"/lab.html"+scene("A7"), 900, 900)
 	for address := range played {
 		p.play(row{"open " + address, "s.panels.length > 0 && s.end > 0 && said() === ''", true})
-		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`})
+		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`}) // settled: its fates, if it shows any, are there
 	}
 }
 

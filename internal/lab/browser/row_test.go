@@ -71,7 +71,7 @@ func (c pageCase) open(t *testing.T) *tab {
 	if !ofBook || strings.HasPrefix(c.at, "#") {
 		return openAt(t, "file://"+file+c.at, width, height)
 	}
-	dir := testenv.Must(written())(t)
+	dir := testenv.Must(writtenBook())(t)
 	at := "file://" + dir
 	if place == "served" {
 		server := httptest.NewServer(http.FileServerFS(os.DirFS(dir)))
