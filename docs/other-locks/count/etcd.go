@@ -22,7 +22,8 @@ func openEtcd(ctx context.Context, spec string) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &player{server: "etcd at " + spec, sent: requests.Load, close: func(context.Context) error { return client.Close() }}
+	p := &player{server: "etcd at " + spec, sent: requests.Load}
+	p.close = func(context.Context) error { return client.Close() }
 	var locks []*etcd.Lock // of the present run
 	// The sessions are opened before the clock starts, as those of a lock on ZooKeeper are.
 	p.begin = func(ctx context.Context, n int) (all []contender, err error) {

@@ -34,7 +34,7 @@ type player struct {
 	begin func(ctx context.Context, n int) ([]contender, error)
 	end   func(ctx context.Context) error
 	sent  func() int64                           // the number of requests so far, to the server's knowledge
-	sold  func(ctx context.Context) (int, error) // the count, if the server keeps it: no contender excludes others; nil: a lock
+	sold  func(ctx context.Context) (int, error) // the count of contenders that exclude nobody; nil: a lock
 	write func(ctx context.Context) error        // writes something once, as a transaction by itself
 	close func(ctx context.Context) error        // removes what opening has made, and closes the client
 }
@@ -62,7 +62,9 @@ func (p *player) Run(ctx context.Context, r *report.Run) (err error) {
 	if err != nil {
 		return err
 	}
-	race := &counter.Race{Times: r.Times, Limit: limit, Step: p.with.Step, Sent: p.sent, Stock: p.sold != nil, Work: p.with.Work}
+	race := &counter.Race{
+		Times: r.Times, Limit: limit, Step: p.with.Step, Work: p.with.Work, Sent: p.sent, Stock: p.sold != nil,
+	}
 	for _, c := range contenders {
 		race.Contenders = append(race.Contenders, c)
 	}

@@ -25,7 +25,8 @@ var (
 	rows     = table{name: "zklock_row", key: "method_name", prepare: sqlrow.Prepare, contender: newRow}
 	versions = table{name: "zklock_version", key: "id", prepare: sqlversion.Prepare, contender: newBuyer, stock: true}
 	// Every waiter keeps a connection. Each one of SQLite's is an interpreter with a memory of its own, and polls.
-	rowsForUpdate = table{name: "zklock_forupdate", key: "name", prepare: sqlforupdate.Prepare, contender: newForUpdate, onSQLite: 8}
+	rowsForUpdate = table{name: "zklock_forupdate", key: "name", prepare: sqlforupdate.Prepare,
+		contender: newForUpdate, onSQLite: 8}
 )
 
 func newRow(db *database.DB, name string) contender       { return sqlrow.New(db, name, ttl) }

@@ -96,9 +96,9 @@ func (tx mysqlTx) Rollback() error {
 // run runs a statement with a ctx of its own. When the caller's ctx ends, the server is asked to end the statement,
 // and the answer is awaited for as long as grace: MariaDB does not notice that a client has gone until it answers, and would
 // carry out later what waits. stop must be called once all of the answer is read; it returns when nothing more is sent.
-func run[T any](ctx context.Context, s *session, statement func(ctx context.Context) (T, error)) (answer T, stop func(), err error) {
+func run[T any](ctx context.Context, s *session, do func(context.Context) (T, error)) (value T, stop func(), err error) {
 	if err := ctx.Err(); err != nil {
-		return answer, func() {}, err
+		return value, func() {}, err
 	}
 	own, end := context.WithCancel(context.WithoutCancel(ctx))
 	returned, quiet := make(chan struct{}), make(chan struct{})
@@ -107,9 +107,9 @@ func run[T any](ctx context.Context, s *session, statement func(ctx context.Cont
 		defer end()
 		s.end(returned)
 	})
-	answer, err = statement(own)
+	value, err = do(own)
 	close(returned)
-	return answer, func() {
+	return value, func() {
 		if !detach() {
 			<-quiet
 		}

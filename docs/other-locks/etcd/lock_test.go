@@ -25,12 +25,16 @@ const ttl = 600
 // connect opens a client of the etcd that the environment variable ETCD names.
 // etcd's server as a library would double this module, so there is no embedded
 // one.
-func connect(t testing.TB) *clientv3.Client {
+func connect(t testing.TB, options ...grpc.DialOption) *clientv3.Client {
 	addresses := os.Getenv("ETCD")
 	if addresses == "" {
 		t.Skip("needs a running etcd: ETCD=host:port")
 	}
-	client := testenv.Must(etcd.Connect(t.Context(), strings.Split(addresses, ",")))(t)
+	return to(t, addresses, options...)
+}
+
+func to(t testing.TB, addresses string, options ...grpc.DialOption) *clientv3.Client {
+	client := testenv.Must(etcd.Connect(t.Context(), strings.Split(addresses, ","), options...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -145,15 +149,12 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 
 // The cost that the README states.
 func TestAFreeLockCostsTwoRequests(t *testing.T) {
-	connect(t)
 	var requests atomic.Int64
 	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		requests.Add(1)
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
-	client := testenv.Must(etcd.Connect(t.Context(), strings.Split(os.Getenv("ETCD"), ","), grpc.WithChainUnaryInterceptor(count)))(t)
-	t.Cleanup(func() { client.Close() })
-	l := newLock(t, client, prefix(t))
+	l := newLock(t, connect(t, grpc.WithChainUnaryInterceptor(count)), prefix(t))
 	require.NoError(t, l.Open(t.Context()))
 	before := requests.Load()
 	suite.Round(t, l)

@@ -12,6 +12,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/testenv"
 )
 
 // A Lock is a lock that no other test uses, and a line to its server that a case breaks.
@@ -50,9 +51,7 @@ const patience = 2 * time.Minute
 
 func (l *Lock) left(t *testing.T, want int, whose string) {
 	t.Helper()
-	left, err := l.Left(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, want, left, whose)
+	require.Equal(t, want, testenv.Must(l.Left(t.Context()))(t), whose)
 }
 
 // lose loses the reply to the next request with a text, once it has left so many keys: what the server sends
@@ -119,8 +118,8 @@ func (l *Lock) away(t *testing.T) {
 	l.left(t, 0, "after Unlock")
 }
 
-// Silent calls all on a silent line: each call returns soon after its ctx has ended, though no answer comes, and its error
-// says why.
+// Silent calls each method on a silent line: it returns soon after its ctx has ended, though no answer comes, and
+// its error says why.
 func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	l.Silence(proxy.ToServer, proxy.ToClient)

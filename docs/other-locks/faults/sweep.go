@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/proxy"
+	"example.com/zklock/internal/testenv"
 )
 
 var ways = map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient}
@@ -104,11 +105,8 @@ func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool)
 		err = WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(limit) })
 		require.True(t, err == nil || errors.Is(err, l.ErrNotLocked), "packet %d: %v", n, err)
 	}
-	require.Eventually(t, func() bool {
-		free, err := l.Next.TryLock(limit)
-		require.NoError(t, err)
-		return free
-	}, 30*time.Second, time.Millisecond, "packet %d: nobody holds it, and nobody gets it", n)
+	free := func() bool { return testenv.Must(l.Next.TryLock(limit))(t) }
+	require.Eventually(t, free, 30*time.Second, time.Millisecond, "packet %d: nobody holds it, and nobody gets it", n)
 	require.NoError(t, l.Next.Unlock(limit))
 	return came()
 }

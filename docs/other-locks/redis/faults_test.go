@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,7 +67,9 @@ func broken(contender func(client *goredis.Client, key string) suite.Lock) func(
 			},
 			CleanUp: redis.CleanUp,
 			Expire:  func() { anHourPasses(t, client, k) },
-			Calls:   map[string]func(context.Context) error{"Lock of a Reentrant": r.Lock, "Unlock of a Reentrant": r.Unlock},
+			Calls: map[string]func(context.Context) error{
+				"Lock of a Reentrant": r.Lock, "Unlock of a Reentrant": r.Unlock,
+			},
 		}
 	}
 }
@@ -150,28 +153,22 @@ func redisServer(t *testing.T, dir string, settings ...string) (address string, 
 // Redis answers before the key is on a disk. The server is killed after it has
 // granted the lock, and comes back without the key.
 func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		settings []string
-		second   bool // a second holder gets in
-	}{
-		{"without a log", []string{"--appendonly", "no"}, true},
+	for settings, second := range map[string]bool{
+		"--appendonly no": true,
 		// The cure: an fsync before each answer.
-		{"with fsync before each answer", []string{"--appendonly", "yes", "--appendfsync", "always"}, false},
+		"--appendonly yes --appendfsync always": false,
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(settings, func(t *testing.T) {
 			servers.Needs(t, "redis-server", "redis-server", "REDIS")
 			dir := t.TempDir()
-			address, kill := redisServer(t, dir, c.settings...)
+			address, kill := redisServer(t, dir, strings.Fields(settings)...)
 			first := redis.New(connect(t, address), "order", longer)
 			require.NoError(t, first.Lock(t.Context()))
-			lost := first.Lost()
 			kill()
 
-			address, _ = redisServer(t, dir, c.settings...)
-			second := redis.New(connect(t, address), "order", longer)
-			suite.Try(t, c.second, second)
-			require.False(t, bubble.IsClosed(lost), "the first holder is notified; then they are not two")
+			address, _ = redisServer(t, dir, strings.Fields(settings)...)
+			suite.Try(t, second, redis.New(connect(t, address), "order", longer))
+			require.False(t, bubble.IsClosed(first.Lost()), "the first holder is notified; then they are not two")
 		})
 	}
 }

@@ -172,7 +172,8 @@ func TestAFreeLockCostsTwoCommands(t *testing.T) {
 	client := connect(t, address(t))
 	l := redis.New(client, key(t), longer)
 	suite.Round(t, l, "the script is in the server's memory from now on")
-	sent := func() uint32 { return client.PoolStats().Hits + client.PoolStats().Misses } // a connection for each command
+	// The pool gives a connection to each command.
+	sent := func() uint32 { return client.PoolStats().Hits + client.PoolStats().Misses }
 	before := sent()
 	suite.Round(t, l)
 	require.EqualValues(t, 2, sent()-before)

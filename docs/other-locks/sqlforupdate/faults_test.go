@@ -49,7 +49,9 @@ func broken(t *testing.T) *faults.Lock {
 		Proxy: line, Holder: sqlforupdate.New(client, name), Waiter: waiter, Next: sqlforupdate.New(db, name),
 		ErrNotLocked: sqlforupdate.ErrNotLocked, ErrNoReply: database.ErrNoReply,
 		Waiting: func() int { return waiting(t, db, name) },
-		Calls:   map[string]func(context.Context) error{"TryLock": func(ctx context.Context) error { return testenv.Err(waiter.TryLock(ctx)) }},
+		Calls: map[string]func(context.Context) error{
+			"TryLock": func(ctx context.Context) error { return testenv.Err(waiter.TryLock(ctx)) },
+		},
 	}
 }
 

@@ -16,29 +16,24 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// answer is a statement's result, or its error's code.
-func answer(err error, value string) string {
-	switch {
-	case err == nil:
-		return value
-	case errors.Is(err, sql.ErrNoRows):
-		return "no row"
-	}
-	return "error " + database.Code(err)
-}
-
-// ask runs a statement. A select returns a value.
+// ask runs a statement, and returns its result or its error's code. A select returns a value.
 func ask(tx *sql.Tx, query string) string {
+	answer, err := "ok", error(nil)
 	switch verb, _, _ := strings.Cut(query, " "); verb {
 	case "COMMIT":
-		return answer(tx.Commit(), "ok")
+		err = tx.Commit()
 	case "SELECT":
-		var value string
-		err := tx.QueryRow(query).Scan(&value)
-		return answer(err, value)
+		err = tx.QueryRow(query).Scan(&answer)
+	default:
+		_, err = tx.Exec(query)
 	}
-	_, err := tx.Exec(query)
-	return answer(err, "ok")
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "no row"
+	case err != nil:
+		return "error " + database.Code(err)
+	}
+	return answer
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/internal/bugs"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 // B2. Article B, the lock in a table with a unique key:
@@ -40,8 +41,7 @@ func (l *rowLock) lock() bool {
 }
 
 func (l *rowLock) unlock() {
-	n, err := l.db.Exec(l.script.Context(), "delete from myLock where method_name = ?", l.method)
-	require.NoError(l.script, err)
+	n := testenv.Must(l.db.Exec(l.script.Context(), "delete from myLock where method_name = ?", l.method))(l.script)
 	l.script.Say(l.client, "delete from myLock: %d row", "delete from myLock：%d 行", n)
 }
 

@@ -30,11 +30,11 @@ func broken(contender func(*database.DB, string, time.Duration) *sqlrow.Lock) fu
 		spec := databasetest.Spec(t)
 		line, via := databasetest.Via(t, spec)
 		db, client, name := open(t, spec), open(t, via), databasetest.Name(t)
-		require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
 		far := func() *sqlrow.Lock { return contender(client, name, longer) }
 		return &faults.Lock{
-			Proxy: line, Holder: far(), Waiter: far(), Next: sqlrow.New(db, name, longer), ErrNotLocked: sqlrow.ErrNotLocked,
-			ErrNoReply: database.ErrNoReply, Request: "INSERT INTO zklock_row", Release: "DELETE FROM zklock_row", Once: true,
+			Proxy: line, Holder: far(), Waiter: far(), Next: sqlrow.New(db, name, longer),
+			ErrNotLocked: sqlrow.ErrNotLocked, ErrNoReply: database.ErrNoReply,
+			Request: "INSERT INTO zklock_row", Release: "DELETE FROM zklock_row", Once: true,
 			Left: func(ctx context.Context) (rows int, err error) {
 				err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
 				return rows, err
@@ -49,7 +49,6 @@ func broken(contender func(*database.DB, string, time.Duration) *sqlrow.Lock) fu
 // not wait for the commit, and no row is left whose holder has gone.
 func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
-	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
 	for what, contender := range map[string]func(*database.DB, string, time.Duration) *sqlrow.Lock{
 		"plain": sqlrow.New, "fenced": sqlrow.NewFenced,
 	} {
@@ -100,7 +99,7 @@ func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
 	const end = 1761440400 // 2025-10-26, 01:00 UTC: in Europe 03:00 becomes 02:00
 	for _, at := range []int{end - 3600, end - 1, end, end + 1, end + 3600} {
 		var now int
-		_ = testenv.Must(conn.ExecContext(t.Context(), fmt.Sprintf("SET timestamp = %d", at)))(t) // of this connection alone
+		_ = testenv.Must(conn.ExecContext(t.Context(), fmt.Sprintf("SET timestamp = %d", at)))(t) // of conn alone
 		require.NoError(t, conn.QueryRowContext(t.Context(), db.Bind("SELECT {now}")).Scan(&now))
 		require.Equal(t, at*1000, now)
 	}

@@ -21,7 +21,7 @@ const longer = time.Hour / 2
 
 func open(t testing.TB, spec string) *database.DB {
 	db := databasetest.Open(t, spec)
-	require.NoError(t, sqlrow.Prepare(t.Context(), db))
+	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
 	return db
 }
 
@@ -51,7 +51,8 @@ func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lo
 	}
 }
 
-func newLock(db *database.DB, name string) suite.Lock { return sqlrow.New(db, name, longer) }
+func newLock(db *database.DB, name string) suite.Lock   { return sqlrow.New(db, name, longer) }
+func newFenced(db *database.DB, name string) suite.Lock { return sqlrow.NewFenced(db, name, longer) }
 
 func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 
@@ -60,14 +61,7 @@ func TestBasicBehindPgbouncer(t *testing.T) {
 	suite.Run(t, subject(t, newLock))
 }
 
-func newFenced(t testing.TB, db *database.DB, name string) *sqlrow.Lock {
-	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
-	return sqlrow.NewFenced(db, name, longer)
-}
-
-func TestBasicFenced(t *testing.T) {
-	suite.Run(t, subject(t, func(db *database.DB, name string) suite.Lock { return newFenced(t, db, name) }))
-}
+func TestBasicFenced(t *testing.T) { suite.Run(t, subject(t, newFenced)) }
 
 // Bug E2 on a database: the table that the lock protects refuses the late write of a
 // holder that was paused, because it compares the token.
@@ -75,7 +69,7 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	e := exhibit.New(t, "O12")
 	db := open(t, databasetest.Spec(t))
 	name := databasetest.Name(t)
-	a, b := newFenced(t, db, name), newFenced(t, db, name)
+	a, b := sqlrow.NewFenced(db, name, longer), sqlrow.NewFenced(db, name, longer)
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
 	testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name))(t)
 	write := func(client string, token int64) int64 {
@@ -86,8 +80,9 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	require.NoError(t, a.Lock(t.Context()))
 	late := a.Token()
 	e.Arrow("A->>S: INSERT the lock's row, UPDATE the count of holders: %d", late)
+	suite.Try(t, false, b, "the row lives")
 	expire(t, db, name)
-	require.NoError(t, b.Lock(t.Context()))
+	suite.Try(t, true, b, "it looks each time for rows that have expired")
 	e.Arrow("B->>S: INSERT the lock's row, UPDATE the count of holders: %d", b.Token())
 	require.Greater(t, b.Token(), late)
 	require.EqualValues(t, 1, write("B", b.Token()))
@@ -171,18 +166,6 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 	}
 }
 
-// TryLock has just looked for rows that have expired; then this one does.
-func TestTryLockTakesARowThatHasExpired(t *testing.T) {
-	db := open(t, databasetest.Spec(t))
-	name := databasetest.Name(t)
-	holder, next := sqlrow.New(db, name, longer), sqlrow.New(db, name, longer)
-	require.NoError(t, holder.Lock(t.Context()))
-	suite.Try(t, false, next, "TryLock on a held lock")
-	expire(t, db, name)
-	suite.Try(t, true, next, "TryLock on a row that has expired")
-	require.NoError(t, next.Unlock(t.Context()))
-}
-
 // The article's fourth fault, and its remedy: without an owner in the row a
 // holder that locks again finds its own row.
 func TestItsOwnerMayLockAgain(t *testing.T) {
@@ -205,9 +188,8 @@ func TestItsOwnerMayLockAgain(t *testing.T) {
 func TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders(t *testing.T) {
 	one, other := open(t, database.Embedded), open(t, database.Embedded)
 	a, b := sqlrow.New(one, "order", longer), sqlrow.New(other, "order", longer)
-	heldA := testenv.Must(a.TryLock(t.Context()))(t)
-	heldB := testenv.Must(b.TryLock(t.Context()))(t)
-	require.True(t, heldA && heldB, "two holders, before a row is copied")
+	suite.Try(t, true, a)
+	suite.Try(t, true, b, "two holders, before a row is copied")
 
 	var owner string
 	require.NoError(t, one.Row(t.Context(), "SELECT owner FROM zklock_row").Scan(&owner))
@@ -218,7 +200,8 @@ func TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders(t *testing.T) {
 // The costs that the README and NewFenced state.
 func TestAFreeLockCostsTwoStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
-	plain, fenced := sqlrow.New(db, databasetest.Name(t), longer), newFenced(t, db, databasetest.Name(t)+"-fenced")
+	name := databasetest.Name(t)
+	plain, fenced := sqlrow.New(db, name, longer), sqlrow.NewFenced(db, name+"-fenced", longer)
 	for l, cost := range map[*sqlrow.Lock]int64{plain: 2, fenced: 4 + 1} {
 		before := db.Statements()
 		suite.Round(t, l)

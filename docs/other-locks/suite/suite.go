@@ -89,7 +89,8 @@ func Verdict(t *testing.T, s Subject, name string) string {
 	if run == nil {
 		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
 	}
-	w := &world{TB: t, subject: s, client: s.Client(t), name: fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))}
+	w := &world{TB: t, subject: s, client: s.Client(t)}
+	w.name = fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))
 	var ended sync.WaitGroup
 	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
 	ended.Wait()
@@ -284,7 +285,7 @@ func (w *world) exclusion(contenders int, open func() Lock) {
 		seen := num.Load()
 		second, err := probe.TryLock(ctx)
 		if second {
-			err = errors.Join(errors.New("another contender gets the lock while it is held: two holders"), probe.Unlock(ctx))
+			err = errors.Join(errors.New("another contender gets the lock, too: two holders"), probe.Unlock(ctx))
 		}
 		num.Store(seen + 1)
 		return errors.Join(err, l.Unlock(ctx))

@@ -19,6 +19,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
+	"example.com/zklock/internal/testenv"
 )
 
 // In tests SQLite starts often and does little: the interpreter starts at
@@ -31,8 +32,7 @@ func Spec(t testing.TB) string {
 	if spec := os.Getenv("SQL"); spec != "" && spec != database.Embedded {
 		return spec
 	}
-	db, err := database.Open(context.Background(), database.Embedded)
-	require.NoError(t, err)
+	db := testenv.Must(database.Open(context.Background(), database.Embedded))(t)
 	t.Cleanup(func() { db.Close() })
 	return db.Spec()
 }
@@ -42,8 +42,7 @@ func Open(t testing.TB, spec string) *database.DB { return OpenTx(t, spec, 0) }
 
 // OpenTx is Open for locks that keep connections.
 func OpenTx(t testing.TB, spec string, conns int) *database.DB {
-	db, err := database.OpenTx(t.Context(), spec, conns)
-	require.NoError(t, err)
+	db := testenv.Must(database.OpenTx(t.Context(), spec, conns))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -63,8 +62,7 @@ func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 	if database.IsSQLite(spec) {
 		t.Skip("SQLite is part of the process, so there is no line that could break: SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)")
 	}
-	u, err := url.Parse(spec)
-	require.NoError(t, err)
+	u := testenv.Must(url.Parse(spec))(t)
 	mysql := u.Scheme == "mysql" || u.Scheme == "mariadb"
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), map[bool]string{true: "3306", false: "5432"}[mysql])
@@ -80,8 +78,7 @@ func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 // Bouncer is a spec of the database in SQL by way of Debian's pgbouncer in transaction mode, in which each transaction
 // gets a connection of its own. It skips a test on another database.
 func Bouncer(t testing.TB) string {
-	u, err := url.Parse(Spec(t))
-	require.NoError(t, err)
+	u := testenv.Must(url.Parse(Spec(t)))(t)
 	if u.Scheme != "postgres" {
 		t.Skip("pgbouncer is for PostgreSQL: SQL=postgres://…")
 	}
