@@ -31,10 +31,10 @@ func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 	for script := range strings.SplitSeq(string(text), "\n\n") {
 		title, _, _ := strings.Cut(script, "\n")
 		t.Run(strings.TrimPrefix(title, "= "), func(t *testing.T) {
-			var steps []line
+			var steps []step
 			for text := range strings.Lines(script) {
 				if client := text[0] - '0'; client < clients {
-					steps = append(steps, line{int(client), strings.TrimSpace(text[2:])})
+					steps = append(steps, step{int(client), strings.TrimSpace(text[2:])})
 				}
 			}
 			got := answered(script, play(t, tg, newRoot(), steps))
@@ -87,7 +87,7 @@ func TestHandshake(t *testing.T) {
 			c := tg.dial()
 			c.write(frame(&jute.ConnectRequest{TimeoutMs: 10_000, Password: password, HasReadOnly: has}))
 			b := testenv.Must(c.readFrame(patience))(t)
-			require.Len(t, b, map[bool]int{true: 37, false: 36}[has])
+			require.Len(t, b, map[bool]int{true: 37, false: 36}[has]) // readOnly is one byte
 		}
 	})
 	t.Run("clamps the timeout to 2 and 20 ticks", func(t *testing.T) {

@@ -41,10 +41,10 @@ type conn struct {
 	gates      []gate       // where sending stops, in order
 	ending     bool         // to be closed once out is sent
 	dead       bool
-	met        Request // the last that a fault has met
-	since      time.Time
-	last       Request // the last of the session
-	received   int64   // packets, for cons
+	met        Request   // the last that a fault has met
+	since      time.Time // when the connection came
+	last       Request   // the last of the session
+	received   int64     // packets, for cons
 	sent       int64
 }
 
@@ -244,14 +244,14 @@ func (c *conn) read() {
 		return
 	}
 	var frame []byte
-	busy := false
-	rest := func() {
+	busy := false // whether this connection is among those that Server.busy counts
+	answered := func() {
 		if busy && c.s.busy.Add(-1) == 0 {
 			c.s.lulls.Add(1)
 		}
 		busy = false
 	}
-	defer rest()
+	defer answered()
 	for {
 		// Replies are sent when there is no other request at hand: one by
 		// one to a client that waits for each, many at once under load.
@@ -261,7 +261,7 @@ func (c *conn) read() {
 			// two requests of this one.
 			runtime.Gosched()
 		} else {
-			rest()
+			answered()
 		}
 		if (!ready || c.backlog() >= sendAt) && !c.flush() {
 			return

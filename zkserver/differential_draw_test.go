@@ -11,11 +11,11 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// names are the nodes that a sequence works on, so few that requests meet.
-var names = []string{"~", "~/a", "~/b", "~/a/c", "~/a/d", "~/b/e", "~/a/c/f"}
+// nodePaths are the nodes that a sequence works on, so few that requests meet.
+var nodePaths = []string{"~", "~/a", "~/b", "~/a/c", "~/a/d", "~/b/e", "~/a/c/f"}
 
-// odd are paths that are wrong, or special.
-var odd = []string{"~/a/", "~//a", "~/a//c", "~/.", "~/a/..", `"~/a\x00"`, `"~/\x01"`, "~/锁", "~/no/such", `"~/\xff"`}
+// oddPaths are paths that are wrong, or special.
+var oddPaths = []string{"~/a/", "~//a", "~/a//c", "~/.", "~/a/..", `"~/a\x00"`, `"~/\x01"`, "~/锁", "~/no/such", `"~/\xff"`}
 
 // someACLs all leave the clean-up, which authenticates as u:p, the right to
 // remove what it finds.
@@ -32,9 +32,9 @@ func among[T any](t *rapid.T, label string, some ...T) T {
 
 func anyPath(t *rapid.T) string {
 	if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
-		return among(t, "path", odd...)
+		return among(t, "path", oddPaths...)
 	}
-	return among(t, "path", names...)
+	return among(t, "path", nodePaths...)
 }
 
 // watchedPath is more often one of two than any other, so that the watches of
@@ -49,7 +49,7 @@ func watchedPath(t *rapid.T) string {
 	return anyPath(t)
 }
 
-func version(t *rapid.T) string {
+func drawVersion(t *rapid.T) string {
 	return among(t, "version", "", "", " version 0", " version 1", " version 2")
 }
 
@@ -67,24 +67,24 @@ func drawWrite(t *rapid.T) string {
 		}
 		return fmt.Sprintf("%s %s flags %d%s%s", op, path, flags, data, among(t, "acl", someACLs...))
 	case 5, 6, 7:
-		return "delete " + path + version(t)
+		return "delete " + path + drawVersion(t)
 	case 8:
-		return "setData " + path + data + version(t)
+		return "setData " + path + data + drawVersion(t)
 	}
-	return "check " + path + version(t)
+	return "check " + path + drawVersion(t)
 }
 
 // nullList is the body of a setWatches: a zxid, a null list, and empty ones.
 const nullList = "0000000000000000ffffffff0000000000000000000000000000000000000000"
 
-func sequence() *rapid.Generator[[]line] {
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) line {
-		return line{rapid.IntRange(0, clients-1).Draw(t, "client"), drawText(t)}
+func sequence() *rapid.Generator[[]step] {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+		return step{rapid.IntRange(0, clients-1).Draw(t, "client"), drawText(t)}
 	}), 1, 30)
 }
 
 func drawText(t *rapid.T) string {
-	switch kind := rapid.IntRange(0, 45).Draw(t, "kind"); {
+	switch kind := rapid.IntRange(0, 45).Draw(t, "kind"); { // a case's share of the 46 is how often it is drawn
 	case kind < 18:
 		text := drawWrite(t)
 		if strings.HasPrefix(text, "check ") { // only in a multi
@@ -102,7 +102,7 @@ func drawText(t *rapid.T) string {
 	case kind == 33:
 		return "getACL " + anyPath(t)
 	case kind == 34:
-		return "setACL " + anyPath(t) + among(t, "acl", someACLs...) + version(t)
+		return "setACL " + anyPath(t) + among(t, "acl", someACLs...) + drawVersion(t)
 	case kind == 35:
 		return fmt.Sprintf("%s %s type %d", among(t, "op", "checkWatches", "removeWatches"), watchedPath(t), among(t, "type", 0, 1, 2, 3, 3, 3, 4))
 	case kind == 36:
@@ -123,14 +123,14 @@ func drawText(t *rapid.T) string {
 	}
 	text := fmt.Sprintf("reconnect %s ago %d", op, rapid.IntRange(0, 5).Draw(t, "writes missed"))
 	for _, list := range lists {
-		if paths := rapid.SliceOfN(rapid.SampledFrom(names), 0, 3).Draw(t, list); len(paths) > 0 {
+		if paths := rapid.SliceOfN(rapid.SampledFrom(nodePaths), 0, 3).Draw(t, list); len(paths) > 0 {
 			text += " " + list + " " + strings.Join(paths, ",")
 		}
 	}
 	return text
 }
 
-// A line is one thing that one of the clients does, as a script and a failing
+// A step is one thing that one of the clients does, as a script and a failing
 // sequence have it: the client's number, a request, its path, and its arguments,
 // each with its name before it. A word with blanks or unprintable characters is quoted
 // as in Go; ~ is the node that a script works on. Three lines are not requests of ZooKeeper:
@@ -138,12 +138,12 @@ func drawText(t *rapid.T) string {
 //	reconnect setWatches …   on a new connection, the session's watches are set again
 //	wrongPassword            another client asks for the session, and does not know its password
 //	raw REQUEST HEX          a body byte by byte
-type line struct {
+type step struct {
 	client int
 	text   string
 }
 
-func (l line) String() string { return fmt.Sprintf("%d %s", l.client, l.text) }
+func (l step) String() string { return fmt.Sprintf("%d %s", l.client, l.text) }
 
 // split returns the words of a request.
 func split(text string) (words []string) {

@@ -105,7 +105,7 @@ func (p *player) reattach(i int, password []byte) {
 }
 
 // play returns what every client received, in order.
-func play(t require.TestingT, tg *target, root string, steps []line) []string {
+func play(t require.TestingT, tg *target, root string, steps []step) []string {
 	p := &player{tg: tg, conns: make([]*wire, clients), sessions: map[int64]string{0: "none"}}
 	admin := tg.connect()
 	auth := func() { admin.do(jute.OpAuth, &jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")}) }
@@ -158,7 +158,7 @@ func (p *player) word(word string) {
 	p.say("  %s | %s", strings.Join(slices.Compact(ofClients), " | "), strings.Join(lines, " | "))
 }
 
-func (p *player) step(l line, root string) {
+func (p *player) step(l step, root string) {
 	c := p.conns[l.client]
 	if word, ok := strings.CutPrefix(l.text, "word "); ok {
 		p.word(word)
@@ -211,7 +211,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 	}
 	text := cmp.Or(codes[h.Err], fmt.Sprint("code ", int32(h.Err)))
 	switch { // a read's zxid counts what others may write to the real server meanwhile
-	case writes(op):
+	case isWrite(op):
 		p.writes = append(p.writes, h.Zxid)
 		text += " " + mark(h.Zxid)
 	case op == jute.OpAuth || op == unknownOp:
@@ -358,14 +358,14 @@ func (p *player) masked(root string) []string {
 }
 
 // difference is the first place at which two servers answer otherwise, with all before it; "" if there is none.
-func difference(embedded, other []string) string {
-	for i := range max(len(embedded), len(other)) {
-		if i < len(embedded) && i < len(other) && embedded[i] == other[i] {
+func difference(ours, other []string) string {
+	for i := range max(len(ours), len(other)) {
+		if i < len(ours) && i < len(other) && ours[i] == other[i] {
 			continue
 		}
 		tail := func(lines []string) string { return strings.Join(lines[min(i, len(lines)):min(i+3, len(lines))], "\n") }
-		same := strings.Join(embedded[:min(i, len(embedded))], "\n")
-		return fmt.Sprintf("after\n%s\nembedded:\n%s\nthe other:\n%s", same, tail(embedded), tail(other))
+		same := strings.Join(ours[:min(i, len(ours))], "\n")
+		return fmt.Sprintf("after\n%s\nembedded:\n%s\nthe other:\n%s", same, tail(ours), tail(other))
 	}
 	return ""
 }

@@ -61,7 +61,7 @@ func (s *Server) fault(kind faultKind, code Code, when func(Request) bool) *Faul
 		panic("zkserver: a fault without a condition")
 	}
 	f := &Fault{s: s, when: when, kind: kind, code: code, hit: make(chan Request, 1), free: make(chan struct{})}
-	if _, file, line, ok := runtime.Caller(2); ok {
+	if _, file, line, ok := runtime.Caller(2); ok { // of Hold, HoldReply, LoseRequest, LoseReply or Fail
 		f.from = fmt.Sprintf("%s:%d", filepath.Base(file), line)
 	}
 	s.mu.Lock()
@@ -226,8 +226,8 @@ func (f *Fault) deliverLocked(req Request) {
 	f.passLocked()
 }
 
-// passLocked puts into hit what fits. The rest has a goroutine, unless nobody
-// receives: it ends when all has been received, or with the server.
+// passLocked puts into hit what fits. If Hit has been called, the goroutine feed sends
+// the rest: it ends when all has been received, or with the server.
 func (f *Fault) passLocked() {
 	for !f.feeds && len(f.late) > 0 {
 		select {

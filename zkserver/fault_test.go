@@ -84,7 +84,7 @@ func TestAConditionThatEndsItsGoroutineCostsAConnection(t *testing.T) {
 	})
 }
 
-// TestAConditionThatPanics is a process of its own: it ends.
+// The test starts itself as another process: a condition that panics ends its process.
 func TestAConditionThatPanicsEndsTheProcessWithItsStack(t *testing.T) {
 	embedded(t)
 	if os.Getenv("ZKSERVER_PANIC") != "" {
@@ -155,7 +155,7 @@ func TestAFaultForEveryRequestGoesOnUntilRelease(t *testing.T) {
 // and may take its time.
 func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 	const requests = 20
-	play := func(t *testing.T) {
+	check := func(t *testing.T) {
 		srv := zkserver.New() // not Run: it is closed before its test ends
 		defer srv.Close()
 		c := (&target{T: t, srv: srv}).connect()
@@ -199,8 +199,8 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 		}
 		require.Empty(t, closed.Hit())
 	}
-	t.Run("in virtual time", func(t *testing.T) { inBubble(t, func(tg *target) { play(tg.T) }) })
-	t.Run("in real time", play)
+	t.Run("in virtual time", func(t *testing.T) { inBubble(t, func(tg *target) { check(tg.T) }) })
+	t.Run("in real time", check)
 }
 
 func TestOnMeansAllFormsOfARequest(t *testing.T) {
@@ -385,15 +385,15 @@ func TestAFaultThatIsReleasedIsCalledOff(t *testing.T) {
 func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
-		back := func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == c.session.SessionID }
-		tg.srv.LoseReply(back)
+		comesBack := func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == c.session.SessionID }
+		tg.srv.LoseReply(comesBack)
 		_, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password})
 		require.Error(tg, err)
-		tg.srv.Fail(jute.ErrSessionExpired, back)
+		tg.srv.Fail(jute.ErrSessionExpired, comesBack)
 		resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))(tg)
 		require.Zero(tg, resp.SessionID)
 		require.True(tg, tg.lives(c), "it was a lie")
-		held := tg.srv.Hold(back)
+		held := tg.srv.Hold(comesBack)
 		second := tg.dial()
 		second.write(frame(&jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))
 		<-held.Hit()

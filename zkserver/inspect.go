@@ -222,7 +222,7 @@ func (s *Server) SetSequence(path string, next int32) bool {
 	defer s.mu.Unlock()
 	n := s.nodes[path]
 	if n != nil {
-		n.creates, n.together = next, -1
+		n.creates, n.together = next, -1 // -1 is never the number of lulls, so nextOf returns creates
 	}
 	return n != nil
 }

@@ -13,9 +13,9 @@ import (
 // errStopped is returned by Dial and Serve while the server is stopped.
 var errStopped = fmt.Errorf("zkserver: server stopped: %w", syscall.ECONNREFUSED)
 
-// seeing is how long Start waits for a client to see that its connection is
+// seeWithin is how long Start waits for a client to see that its connection is
 // broken.
-const seeing = time.Second
+const seeWithin = time.Second
 
 // Addr returns the address at which the server listens, such as
 // "127.0.0.1:41234": a port on loopback, chosen by the system when Addr is
@@ -179,7 +179,7 @@ func (c *conn) hangUp() bool {
 	switch line := c.net.(type) {
 	case *serverEnd:
 		line.Close()
-		late := time.NewTimer(seeing)
+		late := time.NewTimer(seeWithin)
 		defer late.Stop()
 		select {
 		case <-line.seen:
@@ -189,7 +189,7 @@ func (c *conn) hangUp() bool {
 		}
 	case *net.TCPConn:
 		line.CloseWrite()
-		line.SetReadDeadline(time.Now().Add(seeing))
+		line.SetReadDeadline(time.Now().Add(seeWithin))
 		ended := make(chan struct{})
 		defer close(ended)
 		c.s.wg.Go(func() {

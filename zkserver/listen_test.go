@@ -40,8 +40,8 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(srv.Listen(srv.Addr())), syscall.EADDRINUSE)
 }
 
-// back waits until the client has its session again.
-func back(t *testing.T, conn *zk.Conn) {
+// waitForSession waits until the client has its session again.
+func waitForSession(t *testing.T, conn *zk.Conn) {
 	t.Helper()
 	_, _, err := conn.Exists("/")
 	// The client may see the break only now, or has just found no server that runs.
@@ -59,7 +59,7 @@ func TestAServerComesBackWithItsData(t *testing.T) {
 	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, []string{addr})
 	testenv.Must(conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	session := conn.SessionID()
-	for end, seen := time.Now().Add(5*time.Minute), false; !seen; back(t, conn) { // the client sees the break, on a busy machine not always in time
+	for end, seen := time.Now().Add(5*time.Minute), false; !seen; waitForSession(t, conn) { // the client sees the break, on a busy machine not always in time
 		require.True(t, time.Now().Before(end), "the client never sees the break in time")
 		srv.Stop()
 		require.ErrorIs(t, testenv.Err(net.Dial("tcp", addr)), syscall.ECONNREFUSED)
@@ -154,11 +154,11 @@ func TestAClientGoesToTheAddressThatServes(t *testing.T) {
 	srv := zkserver.Run(t, lasting)
 	addrs := []string{srv.Addr(), srv.ListenAlso()}
 	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, addrs)
-	back(t, conn)
+	waitForSession(t, conn)
 	session := conn.SessionID()
 	for _, addr := range append(addrs, addrs...) {
 		srv.Stop(addr)
-		back(t, conn)
+		waitForSession(t, conn)
 		require.NotEqual(t, addr, conn.Server())
 		require.Equal(t, session, conn.SessionID())
 		srv.Start(addr)

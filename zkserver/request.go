@@ -17,7 +17,7 @@ func (c *conn) handle(frame []byte) bool {
 	}
 	req := Request{Session: c.session.id, Xid: h.Xid, Op: h.Op}
 	if h.Op.PathFirst() {
-		req.Path = jute.NewDecoder(frame[8:]).String()
+		req.Path = jute.NewDecoder(frame[8:]).String() // behind xid and op
 	} else if h.Op == jute.OpMulti {
 		req.First, req.Path = jute.FirstOfMulti(jute.NewDecoder(frame[8:]))
 	}
@@ -153,7 +153,7 @@ func (c *conn) executeSync(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.
 	if ok {
 		body.String(path)
 	} else {
-		body.Buffer(nil)
+		body.Buffer(nil) // null, as it came
 	}
 	return jute.OK
 }
@@ -251,7 +251,7 @@ func (c *conn) executeWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute
 	if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
 		return jute.ErrMarshalling
 	}
-	has := func(w *watchTable, kind int32) bool {
+	found := func(w *watchTable, kind int32) bool { // and removed, if op is that
 		if r.Type != kind && r.Type != jute.WatcherAny {
 			return false
 		}
@@ -260,7 +260,7 @@ func (c *conn) executeWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute
 		}
 		return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
 	}
-	children, data := has(c.s.childWatches, jute.WatcherChildren), has(c.s.dataWatches, jute.WatcherData)
+	children, data := found(c.s.childWatches, jute.WatcherChildren), found(c.s.dataWatches, jute.WatcherData)
 	if !children && !data {
 		return jute.ErrNoWatcher
 	}
@@ -385,7 +385,7 @@ func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 	type step struct {
 		op  jute.Op
 		do  write
-		ttl bool // has flags that ask for a time to live, and none
+		ttl bool // its flags ask for a time to live, and its kind cannot carry one
 	}
 	var steps []step
 	t := c.s.begin()
@@ -448,6 +448,6 @@ func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 		break
 	}
 	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(body)
-	t.commit()
+	t.commit() // after a rollback: of nothing
 	return jute.OK
 }

@@ -28,9 +28,9 @@ type Server struct {
 	tick    time.Duration
 	refuses func() // set by WithRefusal
 	withTTL bool
-	epoch   int64
-	words   map[string]bool // four-letter words that are answered
-	report  func(format string, args ...any)
+	epoch   int64                            // the upper 32 bits of each zxid
+	words   map[string]bool                  // four-letter words that are answered
+	report  func(format string, args ...any) // the Errorf of Run's test; without Run it does nothing
 	start   time.Time
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup

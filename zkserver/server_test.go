@@ -61,7 +61,7 @@ func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
 			}
 			took := time.Since(last)
 			require.Greater(tg, took, 5*time.Second)
-			require.LessOrEqual(tg, took, 7*time.Second+time.Millisecond)
+			require.LessOrEqual(tg, took, 7*time.Second+time.Millisecond) // a tick is 2 s; it is looked for each ms
 			_, there := tg.srv.Node(tg.root + "/e")
 			require.False(tg, there)
 			c.closes()
@@ -73,8 +73,8 @@ func TestAnyPacketKeepsASessionAlive(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
 		for range 20 {
-			time.Sleep(39 * time.Second)
-			c.eventsNow() // pings
+			time.Sleep(39 * time.Second) // a second less than its timeout
+			c.eventsNow()                // pings
 			time.Sleep(39 * time.Second)
 			c.stat("/")
 			time.Sleep(39 * time.Second)
@@ -154,7 +154,7 @@ func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
 		require.Equal(tg, jute.OK, c.delete(tg.root+"/busy/x"))
 		require.Equal(tg, jute.OK, c.delete(tg.root+"/busy")) // by hand, before it is looked for
 		var events []event
-		for range 20 {
+		for range 20 { // for 140 s: containers are looked for once a minute
 			time.Sleep(7 * time.Second)
 			events = append(events, watcher.eventsNow()...)
 		}
@@ -202,7 +202,7 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
-		for path, want := range map[string]int32{"/": 4, "": 5} {
+		for path, want := range map[string]int32{"/": 4, "": 5} { // /zookeeper and two below it, and tg.root; "/" itself
 			code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
 			require.Equal(tg, jute.OK, code)
 			require.Equal(tg, want, d.Int32(), "%q", path)
@@ -358,7 +358,7 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		c.write(frame(&jute.RequestHeader{Op: jute.OpCreate}, create()))
 		made = append(made, reply().String())
 	}
-	multi := func() {
+	inMulti := func() {
 		parts := []encoder{&jute.RequestHeader{Op: jute.OpMulti}}
 		for range 4 {
 			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, create())
@@ -389,7 +389,7 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 	for _, part := range []struct {
 		create func()
 		want   string
-	}{{one, largest}, {one, largest}, {multi, again}, {pipelined, again}, {one, largest}} {
+	}{{one, largest}, {one, largest}, {inMulti, again}, {pipelined, again}, {one, largest}} {
 		for got := ""; got != part.want; {
 			before := len(made)
 			part.create()
@@ -410,14 +410,14 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 	require.Equal(t, jute.OK, c.delete(made[0]))
 	require.Equal(t, c.zxid, c.stat(tg.root).Pzxid)
 	if tg.srv != nil {
-		tg.srv.SetSequence(tg.root, math.MinInt32)
+		tg.srv.SetSequence(tg.root, math.MinInt32) // the number after the largest
 		one()
 		require.Contains(t, made[len(made)-1], "n-2147483648")
 	}
 }
 
-// requests are all that a client can send to a 3.8.0 (ZooDefs.OpCode in the Apache source).
-var requests = map[jute.Op]string{
+// opNames are all that a client can send to a 3.8.0 (ZooDefs.OpCode in the Apache source).
+var opNames = map[jute.Op]string{
 	1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 6: "getACL", 7: "setACL", 8: "getChildren", 9: "sync",
 	11: "ping", 12: "getChildren2", 13: "check", 14: "multi", 15: "create2", 16: "reconfig", 17: "checkWatches",
 	18: "removeWatches", 19: "createContainer", 20: "deleteContainer", 21: "createTTL", 22: "multiRead",
@@ -437,7 +437,7 @@ func TestWhatIsNotServedIsDocumented(t *testing.T) {
 			return strings.Split(list, ", ")
 		}
 		var not []string
-		for op, name := range requests {
+		for op, name := range opNames {
 			c := tg.connect()
 			c.write(frame(&jute.RequestHeader{Xid: 1, Op: op}))
 			if h, _, err := c.read(); err == nil && h.Err == jute.ErrUnimplemented {

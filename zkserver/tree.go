@@ -19,7 +19,7 @@ type node struct {
 	version, aversion   int32
 	creates             int32 // children ever made: the next sequence number, up to the largest
 	wrapped             int32 // the next one after that, among creates that are under way together
-	together            int64 // for which it counts: Server.lulls then
+	together            int64 // Server.lulls when wrapped was set: it counts while the two are equal
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	ttl                 int64 // of a node with a time to live, in ms, else 0
@@ -76,7 +76,7 @@ func (s *Server) plantLocked() {
 	}
 	config := s.nodes["/zookeeper/config"]
 	config.acl = []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}}
-	config.aversion = -1
+	config.aversion = -1 // as the real server's
 }
 
 // permanent reports whether a path can never be deleted.
@@ -199,7 +199,7 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	case r.Flags&jute.FlagEphemeral != 0 && !n.container:
 		n.owner = c.session.id
 	}
-	parentPath, _ = split(path)
+	parentPath, _ = split(path) // "/" where it was ""
 	before := *parent
 	t.undo = append(t.undo, func() {
 		t.s.unlink(path)
@@ -214,7 +214,7 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	return path, jute.OK
 }
 
-// nextOf is the number of the parent's next child.
+// nextOf returns the number of the parent's next child.
 func (s *Server) nextOf(parent *node) int32 {
 	if parent.creates == math.MaxInt32 && parent.together == s.lulls.Load() {
 		return parent.wrapped

@@ -75,7 +75,7 @@ func (w *watchTable) drop(c *conn) {
 // The result holds all connections whose watch has fired, oldest first: the
 // order of their events, so that a run can be repeated exactly.
 func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sent []*conn) (fired []*conn) {
-	for at := path; ; at, _ = split(at) {
+	for at := path; ; at, _ = split(at) { // up to the root if there are recursive watches
 		for c, mode := range w.conns[at] {
 			switch {
 			case mode == recursive && event == jute.EventChildrenChanged,

@@ -208,15 +208,15 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 		require.Zero(c.t, d.Len(), "an error reply has no body")
 	}
 	c.seen = h.Zxid
-	if writes(op) {
+	if isWrite(op) {
 		c.zxid = h.Zxid
 	}
 	return h.Err, d
 }
 
-// writes reports whether a request of kind op is a transaction, so that its
+// isWrite reports whether a request of kind op is a transaction, so that its
 // reply carries a zxid of its own.
-func writes(op jute.Op) bool {
+func isWrite(op jute.Op) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete,
 		jute.OpSetData, jute.OpSetACL, jute.OpMulti, jute.OpCloseSession:

@@ -25,8 +25,8 @@ var mntr string
 // as if they were not on the whitelist.
 var notServed = []string{"crst", "dirs", "dump", "gtmk", "hash", "lead", "srst", "stmk", "wchc", "wchp", "wchs"}
 
-// words are the commands that monitoring tools send in place of a handshake.
-var words = map[string]func(s *Server) string{
+// wordAnswers are the commands that monitoring tools send in place of a handshake.
+var wordAnswers = map[string]func(s *Server) string{
 	"ruok": func(*Server) string { return "imok" },
 	"isro": func(*Server) string { return "rw" },
 	"srvr": func(s *Server) string { return "Zookeeper version: " + version + "\n" + s.statistics() },
@@ -43,7 +43,7 @@ const version = "3.8.0-" + Build
 
 // fourLetterWord answers a word. It returns false if it is not one.
 func (c *conn) fourLetterWord(word string) bool {
-	answer := words[word]
+	answer := wordAnswers[word]
 	if answer == nil && !slices.Contains(notServed, word) {
 		return false
 	}

@@ -138,15 +138,15 @@ func (c *Case) failed(found, message i18n.Text) {
 	if found.En != "" {
 		message = i18n.Join([]i18n.Text{message, found}, "\n    ")
 	}
-	f := Failure{message, place()}
+	f := Failure{message, callersOfCase()}
 	self.note(f)
 	c.T.Error(f.String())
 	c.FailNow()
 }
 
-// place returns where the running case has failed: what has called this package, from the
+// callersOfCase returns where the running case has failed: what has called this package, from the
 // inside out.
-func place() string {
+func callersOfCase() string {
 	callers := make([]uintptr, 30)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	var places []string

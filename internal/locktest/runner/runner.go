@@ -70,7 +70,7 @@ const (
 	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
 	mark           = "locktest-report "
 	// silence is how long a process may say nothing at all: its watchdog, which
-	// ends a case that makes no progress, reports several times a second.
+	// ends a case that makes no progress, reports once a second.
 	silence = 2 * time.Minute
 )
 
@@ -153,7 +153,7 @@ func (j *Judge) Ask(name string) (v Verdict) {
 	if j.asked++; j.asked > casesOfWorker {
 		j.Close()
 	}
-	for range 5 {
+	for range 5 { // times, if the case asks for another process, or if the process has ended before it began the case
 		if j.worker == nil {
 			w, err := j.start()
 			if err != nil {
@@ -208,11 +208,11 @@ type worker struct {
 
 // thisBinary starts the running program again.
 func thisBinary(args, env []string) (*exec.Cmd, error) {
-	self, err := os.Executable()
+	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, append(args, fmt.Sprint("-test.short=", testing.Short()))...)
+	cmd := exec.Command(program, append(args, fmt.Sprint("-test.short=", testing.Short()))...)
 	cmd.Env = append(os.Environ(), env...)
 	return cmd, nil
 }
@@ -279,10 +279,10 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 	mute := time.NewTimer(silence)
 	defer mute.Stop()
 	for err == nil {
-		var report report
+		var got report
 		var ok bool
 		select {
-		case report, ok = <-w.reports:
+		case got, ok = <-w.reports:
 		case <-w.printed.over:
 			v.Words = i18n.Textf("the lock prints more than %d MiB", "锁打印的内容超过 %d MiB", flood>>20)
 		case <-mute.C:
@@ -298,27 +298,27 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 			break
 		}
 		mute.Reset(silence)
-		begun = begun || report.Begun
-		left = left || report.Left
-		failed := len(report.Failures) > 0
-		if !failed && !report.Ended {
+		begun = begun || got.Begun
+		left = left || got.Left
+		failed := len(got.Failures) > 0
+		if !failed && !got.Ended {
 			continue
 		}
-		if failed || !report.OK || report.Over {
+		if failed || !got.OK || got.Over {
 			w.close()
 		}
 		v.Printed = w.printed.take()
 		switch {
 		case failed:
-			v.fails(report.Failures)
-			v.Stuck, v.Died, v.Trace = report.Stuck, report.Stuck, report.Trace
-		case (!report.OK || report.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
+			v.fails(got.Failures)
+			v.Stuck, v.Died, v.Trace = got.Stuck, got.Stuck, got.Trace
+		case (!got.OK || got.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
 			v.Words = raced
-		case !report.OK:
+		case !got.OK:
 			v.Words = i18n.Textf("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
 		}
-		if report.OK && !failed {
-			v.Skipped, v.again = report.Skipped, report.Again
+		if got.OK && !failed {
+			v.Skipped, v.again = got.Skipped, got.Again
 		}
 		return v, begun
 	}
@@ -338,8 +338,8 @@ func (w *worker) close() {
 	}
 	w.ended = true
 	w.in.Close()
-	kill := time.AfterFunc(30*time.Second, func() { w.kill(w.cmd) })
-	defer kill.Stop()
+	late := time.AfterFunc(30*time.Second, func() { w.kill(w.cmd) })
+	defer late.Stop()
 	for range w.reports { // until its output is closed, as Wait demands
 	}
 	if w.sweep {
@@ -437,9 +437,9 @@ func ofOthers(function string) bool {
 type outputEnds struct {
 	mu   sync.Mutex
 	head []byte
-	tail []byte // at most twice as long as it has to be
-	n    int
-	over chan struct{} // closed when that is too much
+	tail []byte        // at most twice as long as it has to be
+	n    int           // bytes written since the last take
+	over chan struct{} // closed when n is too much
 	once sync.Once     // closes it
 }
 

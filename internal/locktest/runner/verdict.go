@@ -12,9 +12,9 @@ type Failure struct {
 	Place string // in the case's code, for its authors: "cases.go:99 < world.go:12"
 }
 
-func (f Failure) String() string { return f.In(i18n.Of("")) + at(f.Place) }
+func (f Failure) String() string { return f.In(i18n.Of("")) + inBrackets(f.Place) }
 
-func at(place string) string {
+func inBrackets(place string) string {
 	if place == "" {
 		return ""
 	}
@@ -67,7 +67,7 @@ func Remote(test string, l Launcher) *Judge {
 func (v Verdict) Failed() bool { return v.Words.En != "" }
 
 // In returns the words of a failure and their place, for a reader of the case's code.
-func (v Verdict) In(l i18n.Language) string { return v.Words.In(l) + at(v.Place) }
+func (v Verdict) In(l i18n.Language) string { return v.Words.In(l) + inBrackets(v.Place) }
 
 func (v *Verdict) fails(failures []Failure) {
 	var words []i18n.Text

@@ -40,7 +40,7 @@ type watchdog struct {
 
 	mu     sync.Mutex
 	active bool // a case runs
-	limits limits
+	limits stepLimits
 	doing  []string
 	notes  []Failure // failures of the case
 	skip   string
@@ -49,8 +49,8 @@ type watchdog struct {
 	trace  string
 }
 
-// limits bound the time and work between two steps of a case.
-type limits struct {
+// stepLimits bound the time and work between two steps of a case.
+type stepLimits struct {
 	processor time.Duration // that the process uses, at most twice a tick in each: a machine may stop for seconds and count them
 	idle      int           // ticks at which no goroutine could run, and what they wait for is unknown
 	requests  int64         // at one instant of virtual time
@@ -59,7 +59,7 @@ type limits struct {
 // patienceWith is by how many cases in a row have not ended, so that a suite in
 // which every case spins ends soon. A lock that ends each case meets the first
 // only: a right one uses a few milliseconds of the processor between two steps.
-var patienceWith = []limits{
+var patienceWith = []stepLimits{
 	{time.Second, 2000, 10000},
 	{300 * time.Millisecond, 200, 5000},
 	{100 * time.Millisecond, 50, 3000},
@@ -68,7 +68,7 @@ var patienceWith = []limits{
 
 const (
 	tick          = 10 * time.Millisecond
-	look          = 5 // ticks at which no goroutine could run, before their stacks are read
+	stacksAfter   = 5 // ticks at which no goroutine could run, before their stacks are read
 	maxGoroutines = 50000
 	maxMemory     = 1 << 30 // bytes
 )
@@ -165,11 +165,11 @@ func (d *watchdog) note(f Failure) {
 // watch ends the process when its case does not end.
 func (d *watchdog) watch() {
 	samples := []metrics.Sample{
-		{Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"},
-		{Name: "/sched/goroutines:goroutines"},
-		{Name: "/sched/goroutines/running:goroutines"},
-		{Name: "/sched/goroutines/runnable:goroutines"},
+		{Name: "/memory/classes/total:bytes"},           // 0
+		{Name: "/memory/classes/heap/released:bytes"},   // 1
+		{Name: "/sched/goroutines:goroutines"},          // 2
+		{Name: "/sched/goroutines/running:goroutines"},  // 3
+		{Name: "/sched/goroutines/runnable:goroutines"}, // 4
 	}
 	read := func(i int) uint64 {
 		if samples[i].Value.Kind() != metrics.KindUint64 {
@@ -180,11 +180,11 @@ func (d *watchdog) watch() {
 	var last int64
 	var before, spent time.Duration // processor time: at the last tick, and since the last step
 	idle := 0
-	beats := time.Now()
+	lastBeat := time.Now()
 	for range time.Tick(tick) {
-		if time.Since(beats) > time.Second {
-			beats = time.Now()
-			d.say(report{})
+		if time.Since(lastBeat) > time.Second {
+			lastBeat = time.Now()
+			d.say(report{}) // so that the process that asks is not left in silence
 		}
 		d.mu.Lock()
 		active, limits := d.active, d.limits
@@ -200,7 +200,7 @@ func (d *watchdog) watch() {
 				continue
 			}
 		}
-		if read(3) <= 1 && read(4) == 0 { // this one runs
+		if read(3) <= 1 && read(4) == 0 { // this goroutine alone runs
 			idle++
 		}
 		switch {
@@ -211,9 +211,9 @@ func (d *watchdog) watch() {
 			d.stuck(i18n.Textf("the lock uses more than 1 GiB of memory", "锁用掉的内存超过 1 GiB"))
 		case read(2) > maxGoroutines:
 			d.stuck(i18n.Textf("the lock has started more than %d goroutines", "锁启动了 %d 个以上的 goroutine", maxGoroutines))
-		case spent > 4*limits.processor, idle > limits.idle,
+		case spent > 4*limits.processor, idle > limits.idle, // whatever the stacks say
 			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),
-			idle > 0 && idle%look == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn):
+			idle > 0 && idle%stacksAfter == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn):
 			d.mu.Lock()
 			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
 			d.mu.Unlock()
