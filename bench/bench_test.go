@@ -69,8 +69,8 @@ func benchWith(ctx context.Context, args ...string) (status int, stdout, stderr 
 	return status, out.String(), errOut.String()
 }
 
-// fails runs the benchmark, which must fail, print such a table and say all that is wanted.
-func fails(t *testing.T, table string, args []string, want ...string) (stderr string) {
+// benchFails runs the benchmark, which must fail, print such a table and say all that is wanted.
+func benchFails(t *testing.T, table string, args []string, want ...string) (stderr string) {
 	t.Helper()
 	status, stdout, stderr := bench(t, args...)
 	require.Equal(t, exitFailure, status, stderr)
@@ -81,44 +81,44 @@ func fails(t *testing.T, table string, args []string, want ...string) (stderr st
 	return stderr
 }
 
-// soon are the flags of a run with n goroutines that begins at once.
-func soon(n string, more ...string) []string {
+// soonFlags are the flags of a run with n goroutines that begins at once.
+func soonFlags(n string, more ...string) []string {
 	return append([]string{"-n", n, "-warmup", "0s"}, more...)
 }
 
-// beside has a test run beside others. Such a test mostly waits, because each lock is tried
+// runBeside has a test run beside others. Such a test mostly waits, because each lock is tried
 // before it counts. On the server that ZK names, which the tests share, they run one by one.
-func beside(t *testing.T) {
+func runBeside(t *testing.T) {
 	if os.Getenv("ZK") == "" {
 		t.Parallel()
 	}
 }
 
-// set changes a variable during a test, which does not run beside others.
-func set[T any](t *testing.T, variable *T, value T) {
+// setDuring changes a variable during a test, which does not run beside others.
+func setDuring[T any](t *testing.T, variable *T, value T) {
 	old := *variable
 	*variable = value
 	t.Cleanup(func() { *variable = old })
 }
 
 // compete replaces the contestants.
-func compete(t *testing.T, cs ...contestant) { set(t, &contestants, cs) }
+func compete(t *testing.T, cs ...contestant) { setDuring(t, &contestants, cs) }
 
-// oneLine asserts that text is a single line that says want.
-func oneLine(t *testing.T, text, want string) {
+// requireOneLine asserts that text is a single line that says want.
+func requireOneLine(t *testing.T, text, want string) {
 	t.Helper()
 	require.Contains(t, text, want)
 	require.Equal(t, 1, strings.Count(text, "\n"), "more than one line: %s", text)
 	require.True(t, strings.HasPrefix(text, "bench: "), text)
 }
 
-// keys are names in JSON that programs of others rely on.
-var keys = []string{
+// jsonKeys are names in JSON that programs of others rely on.
+var jsonKeys = []string{
 	"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error",
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
-	beside(t)
+	runBeside(t)
 	srv, addr := listen(t, zkserver.WithTick(patience)) // no session ends by itself
 	conn := testenv.Must(zkconn.Connect(t.Context(), []string{addr}, 10*time.Second))(t)
 	_ = testenv.Must(conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
@@ -183,15 +183,15 @@ func TestAnErrorIsOneLine(t *testing.T) {
 		status, stdout, stderr := bench(t, tc.args...)
 		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
 		require.Empty(t, stdout, "%q: it is said before anything runs", tc.args)
-		oneLine(t, stderr, tc.want)
+		requireOneLine(t, stderr, tc.want)
 	}
 }
 
-// A fake is a lock with this Lock.
-type fake struct{ lock func() error }
+// A fakeLock is a lock with this Lock.
+type fakeLock struct{ lock func() error }
 
-func (f fake) Lock() error   { return f.lock() }
-func (f fake) Unlock() error { return nil }
+func (f fakeLock) Lock() error   { return f.lock() }
+func (f fakeLock) Unlock() error { return nil }
 
 // inNode is a contestant with a node of its own.
 func inNode(name string, m zookeeper.Maker) contestant {
@@ -200,7 +200,7 @@ func inNode(name string, m zookeeper.Maker) contestant {
 
 // waitsInVain makes a contender of a lock that no contender gets.
 func waitsInVain(conn *zk.Conn, path string) zookeeper.Locker {
-	return fake{lock: func() error {
+	return fakeLock{lock: func() error {
 		_, _, changed, err := conn.ExistsW(path + "/never")
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 			srv.Expire((<-fault.Hit()).Session)
 			fault.Release()
 		}()
-		stderr := fails(t, "FAILED", soon("50", "-zk", addr, "-locks", tc.lock), tc.lock+" with 50 goroutines on "+addr)
+		stderr := benchFails(t, "FAILED", soonFlags("50", "-zk", addr, "-locks", tc.lock), tc.lock+" with 50 goroutines on "+addr)
 		require.Regexp(t, ": session 0x[0-9a-f]+: ", stderr, "the contender's")
 		require.Empty(t, srv.Children("/zklock-bench"))
 	}
@@ -285,8 +285,8 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	unchanged()
 }
 
-// shape is a table without its numbers.
-func shape(s string) string {
+// tableShape is a table without its numbers.
+func tableShape(s string) string {
 	s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
 	return strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(s, " "))
 }
@@ -323,7 +323,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	rows := written[[]map[string]any](t, file("r.json"))
 	require.Len(t, rows, (len(onZooKeeper())-1)*4+2, "one row of Curator's for each number of threads")
 	for _, row := range rows {
-		require.Subset(t, slices.Collect(maps.Keys(row)), keys)
+		require.Subset(t, slices.Collect(maps.Keys(row)), jsonKeys)
 		if row["lock"] == "curator" {
 			require.Equal(t, "cannot run", row["status"])
 			continue

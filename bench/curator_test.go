@@ -109,7 +109,7 @@ func TestAJVMThatFailsFailsTheBenchmark(t *testing.T) {
 		"echo began; echo at 1; echo 'out of memory' >&2; exit 1":   "java: out of memory",
 	} {
 		javaIs(t, "echo ready; read line; "+script+"; read line")
-		fails(t, "FAILED", soon("2", "-locks", "curator"), "curator with 2 goroutines on ", want)
+		benchFails(t, "FAILED", soonFlags("2", "-locks", "curator"), "curator with 2 goroutines on ", want)
 	}
 }
 
@@ -144,16 +144,16 @@ func TestCuratorCountsToN(t *testing.T) {
 	testenv.Landing(t, "runs Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
 	testenv.NotRaced(t, "Curator is another process")
 	for _, sessions := range []string{"1", "20"} {
-		rs, stdout := results(t, "-locks", "predecessor,curator", "-n", "20", "-warmup", "100ms", "-sessions", sessions)
+		rs, stdout := benchResults(t, "-locks", "predecessor,curator", "-n", "20", "-warmup", "100ms", "-sessions", sessions)
 		require.Regexp(t, `(?m)^curator +20 +20 `, stdout)
-		curator := rs[len(rs)-1]
-		require.Equal(t, "curator", curator.Lock)
-		require.Regexp(t, `^Curator \d.*, Java \d`, curator.Client)
-		require.EqualValues(t, 20, curator.Kinds["create"])
-		require.EqualValues(t, 20, curator.Kinds["delete"])
-		require.Equal(t, 20+curator.Kinds["get"], curator.Kinds["children"])
+		last := rs[len(rs)-1]
+		require.Equal(t, "curator", last.Lock)
+		require.Regexp(t, `^Curator \d.*, Java \d`, last.Client)
+		require.EqualValues(t, 20, last.Kinds["create"])
+		require.EqualValues(t, 20, last.Kinds["delete"])
+		require.Equal(t, 20+last.Kinds["get"], last.Kinds["children"])
 		// It may take back a watch that is not needed any more, by checkWatches.
-		require.LessOrEqual(t, curator.Requests-curator.OtherKinds(), int64(5*20-2))
-		require.Greater(t, curator.Requests, int64(3*20))
+		require.LessOrEqual(t, last.Requests-last.OtherKinds(), int64(5*20-2)) // as the formula of its entry
+		require.Greater(t, last.Requests, int64(3*20))                         // create, children and delete of each
 	}
 }

@@ -66,9 +66,9 @@ func transcript(t *testing.T, legend bool, name string, lang i18n.Language) stri
 		}
 	}
 	out.WriteString(cfg.work())
-	table := func(print func(*bytes.Buffer), legendBegins string) {
+	table := func(printTo func(*bytes.Buffer), legendBegins string) {
 		var b bytes.Buffer
-		print(&b)
+		printTo(&b)
 		text := b.String()
 		if !legend {
 			text, _, _ = strings.Cut(text, legendBegins)
@@ -124,8 +124,8 @@ func peersTable(t *testing.T, names ...string) string {
 		}
 		median := func(lock string, of func(report.Run) float64) float64 { return report.Median(runs, lock, of) }
 		mine, other := median("zklock", elapsed), median("zk.Lock", elapsed)
-		_, flags, _ := strings.Cut(commandOf(runs), "-locks ")
-		rows = append(rows, fmt.Sprintf("| `-locks %s` | %s | %s | %s | %s | %s, %s |", flags,
+		_, locks, _ := strings.Cut(commandOf(runs), "-locks ") // and the flags after it
+		rows = append(rows, fmt.Sprintf("| `-locks %s` | %s | %s | %s | %s | %s, %s |", locks,
 			show("%.1f ms", cmp.Or(median("least", elapsed), median("floor", elapsed))), show("%.1f ms", mine), show("%.1f ms", other),
 			show("%.2f", other/mine), show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
 	}
@@ -192,17 +192,17 @@ func holdsRatios(t *testing.T) {
 	elapsed := func(file, lock string) float64 {
 		return report.Median(runsOf(t, file), lock, func(r report.Run) float64 { return float64(r.Elapsed) })
 	}
-	run, apart := runsOf(t, n)[0], runsOf(t, "apart")[0]
-	require.Equal(t, run.Goroutines, apart.Sessions)
+	first, apart := runsOf(t, n)[0], runsOf(t, "apart")[0]
+	require.Equal(t, first.Goroutines, apart.Sessions)
 	var english, chinese string
 	if herd := bytesOf("herd"); herd > 0 { // it has not been stopped
-		lists := []any{run.Goroutines, herd, bytesOf("naive")}
+		lists := []any{first.Goroutines, herd, bytesOf("naive")}
 		english = fmt.Sprintf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per acquisition, and
 %.2f MB with the naive lock. `, lists...)
 		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
 朴素锁要传 %.2f MB。`, lists...)
 	}
-	factor := []any{elapsed(n, "naive") / elapsed(n, "zklock"), run.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
+	factor := []any{elapsed(n, "naive") / elapsed(n, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
 	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
@@ -220,9 +220,9 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	site.HoldsBoth(t, "docs/figures.md", "", both(figuresPage))
 	site.HoldsBoth(t, "docs/benchmark.md", "formulas", both(formulasPassage))
 	site.HoldsBoth(t, "docs/benchmark.md", "peers", both(peersPassage))
-	run := both(func(t *testing.T, lang i18n.Language) string { return transcript(t, true, "readme", lang) + "\n" })
-	run.Zh = inChinese.Replace(run.Zh)
-	site.HoldsBoth(t, "README.md", "run", run)
+	readme := both(func(t *testing.T, lang i18n.Language) string { return transcript(t, true, "readme", lang) + "\n" })
+	readme.Zh = inChinese.Replace(readme.Zh)
+	site.HoldsBoth(t, "README.md", "run", readme)
 	holdsRatios(t)
 }
 

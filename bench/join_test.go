@@ -41,7 +41,7 @@ func (p *process) ends(t *testing.T, status int) string {
 	require.Equal(t, status, <-p.ended, &p.errOut)
 	complaint := regexp.MustCompile(`(?m)^.* ….*\n`).ReplaceAllString(p.errOut.String(), "") // without the progress
 	if status != exitOK {
-		oneLine(t, complaint, "bench: ")
+		requireOneLine(t, complaint, "bench: ")
 	}
 	return complaint
 }
@@ -63,7 +63,7 @@ func waitUntilStuck(t *testing.T, srv *zkserver.Server) {
 
 // The page shows what they print, numbers and the server aside.
 func TestProcessesThatJoinCountTogether(t *testing.T) {
-	beside(t)
+	runBeside(t)
 	command, page, ok := strings.Cut(fileText(t, "../docs/several-machines.md"), " -n 100 2>/dev/null\n")
 	require.True(t, ok && strings.HasSuffix(command, "-join -procs 3 -locks naive,predecessor"))
 	page, _, _ = strings.Cut(page, "```")               // the output
@@ -77,7 +77,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 	for i, p := range all {
 		require.Empty(t, p.ends(t, exitOK))
 		require.Regexp(t, `(?m)^predecessor +100 +100 +300 `, p.out.String())
-		require.Equal(t, shape(server.ReplaceAllString(page, "")), shape(server.ReplaceAllString(p.out.String(), "")))
+		require.Equal(t, tableShape(server.ReplaceAllString(page, "")), tableShape(server.ReplaceAllString(p.out.String(), "")))
 		for _, r := range written[[]report.Run](t, filepath.Join(dir, fmt.Sprint(i))) {
 			require.Equal(t, []int{3, 100, 300}, []int{r.Processes, r.Count, r.Total})
 			if r.Lock == "predecessor" {
@@ -91,7 +91,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 
 // Each holds a lock that is none, reads the counter, and only then writes it.
 func TestTwoHoldersShowAsABadVersion(t *testing.T) {
-	compete(t, inNode("naive", func(*zk.Conn, string) zookeeper.Locker { return fake{lock: func() error { return nil }} }))
+	compete(t, inNode("naive", func(*zk.Conn, string) zookeeper.Locker { return fakeLock{lock: func() error { return nil }} }))
 	srv, addr := listen(t)
 	counted := func(r zkserver.Request) bool { return r.Op == jute.OpSetData && strings.HasSuffix(r.Path, "/count") }
 	one, two := srv.Hold(counted), srv.Hold(counted)

@@ -120,7 +120,7 @@ func (j *jvm) died() error {
 		said = after // and not where in a file that is gone by now
 	}
 	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
-	said = said[:min(len(said), 70)]
+	said = said[:min(len(said), 70)] // it goes into a row of the table
 	if strings.Contains(j.stderr.String(), "jdk.compiler") {
 		said = "java has no compiler with it (Debian: default-jdk-headless)"
 	}

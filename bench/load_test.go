@@ -12,8 +12,8 @@ import (
 )
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
-	set(t, &usualSizes, "2,3")
-	rs, stdout := results(t, "-locks", "predecessor,herd")
+	setDuring(t, &usualSizes, "2,3")
+	rs, stdout := benchResults(t, "-locks", "predecessor,herd")
 	first, second, ok := strings.Cut(stdout, report.EverydayText.En)
 	require.True(t, ok, stdout)
 	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
@@ -60,9 +60,9 @@ func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
 }
 
 func TestEachGoroutineLocksSoManyTimes(t *testing.T) {
-	beside(t)
+	runBeside(t)
 	locks := slices.DeleteFunc(namesOf(onZooKeeper()), func(name string) bool { return name == "curator" })
-	rs, stdout := results(t, "-n", "4", "-closed", "6", "-sessions", "2", "-locks", strings.Join(locks, ","))
+	rs, stdout := benchResults(t, "-n", "4", "-closed", "6", "-sessions", "2", "-locks", strings.Join(locks, ","))
 	require.Contains(t, stdout, "N goroutines over 2 sessions, each 6 times: lock, num++, unlock.\n")
 	require.Regexp(t, `(?m)^predecessor +4 +24 `, stdout)
 	require.Regexp(t, `(?m)^floor +4 +no lock `, stdout, "it says that it is none")

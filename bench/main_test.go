@@ -39,7 +39,7 @@ func opened(t *testing.T, name string, mode int) *os.File {
 }
 
 func TestAResultThatCannotBePrintedIsAFailure(t *testing.T) {
-	beside(t)
+	runBeside(t)
 	reader, broken := testenv.Must2(os.Pipe())(t)
 	defer broken.Close()
 	reader.Close()

@@ -19,8 +19,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// results runs the benchmark and returns what it wrote with -json.
-func results(t *testing.T, args ...string) (rs []report.Run, stdout string) {
+// benchResults runs the benchmark and returns what it wrote with -json.
+func benchResults(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, append(args, "-json", file)...)
@@ -75,7 +75,7 @@ func formulasPassage(t *testing.T, lang i18n.Language) string {
 
 // Alone neither needs to watch, whatever it did before.
 func TestAloneTheMinimumIsTwoRequests(t *testing.T) {
-	rs, _ := results(t, "-n", "1", "-closed", "7", "-locks", "least,floor")
+	rs, _ := benchResults(t, "-n", "1", "-closed", "7", "-locks", "least,floor")
 	for _, r := range rs {
 		require.EqualValues(t, 2*7, r.Requests, r.Lock)
 		require.Zero(t, r.WatchEvents, r.Lock)
@@ -140,7 +140,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 			}
 			watches <- set
 		}()
-		rs, _ := results(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)
+		rs, _ := benchResults(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-sessions", strconv.Itoa(n), "-locks", name)
 		require.GreaterOrEqual(t, <-watches, int(want.wakeUps), "%s: watches while %d wait. "+
 			"A lock that polls has no formula; one with fewer watches needs a line in the table above", name, n-1)
 		require.EqualValues(t, rs[0].Predicted, rs[0].Requests, "%s: the formula of its entry, and %v", name, rs[0].Kinds)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestWithoutATerminalEachRunIsALine(t *testing.T) {
-	set(t, &tries, true)
+	setDuring(t, &tries, true)
 	status, _, stderr := bench(t, "-n", "3,5", "-rounds", "2", "-locks", "predecessor,floor", "-warmup", "0s")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "trying predecessor …\n"+

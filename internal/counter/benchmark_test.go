@@ -43,7 +43,7 @@ func (w *watcher) Begin(j Job)        { w.said = append(w.said, "begin "+j.Lock(
 func (w *watcher) Say(text i18n.Text) { w.said = append(w.said, text.En) }
 func (w *watcher) End(r report.Run)   { w.said = append(w.said, "end "+r.Lock) }
 
-func named(names ...string) (players []Player) {
+func playersNamed(names ...string) (players []Player) {
 	for _, name := range names {
 		players = append(players, fakePlayer{lock: Lock{Name: name}})
 	}
@@ -66,7 +66,7 @@ func rows(b *Benchmark) (all []string) {
 }
 
 func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
-	b := &Benchmark{Players: named("naive", "herd", "predecessor"), Loads: loads(5, 7), Rounds: 4}
+	b := &Benchmark{Players: playersNamed("naive", "herd", "predecessor"), Loads: loads(5, 7), Rounds: 4}
 	var order []string
 	for _, j := range b.Jobs() {
 		order = append(order, j.Lock().Name)
@@ -86,7 +86,7 @@ func TestQuickLocksRunFirst(t *testing.T) {
 		r.Elapsed = time.Duration(r.Goroutines) * time.Second / 250
 		return nil
 	}}
-	b := &Benchmark{Players: append([]Player{slow}, named("quick")...), Loads: loads(100, 1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
+	b := &Benchmark{Players: append([]Player{slow}, playersNamed("quick")...), Loads: loads(100, 1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", "begin quick", "end quick",
 		"slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow"}, w.said)
@@ -98,7 +98,7 @@ func TestQuickLocksRunFirst(t *testing.T) {
 
 func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 	slow := fakePlayer{lock: Lock{Name: "slow"}, run: func(context.Context, *report.Run) error { return Stopped{3 * time.Second} }}
-	b := &Benchmark{Players: append(named("quick"), slow), Loads: loads(4, 2, 8), Rounds: 2, Watcher: new(watcher), Limit: 3 * time.Second}
+	b := &Benchmark{Players: append(playersNamed("quick"), slow), Loads: loads(4, 2, 8), Rounds: 2, Watcher: new(watcher), Limit: 3 * time.Second}
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{
 		"quick 4 ok:", "quick 4 ok:", "slow 4 stopped: stopped after 3s, at 0 of 4",
@@ -113,7 +113,7 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 	wrong := fakePlayer{lock: Lock{Name: "wrong"}, try: ErrTwoHolders}
 	yardstick := fakePlayer{lock: Lock{Name: "floor", Unsafe: i18n.Same("it excludes nobody")}, try: errors.New("it is not tried")}
-	b := &Benchmark{Players: append([]Player{yardstick, wrong}, named("right")...), Loads: loads(5, 10), Rounds: 1, Watcher: new(watcher)}
+	b := &Benchmark{Players: append([]Player{yardstick, wrong}, playersNamed("right")...), Loads: loads(5, 10), Rounds: 1, Watcher: new(watcher)}
 	require.EqualError(t, b.Run(t.Context()), "wrong, tried with 5 contenders on here: two goroutines held the lock at once")
 	const notRun = " not run: not run: wrong with 5 failed"
 	require.Equal(t, []string{"floor 5" + notRun, "wrong 5 failed: two goroutines held the lock at once", "right 5" + notRun,

@@ -192,7 +192,7 @@ func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) 
 	}
 	seen := c.num
 	turn.Place = seen
-	if seen < 8 || seen%max(1, c.all()/8) == 0 {
+	if seen < 8 || seen%max(1, c.all()/8) == 0 { // at the first eight holds, and at eight of all
 		runtime.Gosched() // without it a second holder would seldom come in between
 	}
 	c.num = seen + 1

@@ -58,11 +58,11 @@ func mutex(n int) (all []Contender) {
 	return all
 }
 
-// races runs a race in virtual time.
-func races(t *testing.T, make func() *Race) (r report.Run, err error) {
+// raceInBubble runs a race in virtual time.
+func raceInBubble(t *testing.T, newRace func() *Race) (r report.Run, err error) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		c := make()
+		c := newRace()
 		c.Times = max(c.Times, 1)
 		err = c.Run(t.Context(), &r)
 	})
@@ -71,7 +71,7 @@ func races(t *testing.T, make func() *Race) (r report.Run, err error) {
 
 func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
 	sent := int64(7) // before
-	r, err := races(t, func() *Race {
+	r, err := raceInBubble(t, func() *Race {
 		return &Race{Contenders: mutex(50), Times: 3, Work: func(int) error { sent += 2; return nil }, Sent: func() int64 { return sent }}
 	})
 	require.NoError(t, err)
@@ -103,13 +103,13 @@ func TestACountThatIsNotNFails(t *testing.T) {
 
 func TestAContenderThatFailsEndsTheRace(t *testing.T) {
 	refused := fake{lock: func(context.Context) error { return io.ErrShortWrite }}
-	_, err := races(t, func() *Race { return &Race{Contenders: []Contender{fake{lock: forever}, refused, fake{lock: forever}}} })
+	_, err := raceInBubble(t, func() *Race { return &Race{Contenders: []Contender{fake{lock: forever}, refused, fake{lock: forever}}} })
 	require.ErrorIs(t, err, io.ErrShortWrite)
 }
 
 func TestAPanicEndsTheRaceAndNamesItsLine(t *testing.T) {
 	panics := fake{unlock: func() error { panic("no such node") }}
-	_, err := races(t, func() *Race { return &Race{Contenders: []Contender{panics}} })
+	_, err := raceInBubble(t, func() *Race { return &Race{Contenders: []Contender{panics}} })
 	require.Regexp(t, `^Unlock panicked: no such node \(race_test.go:\d+\)$`, err)
 }
 
@@ -132,7 +132,7 @@ func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
 		{asks, nil, "it hangs: for 1.5s no contender got the lock, at 0 of 1"},
 		{forever, sent.Load, "it hangs: for 1.5s no contender got the lock and nothing was sent, at 0 of 1"},
 	} {
-		_, err := races(t, func() *Race {
+		_, err := raceInBubble(t, func() *Race {
 			return &Race{Contenders: []Contender{fake{lock: tc.lock}}, Limit: 3 * time.Second, Sent: tc.sent}
 		})
 		require.EqualError(t, err, tc.want)

@@ -9,11 +9,11 @@ import (
 	"example.com/zklock/internal/bubble"
 )
 
-// tries plays the trial in virtual time.
-func tries(t *testing.T, make func() []Contender) (err error) {
+// tryInBubble plays the trial in virtual time.
+func tryInBubble(t *testing.T, newContenders func() []Contender) (err error) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		contenders := make()
+		contenders := newContenders()
 		ctx, stop := context.WithCancel(t.Context())
 		closed, giveUp := context.WithCancel(ctx)
 		contenders[Closed] = closable{contenders[Closed], closed}
@@ -35,12 +35,12 @@ type closable struct {
 func (c closable) Lock(context.Context) error { return c.Contender.Lock(c.closed) }
 
 func TestARightLockPassesItsTrial(t *testing.T) {
-	require.NoError(t, tries(t, func() []Contender { return mutex(TrialContenders) }))
+	require.NoError(t, tryInBubble(t, func() []Contender { return mutex(TrialContenders) }))
 }
 
 // One whose waiters get in at once, or when the session of one ends, is for the trials on ZooKeeper.
 func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
-	err := tries(t, func() []Contender {
+	err := tryInBubble(t, func() []Contender {
 		free := make(chan struct{})
 		waiter := fake{lock: func(ctx context.Context) error {
 			select {
@@ -62,6 +62,6 @@ func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
 
 func TestALockThatNobodyGetsFailsItsTrial(t *testing.T) {
 	f := fake{lock: forever}
-	err := tries(t, func() []Contender { return []Contender{f, f, f, f, f} })
+	err := tryInBubble(t, func() []Contender { return []Contender{f, f, f, f, f} })
 	require.EqualError(t, err, "it hangs: for 1m0s no contender got the lock although it was free")
 }

@@ -15,11 +15,11 @@ type Chart struct {
 	Name  string
 	Wait  int // of the waits: of so many contenders
 	x, y  axis
-	lines []line
+	lines []chartLine
 }
 
-// A line is that of a lock.
-type line struct {
+// A chartLine is that of a lock.
+type chartLine struct {
 	name string
 	look
 	width  float64
@@ -34,7 +34,7 @@ type point struct{ x, y, low, high float64 }
 
 // Charts draws all charts for which there are results.
 func Charts(results []Run, l i18n.Language) (charts []Chart) {
-	groups := slices.DeleteFunc(group(of(results, false)), func(g Group) bool { return !g.ok() })
+	groups := slices.DeleteFunc(group(ofTable(results, false)), func(g Group) bool { return !g.ok() })
 	if len(groups) == 0 {
 		return nil
 	}
@@ -54,8 +54,8 @@ func sizes(groups []Group) (ns []int) {
 	return slices.Compact(ns)
 }
 
-// series are the names of the lines, in the order in which they ran.
-func series(groups []Group) (names []string) {
+// lineNames are the names of the lines, in the order in which they ran.
+func lineNames(groups []Group) (names []string) {
 	for _, g := range groups {
 		if !slices.Contains(names, g.name()) {
 			names = append(names, g.name())
@@ -75,10 +75,10 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 		x:    axis{label: contenders.In(l), log: true, text: plainText},
 		y:    axis{label: i18n.Textf("elapsed", "耗时").In(l), log: true, text: timeText, room: 1e4},
 	}
-	names := series(groups)
+	names := lineNames(groups)
 	for _, name := range names {
-		mine := line{name: name, look: lookOf(name, names), width: 1.6, glyph: "dot"}
-		article := line{name: name + i18n.Textf(", article A", "，文章 A").In(l), look: mine.look, width: 0.6, glyph: "square"}
+		mine := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "dot"}
+		article := chartLine{name: name + i18n.Textf(", article A", "，文章 A").In(l), look: mine.look, width: 0.6, glyph: "square"}
 		times := make(map[int]time.Duration)
 		for _, g := range groups {
 			if g.name() != name {
@@ -104,10 +104,10 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 		x:    axis{label: contenders.In(l), log: true, text: plainText},
 		y:    axis{label: i18n.Textf("requests per acquisition", "每次加锁的请求数").In(l), log: true, text: plainText, room: 1e4},
 	}
-	names := series(groups)
+	names := lineNames(groups)
 	for i, name := range names {
-		measured := line{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: max(2, float64(min(2+len(names), 7))-1.5*float64(i))}
-		predicted := line{look: measured.look, width: 7, faint: true}
+		measured := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: max(2, float64(min(2+len(names), 7))-1.5*float64(i))}
+		predicted := chartLine{look: measured.look, width: 7, faint: true}
 		predicted.dashes = ""
 		for _, g := range groups {
 			if g.name() != name || g.cold {
@@ -140,7 +140,7 @@ func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 			waits = append(waits, r.Waits...)
 		}
 		slices.Sort(waits)
-		mine := line{name: g.name(), look: lookOf(g.name(), series(groups)), width: 1.6}
+		mine := chartLine{name: g.name(), look: lookOf(g.name(), lineNames(groups)), width: 1.6}
 		for i := range waitSteps + 1 {
 			q := float64(i) / waitSteps
 			mine.points = append(mine.points, point{x: milli(quantile(waits, q)), y: q})
@@ -151,7 +151,7 @@ func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 }
 
 // numbers are the values of x of all points.
-func numbers(lines []line) (xs []float64) {
+func numbers(lines []chartLine) (xs []float64) {
 	for _, l := range lines {
 		for _, p := range l.points {
 			xs = append(xs, p.x)
@@ -162,7 +162,7 @@ func numbers(lines []line) (xs []float64) {
 }
 
 // add adds the lines that have points.
-func (c *Chart) add(lines ...line) {
+func (c *Chart) add(lines ...chartLine) {
 	for _, l := range lines {
 		if len(l.points) > 0 {
 			c.lines = append(c.lines, l)

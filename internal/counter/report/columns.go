@@ -43,7 +43,7 @@ func (t *table) add(style string, cells ...string) {
 
 const (
 	separator = "  " // between columns
-	long      = 2    // the cell that may be a long one
+	longCell  = 2    // the cell that may be a long one
 )
 
 // print prints the table, and keeps to the width of a terminal as far as it can; 0
@@ -87,9 +87,9 @@ func fullWidth(widths []int, gap string) int {
 func columnOf(cell, cells, columns int) (first, span int) {
 	missing := columns - cells
 	switch {
-	case cell < long:
+	case cell < longCell:
 		return cell, 1
-	case cell == long:
+	case cell == longCell:
 		return cell, 1 + missing
 	}
 	return cell + missing, 1

@@ -189,7 +189,7 @@ func (c Chart) grid() (strokes []stroke, words []word) {
 }
 
 // strokes are a line, its bars and its glyphs.
-func (c Chart) strokes(l line) []stroke {
+func (c Chart) strokes(l chartLine) []stroke {
 	var path, bars strings.Builder
 	var marks []stroke
 	for i, p := range l.points {
@@ -208,7 +208,7 @@ func (c Chart) strokes(l line) []stroke {
 }
 
 // mark is the glyph of a line at a point.
-func (l line) mark(x, y float64) stroke {
+func (l chartLine) mark(x, y float64) stroke {
 	circle := func(r float64) string {
 		return fmt.Sprintf("M%g %ga%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", x-r, y, r, r, 2*r, r, r, -2*r)
 	}

@@ -19,8 +19,8 @@ var reportPage string
 func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(false)) }, // ours, and not a user's
-		"class": class,
-		"span":  span,
+		"class": styleClass,
+		"span":  pageCells,
 		"say":   func(en, zh string) string { return i18n.Text{En: en, Zh: zh}.In(l) },
 		"in":    func(text i18n.Text) string { return text.In(l) },
 	}).Parse(reportPage)
@@ -51,8 +51,8 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 	})
 }
 
-// class is the page's name for a style of the terminal.
-func class(style string) string {
+// styleClass is the page's name for a style of the terminal.
+func styleClass(style string) string {
 	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
 }
 
@@ -63,8 +63,8 @@ type pageCell struct {
 	Span  int
 }
 
-// span gives the long cell of a short row the room of the missing cells.
-func span(t table, row tableRow) []pageCell {
+// pageCells gives the long cell of a short row the room of the missing cells.
+func pageCells(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {
 		first, columns := columnOf(i, len(row.cells), len(t.Header))

@@ -100,15 +100,15 @@ func (r *Run) Used(c wiretap.Counts) {
 	r.Kinds = make(map[string]int64)
 	for op, k := range c.Requests {
 		if op != jute.OpPing && op != jute.OpSetWatches { // as in Total
-			r.Kinds[kind(op)] += k
+			r.Kinds[kindName(op)] += k
 		}
 	}
 	r.Attempts = r.Kinds["create"]
 }
 
-// kind is the name of an operation in the tables: variants with the same
+// kindName is the name of an operation in the tables: variants with the same
 // purpose have one name.
-func kind(op jute.Op) string {
+func kindName(op jute.Op) string {
 	switch op {
 	case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
 		return "create"

@@ -26,15 +26,15 @@ var (
 		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
 )
 
-// of are the results of the first table, or, aside, of the second one.
-func of(results []Run, aside bool) []Run {
+// ofTable are the results of the first table, or, aside, of the second one.
+func ofTable(results []Run, aside bool) []Run {
 	return slices.DeleteFunc(slices.Clone(results), func(r Run) bool { return r.Aside != aside })
 }
 
 // mainTable has one line for each lock and number of goroutines. That of the runs aside, which
 // article A has not, is the second one.
 func mainTable(results []Run, aside bool, l i18n.Language) table {
-	results = of(results, aside)
+	results = ofTable(results, aside)
 	groups := group(results)
 	best := make(map[int]time.Duration) // by number of goroutines
 	for _, g := range groups {
@@ -54,7 +54,7 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 	column(true, "N", "N", func(g Group) string { return strconv.Itoa(g.n) })
 	column(true, "count", "计数", func(g Group) string {
 		if g.about().Unsafe.En != "" {
-			return noLock.In(l)
+			return noLockText.In(l)
 		}
 		return strconv.Itoa(g.runs[0].Count)
 	})
@@ -82,7 +82,7 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		}
 		row := make([]string, len(columns))
 		for k, text := range columns {
-			if row[k] = "-"; k < 2 || g.ok() || k >= ours {
+			if row[k] = "-"; k < longCell || g.ok() || k >= ours { // the lock, N and the article's times are known of each
 				row[k] = text(g)
 			}
 		}
@@ -92,10 +92,10 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		case g.ok():
 			t.add(plain, row...)
 		case g.problem().Status == StatusFailed || g.problem().Status == "":
-			row[long] = failed.In(l)
+			row[longCell] = failedText.In(l)
 			t.add(red, row...)
 		default:
-			t.add(yellow, slices.Concat(row[:long], []string{g.problem().why(l)}, row[ours:])...)
+			t.add(yellow, slices.Concat(row[:longCell], []string{g.problem().why(l)}, row[ours:])...)
 		}
 	}
 	return t
@@ -130,13 +130,13 @@ func PrintTable(w io.Writer, results []Run, width int, l i18n.Language) {
 	}
 }
 
-var noLock, failed = i18n.Textf("no lock", "不是锁"), i18n.Textf("FAILED", "失败")
+var noLockText, failedText = i18n.Textf("no lock", "不是锁"), i18n.Textf("FAILED", "失败")
 
 // Outcome is the time of a run, or why it has none.
 func (r Run) Outcome(l i18n.Language) string {
 	switch {
 	case r.Status == StatusFailed:
-		return failed.In(l)
+		return failedText.In(l)
 	case r.Error != "":
 		return r.why(l)
 	}
@@ -153,11 +153,11 @@ func noLocks(results []Run) (texts []i18n.Text) {
 	return texts
 }
 
-// rows are the groups of both tables, with an empty line of t between the two.
-func rows(t *table, results []Run) iter.Seq[Group] {
-	groups := group(of(results, false))
+// groupsOfBoth are the groups of both tables, with an empty line of t between the two.
+func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
+	groups := group(ofTable(results, false))
 	return func(yield func(Group) bool) {
-		for i, g := range slices.Concat(groups, group(of(results, true))) {
+		for i, g := range slices.Concat(groups, group(ofTable(results, true))) {
 			if i > 0 && i == len(groups) {
 				t.add(plain)
 			}
@@ -171,16 +171,16 @@ func rows(t *table, results []Run) iter.Seq[Group] {
 // timesTable says how much the rounds differ, and how the contenders fared.
 func timesTable(results []Run, l i18n.Language) table {
 	t := table{Header: strings.Split(i18n.Textf("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
-	for g := range rows(&t, results) {
+	for g := range groupsOfBoth(&t, results) {
 		if !g.ok() {
 			continue
 		}
 		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
-			bare(g.fastest()), bare(g.elapsed()),
-			bare(g.slowest()),
-			bare(g.wait(func(r Run) time.Duration { return r.WaitP50 })),
-			bare(g.wait(func(r Run) time.Duration { return r.WaitP99 })),
-			bare(g.wait(func(r Run) time.Duration { return r.WaitMax })),
+			bareMilliseconds(g.fastest()), bareMilliseconds(g.elapsed()),
+			bareMilliseconds(g.slowest()),
+			bareMilliseconds(g.wait(func(r Run) time.Duration { return r.WaitP50 })),
+			bareMilliseconds(g.wait(func(r Run) time.Duration { return r.WaitP99 })),
+			bareMilliseconds(g.wait(func(r Run) time.Duration { return r.WaitMax })),
 			figure(g.median(func(r Run) float64 { return r.Overtaken })),
 			figure(g.median(func(r Run) float64 { return float64(r.OvertakenMax) })))
 	}
@@ -205,7 +205,7 @@ var tableKinds = []string{"create", "children", "get", "delete"}
 func wireTable(results []Run, l i18n.Language) table {
 	begin, end := i18n.Textf("lock|N|requests|predicted", "锁|N|请求|预测").In(l), i18n.Textf("other|wake-ups|bytes", "其他|唤醒|字节").In(l)
 	t := table{Header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
-	for g := range rows(&t, results) {
+	for g := range groupsOfBoth(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
 			continue
 		}
@@ -274,11 +274,11 @@ func milliseconds(d time.Duration) string {
 	if d == 0 {
 		return "-"
 	}
-	return bare(d) + " ms"
+	return bareMilliseconds(d) + " ms"
 }
 
-// bare is a time in milliseconds without its unit.
-func bare(d time.Duration) string {
+// bareMilliseconds is a time in milliseconds without its unit.
+func bareMilliseconds(d time.Duration) string {
 	return figure(float64(d) / float64(time.Millisecond))
 }
 

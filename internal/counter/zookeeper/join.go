@@ -46,7 +46,7 @@ type process struct {
 	LineUp []string `json:"line_up,omitempty"` // the nodes; nil while it waits for one
 }
 
-func (p process) number() string { return p.node[max(0, len(p.node)-10):] }
+func (p process) number() string { return p.node[max(0, len(p.node)-10):] } // the ten digits that ZooKeeper appends
 
 // newGroup returns a group that has not met. leave must be called, whatever comes next.
 func newGroup(ctx context.Context, s *Server) *group {
@@ -295,7 +295,7 @@ func (t *tally) finish(r *report.Run) error {
 	if r.Total, err = strconv.Atoi(string(data)); err != nil {
 		return err
 	}
-	r.Requests -= int64(2 * r.Count) // those of the counter are not the lock's
+	r.Requests -= int64(2 * r.Count) // a get and a set of the counter at each hold are not the lock's
 	r.Kinds["get"] -= int64(r.Count)
 	delete(r.Kinds, jute.OpSetData.String())
 	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {

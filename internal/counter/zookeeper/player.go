@@ -155,7 +155,7 @@ func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int,
 		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }
 	}
 	if sessions > 1 {
-		options.Buffer = 64<<10 + 80*n*max(s.Processes, 1) // enough for a list of all names
+		options.Buffer = 64<<10 + 80*n*max(s.Processes, 1) // enough for a list of all names, of less than 80 bytes each
 	}
 	var conns []*zk.Conn
 	for range sessions {
