@@ -3,10 +3,8 @@ package explore
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,7 +30,7 @@ type Search struct {
 	// Depth is the number of changes of priority of a random schedule, as in
 	// PCT; 0: each action is drawn.
 	Depth int
-	// Count counts the states, too. It takes memory for each.
+	// Count counts the states, too. It takes memory for each of them.
 	Count bool
 	// Merge goes through a situation once, however it came about. The search
 	// plays fewer schedules, and keeps a number for each situation. It presumes
@@ -66,7 +64,7 @@ type Report struct {
 	// MostRequests and MostEvents are the highest numbers in a schedule.
 	MostRequests, MostEvents int
 	states, finals           map[uint64]struct{}
-	seen                     map[uint64][]string // situations, and the actions that were asleep in each
+	seen                     map[uint64][]string // with Search.Merge: situations, and the actions that were asleep in each
 }
 
 func (r *Report) String() string {
@@ -94,8 +92,8 @@ type branch struct {
 	enabled []string
 	log     []player.Entry              // up to here
 	sleep   map[string]player.Footprint // actions that need not be taken here
-	tried   map[string]player.Footprint
-	only    []string // if it is not nil: all other actions were taken in the same situation
+	tried   map[string]player.Footprint // actions that were taken here, and what they have touched
+	only    []string                    // if it is not nil: all other actions were taken in the same situation
 	chosen  int
 }
 
@@ -132,14 +130,14 @@ func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time
 	var stack []*branch
 	for {
 		var run *player.Run
-		common := 0 // choices that have repeated
+		common := 0 // how many choices have repeated in one of the tries, at most
 		for try := 1; run == nil; try++ {
-			known, depth := len(stack), 0
-			if run, depth = step(t, w, s, r.seen, &stack); run != nil {
+			before, depth := len(stack), 0
+			if run, depth = playStack(t, w, s, r.seen, &stack); run != nil {
 				break
 			}
 			r.Diverged++
-			stack = stack[:known]
+			stack = stack[:before] // without the branches that this try has added
 			common = max(common, depth)
 			if try%5 == 0 && common > 0 {
 				// It was odd when it was first played. The schedules after the choices
@@ -149,8 +147,8 @@ func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time
 			if try < player.Tries {
 				continue
 			}
-			if !w.Lock.Timed && !w.Lock.Lenient || common == 0 && !w.Lock.Lenient {
-				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, names(stack)))
+			if !w.Lock.Lenient && (!w.Lock.Timed || common == 0) {
+				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, choicesOf(stack)))
 			}
 			r.Left++
 			stack = stack[:min(common, len(stack))]
@@ -162,7 +160,7 @@ func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time
 		if r.Found != nil && !s.All {
 			return
 		}
-		for len(stack) > 0 {
+		for len(stack) > 0 { // back to the last branch at which an action is left
 			b := stack[len(stack)-1]
 			if b.chosen = b.next(); b.chosen >= 0 {
 				break
@@ -179,17 +177,16 @@ func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time
 	}
 }
 
-func names(stack []*branch) (list []string) {
+func choicesOf(stack []*branch) (list []string) {
 	for _, b := range stack {
 		list = append(list, b.enabled[b.chosen])
 	}
 	return list
 }
 
-// step plays the schedule of the branches, and adds a branch for each
-// further point. It returns how many choices it made, and nil for the run if
-// the schedule did not repeat.
-func step(t *testing.T, w player.World, s Search, seen map[uint64][]string, stack *[]*branch) (*player.Run, int) {
+// playStack plays the schedule of the branches, and adds a branch for each further point. It returns how many choices
+// it made, and nil for the run if the schedule did not repeat.
+func playStack(t *testing.T, w player.World, s Search, seen map[uint64][]string, stack *[]*branch) (*player.Run, int) {
 	depth, repeats := 0, true
 	run := player.Play(t, w, s.Count, func(p *player.Point) int {
 		b := &branch{}
@@ -213,7 +210,7 @@ func step(t *testing.T, w player.World, s Search, seen map[uint64][]string, stac
 				b.meet(seen, p.Situation())
 			}
 			if b.chosen = b.next(); b.chosen < 0 {
-				return -1
+				return -1 // all are asleep: what follows repeats another schedule
 			}
 			*stack = append(*stack, b)
 		}
@@ -304,7 +301,8 @@ func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) 
 	if v := run.Violation; v != nil {
 		r.Kinds[v.Kind]++
 		if r.Found == nil {
-			r.Found = Shrink(t, w, run.Choices(), func(r *player.Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind })
+			sameKind := func(r *player.Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind }
+			r.Found = Shrink(t, w, run.Choices(), sameKind)
 		}
 		if r.Found == nil { // a lock whose schedules need not repeat
 			r.Found = player.TraceOf(w, run)
@@ -312,66 +310,5 @@ func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) 
 	}
 	if s.Progress != nil {
 		s.Progress(r)
-	}
-}
-
-// random draws schedules.
-func random(t *testing.T, w player.World, s Search, r *Report, began time.Time) {
-	for n := uint64(0); !s.over(r, began); n++ {
-		rng := rand.New(rand.NewPCG(s.Seed, n))
-		choose := func(p *player.Point) int { return draw(rng, p) }
-		if s.Depth > 0 {
-			choose = pct(rng, s.Depth)
-		}
-		r.count(t, w, s, player.Play(t, w, s.Count, choose, nil))
-		if r.Found != nil && !s.All {
-			return
-		}
-	}
-}
-
-// draw takes a fault once in eight points, if one is possible: taken as often
-// as anything else, they would all come at the start.
-func draw(rng *rand.Rand, p *player.Point) int {
-	plain := p.Plain()
-	if plain < len(p.Enabled) && rng.IntN(8) == 0 {
-		return plain + rng.IntN(len(p.Enabled)-plain)
-	}
-	return rng.IntN(max(plain, 1))
-}
-
-// pct is Burckhardt's probabilistic concurrency testing: each actor has a
-// priority, the highest acts, and at a few points drawn before, the actor that
-// would act falls behind all others.
-func pct(rng *rand.Rand, depth int) func(p *player.Point) int {
-	priority := make(map[string]int)
-	drop := make(map[int]bool)
-	for range depth {
-		drop[rng.IntN(40)] = true
-	}
-	step, low := 0, 0
-	return func(p *player.Point) int {
-		best, top := 0, -1<<31
-		for i, name := range p.Enabled {
-			actor := name
-			if p.Faults[i] == "" {
-				actor, _, _ = strings.Cut(name, ": ")
-			}
-			if _, ok := priority[actor]; !ok {
-				priority[actor] = rng.IntN(1000)
-				if p.Faults[i] != "" {
-					priority[actor] -= 900 // a fault is not the rule
-				}
-			}
-			if priority[actor] > top {
-				best, top = i, priority[actor]
-			}
-		}
-		if step++; drop[step] {
-			actor, _, _ := strings.Cut(p.Enabled[best], ": ")
-			low--
-			priority[actor] = -1000 + low
-		}
-		return best
 	}
 }

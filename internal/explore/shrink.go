@@ -11,14 +11,14 @@ import (
 
 // follow chooses by name, and then by itself. A name that is not possible is
 // left out.
-func follow(names []string) func(p *player.Point) int {
+func follow(wanted []string) func(p *player.Point) int {
 	return func(p *player.Point) int {
 		if len(p.Enabled) == 1 {
 			return 0
 		}
-		for len(names) > 0 {
-			name := names[0]
-			names = names[1:]
+		for len(wanted) > 0 {
+			name := wanted[0]
+			wanted = wanted[1:]
 			if i := slices.Index(p.Enabled, name); i >= 0 {
 				return i
 			}
@@ -27,15 +27,14 @@ func follow(names []string) func(p *player.Point) int {
 	}
 }
 
-// Shrink returns the trace of the shortest schedule that it finds for which still is
-// true. It begins with the choices. It returns nil if a
-// Lenient lock does not repeat them.
+// Shrink returns the trace of the shortest schedule that it finds for which still is true. It leaves choices out while
+// it is. It returns nil if a Lenient lock does not repeat the choices, and panics if another lock does not.
 func Shrink(t *testing.T, w player.World, choices []string, still func(r *player.Run) bool) *player.Trace {
 	t.Helper()
-	try := func(names []string) (*player.Run, bool) {
+	try := func(wanted []string) (*player.Run, bool) {
 		var r *player.Run
-		for range 2 {
-			if r = player.Play(t, w, false, follow(names), nil); still(r) {
+		for range 2 { // once more, as a schedule may not repeat: see player.Tries
+			if r = player.Play(t, w, false, follow(wanted), nil); still(r) {
 				return r, true
 			}
 		}
@@ -65,9 +64,9 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		changed = false
 		for size := max(len(best)/2, 1); size > 0; size /= 2 {
 			for i := 0; i+size <= len(best); {
-				if names := slices.Delete(slices.Clone(best), i, i+size); len(names) < len(best) {
-					if r, ok := try(names); ok {
-						best, shortest, changed = names, r, true
+				if fewer := slices.Delete(slices.Clone(best), i, i+size); len(fewer) < len(best) {
+					if r, ok := try(fewer); ok {
+						best, shortest, changed = fewer, r, true
 						continue
 					}
 				}

@@ -222,12 +222,12 @@ func TestTheReductionLosesNothing(t *testing.T) {
 		subjects = append(subjects, steps.Naive(), steps.Herd())
 	}
 	for _, s := range subjects {
-		faults := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut}
+		faultKinds := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut}
 		if testenv.AtLength() {
 			compare(player.World{Lock: s, Packets: true})
-			faults = append(faults, player.Expire, player.Stop, player.Stall)
+			faultKinds = append(faultKinds, player.Expire, player.Stop, player.Stall)
 		}
-		for _, f := range faults {
+		for _, f := range faultKinds {
 			compare(player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}

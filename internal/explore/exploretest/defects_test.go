@@ -38,7 +38,7 @@ type defect struct {
 // looks whether the lines are still there.
 func TestDefectsOfZklock(t *testing.T) {
 	root := testenv.Must(filepath.Abs("../../.."))(t)
-	page := testenv.Must(os.ReadFile(page))(t)
+	pageText := testenv.Must(os.ReadFile(page))(t)
 	var defects []defect
 	require.NoError(t, json.Unmarshal(testenv.Must(os.ReadFile("testdata/defects.json"))(t), &defects))
 	for _, d := range defects {
@@ -55,7 +55,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				}
 				return
 			}
-			require.Contains(t, string(page), "| "+d.Name+" |", "the page has no such line")
+			require.Contains(t, string(pageText), "| "+d.Name+" |", "the page has no such line")
 			texts := make(map[string]string)
 			for _, c := range d.Changes {
 				file := filepath.Join(root, "zklock", c.File)

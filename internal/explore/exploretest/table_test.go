@@ -52,8 +52,8 @@ func hold(t *testing.T, begin, end, head string, rows []row) {
 			found = append(found, lines[i])
 			continue
 		}
-		report := explore.Explore(t, r.World, r.Search)
-		line := fmt.Sprintf("| %s | %d | %d | %s |", r.columns, report.Schedules, report.States, result(report))
+		searched := explore.Explore(t, r.World, r.Search)
+		line := fmt.Sprintf("| %s | %d | %d | %s |", r.columns, searched.Schedules, searched.States, result(searched))
 		t.Log(line)
 		if found = append(found, line); !*update {
 			want := lines[i]
@@ -74,17 +74,17 @@ func hold(t *testing.T, begin, end, head string, rows []row) {
 // twice is gone through again, so there may be more schedules on a busy machine.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
-func result(report *explore.Report) string {
+func result(r *explore.Report) string {
 	switch {
-	case report.Found != nil:
-		return "**" + string(report.Found.Violation.Kind) + "**"
-	case report.Left > 0:
-		return fmt.Sprintf("not complete: %d schedules do not repeat", report.Left)
-	case !report.Complete:
+	case r.Found != nil:
+		return "**" + string(r.Found.Violation.Kind) + "**"
+	case r.Left > 0:
+		return fmt.Sprintf("not complete: %d schedules do not repeat", r.Left)
+	case !r.Complete:
 		return "not complete"
-	case len(report.Known) > 0:
+	case len(r.Known) > 0:
 		var names []string
-		for name, tr := range report.Known {
+		for name, tr := range r.Known {
 			choices := "choices"
 			if len(tr.Choices) == 1 {
 				choices = "choice"
