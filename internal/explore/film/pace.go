@@ -96,18 +96,20 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 	return film, nil
 }
 
-// maxContenders is how many a film can show.
-const maxContenders = 100
+const (
+	maxContenders = 100       // that a film can show
+	maxSteps      = 1_000_000 // of a run; one with more does not end
+)
 
 // A pacer gives everything in a paced run its instant.
 type pacer struct {
 	Pace
 	w       *player.Player
 	film    *recorder
-	used    map[time.Duration]struct{} // instants that something has
+	used    map[time.Duration]struct{} // the instants that are taken
 	clients []*pacedClient
 	hold    []*rand.Rand                        // of each contender
-	unlocks map[*player.Contender]time.Duration // when a holder unlocks
+	unlocks map[*player.Contender]time.Duration // when a holder unlocks; 0: not known yet
 	starts  []pacedStart
 	changes []Change
 	last    time.Duration // when something has happened last
@@ -123,7 +125,7 @@ type pacedClient struct {
 	dialAt                 time.Duration // 0: it does not dial
 	expireAt, runsOnAt     time.Duration // 0: not
 	loseRequest, loseReply bool
-	dark                   bool // nothing gets through until its session has expired
+	dark                   bool // it does not connect until its session has expired
 }
 
 type pacedStart struct {
@@ -254,14 +256,14 @@ func (p *pacer) next() (at time.Duration, do func()) {
 func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	const never = time.Duration(1<<63 - 1)
 	at = never
-	var client *pacedClient
+	var acting *pacedClient
 	var holder *player.Contender
 	var what func(*pacer, *pacedClient)
 	start := -1
 	var came time.Duration // when the request of client came: the first in the server's queue
 	for _, c := range p.clients {
 		if due, act := c.next(p); act != nil && (due < at || due == at && c.came() < came) {
-			at, client, what, holder, came = due, c, act, nil, c.came()
+			at, acting, what, holder, came = due, c, act, nil, c.came()
 		}
 		if c.Stopped {
 			continue
@@ -277,8 +279,8 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			at, start = s.at, i
 		}
 	}
-	sends := p.done != 0 && p.done < at
-	if sends {
+	serverDone := p.done != 0 && p.done < at
+	if serverDone {
 		at = p.done
 	}
 	switch {
@@ -288,7 +290,7 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			p.changes = p.changes[1:]
 			p.change(c)
 		}
-	case sends:
+	case serverDone:
 		return at, p.sends
 	case start >= 0:
 		return at, func() {
@@ -298,8 +300,8 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 		}
 	case holder != nil:
 		return at, func() { p.unlock(holder) }
-	case client != nil:
-		return at, func() { what(p, client) }
+	case acting != nil:
+		return at, func() { what(p, acting) }
 	}
 	return 0, nil
 }
@@ -307,24 +309,24 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 // next returns the event that is due first of a client's packets, its session and its
 // connection.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
-	first := func(due time.Duration, do func(*pacer, *pacedClient)) {
+	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != 0 && (what == nil || due < at) {
 			at, what = due, do
 		}
 	}
 	l := c.Line
-	first(c.expireAt, (*pacer).expire)
+	offer(c.expireAt, (*pacer).expire)
 	if c.came() != 0 && !l.CutOffLocked() && p.done == 0 {
-		first(max(l.Up[0].Due, p.free), (*pacer).request)
+		offer(max(l.Up[0].Due, p.free), (*pacer).request)
 	}
 	if c.Stopped {
-		first(c.runsOnAt, (*pacer).runOn)
+		offer(c.runsOnAt, (*pacer).runOn)
 		return at, what
 	}
 	if len(l.Down) > 0 && !l.Broken {
-		first(l.Down[0].Due, (*pacer).arrives)
+		offer(l.Down[0].Due, (*pacer).arrives)
 	}
-	first(c.dialAt, (*pacer).connect)
+	offer(c.dialAt, (*pacer).connect)
 	return at, what
 }
 
@@ -376,8 +378,6 @@ func (p *pacer) sendPart() {
 		p.Part(f)
 	}
 }
-
-const maxSteps = 1_000_000
 
 // due reports whether anything has an instant.
 func (p *pacer) due() bool {

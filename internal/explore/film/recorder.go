@@ -16,18 +16,16 @@ import (
 // A recorder makes the film of a schedule. It is a Camera. Its methods
 // are called with the player's lock held.
 type recorder struct {
-	w    *player.Player
-	film Film
-	// clock, where the film is of a schedule in which time mostly does not
-	// pass: each action gets a while of its own beside the time that passes.
-	clock time.Duration
-	slots bool
+	w     *player.Player
+	film  Film
+	slots bool          // the film is of a schedule of choices, in which time mostly does not pass
+	clock time.Duration // with slots: what the actions so far have lasted, beside the time that has passed
 
 	clients    []client // by their indices
 	contenders map[*player.Contender]*contender
-	nodes      map[string]znode // by path
-	on         []int            // indices of the packets on their way
-	said       []player.Violation
+	nodes      map[string]znode      // by path
+	underway   []int                 // indices of the packets on their way
+	violations []player.Violation    // that are marks already
 	drawn      []string              // texts that were drawn at random, in order
 	lastStacks []runtime.StackRecord // of all goroutines, at the last look
 	stacks     []runtime.StackRecord // has room for the next look
@@ -112,8 +110,6 @@ func (r *recorder) mark(m Mark) {
 	r.film.Marks = append(r.film.Marks, m)
 }
 
-func yes(b bool) *bool { return &b }
-
 // Note notes a remark.
 func (r *recorder) Note(who string, text i18n.Text) {
 	r.mark(Mark{Kind: "note", Who: who, Text: text})
@@ -133,14 +129,17 @@ func (r *recorder) Client(c *player.Client, state string) {
 	r.mark(m)
 }
 
-// broken notes, in a film of a schedule of choices, which clients have
-// Lost their connection without a fault: the lock has closed them.
+// broken notes, in a film of a schedule of choices, which clients have lost their connection without a fault: the lock
+// has closed them.
 func (r *recorder) broken() {
 	if !r.slots {
 		return
 	}
 	for _, c := range r.w.Clients {
-		if now := r.clients[c.Index].state; c.Line != nil && c.Line.Broken && !c.Stopped && (now == "" || now == "connected" || now == "runs on") {
+		if c.Line == nil || !c.Line.Broken || c.Stopped {
+			continue
+		}
+		if now := r.clients[c.Index].state; now == "" || now == "connected" || now == "runs on" { // "": since the start
 			r.Client(c, "cut off")
 		}
 	}
@@ -148,10 +147,10 @@ func (r *recorder) broken() {
 
 // Violation notes a violation, once.
 func (r *recorder) Violation(v player.Violation, known string) {
-	if slices.Contains(r.said, v) {
+	if slices.Contains(r.violations, v) {
 		return
 	}
-	r.said = append(r.said, v)
+	r.violations = append(r.violations, v)
 	r.mark(Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What, Known: known})
 	if r.film.Violation == nil || r.film.Known != "" && known == "" {
 		r.film.Violation, r.film.Known = &v, known
@@ -172,17 +171,17 @@ func (r *recorder) send(c *player.Client, p *player.Frame, kind string) {
 		out.Made, out.Names, out.Error, out.Of = p.Made, p.Names, player.Code(p.Err), p.Of
 	}
 	p.ID = out.ID
-	r.on = append(r.on, len(r.film.Packets))
+	r.underway = append(r.underway, len(r.film.Packets))
 	r.film.Packets = append(r.film.Packets, out)
 }
 
 // Arrived notes that a packet has arrived, or is lost.
 func (r *recorder) Arrived(p *player.Frame, lost bool) {
-	i := slices.Index(r.on, p.ID-1)
+	i := slices.Index(r.underway, p.ID-1)
 	if i < 0 {
 		return
 	}
-	r.on = slices.Delete(r.on, i, i+1)
+	r.underway = slices.Delete(r.underway, i, i+1)
 	out := &r.film.Packets[p.ID-1]
 	out.Arrived, out.Lost, out.Pending = r.now(), lost, false
 }
@@ -298,12 +297,13 @@ func (r *recorder) scanNodes() {
 	var list []Mark
 	for p, z := range r.nodes {
 		if now, ok := seen[p]; !ok || now.owner != z.owner {
-			list = append(list, Mark{Kind: "node", Path: p, Owner: z.owner, Made: yes(false)})
+			list = append(list, Mark{Kind: "node", Path: p, Owner: z.owner, Made: new(false)})
 		}
 	}
 	for p, z := range seen {
 		if before, ok := r.nodes[p]; !ok || before.owner != z.owner {
-			list = append(list, Mark{Kind: "node", Path: p, Owner: z.owner, Made: yes(true), Session: z.session, Data: z.data, Czxid: z.czxid})
+			list = append(list, Mark{
+				Kind: "node", Path: p, Owner: z.owner, Made: new(true), Session: z.session, Data: z.data, Czxid: z.czxid})
 		} else if before.version != z.version || before.czxid != z.czxid {
 			list = append(list, Mark{Kind: "data", Path: p, Data: z.data, Czxid: z.czxid, Version: z.version})
 		}
@@ -361,7 +361,7 @@ func (r *recorder) markWatches(list []watch, set bool) {
 		return cmp.Or(cmp.Compare(a.path, b.path), a.by.Index-b.by.Index, cmp.Compare(a.of(), b.of()))
 	})
 	for _, k := range list {
-		r.mark(Mark{Kind: "watch", Client: k.by.Name, Path: k.path, Of: k.of(), Set: yes(set)})
+		r.mark(Mark{Kind: "watch", Client: k.by.Name, Path: k.path, Of: k.of(), Set: new(set)})
 	}
 }
 
@@ -370,8 +370,9 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 	var asked []string
 	mine := r.clients[c.Index].asked
 	for _, children := range []bool{false, true} {
-		if children && p.Event != jute.EventChildrenChanged && p.Event != jute.EventDeleted || !children && p.Event == jute.EventChildrenChanged {
-			continue
+		if children && p.Event != jute.EventChildrenChanged && p.Event != jute.EventDeleted ||
+			!children && p.Event == jute.EventChildrenChanged {
+			continue // such a watch does not wait for such an event; the end of the node fires both
 		}
 		k := watchKey{p.Path, children}
 		asked = append(asked, mine[k]...)
@@ -431,7 +432,7 @@ func (r *recorder) Lost(k *player.Contender, noticed bool) {
 		return
 	}
 	c.noticed = noticed
-	m := Mark{Kind: "lost", Who: k.Name, Knows: yes(noticed)}
+	m := Mark{Kind: "lost", Who: k.Name, Knows: new(noticed)}
 	if leased, ok := k.Lock.(player.Leased); ok {
 		m.Token = leased.Token()
 	}
@@ -442,7 +443,7 @@ func (r *recorder) Lost(k *player.Contender, noticed bool) {
 // before the departure of the first packet that is still on its way.
 func (r *recorder) part() *Film {
 	until := r.now()
-	for _, i := range r.on {
+	for _, i := range r.underway {
 		until = min(until, r.film.Packets[i].Sent)
 	}
 	f := r.film
@@ -483,7 +484,7 @@ func (r *recorder) finish(end time.Duration) *Film {
 		end = max(end, p.Arrived)
 	}
 	f.End = end
-	for _, i := range r.on {
+	for _, i := range r.underway {
 		f.Packets[i].Arrived = end
 	}
 	f.Hash = f.hash()

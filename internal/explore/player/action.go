@@ -87,7 +87,7 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 	return list
 }
 
-// A gap is a place in a lock where a goroutine may be kept: Preemptible.
+// A gap is a place in a lock where a goroutine is kept: see Subject.Begin.
 type gap struct {
 	name string
 	free chan struct{}
@@ -96,7 +96,7 @@ type gap struct {
 
 // gap holds a goroutine of the lock until the explorer lets it continue.
 func (w *Player) gap(name string) {
-	w.held(func(gate chan struct{}) {
+	w.waitAt(func(gate chan struct{}) {
 		for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
 			name += "'" // a goroutine is there already
 		}

@@ -36,12 +36,10 @@ func (w *Player) checkLocked() {
 		if k.State == Waiting {
 			w.checkWaitLocked(k)
 		}
-		if k.State == Inside && k.node == "" {
-			k.node = "-"
+		if k.State == Inside && !k.checked {
 			w.enteredLocked(k)
-		} else if k.State != Inside {
-			k.node = ""
 		}
+		k.checked = k.State == Inside
 	}
 }
 
@@ -152,8 +150,8 @@ func (w *Player) nodesOf(c *Client) (nodes []string) {
 	return nodes
 }
 
-// enteredLocked checks a contender that has just got the lock: its token
-// grows, and nobody who queues before it has been overtaken.
+// enteredLocked checks a contender that has just got the lock: its token grows, no contender that queues before it has
+// been overtaken, and no other one has been overtaken too often.
 func (w *Player) enteredLocked(k *Contender) {
 	if leased, ok := k.Lock.(Leased); ok {
 		token := leased.Token()
@@ -174,7 +172,7 @@ func (w *Player) enteredLocked(k *Contender) {
 		w.enteredWithoutNodeLocked(k)
 		return
 	}
-	if w.Lock.Permits > 1 && w.before(own[0]) < w.Lock.Permits {
+	if w.Lock.Permits > 1 && w.contendersBefore(own[0]) < w.Lock.Permits {
 		return // there is room for all before it, too
 	}
 	for _, o := range w.Contenders {
@@ -197,8 +195,8 @@ func (w *Player) enteredWithoutNodeLocked(k *Contender) {
 	}
 }
 
-// before is how many contenders have a lower number than a node.
-func (w *Player) before(node string) (n int) {
+// contendersBefore is how many contenders have a lower number than a node.
+func (w *Player) contendersBefore(node string) (n int) {
 	for _, name := range w.Srv.Children(w.at()) {
 		if !slices.Contains(Strangers, name) && number(name)-number(node) < 0 {
 			n++

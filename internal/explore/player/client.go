@@ -14,7 +14,7 @@ import (
 // A Client is a session of the client library.
 type Client struct {
 	w          *Player
-	Index      int
+	Index      int // in Player.Clients
 	Name       string
 	Conn       *zk.Conn
 	Contenders []*Contender
@@ -27,12 +27,12 @@ type Client struct {
 	Dialing    chan struct{} // not nil: the library dials
 	Stopped    bool
 	stalled    bool
-	faulted    bool  // a fault has happened to it
-	seen       int64 // the zxid of the newest answer that has arrived
-	behind     bool  // its server does not have what is newer than that: World.Behind
-	refuse     bool  // its next connection is refused
-	gone       bool  // it no longer connects
-	history    uint64
+	faulted    bool   // a fault has happened to it
+	seen       int64  // the zxid of the newest answer that has arrived
+	behind     bool   // its server does not have what is newer than that: World.Behind
+	refuse     bool   // its next connection is refused
+	gone       bool   // it no longer connects
+	history    uint64 // of the replies and events that have arrived, for hashLocked
 	past       digest // of its lines in the log
 	carried    int    // requests that the server has answered
 }
@@ -66,7 +66,7 @@ func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 		// this moment both could end at the same instant, in either order.
 		time.Sleep(137 * time.Microsecond)
 	}
-	w.held(func(gate chan struct{}) { c.Dialing = gate })
+	w.waitAt(func(gate chan struct{}) { c.Dialing = gate })
 	w.mu.Lock()
 	if c.refuse {
 		c.refuse = false
@@ -91,7 +91,7 @@ func (c *Client) event(ev zk.Event) {
 	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
 		return
 	}
-	c.w.held(func(gate chan struct{}) { c.connecting = gate })
+	c.w.waitAt(func(gate chan struct{}) { c.connecting = gate })
 }
 
 // reconnect lets a client that has lost its connection connect. Time passes while the client library pauses.

@@ -29,16 +29,16 @@ type Contender struct {
 	// A fault has happened to its client since Lock or TryLock was called, or
 	// one from before may still reach the call.
 	disturbed  bool
-	depth      int // how often it has got the lock and not unlocked; its own goroutine counts
-	held       int64
-	notes      []Entry
-	results    []i18n.Text
-	bad        []Violation
+	depth      int             // how often it has got the lock and not unlocked; its own goroutine counts
+	held       int64           // the session in which it got the lock
+	notes      []Entry         // that are not in the log yet: takeNotesLocked
+	results    []i18n.Text     // all notes so far
+	bad        []Violation     // that have not been noted yet
 	company    bool            // at some time during TryLock another contender held the lock or waited
 	Lost       bool            // its session ended while it held the lock
 	lostSignal <-chan struct{} // of a Leased lock, from when it was got: its Lost channel
-	node       string
-	since      time.Time // when Lock was called
+	checked    bool            // enteredLocked has looked at it since it got in
+	since      time.Time       // when Lock was called
 	// Lock was called, and its first request was carried out, at these turns; 0: it has not been.
 	called, joined int
 	looks          int    // its ctx ends after so many looks at it; 0: it does not
@@ -140,11 +140,11 @@ func (k *Contender) relock() {
 	}
 }
 
-// getIn calls Lock or TryLock.
+// getIn calls Lock or TryLock, and reports whether the contender is inside then.
 func (k *Contender) getIn(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
-	if w.Lock.Lenient {
+	if w.Lock.Lenient { // a student's lock: its looks at ctx are counted, and the cause of the end is not ctx.Err()
 		inner, end := context.WithCancelCause(context.Background())
 		ctx, cancel = &lookedAt{inner, k}, func() { end(errCause) }
 	}
@@ -159,27 +159,28 @@ func (k *Contender) getIn(op Op) bool {
 	session := k.Client.Conn.SessionID()
 	w.mu.Unlock()
 	defer cancel()
-	ok, err := k.calls(op, ctx)
+	ok, err := k.invoke(op, ctx)
 	w.mu.Lock()
 	k.Cancel, k.looks = nil, 0
 	hides := err != nil && k.Ended && !k.disturbed && w.Lock.Lenient && !errors.Is(err, context.Canceled)
-	alone := !k.company && !w.companyLocked(k) && !w.Run.Facts.OrphanCreate
+	bound := !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble   // what it asks for ends with its session
+	nobodyElse := !k.company && !w.companyLocked(k) && !w.Run.Facts.OrphanCreate // a node without its contender locks, too
 	allowed := k.disturbed && !w.Lock.Requeues || k.Ended
 	w.mu.Unlock()
 	switch {
 	case err != nil:
 		k.refused(op, err, hides, allowed)
 		return false
-	case !ok && alone:
+	case !ok && nobodyElse:
 		k.note(outside, findsItHeld, k.fails(i18n.Textf(
 			"TryLock of %s finds the lock held, and nobody else holds it or waits for it", "%s 的 TryLock 报告锁被占用，却没有别人持有或等待这个锁", k.Name)))
 		return false
 	case !ok:
 		k.note(outside, findsItHeld)
 		return false
-	case !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble && session != 0 && session != k.Client.Conn.SessionID():
+	case bound && session != 0 && session != k.Client.Conn.SessionID():
 		k.note(outside, i18n.Textf("gets the lock in a new session", "在新会话里拿到锁"), k.fails(i18n.Textf(
-			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.called(), k.Name)))
+			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.method(), k.Name)))
 		return false
 	}
 	var lostSignal <-chan struct{}
@@ -206,8 +207,8 @@ func Does(lock Lock) i18n.Text {
 	return i18n.Textf("holds the lock", "持有锁")
 }
 
-// calls calls Lock or TryLock.
-func (k *Contender) calls(op Op, ctx context.Context) (bool, error) {
+// invoke calls Lock or TryLock. The result of TryLock is got; Lock has none.
+func (k *Contender) invoke(op Op, ctx context.Context) (got bool, err error) {
 	if op == TryLockOp {
 		return k.Lock.TryLock(ctx)
 	}
@@ -222,9 +223,9 @@ func (k *Contender) refused(op Op, err error, hides, allowed bool) {
 		k.note(outside, i18n.Text{}, broken.violation(k))
 	case hides:
 		k.note(outside, failsWith(err), k.fails(i18n.Textf("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
-			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.called(), short(err))))
+			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.method(), short(err))))
 	case !allowed:
-		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.called(), k.Name, short(err))))
+		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.method(), k.Name, short(err))))
 	default:
 		k.note(outside, failsWith(err))
 	}
@@ -244,13 +245,13 @@ func (b Broken) violation(k *Contender) Violation {
 
 // gated waits until the explorer lets the contender unlock. It returns false if the schedule is over.
 func (k *Contender) gated() bool {
-	return k.w.held(func(gate chan struct{}) { k.Gate = gate })
+	return k.w.waitAt(func(gate chan struct{}) { k.Gate = gate })
 }
 
 // getInAgain calls Lock or TryLock while the contender holds the lock. It gets it
 // at once, unless the lock has been lost.
 func (k *Contender) getInAgain(op Op) {
-	ok, err := k.calls(op, context.Background())
+	ok, err := k.invoke(op, context.Background())
 	switch {
 	case err == nil && ok:
 		k.depth++
@@ -259,7 +260,7 @@ func (k *Contender) getInAgain(op Op) {
 		k.note(Inside, notOnceMore)
 	case err != nil:
 		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
-			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.called(), k.Name, short(err))))
+			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.method(), k.Name, short(err))))
 	default:
 		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
 			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，TryLock 却报告锁被占用", k.Name)))
@@ -325,7 +326,7 @@ func (k *Contender) letGo() bool {
 		case !faulted || w.Lock.Requeues:
 			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, short(err))))
 			return false
-		case try == 5:
+		case try == 5: // the sixth error, and a fault may be the reason of all
 			k.note(outside, cannotUnlock(err))
 			return false
 		}
@@ -399,14 +400,15 @@ func (k *Contender) fails(what i18n.Text) Violation {
 	return Violation{Kind: Failure, Who: k.Name, What: what}
 }
 
-// called is the call, in a sentence.
-func (op Op) called() i18n.Text {
+// method is the name of the method that getIn calls, for a sentence.
+func (op Op) method() i18n.Text {
 	return i18n.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
 }
 
-// short is an error without what differs between runs.
+// short is an error without what differs between runs, at most 100 bytes.
 func short(err error) string {
-	for _, e := range []error{context.Canceled, zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing, zk.ErrNoNode, zk.ErrNodeExists} {
+	for _, e := range []error{context.Canceled, zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing,
+		zk.ErrNoNode, zk.ErrNodeExists} {
 		if errors.Is(err, e) {
 			return e.Error()
 		}
@@ -437,6 +439,6 @@ func goid() string {
 
 // GoroutineNumber is the number that a stack begins with.
 func GoroutineNumber(stack []byte) string {
-	number, _, _ := bytes.Cut(bytes.TrimPrefix(stack, []byte("goroutine ")), []byte(" "))
-	return string(number)
+	digits, _, _ := bytes.Cut(bytes.TrimPrefix(stack, []byte("goroutine ")), []byte(" "))
+	return string(digits)
 }

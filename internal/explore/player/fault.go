@@ -99,9 +99,9 @@ func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who strin
 		if w.Shared || !live || len(w.nodesOf(c)) == 0 || !slices.Contains([]string{Waiting, Inside, Unlocking}, k.State) {
 			continue
 		}
-		add(k.Name, NodeSet, func() { w.toNodes(k, NodeSet) })
+		add(k.Name, NodeSet, func() { w.tamper(k, NodeSet) })
 		if k.State == Waiting {
-			add(k.Name, NodeGoes, func() { w.toNodes(k, NodeGoes) })
+			add(k.Name, NodeGoes, func() { w.tamper(k, NodeGoes) })
 		}
 	}
 }
@@ -154,8 +154,8 @@ func (c *lookedAt) Err() error {
 	return c.Context.Err()
 }
 
-// toNodes deletes the nodes of a contender that waits, as an administrator does, or writes their data again.
-func (w *Player) toNodes(k *Contender, f Fault) {
+// tamper is NodeGoes or NodeSet: it deletes a contender's nodes, as an administrator does, or writes their data again.
+func (w *Player) tamper(k *Contender, f Fault) {
 	en, zh, do := "has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", w.Srv.Touch
 	w.mu.Lock()
 	if f == NodeGoes {
@@ -342,8 +342,8 @@ func (w *Player) runOn(c *Client) {
 	c.Line.BreakLocked()
 }
 
-// letPass lets time pass. The requests of others than c are carried out at once
-// meanwhile; after most requests the time is over.
+// letPass lets the time d pass, or less: it returns before the request that is one more than most. Meanwhile requests
+// are carried out at once, except for those of c.
 func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	for deadline := time.Now().Add(d); ; {
 		w.Settle()

@@ -37,8 +37,8 @@ func (f *Footprint) client(c *Client) { f.Clients |= 1 << c.Index }
 
 func (f *Footprint) request(p Frame) {
 	dir := path.Dir(p.Path)
-	node := func(path string, mode byte) { f.Access = append(f.Access, Access{path, false, mode}) }
-	list := func(path string, mode byte) { f.Access = append(f.Access, Access{path, true, mode}) }
+	node := func(at string, mode byte) { f.Access = append(f.Access, Access{at, false, mode}) }
+	list := func(at string, mode byte) { f.Access = append(f.Access, Access{at, true, mode}) }
 	switch p.Op {
 	case jute.OpGetData, jute.OpExists:
 		node(p.Path, 'r')

@@ -109,8 +109,8 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 	return p
 }
 
-// kindOf is the operation, and of a multi that begins with a create or a delete, by
-// which a lock counts the contenders or marks how many have gone, that.
+// kindOf is the operation. Of a multi that begins with a create or a delete it is that: with the rest of such a multi a
+// lock counts the contenders, or marks how many have gone.
 func (p *Frame) kindOf() jute.Op {
 	if p.Op == jute.OpMulti && (p.first == jute.OpCreate || p.first == jute.OpDelete) {
 		return p.first

@@ -100,7 +100,7 @@ func (e clientEnd) Write(b []byte) (int, error) {
 	case !l.open:
 		l.toServer = append(l.toServer, b...)
 		l.server.Broadcast()
-	case len(b) >= 12 && parseRequest(b).Op == jute.OpPing:
+	case len(b) >= 12 && parseRequest(b).Op == jute.OpPing: // 12: the length, the xid and the operation
 		// The line answers it: an idle client is as good as one that pings.
 		l.toClient = append(l.toClient, packet((&jute.ReplyHeader{Xid: jute.XidPing}).Encode)...)
 		l.client.Broadcast()

@@ -23,10 +23,10 @@ type Player struct {
 	Run        *Run
 	end        func() // of the lock's own set-up, or nil
 
-	mu   sync.Mutex // guards the fields below, all lines, clients and contenders
-	free bool       // nobody is held: the world is set up or taken down
-	Turn int        // of the action
-	stir chan struct{}
+	mu   sync.Mutex    // guards the fields below, all lines, clients and contenders
+	free bool          // nobody is held: the world is set up or taken down
+	Turn int           // of the action
+	stir chan struct{} // has room for one: something has happened since DrainStir
 	// Only the film of the schedule is needed: it has no log.
 	Paced bool
 	// In a paced run: the changes since all contenders, and all lines, were
@@ -34,13 +34,13 @@ type Player struct {
 	// packets concern one of them.
 	Unnoted, Unscheduled bool
 
-	Happened int    // faults, so far
-	last     string // the client or contender that acted last
-	Idle     int    // how often time has passed since a contender got on
-	token    int64
-	Foot     Footprint
+	Happened int       // faults, so far
+	last     string    // the client or contender that acted last
+	Idle     int       // how often time has passed since a contender got on
+	token    int64     // the highest fencing token so far
+	Foot     Footprint // of the action that is carried out
 	gaps     []*gap
-	sessions map[int64]*Client
+	sessions map[int64]*Client // all that clients have had, ended ones too
 	Camera   Camera
 	origins  map[string]origin // of the nodes
 	births   map[string]int    // how many children each node has been given
@@ -55,16 +55,16 @@ func (w *Player) Do(f func()) {
 	f()
 }
 
-// held keeps the goroutine that calls it at a gate, which at gets, until that is opened. It
-// returns false if the schedule is over.
-func (w *Player) held(at func(gate chan struct{})) bool {
+// waitAt keeps the goroutine that calls it at a new gate until that is opened. put gets the gate, with mu held. waitAt
+// returns false at once, and makes no gate, if nobody is held any more.
+func (w *Player) waitAt(put func(gate chan struct{})) bool {
 	w.mu.Lock()
 	if w.free {
 		w.mu.Unlock()
 		return false
 	}
 	gate := make(chan struct{})
-	at(gate)
+	put(gate)
 	w.stirLocked()
 	w.mu.Unlock()
 	<-gate
@@ -163,7 +163,7 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	w.NextTurn()
 	stirred := w.Pass(patience)
 	switch more := possible(); {
-	case w.Idle <= maxIdle && (stirred || more):
+	case w.Idle <= maxIdle && (stirred || more): // a note of a contender sets Idle to 0
 		return true
 	case w.AllDone():
 		w.final()
@@ -270,7 +270,7 @@ func (w *Player) ArrivesLocked(c *Client) {
 		w.Camera.Woken(c, p)
 	}
 	if w.Run.hashing {
-		c.history = c.history*1099511628211 ^ e.hash()
+		c.history = c.history*1099511628211 ^ e.hash() // FNV-1's prime
 	}
 	c.past.num(uint64(p.rest))
 	w.LogLocked(e)
@@ -293,7 +293,7 @@ func Code(c jute.Code) string {
 // a fixed order: the end of a session takes its nodes in none.
 func (w *Player) SortEvents(down []Frame) {
 	for i := 0; i < len(down); {
-		j := i
+		j := i // down[i:j] are the events of one action
 		for j < len(down) && down[j].IsEvent && down[j].turn == down[i].turn {
 			j++
 		}

@@ -12,17 +12,16 @@ type Point struct {
 	Enabled []string // the actions that were possible
 	Chosen  int
 
-	Faults []Fault
-	State  uint64
-	Log    []Entry           // up to here
-	gaps   map[string]string // by the name of a gap, the contender that is kept there
-	// Two schedules that come to one situation go on alike.
-	Situation func() uint64
+	Faults    []Fault           // the kind of each of Enabled; "" if it is not a fault
+	State     uint64            // if states are counted: a hash
+	Log       []Entry           // up to here
+	gaps      map[string]string // by the name of a gap, the contender that is kept there
+	Situation func() uint64     // two schedules that come to one situation go on alike
 }
 
 // Kept returns the contender that is held in a gap; "" if there is none, or if it is
 // a goroutine that no contender waits for.
-func (p *Point) Kept(gap string) string { return p.gaps[strings.TrimPrefix(gap, "gap ")] }
+func (p *Point) Kept(name string) string { return p.gaps[strings.TrimPrefix(name, "gap ")] }
 
 // Plain is how many of the actions are not faults; those come first.
 func (p *Point) Plain() int {
@@ -46,10 +45,10 @@ type Run struct {
 	Results   []i18n.Text // of each contender
 	Aborted   bool        // by the search
 
-	over      bool // by something known
-	Unordered bool // the action causes events in no particular order
-	hashing   bool
-	Final     uint64
+	over      bool   // a violation that is known has ended it
+	Unordered bool   // the action causes events in no particular order
+	hashing   bool   // states are counted
+	Final     uint64 // as Point.State, at the end
 }
 
 // Choices are the actions taken where more than one was possible.

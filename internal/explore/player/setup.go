@@ -21,7 +21,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// InBubble sets a world up in a bubble of its own, plays it and takes it down.
+// InBubble sets a world up in a bubble of its own, plays it and takes it down. If goroutines are left, that is the
+// run's violation, unless it has one.
 func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 	return inBubble(t, config, nil, playIt)
 }
@@ -36,7 +37,7 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 		if p := recover(); p != nil {
 			// The bubble ends with goroutines that wait for something.
 			if r.Violation == nil && !r.Aborted {
-				r.Violation = &Violation{Kind: GoroutineLeft, What: says(p)}
+				r.Violation = &Violation{Kind: GoroutineLeft, What: panicText(p)}
 			}
 		}
 	}()
@@ -61,8 +62,8 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 	return r
 }
 
-// says is what the bubble has said when it ended.
-func says(p any) i18n.Text {
+// panicText is what the bubble has panicked with when it ended.
+func panicText(p any) i18n.Text {
 	if fmt.Sprint(p) == "deadlock: main bubble goroutine has exited but blocked goroutines remain" {
 		return i18n.Textf("deadlock: main bubble goroutine has exited but blocked goroutines remain", "还有 goroutine 卡住，没有结束")
 	}
@@ -140,16 +141,16 @@ func (w *Player) setUp() {
 			}
 			continue
 		}
-		open := w.Lock.Open(c.Conn, at)
+		newLock := w.Lock.Open(c.Conn, at)
 		for _, k := range c.Contenders {
-			k.Lock = open(w.owner(k.Name))
+			k.Lock = newLock(w.owner(k.Name))
 		}
 	}
 	synctest.Wait()
 	w.Do(func() { w.free = false })
 }
 
-func (w *Player) makeParents() {
+func (w *Player) makeParents() { // of the lock's node: those that World says are there
 	acl := zk.WorldACL(zk.PermAll)
 	last := acl // of the node in which the lock makes its own
 	if w.Forbidden {
@@ -241,8 +242,7 @@ func (w *Player) takeDown() {
 	w.Srv.Close()
 }
 
-// rest lets time pass after the end of a schedule; less of it if a lock polls, for its
-// requests take real time.
+// rest lets five minutes pass after the end of a schedule; less if a lock polls, because its requests take real time.
 func (w *Player) rest() {
 	over := time.After(5 * patience)
 	for range 300 { // no lock needs so many requests to clean up

@@ -15,13 +15,13 @@ type digest uint64
 
 func (d *digest) num(n uint64) {
 	x := uint64(*d) ^ n
-	x *= 0x9e3779b97f4a7c15
+	x *= 0x9e3779b97f4a7c15 // as SplitMix64 mixes
 	x ^= x >> 32
 	*d = digest(x*0xbf58476d1ce4e5b9 + 1)
 }
 
 func (d *digest) text(s string) {
-	h := uint64(14695981039346656037)
+	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
@@ -92,8 +92,8 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 			}
 			return
 		}
-		for path := range w.origins { // any of them may have changed
-			w.origins[path] = origin{mark, mark}
+		for node := range w.origins { // any of them may have changed
+			w.origins[node] = origin{mark, mark}
 		}
 		return
 	case jute.OpGetData:
@@ -139,7 +139,7 @@ func (w *Player) situationLocked() uint64 {
 	}
 	for _, k := range w.Contenders {
 		d.text(k.State)
-		d.flags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.node != "")
+		d.flags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.checked)
 		d.num(uint64(k.depth))
 		d.num(uint64(k.passed))
 		d.num(uint64(k.looks))
@@ -153,7 +153,7 @@ func (w *Player) situationLocked() uint64 {
 	return uint64(d)
 }
 
-func (w *Player) hashTree(d *digest, at string) {
+func (w *Player) hashTree(d *digest, at string) { // a node and all below it
 	node, ok := w.Srv.Node(at)
 	if !ok {
 		return
@@ -175,7 +175,7 @@ func (w *Player) hashTree(d *digest, at string) {
 	}
 }
 
-func (w *Player) hashLocked() uint64 {
+func (w *Player) hashLocked() uint64 { // of a state, for a search that counts states
 	var b strings.Builder
 	for _, c := range w.Clients {
 		fmt.Fprintf(&b, "%s %x %v %v %v", c.Name, c.history, c.Stopped, c.Line.Broken, c.Expired)

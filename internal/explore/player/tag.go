@@ -32,7 +32,7 @@ func cutRoot(p string) (root, rest string) {
 }
 
 // Untagged takes the tag out of a path.
-func Untagged(p string) (path, tag string) {
+func Untagged(p string) (plain, tag string) {
 	root, rest := cutRoot(p)
 	root, tag, _ = strings.Cut(root, tagMark)
 	return root + rest, tag
@@ -124,7 +124,7 @@ func (p *Frame) retag() {
 
 // forEach returns an event for each contender of a client. The client library drops
 // those that nobody waits for.
-func (p *Frame) forEach(players []*Contender) []byte {
+func (p *Frame) forEach(contenders []*Contender) []byte {
 	d := jute.NewDecoder(p.raw[4:])
 	var h jute.ReplyHeader
 	h.Decode(d)
@@ -132,7 +132,7 @@ func (p *Frame) forEach(players []*Contender) []byte {
 	ev.Decode(d)
 	plainPath := ev.Path
 	var all []byte
-	for _, k := range players {
+	for _, k := range contenders {
 		ev.Path = tagged(plainPath, k.Name)
 		all = append(all, packet(h.Encode, ev.Encode)...)
 	}

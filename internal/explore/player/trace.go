@@ -70,13 +70,13 @@ func (tr *Trace) steps(l i18n.Language, between string) string {
 	}
 	n := 0
 	for i, act := range tr.acts {
-		number := "   "
+		prefix := "   "
 		if tr.chosen[i] && n < len(tr.Choices) {
 			n++
-			number = fmt.Sprintf("%2d.", n)
+			prefix = fmt.Sprintf("%2d.", n)
 		}
 		const indent = 22
-		line := fmt.Sprintf("  %s %-15s ", number, act)
+		line := fmt.Sprintf("  %s %-15s ", prefix, act)
 		who, _, _ := strings.Cut(act, ": ")
 		for j, text := range tr.caused(i+1, who) {
 			what := text.In(l)

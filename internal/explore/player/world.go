@@ -95,9 +95,9 @@ type Subject struct {
 
 // Wrapped is the lock with each of its contenders inside another one.
 func (s Subject) Wrapped(wrap func(l Lock, conn *zk.Conn, path, name string) Lock) Subject {
-	open := s.Open
+	newInner := s.Open
 	s.Open = func(conn *zk.Conn, path string) func(string) Lock {
-		contender := open(conn, path)
+		contender := newInner(conn, path)
 		return func(name string) Lock { return wrap(contender(name), conn, path, name) }
 	}
 	return s
@@ -227,7 +227,7 @@ const MaxContenders = 64
 const SessionTimeout = 40 * time.Second
 
 const (
-	pause     = SessionTimeout * 9 / 20
+	pause     = SessionTimeout * 9 / 20 // 18 s
 	day       = 24 * time.Hour
 	patience  = time.Minute // virtual: a contender that has not been woken for that time hangs
 	maxIdle   = 60          // how often time passes without any progress of a contender

@@ -90,8 +90,8 @@ func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, n
 // Naive is step 1.
 func Naive() player.Subject {
 	s := OfPlain("naive", naive.New, naive.ErrNotLocked)
-	s.Requests = func(n int) int { return n*n + 2*n }
-	s.Events = func(n int) int { return n * (n - 1) / 2 }
+	s.Requests = func(n int) int { return n*n + 2*n }     // as the package's comment derives it
+	s.Events = func(n int) int { return n * (n - 1) / 2 } // each release wakes all that wait
 	s.Known = []player.Known{LostReply, lookThenDelete}
 	return s
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Play plays one schedule. If it does not end, the process ends with its choices. At each point with more than one action choose returns one of them; a
-// negative number ends the run. After each action acted gets its number, from 0, and its footprint.
+// Play plays one schedule. If it does not end, the process ends with its choices. At each point choose returns the
+// index of an enabled action; a negative number ends the run. After each action acted, if it is not nil, gets the
+// number of the action, from 0, and its footprint. With hashing each state has a hash: Point.State.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
 	defer Alone()()
@@ -23,8 +24,8 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 			i := choose(p)
 			if i >= 0 && len(p.Enabled) > 1 {
 				names = append(names, p.Enabled[i])
-				so := names
-				made.Store(&so)
+				sofar := names // names grows while doing reads it
+				made.Store(&sofar)
 			}
 			return i
 		}, acted)
