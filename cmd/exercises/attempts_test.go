@@ -31,10 +31,10 @@ const (
 
 // TestForeignAttempts grades them, for a landing the first right and the first wrong one of each exercise.
 func TestForeignAttempts(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/attempts/*.txt"))(t)
 	require.GreaterOrEqual(t, len(files), 40)
-	page := text(t, attemptsPage)
+	page := fileText(t, attemptsPage)
 	long := site.Updates() || testenv.AtLength()
 	if !long {
 		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong|)`).FindString(file) }
@@ -54,12 +54,12 @@ func TestForeignAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			defer all.Done()
-			program := text(t, file)
+			program := fileText(t, file)
 			says := attemptLine.FindStringSubmatch(program)
 			require.NotNil(t, says, "the first line says whether it is right")
 			// For a landing a wrong one is graded until that is known: what more it fails is in the page.
 			known := func(f failure) bool { return says[1] == "wrong" && (f.unsafe() || says[2] != string(locktest.Safety)) }
-			r := graded(t, attempts[file], generous, func(f failure) bool { return long || !known(f) })
+			r := gradeOf(t, attempts[file], generous, func(f failure) bool { return long || !known(f) })
 			require.Empty(t, r.Why)
 			first := ""
 			if len(r.Failed) > 0 {
@@ -120,8 +120,8 @@ var saidLine = regexp.MustCompile(`(?m)^== (.+?)(?: \((.+)\))?: ?(.*)\n`)
 // "== hides an import (z.go): imports runtime/debug".
 func programsOf(t *testing.T, file string) (list []saidProgram) {
 	t.Helper()
-	texts := saidLine.Split(text(t, file), -1)
-	for i, m := range saidLine.FindAllStringSubmatch(text(t, file), -1) {
+	texts := saidLine.Split(fileText(t, file), -1)
+	for i, m := range saidLine.FindAllStringSubmatch(fileText(t, file), -1) {
 		list = append(list, saidProgram{m[1], m[2], m[3], texts[i+1]})
 	}
 	require.NotEmpty(t, list)
@@ -138,7 +138,7 @@ func TestUnneededImportsAreRefused(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package predecessor\n"), 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, cmp.Or(test.where, "lock.go")), []byte(test.text), 0o644))
 			e := testenv.Must(find("3"))(t)
-			_, err := read(dir, e)
+			_, err := readAttempt(dir, e)
 			if test.says == "" {
 				require.NoError(t, err)
 				return

@@ -40,7 +40,7 @@ func goTool(ctx context.Context, root string, portable bool, args ...string) *ex
 	return cmd
 }
 
-var known = struct {
+var knownArchives = struct {
 	sync.Mutex
 	archives map[string][]archive // by the repository
 }{archives: make(map[string][]archive)}
@@ -48,9 +48,9 @@ var known = struct {
 // archivesOf are the archives that the tests of the exercises and what an attempt may import
 // need. Go compiles what is missing. In a hand-out they are a list.
 func archivesOf(ctx context.Context, root string, portable bool) (list []archive, err error) {
-	known.Lock()
-	defer known.Unlock()
-	if list := known.archives[root]; list != nil && !portable {
+	knownArchives.Lock()
+	defer knownArchives.Unlock()
+	if list := knownArchives.archives[root]; list != nil && !portable {
 		return list, nil
 	}
 	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Standard}} {{.Export}}"}
@@ -94,7 +94,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 		list = append(list, archive{f[0], f[2], f[1] == "true"})
 	}
 	if !portable {
-		known.archives[root] = list
+		knownArchives.archives[root] = list
 	}
 	return list, nil
 }

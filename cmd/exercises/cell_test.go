@@ -30,8 +30,8 @@ func script(t *testing.T, program string) string {
 
 const (
 	sleeps = "exec sleep 1000"
-	// begun answers -test.list, so its init functions have run; then it sleeps.
-	begun = `case "$1" in -test.list*) exit 0;; esac; ` + sleeps
+	// beginsAndSleeps answers -test.list, so its init functions have run; then it sleeps.
+	beginsAndSleeps = `case "$1" in -test.list*) exit 0;; esac; ` + sleeps
 )
 
 // short is a ceiling that is over while the attempt sleeps: as if the machine gave it no processor.
@@ -40,10 +40,10 @@ var short = limits{time: time.Hour, memory: 1 << 30, ceiling: time.Second}
 // TestABusyMachineGradesNothing: whatever the attempt was about to do.
 func TestABusyMachineGradesNothing(t *testing.T) {
 	t.Parallel()
-	for doing, program := range map[string]string{"begins": sleeps, "runs": begun} {
+	for doing, program := range map[string]string{"begins": sleeps, "runs": beginsAndSleeps} {
 		t.Run(doing, func(t *testing.T) {
 			t.Parallel()
-			a := written(t, exercises[0], "package naive\n")
+			a := writeAttempt(t, exercises[0], "package naive\n")
 			file := script(t, program)
 			a.built = func() (string, error) { return file, nil }
 			r := testenv.Must(grade(t.Context(), rootOf(t), a, short, nil))(t)
@@ -54,7 +54,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 		t.Parallel()
 		c := testenv.Must(newCell(t.Context(), short))(t)
 		defer c.close()
-		a := written(t, exercises[0], "package naive\n")
+		a := writeAttempt(t, exercises[0], "package naive\n")
 		require.ErrorAs(t, c.call(c.command(script(t, sleeps), nil, nil), rootOf(t), a), new(tooBusy))
 	})
 	t.Run("plays links", func(t *testing.T) {

@@ -18,14 +18,14 @@ import (
 // TestACommandThatIsEndedLeavesNothing: neither an attempt that never ends nor a
 // folder.
 func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	self := testenv.Must(os.Executable())(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		if sig == syscall.SIGHUP && signal.Ignored(sig) {
 			continue // this test runs under nohup, and the command goes on then
 		}
 		t.Run(sig.String(), func(t *testing.T) {
-			dir := written(t, exercises[0], text(t, rootOf(t), exercises[0].answer)+"\nfunc init() { for {} }\n").dir
+			dir := writeAttempt(t, exercises[0], fileText(t, rootOf(t), exercises[0].answer)+"\nfunc init() { for {} }\n").dir
 			temp := t.TempDir()
 			cmd := exec.Command(self, commandArg, "grade", "-limit", "1h", dir)
 			cmd.Env = append(os.Environ(), "TMPDIR="+temp)

@@ -44,10 +44,10 @@ func refuse(en, zh string, args ...any) error { return refusal{i18n.Errorf(en, z
 
 func (r refusal) Unwrap() error { return r.error }
 
-// read reads the attempt in a folder. E may be nil: then the package clause
+// readAttempt reads the attempt in a folder. E may be nil: then the package clause
 // says which exercise it is. A refusal comes with an attempt, if it is known
 // of which exercise.
-func read(dir string, e *exercise) (*attempt, error) {
+func readAttempt(dir string, e *exercise) (*attempt, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -260,10 +260,10 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	return bad
 }
 
-// attempts lists the attempts in a student's folder: the folder itself, the
+// findAttempts lists the attempts in a student's folder: the folder itself, the
 // folders of exercises in it, or those in a clone of this repository. Asked are the
 // exercises that are wanted; none is all.
-func attempts(dir string, asked []*exercise) (found []string, err error) {
+func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -273,8 +273,8 @@ func attempts(dir string, asked []*exercise) (found []string, err error) {
 	case !info.IsDir():
 		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
 	}
-	begun := func(e *exercise) bool { return e.begun(dir) }
-	if entries, _ := os.ReadDir(dir); begun(goFiles) || slices.ContainsFunc(asked, begun) ||
+	here := func(e *exercise) bool { return e.begun(dir) }
+	if entries, _ := os.ReadDir(dir); here(goFiles) || slices.ContainsFunc(asked, here) ||
 		len(asked) == 0 && ofFiles(entries) != nil {
 		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
 			return []string{dir}, nil

@@ -89,15 +89,15 @@ func TestTheFilesOfAClass(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "02-herd"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"), []byte("package herd\n\nimport \"os\"\n"), 0o644))
 	said := testenv.Must(called(t, "grade", dir, "-exercise", "1,2", "-json", file))(t)
-	require.Contains(t, text(t, file), `"of": 20`)
-	require.Contains(t, text(t, file), "imports os")
+	require.Contains(t, fileText(t, file), `"of": 20`)
+	require.Contains(t, fileText(t, file), "imports os")
 	require.Regexp(t, `(?m)0 of 20$`, said)
 
 	_ = testenv.Must(called(t, "grade", t.TempDir(), "-exercise", "1", "-json", file))(t)
-	require.Contains(t, text(t, file), "has no attempt")
+	require.Contains(t, fileText(t, file), "has no attempt")
 
 	_ = testenv.Must(called(t, "grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-json", file))(t)
-	require.Contains(t, text(t, file), "exercise 2, which was not asked for", "it costs nothing and gives nothing")
+	require.Contains(t, fileText(t, file), "exercise 2, which was not asked for", "it costs nothing and gives nothing")
 
 	require.ErrorContains(t, testenv.Err(called(t, "grade", dir, "-exercise", "1,99")), `no exercise "99"`)
 }
@@ -106,10 +106,10 @@ func TestTheFilesOfAClass(t *testing.T) {
 // are those of https://gradescope-autograders.readthedocs.io/en/latest/specs/.
 func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 	page := regexp.MustCompile("(?s)```\njq '(.*?)' grades.json >results.json\n```")
-	english := page.FindStringSubmatch(text(t, rootOf(t), "docs/exercises/README.md"))
+	english := page.FindStringSubmatch(fileText(t, rootOf(t), "docs/exercises/README.md"))
 	require.NotNil(t, english)
 	require.LessOrEqual(t, strings.Count(english[0], "\n")-1, 15)
-	require.Contains(t, text(t, rootOf(t), "docs/exercises/README.zh-CN.md"), english[0])
+	require.Contains(t, fileText(t, rootOf(t), "docs/exercises/README.zh-CN.md"), english[0])
 	jq, err := exec.LookPath("jq")
 	if err != nil {
 		testenv.Missing(t, "needs jq: apt-get install jq")
@@ -131,19 +131,19 @@ func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 			Output   string   `json:"output"`
 		} `json:"tests"`
 	}
-	read := json.NewDecoder(&results)
-	read.DisallowUnknownFields()
-	require.NoError(t, read.Decode(&r))
+	strict := json.NewDecoder(&results)
+	strict.DisallowUnknownFields()
+	require.NoError(t, strict.Decode(&r))
 	require.Equal(t, "text", r.OutputFormat)
 	require.Equal(t, "visible", r.Visibility)
 	require.Len(t, r.Tests, 4)
-	sum := 0.0
+	total := 0.0
 	for i, test := range r.Tests {
 		require.EqualValues(t, exercises[i].points(), *test.MaxScore)
 		require.Equal(t, exercises[i].folder, test.Name)
-		sum += *test.Score
+		total += *test.Score
 	}
-	require.Equal(t, sum, *r.Score)
+	require.Equal(t, total, *r.Score)
 	require.Positive(t, *r.Tests[0].Score)
 	require.Empty(t, r.Tests[0].Output)
 	require.Contains(t, r.Tests[1].Output, "FAIL: ")

@@ -18,21 +18,21 @@ import (
 // TestAHandOutGrades, without the sources of what it is graded with: solutions in the place of some
 // stubs, of exercise 4, too, which is built on that of exercise 3, and attempts that are wrong.
 func TestAHandOutGrades(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	from, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
 	said := testenv.Must(called(t, "hand-out", dir))(t)
 	require.Contains(t, said, "go run ./cmd/exercises next")
 	_, err := called(t, "hand-out", dir)
 	require.ErrorContains(t, err, "is not a new folder")
 
-	var secret, stubs []string
+	var secret, given []string
 	for _, e := range exercises {
-		require.Equal(t, text(t, e.dir(from), e.writes()), text(t, e.dir(dir), e.writes()))
-		stubs = append(stubs, codeLines(text(t, e.dir(from), e.writes()))...)
+		require.Equal(t, fileText(t, e.dir(from), e.writes()), fileText(t, e.dir(dir), e.writes()))
+		given = append(given, codeLines(fileText(t, e.dir(from), e.writes()))...)
 	}
 	for _, e := range exercises {
-		for _, line := range codeLines(text(t, from, e.answer)) {
-			if len(line) > 40 && !strings.HasPrefix(line, `"`) && !slices.Contains(stubs, line) {
+		for _, line := range codeLines(fileText(t, from, e.answer)) {
+			if len(line) > 40 && !strings.HasPrefix(line, `"`) && !slices.Contains(given, line) {
 				secret = append(secret, line)
 			}
 		}
@@ -40,7 +40,7 @@ func TestAHandOutGrades(t *testing.T) {
 	require.Greater(t, len(secret), 100)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".go" && !strings.Contains(path, "listings") {
-			words := strings.Join(codeLines(text(t, path)), "\n")
+			words := strings.Join(codeLines(fileText(t, path)), "\n")
 			for _, line := range secret {
 				require.NotContains(t, words, line, path)
 			}
@@ -53,16 +53,16 @@ func TestAHandOutGrades(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(e.dir(dir), e.writes()), []byte(program), 0o644))
 	}
 	write("1", "package naive\n\nfunc New() { undefined() }\n")
-	write("2", text(t, "testdata/wrong/2-list-then-watch.go.txt"))
+	write("2", fileText(t, "testdata/wrong/2-list-then-watch.go.txt"))
 	for _, e := range []*exercise{exercises[2], exercises[3], exercises[10]} {
-		write(fmt.Sprint(e.number), text(t, from, e.answer))
+		write(fmt.Sprint(e.number), fileText(t, from, e.answer))
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/exercises", "grade", "-limit", "10m", ".")
 	cmd.Dir = dir
 	out := testenv.Must(cmd.CombinedOutput())(t)
-	for _, row := range []string{
+	for _, pattern := range []string{
 		`01-naive +0/10 .* does not compile: lock\.go:3:14: undefined: undefined`, `02-herd +0/10 .* fails: `, `03-predecessor +15/15 `, `04-reentrant +15/15 `,
 		`05-give-up +0/20 .* the stub, as it was`, `11-break-this-lock +18/18 `} {
-		require.Regexp(t, row, string(out))
+		require.Regexp(t, pattern, string(out))
 	}
 }

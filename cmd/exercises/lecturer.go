@@ -67,8 +67,8 @@ func (m *memory) Set(text string) error {
 			text, unit = s, n
 		}
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 40)
-	if err != nil || n <= 0 || n*unit < 64<<20 || n*unit > 1<<40 {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n <= 0 || n > 1<<40/unit || n*unit < 64<<20 {
 		return i18n.Errorf("give it as 512MiB or 2GiB, at least 64MiB", "请写成 512MiB 或 2GiB 这样，至少 64MiB")
 	}
 	*m = memory(n * unit)
@@ -110,15 +110,15 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	var rows []row
 	for i, dir := range dirs {
 		student := students[i]
-		found, err := attempts(dir, asked)
+		found, err := findAttempts(dir, asked)
 		if _, gone := os.Stat(dir); gone != nil {
 			return err // a name that is wrong; what a pattern matches is there
 		}
 		if err != nil {
 			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.TextOf(err)}})
 		}
-		for _, attempt := range found {
-			todo = append(todo, job{attempt, student})
+		for _, folder := range found {
+			todo = append(todo, job{folder, student})
 		}
 	}
 	began := time.Now()
@@ -156,13 +156,13 @@ type job struct{ dir, student string }
 // each. If ctx ends, the rows of those that are left are empty.
 func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exercise) []row {
 	rows := make([]row, len(todo))
-	var graded atomic.Int64
+	var done atomic.Int64
 	atOnce(jobs, len(todo), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
 		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, asked)
-		if n := graded.Add(1); terminal(os.Stderr) {
+		if n := done.Add(1); terminal(os.Stderr) {
 			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", "\r已评 %d 份，共 %d 份", n, len(todo)))
 		}
 	})
@@ -228,7 +228,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 	} else {
 		e, _ = find(filepath.Base(dir))
 	}
-	at, err := read(dir, e)
+	at, err := readAttempt(dir, e)
 	if at != nil && at.exercise != nil {
 		e = at.exercise
 	}
@@ -337,7 +337,7 @@ func writeCSV(f io.Writer, g grades) error {
 		"liveness", "faults", "cost", "full",
 		"passed", "cases", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
-		first, s := slices.Concat(r.Failed, []failure{{}})[0], total[r.Student]
+		first, s := slices.Concat(r.Failed, []failure{{}})[0], total[r.Student] // first: an empty one if none has failed
 		full, passed := strconv.FormatBool(r.Full), strconv.Itoa(r.Passed)
 		if r.Ungraded {
 			full, passed = "", ""

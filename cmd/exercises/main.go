@@ -62,54 +62,54 @@ var errFailed = errors.New("failed")
 
 // run sets lang to the language of the flag.
 func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language) (err error) {
-	app := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
-	defer func() { *lang = app.language }()
+	a := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
+	defer func() { *lang = a.language }()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
-		app.print("%s", "%s", usage)
+		a.print("%s", "%s", usage)
 		return nil
 	}
-	if app.root, err = findRoot(); err != nil {
+	if a.root, err = findRoot(); err != nil {
 		return err
 	}
-	if app.stubs, err = readStubs(app.root); err != nil {
+	if a.stubs, err = readStubs(a.root); err != nil {
 		return err
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // what is wrong, and the usage in English
-	flags.Var(&app.language, "lang", i18n.Usage)
+	flags.Var(&a.language, "lang", i18n.Usage)
 	switch command {
 	case "list", "next", "watch", "show", "grade":
-		flags.Var((*limit)(&app.limits.time), "limit", i18n.Both(
+		flags.Var((*limit)(&a.limits.time), "limit", i18n.Both(
 			"processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
 	}
 	flags.Usage = func() {
-		app.print("\n%s", "\n%s", usage)
-		app.print("\nFlags of %s:\n%s", "\n%s 的选项：\n%s", command, app.language.Help(flags))
+		a.print("\n%s", "\n%s", usage)
+		a.print("\nFlags of %s:\n%s", "\n%s 的选项：\n%s", command, a.language.Help(flags))
 	}
 	switch command {
 	case "list", "next", "prepare":
 		if _, err := parse(flags, args, 0, 0); err != nil {
 			return err
 		}
-		return map[string]func(context.Context) error{"list": app.list, "next": app.next, "prepare": app.prepare}[command](ctx)
+		return map[string]func(context.Context) error{"list": a.list, "next": a.next, "prepare": a.prepare}[command](ctx)
 	case "watch":
 		once := flags.Bool("once", false, i18n.Both("grade once and end", "只评一次就结束"))
 		names, err := parse(flags, args, 0, 1)
 		if err != nil {
 			return err
 		}
-		e, err := app.wanted(ctx, names)
+		e, err := a.wanted(ctx, names)
 		if err != nil {
 			return err
 		}
-		return app.watch(ctx, e, *once)
+		return a.watch(ctx, e, *once)
 	case "hand-out":
 		names, err := parse(flags, args, 0, 1)
 		if err != nil {
 			return err
 		}
-		return app.handOut(ctx, strings.Join(names, ""))
+		return a.handOut(ctx, strings.Join(names, ""))
 	case "start", "hint", "show":
 		giveUp := false
 		if command == "show" {
@@ -125,13 +125,13 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 		}
 		switch command {
 		case "start":
-			return app.start(e)
+			return a.start(e)
 		case "hint":
-			return app.hint(e)
+			return a.hint(e)
 		}
-		return app.show(ctx, e, giveUp)
+		return a.show(ctx, e, giveUp)
 	case "grade":
-		return app.gradeAll(ctx, flags, args)
+		return a.gradeAll(ctx, flags, args)
 	}
 	return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
 }

@@ -51,7 +51,7 @@ func rootOf(t *testing.T) string {
 	return testenv.Must(findRoot())(t)
 }
 
-func text(t *testing.T, elements ...string) string {
+func fileText(t *testing.T, elements ...string) string {
 	t.Helper()
 	b := testenv.Must(os.ReadFile(filepath.Join(elements...)))(t)
 	return string(unixLines(b))
@@ -108,14 +108,14 @@ func TestStudentsOfOneName(t *testing.T) {
 	names := testenv.Must(studentsOf(dirs))(t)
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
 
-	_, err := attempts(in("nobody"), nil)
+	_, err := findAttempts(in("nobody"), nil)
 	require.EqualError(t, err, "there is no folder "+in("nobody"))
 	require.NoError(t, os.WriteFile(in("zip"), nil, 0o644))
-	require.ErrorContains(t, testenv.Err(attempts(in("zip"), nil)), "zip is not a folder")
+	require.ErrorContains(t, testenv.Err(findAttempts(in("zip"), nil)), "zip is not a folder")
 	require.NoError(t, os.WriteFile(in("b/bob/catalog.go"), []byte("package herd\n"), 0o644))
-	found := testenv.Must(attempts(in("b/bob"), nil))(t, "a file may have the name of one of ours")
+	found := testenv.Must(findAttempts(in("b/bob"), nil))(t, "a file may have the name of one of ours")
 	require.Equal(t, []string{in("b/bob")}, found)
-	found = testenv.Must(attempts(filepath.Join(root, "docs", "exercises"), nil))(t)
+	found = testenv.Must(findAttempts(filepath.Join(root, "docs", "exercises"), nil))(t)
 	require.Len(t, found, len(exercises), "our own folder is not one attempt")
 }
 
@@ -130,8 +130,8 @@ func TestCommandLine(t *testing.T) {
 	require.ErrorContains(t, testenv.Err(say("hint")), "go run ./cmd/exercises hint 3")
 	require.ErrorContains(t, testenv.Err(say("hint", "99")), `no exercise "99": give a number from 1 to`)
 	require.ErrorContains(t, testenv.Err(say("grade")), "grade students/*")
-	_, err = say("grade", t.TempDir(), "nobody")
-	require.EqualError(t, err, "there is no folder nobody")
+	require.EqualError(t, testenv.Err(say("grade", t.TempDir(), "nobody")), "there is no folder nobody")
+	require.ErrorContains(t, testenv.Err(say("grade", t.TempDir(), "-memory", "17179869185GiB")), "give it as 512MiB")
 
 	for n := 1; n <= 4; n++ {
 		out = testenv.Must(say("hint", "3"))(t)

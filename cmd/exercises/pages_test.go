@@ -22,7 +22,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 	root := rootOf(t)
 	folders := testenv.Must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))(t)
 	require.Len(t, exercises, len(folders), "a folder is not in the catalog, or an exercise has none")
-	index := text(t, root, "docs/exercises/README.md")
+	index := fileText(t, root, "docs/exercises/README.md")
 	last := 0
 	for _, e := range exercises {
 		require.Greater(t, e.number, last, "the catalog goes by number")
@@ -37,13 +37,13 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 				require.Contains(t, s.all, name, "%v: a basic case of %s", e, s.test)
 			}
 			if s.test != "" {
-				require.Contains(t, text(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
+				require.Contains(t, fileText(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
 			}
 		}
-		readme := text(t, e.dir(root), "README.md")
+		readme := fileText(t, e.dir(root), "README.md")
 		facts := []string{
 			fmt.Sprintf("# Exercise %d: ", e.number), "**Goal.** ", "**Read** ",
-			ours(t, e),
+			sizeOfOurs(t, e),
 			fmt.Sprintf("go run ./cmd/exercises hint %d", e.number),
 			"go test ./docs/exercises/" + e.folder,
 		}
@@ -58,7 +58,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		hints := testenv.Must(hintsIn(filepath.Join(e.dir(root), "hints.md")))(t)
 		require.Len(t, hints, 3, "%s/hints.md", e.folder)
 		if step := filepath.Dir(e.answer); !strings.Contains(e.answer, ".solution") {
-			require.Contains(t, text(t, root, step, "lock_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
+			require.Contains(t, fileText(t, root, step, "lock_test.go"), "exploretest.Test(", "the solution is a step, and no test explores the step")
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 func TestTheFiguresOfThePages(t *testing.T) {
 	root := rootOf(t)
 	flood := regexp.MustCompile(`const flood = (\d+) << 20`).
-		FindStringSubmatch(text(t, root, "internal/locktest/runner/runner.go"))
+		FindStringSubmatch(fileText(t, root, "internal/locktest/runner/runner.go"))
 	require.NotNil(t, flood)
 	var minutes []int
 	for _, stages := range staged().Exercises {
@@ -79,23 +79,23 @@ func TestTheFiguresOfThePages(t *testing.T) {
 	}
 	from, to := slices.Min(minutes), slices.Max(minutes)
 	third := exercises[2]
-	stage := len(third.stages()[1].Cases)
+	inStage2 := len(third.stages()[1].Cases)
 	for page, facts := range map[string][]string{
 		"docs/exercises/README": {
-			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", stage),
+			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", inStage2),
 			fmt.Sprintf("three stages of %d to %d minutes each", from, to),
 			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()),
 			fmt.Sprintf("after %d times its `-limit`", farAway),
 		},
 		"docs/exercises/README.zh-CN": {
-			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", stage), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
+			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", inStage2), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
 			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("`-limit` 的 %d 倍", farAway),
 		},
 		"docs/teaching":       {fmt.Sprintf("of %d to %d minutes, each", from, to), flood[1] + " MiB in one case"},
 		"docs/teaching.zh-CN": {fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to), flood[1] + " MiB"},
 	} {
 		for _, fact := range facts {
-			require.True(t, strings.Contains(text(t, root, page+".md"), fact), "%s must say %q", page, fact)
+			require.True(t, strings.Contains(fileText(t, root, page+".md"), fact), "%s must say %q", page, fact)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestNextBeginsWithTheGoal(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
 		require.Regexp(t, fmt.Sprintf(`^Exercise %d: [^\n]+\n\n\*\*Goal\.\*\* (?:[^\n]+\n)+\n$`, e.number),
-			goalOf([]byte(text(t, e.dir(root), "README.md"))))
+			goalOf([]byte(fileText(t, e.dir(root), "README.md"))))
 	}
 	const page = "# Exercise 1: x\n\n**Goal.** Write\nit.\n\n**Read**\n"
 	for _, before := range []string{"", "English | [简体中文](README.zh-CN.md)\n\n"} {
@@ -114,10 +114,10 @@ func TestNextBeginsWithTheGoal(t *testing.T) {
 	}
 }
 
-// ours is a README's sentence on the size of our solution.
-func ours(t *testing.T, e *exercise) string {
+// sizeOfOurs is a README's sentence on the size of our solution.
+func sizeOfOurs(t *testing.T, e *exercise) string {
 	t.Helper()
-	answer := text(t, rootOf(t), e.answer)
+	answer := fileText(t, rootOf(t), e.answer)
 	if e.file != counterexample.File {
 		return fmt.Sprintf("Ours has %d lines", strings.Count(answer, "\n"))
 	}
@@ -149,9 +149,9 @@ func codeLines(program string) (lines []string) {
 func TestPagesGiveNothingAway(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
-		stub := codeLines(text(t, e.dir(root), e.writes()))
+		stub := codeLines(fileText(t, e.dir(root), e.writes()))
 		var secret []string
-		for _, line := range codeLines(text(t, root, e.answer)) {
+		for _, line := range codeLines(fileText(t, root, e.answer)) {
 			if !slices.Contains(stub, line) && !strings.HasPrefix(line, `"`) {
 				secret = append(secret, line)
 			}
@@ -169,7 +169,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 		others := slices.DeleteFunc(slices.Clone(pages), chinese)
 		require.True(t, len(others) == 4 || e.number > 10 && len(others) == 2, "%s: README and hints, a primer and its program", e.folder)
 		for _, page := range pages {
-			words := strings.Join(strings.Fields(text(t, page)), "")
+			words := strings.Join(strings.Fields(fileText(t, page)), "")
 			for _, line := range secret {
 				if strings.HasSuffix(page, ".go") && len(line) < 25 {
 					continue // a program has short lines that say nothing, such as the case of a select
@@ -185,7 +185,7 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^# (?:Exercise|练习) \d+(?:: |：)(.*)$`)
 	equal := 0
 	for _, e := range exercises {
-		en, zh := text(t, e.dir(rootOf(t)), "README.md"), text(t, e.dir(rootOf(t)), "README.zh-CN.md")
+		en, zh := fileText(t, e.dir(rootOf(t)), "README.md"), fileText(t, e.dir(rootOf(t)), "README.zh-CN.md")
 		if heading.FindStringSubmatch(en)[1] == e.title.En { // some headings are shorter
 			require.Equal(t, e.title.Zh, heading.FindStringSubmatch(zh)[1])
 			equal++
@@ -208,7 +208,7 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	}
 	found := 0
 	for _, page := range pages {
-		said := text(t, page)
+		said := fileText(t, page)
 		for _, e := range exercises {
 			for _, name := range e.names() {
 				found += strings.Count(said, e.caseOf(name).Zh) // as the grader prints it

@@ -27,7 +27,7 @@ func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	fakeGo("exit 0")
 	said := testenv.Must(called(t, "prepare"))(t)
 	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`, said)
-	lines := strings.Split(strings.TrimSpace(text(t, asked)), "\n")
+	lines := strings.Split(strings.TrimSpace(fileText(t, asked)), "\n")
 	require.Len(t, lines, len(preparations()))
 	require.Contains(t, lines[len(lines)-1], root+" js build -o "+os.DevNull+" ./internal/lab/engine", "nothing is written into the clone")
 	for _, c := range preparations() {

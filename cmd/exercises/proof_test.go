@@ -28,12 +28,12 @@ const notBegun = "it does not begin: an init has not come to an end"
 // found on a busy machine.
 var generous = limits{time: 10 * time.Minute, memory: 1 << 30, begin: 10 * time.Minute}
 
-// written is an attempt of one file.
-func written(t *testing.T, e *exercise, program string) *attempt {
+// writeAttempt writes and reads an attempt of one file.
+func writeAttempt(t *testing.T, e *exercise, program string) *attempt {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), e.writes())
 	require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
-	return testenv.Must(read(filepath.Dir(file), e))(t)
+	return testenv.Must(readAttempt(filepath.Dir(file), e))(t)
 }
 
 // together has attempts built as one program, when the first of them is graded: to link a
@@ -62,13 +62,13 @@ func attemptsIn(t *testing.T, files []string) map[string]*attempt {
 	t.Helper()
 	all := make(map[string]*attempt)
 	for _, file := range files {
-		all[file] = written(t, exerciseOf(t, file), text(t, file))
+		all[file] = writeAttempt(t, exerciseOf(t, file), fileText(t, file))
 	}
 	together(t, all)
 	return all
 }
 
-func graded(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
+func gradeOf(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
 	t.Helper()
 	r := testenv.Must(grade(t.Context(), rootOf(t), a, l, onFailure))(t)
 	inChinese(t, a, r)
@@ -102,10 +102,10 @@ func inChinese(t *testing.T, a *attempt, r *result) {
 	}
 	var literal []string
 	for _, file := range files {
-		for _, m := range literals.FindAllStringSubmatch(text(t, file), -1) {
-			for _, part := range verb.Split(m[1], -1) {
-				if strings.Count(strings.TrimSpace(part), " ") > 1 {
-					literal = append(literal, part)
+		for _, m := range literals.FindAllStringSubmatch(fileText(t, file), -1) {
+			for _, words := range verb.Split(m[1], -1) {
+				if strings.Count(strings.TrimSpace(words), " ") > 1 {
+					literal = append(literal, words)
 				}
 			}
 		}
@@ -130,24 +130,24 @@ var (
 	verb     = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
 )
 
-// first grades an attempt up to its first failure.
-func first(t *testing.T, a *attempt) failure {
+// firstFailure grades an attempt up to its first failure.
+func firstFailure(t *testing.T, a *attempt) failure {
 	t.Helper()
-	r := graded(t, a, generous, func(failure) bool { return false })
+	r := gradeOf(t, a, generous, func(failure) bool { return false })
 	require.Empty(t, r.Why)
 	require.NotEmpty(t, r.Failed, "all cases pass")
 	require.False(t, r.Full)
 	return r.Failed[0]
 }
 
-func heavy(t *testing.T) {
+func takesMinutes(t *testing.T) {
 	testenv.Landing(t, "takes minutes")
 	testenv.NotRaced(t, "each attempt is built and runs in a process of its own")
 	t.Parallel()
 }
 
-// only is an exercise with those cases alone that keep is true of.
-func only(e *exercise, keep func(s suite, name string) bool) *exercise {
+// withCases is an exercise with those cases alone that keep is true of.
+func withCases(e *exercise, keep func(s suite, name string) bool) *exercise {
 	some := *e
 	some.tests = nil
 	for _, s := range e.tests {
@@ -169,7 +169,7 @@ func only(e *exercise, keep func(s suite, name string) bool) *exercise {
 // basic is set: for attempts that fail in each case alike, each time in a process of its own.
 func sample(e *exercise, basic bool) *exercise {
 	seen := make(map[string]bool)
-	return only(e, func(s suite, name string) bool {
+	return withCases(e, func(s suite, name string) bool {
 		group := s.test + string(s.groups[name])
 		first := !seen[group]
 		seen[group] = true
@@ -184,7 +184,7 @@ func TestGrade(t *testing.T) {
 	root := rootOf(t)
 	e := testenv.Must(find("3"))(t)
 	dir := t.TempDir()
-	solution := text(t, root, e.answer)
+	solution := fileText(t, root, e.answer)
 	at := strings.Index(solution, "// giveUp leaves")
 	require.Positive(t, at)
 	moved := "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[at:]
@@ -195,39 +195,39 @@ func TestGrade(t *testing.T) {
 		"lock_test.go": "package predecessor\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(program), 0o644))
 	}
-	a := testenv.Must(read(dir, nil))(t)
+	a := testenv.Must(readAttempt(dir, nil))(t)
 	require.Equal(t, e, a.exercise, "the package clause says which exercise it is")
 	a.exercise = sample(e, true) // the proof has all cases
-	r := graded(t, a, generous, nil)
+	r := gradeOf(t, a, generous, nil)
 	require.Empty(t, r.Failed)
 	require.Empty(t, r.Why)
 	require.True(t, r.Full)
 	require.Equal(t, e.points(), r.Points)
 	require.Equal(t, a.cases(), r.Passed)
 
-	r = graded(t, written(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
+	r = gradeOf(t, writeAttempt(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
 	require.Contains(t, r.Why.En, "does not compile: lock.go:3:14: undefined: undefined")
 	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"), "the compiler sorts by path")
 	require.Zero(t, r.Points)
-	require.NotContains(t, text(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
+	require.NotContains(t, fileText(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
 }
 
 func TestStubsFail(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	all := make(map[string]*attempt)
 	for _, e := range exercises {
 		program, err := exec.Command("git", "show", "HEAD:docs/exercises/"+e.folder+"/"+e.writes()).Output()
 		if err != nil { // no git here: the file as it is
-			program = []byte(text(t, e.dir(rootOf(t)), e.writes()))
+			program = []byte(fileText(t, e.dir(rootOf(t)), e.writes()))
 		}
-		all[e.folder] = written(t, e, string(program))
+		all[e.folder] = writeAttempt(t, e, string(program))
 		all[e.folder].exercise = sample(e, true)
 	}
 	together(t, all)
 	for _, e := range exercises {
 		t.Run(e.folder, func(t *testing.T) {
 			t.Parallel()
-			r := graded(t, all[e.folder], generous, nil)
+			r := gradeOf(t, all[e.folder], generous, nil)
 			require.Empty(t, r.Why, "the stub must compile and run")
 			require.Zero(t, r.Points)
 			for _, s := range e.tests {
@@ -250,10 +250,10 @@ func TestStubsFail(t *testing.T) {
 }
 
 func TestSolutionsPass(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	root, all := rootOf(t), make(map[string]*attempt)
 	for _, e := range exercises {
-		all[e.folder] = written(t, e, text(t, root, e.answer))
+		all[e.folder] = writeAttempt(t, e, fileText(t, root, e.answer))
 		if !strings.Contains(e.answer, ".solution") && !testenv.AtLength() {
 			all[e.folder].exercise = sample(e, true) // a step: its own test plays all cases
 		}
@@ -262,7 +262,7 @@ func TestSolutionsPass(t *testing.T) {
 	for _, e := range exercises {
 		t.Run(e.folder, func(t *testing.T) {
 			t.Parallel()
-			r := graded(t, all[e.folder], generous, nil)
+			r := gradeOf(t, all[e.folder], generous, nil)
 			require.Empty(t, r.Why)
 			require.Empty(t, r.Failed)
 			require.True(t, r.Full)
@@ -295,10 +295,10 @@ func testsOf(e *exercise) string {
 }
 
 func TestMutantsDie(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	root := rootOf(t)
 	for _, e := range exercises {
-		solution, all := text(t, root, e.answer), make(map[string]*attempt)
+		solution, all := fileText(t, root, e.answer), make(map[string]*attempt)
 		seen := make(map[string]bool)
 		played := slices.DeleteFunc(mutants(t, root, e), func(m mutant) bool { // for a landing one of each group of a suite
 			of := slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies[0]) })
@@ -309,14 +309,14 @@ func TestMutantsDie(t *testing.T) {
 		})
 		for _, m := range played {
 			// Only the cases that are named are asked for: another one may fail as well.
-			all[m.name] = written(t, e, m.of(t, solution))
-			all[m.name].exercise = only(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
+			all[m.name] = writeAttempt(t, e, m.of(t, solution))
+			all[m.name].exercise = withCases(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
 		}
 		together(t, all)
 		for _, m := range played {
 			t.Run(e.folder+" "+m.name, func(t *testing.T) {
 				t.Parallel()
-				r := graded(t, all[m.name], generous, nil)
+				r := gradeOf(t, all[m.name], generous, nil)
 				require.Empty(t, r.Why)
 				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
 				said := ""
@@ -333,14 +333,14 @@ func TestMutantsDie(t *testing.T) {
 // TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them, for a landing one
 // of each exercise. Each begins with words that the first message must say.
 func TestWrongAttemptsGetTheirMessage(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/wrong/*.txt"))(t)
 	if !testenv.AtLength() {
 		files = slices.CompactFunc(files, func(a, b string) bool { return exerciseOf(t, a) == exerciseOf(t, b) })
 	}
 	all := attemptsIn(t, files)
 	for file, a := range all {
-		program := text(t, file)
+		program := fileText(t, file)
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -348,7 +348,7 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 			require.True(t, ok)
 			_, says, ok = strings.Cut(says, " says: ")
 			require.True(t, ok)
-			f := first(t, a)
+			f := firstFailure(t, a)
 			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.En, 1))
 			require.Contains(t, f.Words.En, says, "%s, line 1, and the case %q", file, f.Case)
 			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En,
@@ -361,14 +361,14 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 // cases there are. How many of them pass is left out: after a failure some depend on the order in which packets
 // arrive.
 func TestTheTranscriptOfThePage(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	root := rootOf(t)
 	e := testenv.Must(find("3"))(t)
-	at := written(t, e, text(t, "testdata/wrong/3-woken-is-holder.go.txt"))
+	at := writeAttempt(t, e, fileText(t, "testdata/wrong/3-woken-is-holder.go.txt"))
 	// The attempt is not in the exercise's folder.
 	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
 	for _, l := range []i18n.Language{i18n.English, i18n.Chinese} {
-		_, page, ok := strings.Cut(text(t, root, l.Page("docs/exercises/README.md")), "$ go run ./cmd/exercises watch 3\n")
+		_, page, ok := strings.Cut(fileText(t, root, l.Page("docs/exercises/README.md")), "$ go run ./cmd/exercises watch 3\n")
 		require.True(t, ok)
 		page, _, ok = strings.Cut(page, "```")
 		require.True(t, ok)
@@ -399,7 +399,7 @@ func (l *Lock) Unlock() error              { return nil }
 // TestHostileAttempts grades attempts that would harm the lecturer's machine, or buy points. The list of
 // allowed imports keeps most of them from running; here they run. Those of Linux need what watches a group of processes.
 func TestHostileAttempts(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	root := rootOf(t)
 	e := testenv.Must(find("1"))(t)
 	for _, h := range programsOf(t, "testdata/hostile.txt") {
@@ -495,7 +495,7 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	t.Helper()
 	files := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt")))(t)
 	for _, file := range files {
-		m := mutantFile.FindStringSubmatch(text(t, file))
+		m := mutantFile.FindStringSubmatch(fileText(t, file))
 		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
 		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "), m[2], m[3], m[4]})
 	}
@@ -513,7 +513,7 @@ func (m mutant) of(t *testing.T, solution string) string {
 func TestMutantsFitTheSolution(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
-		solution := text(t, root, e.answer)
+		solution := fileText(t, root, e.answer)
 		list := mutants(t, root, e)
 		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
 		var failed []string

@@ -185,19 +185,19 @@ func askTests(ctx context.Context, g *grading) error {
 	if err := g.begins(ctx, binary); err != nil {
 		return err
 	}
-	run, err := newCell(ctx, g.limits)
+	runs, err := newCell(ctx, g.limits) // one for the build, one for the cases: each has its whole time
 	if err != nil {
 		return err
 	}
-	defer run.close()
+	defer runs.close()
 	judges := make(map[string]*runner.Judge)
 	g.each(func(s suite, name string) bool {
 		if judges[s.test] == nil {
-			judges[s.test] = runner.Remote(s.test+g.id, run.launcher(binary))
+			judges[s.test] = runner.Remote(s.test+g.id, runs.launcher(binary))
 		}
 		v := judges[s.test].Ask(name)
-		why := run.over() // then a case that has failed has not been judged, and nothing can be asked any more
-		if run.tooBusy() != nil {
+		why := runs.over() // then a case that has failed has not been judged, and nothing can be asked any more
+		if runs.tooBusy() != nil {
 			return false
 		}
 		switch {
@@ -210,11 +210,11 @@ func askTests(ctx context.Context, g *grading) error {
 			Printed: v.Printed, Trace: v.Trace, stuck: v.Stuck})
 		return goOn && why.En == ""
 	})
-	g.result.Why = run.over().Text
+	g.result.Why = runs.over().Text
 	for _, j := range judges {
 		j.Close()
 	}
-	return run.tooBusy()
+	return runs.tooBusy()
 }
 
 // places are those in the grader at which a case has failed.
@@ -245,11 +245,11 @@ func (r *result) judge(a *attempt) {
 	slices.SortStableFunc(r.Failed, func(a, b failure) int { return cmp.Or(later(a)-later(b), a.weight()-b.weight()) })
 	r.Unsafe = slices.ContainsFunc(r.Failed, failure.unsafe)
 	r.Full, r.Points, r.Parts = true, 0, nil
-	for _, share := range a.shares {
-		p := part{Group: share.group, Of: share.points}
+	for _, sh := range a.shares {
+		p := part{Group: sh.group, Of: sh.points}
 		for _, s := range a.tests {
 			for _, name := range s.all {
-				if s.groups[name] != share.group {
+				if s.groups[name] != sh.group {
 					continue
 				}
 				p.Cases++
@@ -260,7 +260,7 @@ func (r *result) judge(a *attempt) {
 		}
 		r.Full = r.Full && p.Passed == p.Cases
 		if p.Passed == p.Cases && !r.Unsafe {
-			p.Points = share.points
+			p.Points = sh.points
 		}
 		r.Points += p.Points
 		r.Parts = append(r.Parts, p)

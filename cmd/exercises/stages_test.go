@@ -32,7 +32,7 @@ func TestStagesAreTheExercise(t *testing.T) {
 		slices.Sort(of)
 		require.Equal(t, all, of, "%v: each case is in one of its stages in cmd/exercises/stages.json", e)
 
-		readme := text(t, e.dir(root), "README.md")
+		readme := fileText(t, e.dir(root), "README.md")
 		var write []string
 		for _, m := range regexp.MustCompile(`(?m)^\| \d [^|]+ \| \d+ min \| ([^|]+) \|$`).FindAllStringSubmatch(readme, -1) {
 			write = append(write, m[1])
@@ -68,8 +68,8 @@ func TestTheStageOfAnAttempt(t *testing.T) {
 func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 	for number := range staged().Exercises {
 		e := exercises[number-1]
-		fails := func(stage, i int, words string) failure {
-			name := e.stages()[stage].Cases[i]
+		fails := func(n, i int, words string) failure { // case i of stage n, both from 0
+			name := e.stages()[n].Cases[i]
 			for _, s := range e.tests {
 				if group := s.groups[name]; group != "" {
 					return failure{Case: name, Group: group, Words: i18n.Same(words)}
@@ -104,7 +104,7 @@ func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 // stage is done: its cases pass and those of the stages before, and some of the next
 // stage fail, of which the first message is.
 func TestEachStageCanBeDone(t *testing.T) {
-	heavy(t)
+	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/stages/*.go.txt"))(t)
 	for number := range staged().Exercises {
 		require.Contains(t, files, fmt.Sprintf("testdata/stages/%d-1.go.txt", number))
@@ -114,7 +114,7 @@ func TestEachStageCanBeDone(t *testing.T) {
 		e, done := a.exercise, int(name[len(name)-1]-'0')
 		// What comes after the next stage fails, too, at length, and so does each further schedule there.
 		some := sample(e, false).names()
-		a.exercise = only(e, func(s suite, name string) bool {
+		a.exercise = withCases(e, func(s suite, name string) bool {
 			return slices.ContainsFunc(e.stages()[:done],
 				func(s stage) bool { return slices.Contains(s.Cases, name) }) ||
 				slices.Contains(e.stages()[done].Cases, name) &&
@@ -122,7 +122,7 @@ func TestEachStageCanBeDone(t *testing.T) {
 		})
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := graded(t, a, generous, nil)
+			r := gradeOf(t, a, generous, nil)
 			require.Empty(t, r.Why)
 			n, s, _ := r.at(e)
 			require.Equal(t, done+1, n, "the stage that comes next: %v", r.Failed)

@@ -43,7 +43,7 @@ func (s stubs) is(a *attempt) bool { return s.language(a) != "" }
 // start puts the stub into the reader's language. A file that has been written to
 // stays as it is.
 func (a *app) start(e *exercise) error {
-	at, err := read(e.dir(a.root), e)
+	at, err := readAttempt(e.dir(a.root), e)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func bare(t *testing.T, e *exercise, stub string) string {
 func TestStubsHaveChineseComments(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)(?://|^#) (.*)$`)
 	for _, e := range exercises {
-		english := text(t, e.dir(rootOf(t)), e.writes())
+		english := fileText(t, e.dir(rootOf(t)), e.writes())
 		chinese, _ := testenv.Must2(e.chineseStub(rootOf(t)))(t)
 		stub := string(unixLines(chinese))
 		require.Equal(t, bare(t, e, english), bare(t, e, stub))
@@ -54,7 +54,7 @@ func TestStubsHaveChineseComments(t *testing.T) {
 		}
 	}
 	last := exercises[10]
-	answers := text(t, last.dir(rootOf(t)), last.writes())
+	answers := fileText(t, last.dir(rootOf(t)), last.writes())
 	require.NotEqual(t, bare(t, last, answers), bare(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
 }
 
@@ -66,11 +66,11 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	for _, name := range strings.Fields("../../go.mod stubs.json _01-naive/README.md _01-naive/README.zh-CN.md _01-naive/lock.go _01-naive/lock.zh-CN.go.txt") {
 		name = filepath.Join("docs/exercises", name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text(t, from, name)), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(fileText(t, from, name)), 0o644))
 	}
 	t.Chdir(root)
 	file := filepath.Join(e.dir(root), "lock.go")
-	english := text(t, file)
+	english := fileText(t, file)
 	said := func(args ...string) string {
 		out, err := called(t, args...)
 		if err != nil {
@@ -80,29 +80,29 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	}
 	known := testenv.Must(readStubs(root))(t)
 	is := func() i18n.Language {
-		at := testenv.Must(read(e.dir(root), e))(t)
+		at := testenv.Must(readAttempt(e.dir(root), e))(t)
 		return known.language(at)
 	}
 	require.Contains(t, said("start", "1"), "Write docs/exercises/_01-naive/lock.go")
-	require.Equal(t, english, text(t, file), "it was in the reader's language")
+	require.Equal(t, english, fileText(t, file), "it was in the reader's language")
 
 	const offer = "换成中文：go run ./cmd/exercises start 1"
 	require.Contains(t, said("next", "-lang", "zh"), offer)
 	require.NotContains(t, said("next"), "start 1")
 	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1：一个临时节点\n\n**目标。**")
 	require.Equal(t, i18n.Chinese, is())
-	require.Contains(t, text(t, file), "// Lock 一直等到拿到锁")
+	require.Contains(t, fileText(t, file), "// Lock 一直等到拿到锁")
 	require.NotContains(t, said("next", "-lang", "zh"), offer)
 	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1", "once more")
 	require.Equal(t, i18n.Chinese, is())
 	require.Contains(t, said("start", "1", "-lang", "en"), "git checkout docs/exercises/_01-naive/lock.go")
 	require.Equal(t, i18n.Chinese, is())
 
-	mine := text(t, file) + "\nfunc mine() {}\n"
+	mine := fileText(t, file) + "\nfunc mine() {}\n"
 	require.NoError(t, os.WriteFile(file, []byte(mine), 0o644))
 	for _, lang := range []string{"en", "zh"} {
 		require.Contains(t, said("start", "1", "-lang", lang), "git checkout docs/exercises/_01-naive/lock.go")
-		require.Equal(t, mine, text(t, file), "what is begun stays")
+		require.Equal(t, mine, fileText(t, file), "what is begun stays")
 	}
 	require.Equal(t, i18n.Language(""), is())
 }
@@ -113,7 +113,7 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	a.stubs = testenv.Must(readStubs(a.root))(t)
 	for _, e := range exercises {
 		stub, _ := testenv.Must2(e.chineseStub(a.root))(t)
-		at := written(t, e, string(stub))
+		at := writeAttempt(t, e, string(stub))
 		r := a.gradeOne(t.Context(), "anna", at.dir, []*exercise{e})
 		require.Equal(t, "the stub, as it was", r.Why.En)
 	}
@@ -125,12 +125,12 @@ func TestStubsAreRecorded(t *testing.T) {
 	root := rootOf(t)
 	recorded := make(stubs)
 	for _, e := range exercises {
-		a, err := read(e.dir(root), e)
+		a, err := readAttempt(e.dir(root), e)
 		require.NoError(t, err, "the stub of %v is refused", e)
 		recorded[e.folder] = map[i18n.Language]string{i18n.English: a.hash}
 		zh, of := testenv.Must2(e.chineseStub(root))(t)
 		require.Equal(t, a.hash, of, "%s: translate the stub, and write this hash behind en: in the first line of the Chinese one", e.folder)
-		recorded[e.folder][i18n.Chinese] = written(t, e, string(zh)).hash
+		recorded[e.folder][i18n.Chinese] = writeAttempt(t, e, string(zh)).hash
 	}
 	want := testenv.Must(json.MarshalIndent(recorded, "", "\t"))(t)
 	site.Holds(t, stubsFile, "", string(want)+"\n")
@@ -139,6 +139,6 @@ func TestStubsAreRecorded(t *testing.T) {
 // A stub that Git has checked out with the line ends of Windows is still a stub.
 func TestLineEndsMakeNoDifference(t *testing.T) {
 	e := exercises[0]
-	stub := text(t, e.dir(rootOf(t)), "lock.go")
-	require.Equal(t, written(t, e, stub).hash, written(t, e, strings.ReplaceAll(stub, "\n", "\r\n")).hash)
+	stub := fileText(t, e.dir(rootOf(t)), "lock.go")
+	require.Equal(t, writeAttempt(t, e, stub).hash, writeAttempt(t, e, strings.ReplaceAll(stub, "\n", "\r\n")).hash)
 }

@@ -27,7 +27,7 @@ type app struct {
 	out      io.Writer
 	limits   limits
 	language i18n.Language
-	slow     sync.Once // it was said why a first grade takes a while
+	slow     sync.Once // says why a first grade takes a while
 }
 
 // print writes in the reader's language.
@@ -86,7 +86,7 @@ func atOnce(jobs, n int, f func(i int)) {
 }
 
 func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
-	at, err := read(e.dir(a.root), e)
+	at, err := readAttempt(e.dir(a.root), e)
 	if err == nil && a.stubs.is(at) {
 		return exerciseState{e, true, e.ungraded(i18n.Text{}), nil}
 	}
@@ -94,7 +94,7 @@ func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	return exerciseState{e, false, r, err}
 }
 
-// graded grades an attempt in the checkout, unless that was done before. Err is that of read.
+// graded grades an attempt in the checkout, unless that was done before. Err is that of readAttempt.
 func (a *app) graded(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
 	var refused refusal
 	switch {
@@ -169,7 +169,7 @@ func (a *app) offer(e *exercise) {
 	if a.language != i18n.Chinese {
 		return
 	}
-	if at, err := read(e.dir(a.root), e); err == nil && a.stubs.language(at) == i18n.English {
+	if at, err := readAttempt(e.dir(a.root), e); err == nil && a.stubs.language(at) == i18n.English {
 		a.print("\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
 	}
 }
@@ -210,12 +210,12 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 	}
 	last, unread := "", 0
 	for ctx.Err() == nil {
-		at, err := read(e.dir(a.root), e)
+		at, err := readAttempt(e.dir(a.root), e)
 		state := ""
 		if err != nil && !errors.As(err, new(refusal)) && !once {
 			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
-			if unread++; unread == 10 {
+			if unread++; unread == 10 { // for two seconds
 				a.print("\n%v\n", "\n%v\n", err)
 			}
 			pause(ctx)
@@ -260,7 +260,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// report grades an attempt aloud. Err is that of read.
+// report grades an attempt aloud. Err is that of readAttempt.
 func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
 	a.print("%s (%d points)\n", "%s（%d 分）\n", e.called(), e.points())
 	r, err := a.graded(ctx, e, at, err)
@@ -352,9 +352,9 @@ func hintsIn(file string) ([]string, error) {
 		return nil, err
 	}
 	var hints []string
-	for i, part := range aHint.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
-		if i > 0 {
-			hints = append(hints, strings.TrimSpace(part))
+	for i, hint := range aHint.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
+		if i > 0 { // what is before the first heading is none
+			hints = append(hints, strings.TrimSpace(hint))
 		}
 	}
 	if len(hints) == 0 {
