@@ -40,7 +40,7 @@ var (
 
 const (
 	processes      = 3
-	contenders     = 17 // in each process
+	contendersEach = 17 // in each process
 	sessionTimeout = 4 * time.Second
 	leeway         = 5 * time.Minute // for a busy machine
 )
@@ -57,7 +57,7 @@ type chaos struct {
 
 	mu      sync.Mutex
 	records []record
-	faults  []lasted
+	faults  []pastFault
 }
 
 type clientProcess struct {
@@ -84,7 +84,7 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 	}
 	self := testenv.Must(os.Executable())(t)
 	for i := range processes {
-		o := o
+		o := o // one for each process
 		o.Process, o.Servers, o.Root, o.Seed = i, via[i], c.root, seed
 		text, _ := json.Marshal(o)
 		cmd := exec.Command(self)
@@ -94,7 +94,7 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 		in := testenv.Must(cmd.StdinPipe())(t)
 		out := testenv.Must(cmd.StdoutPipe())(t)
 		require.NoError(t, cmd.Start())
-		p := &clientProcess{cmd, in, make(chan struct{}, contenders), make(chan error, 1)}
+		p := &clientProcess{cmd, in, make(chan struct{}, contendersEach), make(chan error, 1)}
 		c.clients = append(c.clients, p)
 		t.Cleanup(func() { cmd.Process.Kill() })
 		go func() {
@@ -118,7 +118,7 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 	}
 	began := time.Now()
 	for _, p := range c.clients {
-		for range contenders {
+		for range contendersEach {
 			select {
 			case <-p.calm:
 			case err := <-p.ended:
@@ -139,7 +139,7 @@ type fault struct {
 }
 
 // A fault that is over. Its times are those of the records.
-type lasted struct {
+type pastFault struct {
 	Lane, Name string
 	Start, End int64
 }
@@ -195,7 +195,7 @@ func (c *chaos) finish() {
 	c.Logf("after %v all of them had got both locks, and had closed their clients", time.Since(began).Round(time.Millisecond))
 }
 
-func (c *chaos) fault(ctx context.Context, lane string, f fault) {
+func (c *chaos) fault(ctx context.Context, inLane string, f fault) {
 	begin := now()
 	c.Logf("%s for %v", f.name, f.lasts.Round(time.Millisecond))
 	err := f.begin(ctx)
@@ -210,7 +210,7 @@ func (c *chaos) fault(ctx context.Context, lane string, f fault) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.faults = append(c.faults, lasted{lane, f.name, begin, now()})
+	c.faults = append(c.faults, pastFault{inLane, f.name, begin, now()})
 }
 
 // clientFault stops a process, or has it cut or end one of its sessions.
@@ -229,7 +229,7 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 		signal := func(s syscall.Signal) func(context.Context) error {
 			return func(context.Context) error { return p.cmd.Process.Signal(s) }
 		}
-		return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT), lasts(rng)}
+		return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT), clientFaultLasts(rng)}
 	case 1:
 		return say("expire")
 	default:
@@ -430,8 +430,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// first checks the first problem that a judge finds; "" if it is to find none.
-func first(t *testing.T, want string, judge func(problem func(format string, args ...any))) {
+// requireFirst checks the first problem that a judge finds: it has want in it, or, if want is "", there is none.
+func requireFirst(t *testing.T, want string, judge func(problem func(format string, args ...any))) {
 	problems := []string{""}
 	judge(func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) })
 	require.Equal(t, want != "", len(problems) > 1, "%q", problems)
@@ -440,7 +440,7 @@ func first(t *testing.T, want string, judge func(problem func(format string, arg
 
 // The checks of TestChaos find the faults in histories that are made up.
 func TestTheChecksSeeWhatIsWrong(t *testing.T) {
-	lease := func(token, call, begin, open, end int64) record {
+	lease := func(token, call, begin, open, end int64) record { // in the words of record
 		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}
 	}
 	good := []record{lease(1, 0, 10, 20, 30), lease(2, 5, 21, 40, 50), lease(5, 7, 45, 60, 60)}
@@ -459,13 +459,13 @@ func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 		{"one token for two", []record{good[0], lease(1, 30, 31, 32, 33)}, "one token"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			first(t, c.want, func(problem func(string, ...any)) { judgeLeases(c.leases, problem) })
+			requireFirst(t, c.want, func(problem func(string, ...any)) { judgeLeases(c.leases, problem) })
 		})
 	}
 
 	for _, c := range []struct {
 		what   string
-		expiry expiry
+		expiry expiry // its end lies between from and to, with zxid
 		excuse bool
 	}{
 		{"its node was made before the end", expiry{40, 60, 8}, true},
@@ -476,9 +476,9 @@ func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 		{"the answer was lost, and it began later", expiry{40, 49, 0}, false},
 	} {
 		t.Run("excuse: "+c.what, func(t *testing.T) {
-			r := lease(7<<10|3, 10, 50, 80, 90)
+			r := lease(7<<10|3, 10, 50, 80, 90) // by a node with zxid 7
 			r.excuse([]*expiry{&c.expiry})
-			require.EqualValues(t, map[bool]int{true: 40, false: 80}[c.excuse], r.Open)
+			require.EqualValues(t, map[bool]int{true: 40, false: 80}[c.excuse], r.Open) // until the end, or as it was seen
 			require.Equal(t, c.excuse, r.How != "")
 		})
 	}
@@ -503,7 +503,7 @@ func TestTheChecksSeeWhatIsWrong(t *testing.T) {
 		{"a lower token later", 3, []string{names[0], names[1], "00000003-0000000000000006-C"}, writes, "has the token 6, after 7"},
 	} {
 		t.Run("register: "+c.what, func(t *testing.T) {
-			first(t, c.want, func(problem func(string, ...any)) {
+			requireFirst(t, c.want, func(problem func(string, ...any)) {
 				judgeRegister(register{Count: c.count}, c.names, c.writes, problem)
 			})
 		})

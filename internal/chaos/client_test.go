@@ -81,8 +81,8 @@ func now() int64 {
 // The paths of the locks, below the root.
 var paths = []string{"a", "b"}
 
-// A session is one client of a process.
-type session struct {
+// A clientSession is one client of a process.
+type clientSession struct {
 	conn    *zk.Conn
 	tap     *wiretap.Tap
 	mutexes []*zklock.Mutex // by path
@@ -100,7 +100,7 @@ type expiry struct{ from, to, zxid int64 }
 type process struct {
 	clientConfig
 	zoo      *ensemble.Ensemble
-	sessions []*session
+	sessions []*clientSession
 	finish   chan struct{}
 	deadline time.Time // of the last locks; set before finish is closed
 
@@ -142,7 +142,7 @@ func (p *process) run() error {
 	}
 	go p.obey()
 	var wg sync.WaitGroup
-	for i := range contenders {
+	for i := range contendersEach {
 		wg.Go(func() { p.contend(i) })
 	}
 	wg.Wait()
@@ -159,8 +159,8 @@ func (p *process) run() error {
 	return nil
 }
 
-func (p *process) connect(ctx context.Context, ordinary bool) (*session, error) {
-	s := &session{tap: wiretap.New()}
+func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, error) {
+	s := &clientSession{tap: wiretap.New()}
 	dial := s.tap.Dialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := net.DialTimeout(network, address, timeout)
 		s.mu.Lock()
@@ -224,7 +224,7 @@ func (p *process) obey() {
 	}
 }
 
-func (s *session) cut() {
+func (s *clientSession) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dialed != nil {
@@ -233,7 +233,7 @@ func (s *session) cut() {
 }
 
 // expire ends a session from outside.
-func (p *process) expire(s *session) {
+func (p *process) expire(s *clientSession) {
 	at := &expiry{from: now(), to: math.MaxInt64}
 	s.mu.Lock()
 	s.expired = append(s.expired, at)
@@ -260,7 +260,7 @@ func (p *process) expire(s *session) {
 func (r *record) excuse(expired []*expiry) {
 	how := r.How
 	for _, at := range expired {
-		// A node of the session has a lower zxid than the end, and no node of a later one has.
+		// A node of the session has a lower zxid, its token >> 10, than the end, and no node of a later one has.
 		if at.from <= r.End && (r.Token>>10 < at.zxid || at.zxid == 0 && r.Begin <= at.to) {
 			r.How = how + ", its session was ended from outside"
 			r.Open = min(r.Open, at.from)
@@ -271,14 +271,14 @@ func (r *record) excuse(expired []*expiry) {
 // contend locks and unlocks until the test says finish. It does so once for
 // each path before the first fault, and once after the last.
 func (p *process) contend(i int) {
-	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i)))
+	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i))) // another one for each contender of all processes
 	owner := zklock.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
 	s := p.sessions[i%len(p.sessions)]
 	round := func(deadline time.Time) {
 		for path := range paths {
 			ctx, cancel := context.WithDeadline(context.Background(), deadline)
-			err := p.lock(ctx, rng, s, path, owner, false, true)
-			for err != nil && ctx.Err() == nil { // the servers are too slow for the lease to be safe, say
+			err := p.lock(ctx, rng, s, path, owner, false, true) // waits, in the calm
+			for err != nil && ctx.Err() == nil {                 // the servers are too slow for the lease to be safe, say
 				time.Sleep(100 * time.Millisecond) // and get no faster if they are asked at once
 				err = p.lock(ctx, rng, s, path, owner, false, true)
 			}
@@ -319,13 +319,13 @@ func (p *process) contend(i int) {
 	}
 }
 
-// isTurn reports whether most locks are those of a session now.
-func (p *process) isTurn(session int) bool {
+// isTurn reports whether most locks are those of session i now.
+func (p *process) isTurn(i int) bool {
 	turn := int(now() / int64(2*time.Second) % int64(processes*len(p.sessions)))
-	return turn == p.Process*len(p.sessions)+session
+	return turn == p.Process*len(p.sessions)+i
 }
 
-func (p *process) lock(ctx context.Context, rng *rand.Rand, s *session, path int, owner *zklock.Owner, try, calm bool) error {
+func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, path int, owner *zklock.Owner, try, calm bool) error {
 	m := s.mutexes[path]
 	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now(), Cached: m.Stats().Cached == 1}
 	acquire := m.Lock
@@ -395,7 +395,7 @@ type register struct {
 	Count int
 }
 
-func (p *process) write(s *session, path int, l *zklock.Lease) {
+func (p *process) write(s *clientSession, path int, l *zklock.Lease) {
 	reg := p.Root + "/register-" + paths[path]
 	for !bubble.IsClosed(l.Lost()) {
 		data, stat, err := s.conn.Get(reg)

@@ -62,7 +62,7 @@ func TestChaosOfClients(t *testing.T) {
 			{"is cut off towards the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }},
 			{"is cut off from the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }},
 		}[rng.IntN(4)]
-		return fault{fmt.Sprintf("process %d %s", n, way.name), each(way.begin), each((*proxy.Proxy).Heal), lasts(rng)}
+		return fault{fmt.Sprintf("process %d %s", n, way.name), each(way.begin), each((*proxy.Proxy).Heal), clientFaultLasts(rng)}
 	}
 	c.play(*chaosFor, func() bool { return c.leased() && over() > 0 },
 		lane{name: "lines", next: lineFault, pause: time.Second},
@@ -73,9 +73,9 @@ func TestChaosOfClients(t *testing.T) {
 	require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 }
 
-// lasts returns for how long a fault of a client lasts: every other one long enough for the
+// clientFaultLasts returns for how long a fault of a client lasts: every other one long enough for the
 // session to end. The server looks every two seconds.
-func lasts(rng *rand.Rand) time.Duration {
+func clientFaultLasts(rng *rand.Rand) time.Duration {
 	s := int64(sessionTimeout)
 	if rng.IntN(2) == 0 {
 		return time.Duration(s*16/10 + rng.Int64N(s*6/10))

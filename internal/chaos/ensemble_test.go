@@ -86,7 +86,7 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(cut.name, func(t *testing.T) {
 			for i := range *cutTimes {
-				zoo := three(t)
+				zoo := threeServers(t)
 				holders, contenders, cutOff := cut.make(t, zoo)
 				pairs := newPairs(t, holders, contenders, i%2 == 0)
 				began := time.Now()
@@ -251,7 +251,7 @@ func TestChaos(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Logf("again: go test -tags docker ./internal/chaos -run 'TestChaos/%s' -chaos.for %v -chaos.seed %d", strings.ReplaceAll(name, " ", "_"), *chaosFor, seed)
-			zoo := three(t)
+			zoo := threeServers(t)
 			c := &serverChaos{zoo: zoo}
 			addrs := zoo.Addrs()
 			c.chaos = newChaos(t, seed, clientConfig{
@@ -305,7 +305,7 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 			return err
 		}
 	}
-	whole := func(ctx context.Context) (err error) {
+	healAll := func(ctx context.Context) (err error) {
 		for _, n := range nodes {
 			err = errors.Join(err, n.Heal(ctx))
 		}
@@ -317,25 +317,25 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	case 1:
 		return fault{"pause of " + name, victim.Pause, victim.Unpause, lasts(time.Second, 12*time.Second)}
 	case 2:
-		return fault{name + " receives nothing from " + other.String(), deafen(victim, other), whole, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " receives nothing from " + other.String(), deafen(victim, other), healAll, lasts(5*time.Second, 14*time.Second)}
 	case 3:
-		return fault{other.String() + " receives nothing from " + name, deafen(other, victim), whole, lasts(5*time.Second, 14*time.Second)}
+		return fault{other.String() + " receives nothing from " + name, deafen(other, victim), healAll, lasts(5*time.Second, 14*time.Second)}
 	case 4:
 		return fault{name + " receives nothing from its clients", victim.DeafenToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
 	case 5:
 		return fault{"the clients receive nothing from " + name, victim.MuteToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
 	case 6:
-		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)]
+		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)] // the indices 0, 1 and 2 add up to 3
 		cut := deafen(victim, other, other, victim, victim, third, third, victim)
-		return fault{name + " and both others are cut", cut, whole, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " and both others are cut", cut, healAll, lasts(5*time.Second, 14*time.Second)}
 	default:
-		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), whole, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), healAll, lasts(5*time.Second, 14*time.Second)}
 	}
 }
 
-// three returns an ensemble of three that works.
-func three(t *testing.T) *docker.Servers {
-	zoo := testenv.Must(open())(t)
+// threeServers returns an ensemble of three that works.
+func threeServers(t *testing.T) *docker.Servers {
+	zoo := testenv.Must(openServers())(t)
 	t.Cleanup(func() { // a test that fails must not break the next one
 		require.NoError(t, heal(context.Background(), zoo))
 	})
@@ -343,7 +343,7 @@ func three(t *testing.T) *docker.Servers {
 	return zoo
 }
 
-var open = sync.OnceValues(func() (*docker.Servers, error) {
+var openServers = sync.OnceValues(func() (*docker.Servers, error) {
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	zoo, err := docker.Open(ctx, 3) // it removes what a killed process has left
 	if err == nil {
@@ -425,7 +425,7 @@ func roles(t *testing.T, zoo *docker.Servers) (leader *docker.Node, followers []
 // ZK_CONFIG=enableEagerACLCheck=true, too: the follower then refuses other
 // writes alone.
 func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
-	zoo := three(t)
+	zoo := threeServers(t)
 	leader, followers := roles(t, zoo)
 	conn, err := zkconn.Connect(t.Context(), []string{followers[0].Addr()}, 40*time.Second) // the machine may stop
 	require.NoError(t, err)

@@ -30,9 +30,9 @@ import (
 //
 //	ZKLOCK_TESTS=long go run ./internal/servers/with zookeeper -- go test ./internal/chaos -run 'OfProcesses' -v
 
-const why = "starts servers and waits for session timeouts"
+const whyLong = "starts servers and waits for session timeouts"
 
-func addrs(zoo []*servers.ZooKeeper) (list []string) {
+func addrsOf(zoo []*servers.ZooKeeper) (list []string) {
 	for _, z := range zoo {
 		list = append(list, z.Addr)
 	}
@@ -75,14 +75,14 @@ func countLost(leases []*zklock.Lease) (lost int) {
 // TestPausesOfProcesses: the only server, the leader of three, or a follower stops for a while. No lease is lost. A lease outlasts
 // 13/24 of the session timeout; of that a busy machine has two seconds for itself.
 func TestPausesOfProcesses(t *testing.T) {
-	testenv.Long(t, why)
+	testenv.Long(t, whyLong)
 	const session, n = 16 * time.Second, 30
 	const quarter, most = session / 4, session * 5 / 12
 	pauses := map[string][]time.Duration{"standalone": {session / 6, quarter, most}, "leader": {quarter, most}, "follower": {most, 2 * session}}
 	testenv.Again(t, func(t *testing.T) {
 		for _, size := range []int{1, 3} {
 			zoo := servers.ZooKeepers(t, size)
-			ours, theirs := holdAll(t, n, addrs(zoo), session, false), holdAll(t, n, addrs(zoo), session, true)
+			ours, theirs := holdAll(t, n, addrsOf(zoo), session, false), holdAll(t, n, addrsOf(zoo), session, true)
 			for _, z := range zoo {
 				mode := z.Mode(t)
 				for _, d := range pauses[mode] {
@@ -105,10 +105,10 @@ func TestPausesOfProcesses(t *testing.T) {
 // TestRollingRestartOfProcesses: three servers are restarted in turn, while some hold a
 // lock and others lock and unlock. No lease is lost.
 func TestRollingRestartOfProcesses(t *testing.T) {
-	testenv.Long(t, why)
+	testenv.Long(t, whyLong)
 	const session, n, hold = 10 * time.Second, 30, 5 * time.Millisecond
 	zoo := servers.ZooKeepers(t, 3)
-	leases := holdAll(t, n, addrs(zoo), session, false)
+	leases := holdAll(t, n, addrsOf(zoo), session, false)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var mu sync.Mutex // guards gap, last, acquired and failed
@@ -118,7 +118,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 	var inside atomic.Int32
 	var wg sync.WaitGroup
 	for i := range n {
-		conn := openAny(t, addrs(zoo), session, false)
+		conn := openAny(t, addrsOf(zoo), session, false)
 		defer conn.Close()
 		m := testenv.Must(zklock.New(conn, "/busy"))(t)
 		wg.Go(func() {
@@ -133,8 +133,8 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 				})
 				mu.Lock()
 				if err == nil {
-					now := time.Now()
-					gap, last, acquired = max(gap, now.Sub(last)), now, acquired+1
+					released := time.Now()
+					gap, last, acquired = max(gap, released.Sub(last)), released, acquired+1
 				} else if ctx.Err() == nil {
 					failed = append(failed, err)
 				}
@@ -169,12 +169,12 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 // client is usable again within one and a half session timeouts and 3 s, what is
 // lost is reported as lost, and tokens are lower than before.
 func TestLostDataOfProcesses(t *testing.T) {
-	testenv.Long(t, why)
+	testenv.Long(t, whyLong)
 	testenv.Again(t, func(t *testing.T) {
 		for _, session := range []time.Duration{4 * time.Second, 10 * time.Second} {
 			for _, way := range []string{"wiped", "restored"} {
 				zoo := servers.ZooKeepers(t, 1)
-				conn := openAny(t, addrs(zoo), session, false)
+				conn := openAny(t, addrsOf(zoo), session, false)
 				defer conn.Close()
 				m := testenv.Must(zklock.New(conn, "/orders"))(t)
 				lease := testenv.Must(m.Lock(t.Context(), nil))(t)
@@ -209,10 +209,10 @@ func TestLostDataOfProcesses(t *testing.T) {
 
 // TestOneOfThreeLosesItsDataOfProcesses: it gets them from the others, and every session lives.
 func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
-	testenv.Long(t, why)
+	testenv.Long(t, whyLong)
 	const session, n = 4 * time.Second, 10
 	zoo := servers.ZooKeepers(t, 3)
-	leases := holdAll(t, n, addrs(zoo), session, false)
+	leases := holdAll(t, n, addrsOf(zoo), session, false)
 	z := zoo[0]
 	z.Kill()
 	id := testenv.Must(os.ReadFile(z.Data + "/myid"))(t)
@@ -228,7 +228,7 @@ func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
 // TestSizesOfProcesses: what n locks cost is bounded, and no lease is lost: each in a session of its own, and all
 // in one session. Its clients have buffers of 4 and 64 KiB, and a session timeout of 40 s.
 func TestSizesOfProcesses(t *testing.T) {
-	testenv.Long(t, why)
+	testenv.Long(t, whyLong)
 	const session = 40 * time.Second
 	for _, embedded := range []bool{true, false} {
 		for _, n := range []int{10, 1000, 10000} {
@@ -261,9 +261,9 @@ func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, sessi
 	each := func(n int, f func(i int) error) {
 		const workers = 50
 		var wg sync.WaitGroup
-		for first := range workers {
+		for w := range workers {
 			wg.Go(func() {
-				for i := first; i < n; i += workers {
+				for i := w; i < n; i += workers {
 					if err := f(i); err != nil {
 						t.Error(err)
 					}

@@ -46,7 +46,7 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 			require.Contains(t, verdicts[i].Words.En, b.Words, "words of %q in internal/locktest/broken/bugs.json", b.Name)
 			var harm []string
 			for _, v := range verdicts {
-				inChinese(t, brokenBy(b.Name, locktest.Full), v)
+				requireChinese(t, brokenBy(b.Name, locktest.Full), v)
 				if locktest.Unsafe(v.Words.En) {
 					harm = append(harm, v.Case+": "+v.Words.En)
 				}
@@ -68,9 +68,9 @@ func brokenBy(bug string, level locktest.Level) locktest.Subject {
 	}
 }
 
-// inChinese looks for English in the messages for a student who reads Chinese. The cases that
+// requireChinese looks for English in the messages for a student who reads Chinese. The cases that
 // no exercise has are not translated.
-func inChinese(t *testing.T, s locktest.Suite, v locktest.Verdict) {
+func requireChinese(t *testing.T, s locktest.Suite, v locktest.Verdict) {
 	t.Helper()
 	if s.Plan().Glosses[v.Case] != "" {
 		require.Empty(t, chinesetest.English(v.Words.Zh), "the Chinese of this message has English in it\n%s: %s", v.Case, v.Words.En)

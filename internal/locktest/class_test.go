@@ -29,13 +29,13 @@ type edit struct {
 	new string
 }
 
-func text(t *testing.T, path ...string) string {
+func fileText(t *testing.T, path ...string) string {
 	t.Helper()
 	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
 
-func lines(before, after string) edit { return edit{regexp.MustCompile(before), after} }
+func change(before, after string) edit { return edit{regexp.MustCompile(before), after} }
 
 // The questions of the steps' READMEs that ask for an edit, and the case that
 // the edit must fail first.
@@ -46,34 +46,34 @@ var questions = []struct {
 	test   string // of the step
 	fails  string // "": the test itself
 }{
-	{"01-naive-ephemeral", 2, []edit{lines(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
+	{"01-naive-ephemeral", 2, []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
 		"TestLock", "a release between looking and watching is not missed"},
-	{"01-naive-ephemeral", 3, []edit{lines(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")},
+	{"01-naive-ephemeral", 3, []edit{change(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")},
 		"TestLock", "an error other than node exists is returned and not taken for held"},
 	{"02-herd-effect", 2, []edit{
-		lines(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
-		lines(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
-		lines(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")},
+		change(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
+		change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
+		change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")},
 		"TestLock", "the requests are exactly as many as predicted"},
-	{"03-sequential-predecessor", 1, []edit{lines(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")},
+	{"03-sequential-predecessor", 1, []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")},
 		"TestLock", "a waiter that goes lets nobody in before the holder has let go"},
 	{"03-sequential-predecessor", 2, []edit{
-		lines(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
-		lines(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")},
+		change(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
+		change(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")},
 		"TestLock", "a release between looking and watching is not missed"},
-	{"04-reentrant", 1, []edit{lines(`h := &hold\{`, "h := &hold{times: 1, ")},
+	{"04-reentrant", 1, []edit{change(`h := &hold\{`, "h := &hold{times: 1, ")},
 		"TestOwners", "another owner of the same Mutex waits its turn in the queue"},
 	{"04-reentrant", 2, []edit{
-		lines(`\tm\.book\[owner\] = h\n`, ""),
-		lines(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
+		change(`\tm\.book\[owner\] = h\n`, ""),
+		change(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
 		"TestOwners", "two goroutines of one owner that lock at once make one node"},
-	{"05-timeout", 1, []edit{lines(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")},
+	{"05-timeout", 1, []edit{change(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")},
 		"TestContexts", "a request that is answered after ctx has ended leaves nothing behind"},
 	{"05-timeout", 2, []edit{
-		lines(`\t\tsent := time\.Now\(\)\n`, ""),
-		lines(`sent\.Add\(`, "time.Now().Add(")},
+		change(`\t\tsent := time\.Now\(\)\n`, ""),
+		change(`sent\.Add\(`, "time.Now().Add(")},
 		"TestLeases", "a holder whose answer comes late loses the lock before the next one gets in"},
-	{"05-timeout", 3, []edit{lines(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
+	{"05-timeout", 3, []edit{change(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
 		"TestLeases", "Unlock after the parent was made again touches nobody else's node"},
 }
 
@@ -100,7 +100,7 @@ func TestClassQuestions(t *testing.T) {
 			failed := regexp.MustCompile(pattern).FindStringSubmatch(out)
 			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
 			require.Equal(t, want, failed[1], "%s", out)
-			_, class, _ := strings.Cut(text(t, root, q.step, "README.md"), "**For a class.**")
+			_, class, _ := strings.Cut(fileText(t, root, q.step, "README.md"), "**For a class.**")
 			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
 			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
 			require.Contains(t, strings.Join(strings.Fields(question), " "), cmp.Or(q.fails, q.test), "the question must name the case that fails")
@@ -124,13 +124,13 @@ func edited(t *testing.T, root string) (program string) {
 	imports, tests := "", "func TestMain(m *testing.M) { locktest.Main(m) }\n"
 	for i, q := range questions {
 		name := fmt.Sprint("question", i)
-		lock := text(t, root, q.step, "lock.go")
+		lock := fileText(t, root, q.step, "lock.go")
 		for _, e := range q.edits {
 			require.Len(t, e.old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once", q.number, q.step, e.old)
 			lock = e.old.ReplaceAllString(lock, e.new)
 		}
 		add(lock, name, "lock.go")
-		add(strings.ReplaceAll(text(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name, "tests", "tests.go")
+		add(strings.ReplaceAll(fileText(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name, "tests", "tests.go")
 		imports += fmt.Sprintf("import %s \"example.com/zklock/asked/%s/tests\"\n", name, name)
 		tests += fmt.Sprintf("func TestQuestion%d(t *testing.T) { %s.%s(t) }\n", i, name, q.test)
 	}
@@ -168,12 +168,12 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 // same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
-	teaching, inChinese := text(t, "../../docs/teaching.md"), text(t, "../../docs/teaching.zh-CN.md")
+	teaching, inChinese := fileText(t, "../../docs/teaching.md"), fileText(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
 	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go", "../../zkserver/*_test.go"} {
 		files := testenv.Must(filepath.Glob(pattern))(t)
 		for _, file := range files {
-			sources.WriteString(text(t, file))
+			sources.WriteString(fileText(t, file))
 		}
 	}
 	steps := testenv.Must(filepath.Glob("../../0*/README.md"))(t)
@@ -181,7 +181,7 @@ func TestClassAnswers(t *testing.T) {
 	answered := 0
 	for _, file := range steps {
 		step := filepath.Base(filepath.Dir(file))
-		_, class, ok := strings.Cut(text(t, file), "**For a class.**")
+		_, class, ok := strings.Cut(fileText(t, file), "**For a class.**")
 		require.True(t, ok, file)
 		for number := range len(regexp.MustCompile(`(?m)^\d+\. `).FindAllString(class, -1)) {
 			name := fmt.Sprintf("Step %s, question %d", strings.TrimLeft(step[:2], "0"), number+1)

@@ -150,13 +150,13 @@ func (s Subject) Plan() Plan {
 	keep := func(c TestCase[*World]) bool {
 		return (!c.Queue || s.Queue) && (!c.Single || !s.Queue) && (s.Level == Full || c.Basic)
 	}
-	return NewPlan(cases, keep, s, func(w *World) *World { return w }).
+	return NewPlan(lockCases, keep, s, func(w *World) *World { return w }).
 		Needs(s.New != nil, "Subject.New is nil: it must make a contender")
 }
 
 // The cases, in the order in which they run: a case comes after those that it
 // builds on, so that the first one that fails explains most.
-var cases = []TestCase[*World]{
+var lockCases = []TestCase[*World]{
 	{Name: "the holder has a node and it is ephemeral", Zh: "持有者有节点，而且是临时节点", Group: Liveness, Run: EphemeralNode, Basic: true},
 	{Name: "can be used again after Unlock", Zh: "Unlock 之后可以再次使用", Group: Liveness, Run: reuse, Basic: true},
 	{Name: "a waiter sleeps on a watch and does not poll", Zh: "等待者设好监听就睡眠，不轮询", Group: Liveness, Run: WaiterSleeps, Basic: true},

@@ -24,12 +24,12 @@ type Bug struct {
 }
 
 //go:embed bugs.json
-var text []byte
+var bugsJSON []byte
 
 // Bugs are the faults, as bugs.json tells them. Each breaks one line of step 3's lock; "none" breaks
 // none. The first six after it were found in classes.
 var Bugs = func() (bugs []Bug) {
-	if err := json.Unmarshal(text, &bugs); err != nil {
+	if err := json.Unmarshal(bugsJSON, &bugs); err != nil {
 		panic("bugs.json: " + err.Error())
 	}
 	return bugs
