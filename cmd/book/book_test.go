@@ -29,20 +29,20 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-var made *book
+var bookOfTests *book
 
 // theBook is made by the first test that needs it.
 func theBook(t *testing.T) *book {
 	t.Helper()
-	if made == nil {
-		made = testenv.Must(newBook(t, "../.."))(t)
+	if bookOfTests == nil {
+		bookOfTests = testenv.Must(newBook(t, "../.."))(t)
 	}
-	return made
+	return bookOfTests
 }
 
 var (
-	attribute = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
-	identity  = regexp.MustCompile(` id="([^"]+)"`)
+	hrefOrSrc   = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	idAttribute = regexp.MustCompile(` id="([^"]+)"`)
 )
 
 // TestNoLinkOfTheBookIsDead follows each link of each file, also those of the frame around
@@ -53,14 +53,14 @@ func TestNoLinkOfTheBookIsDead(t *testing.T) {
 	for name, text := range b.files {
 		if path.Ext(name) == ".html" {
 			ids[name] = make(map[string]bool)
-			for _, m := range identity.FindAllStringSubmatch(string(text), -1) {
+			for _, m := range idAttribute.FindAllStringSubmatch(string(text), -1) {
 				ids[name][html.UnescapeString(m[1])] = true
 			}
 		}
 	}
 	followed := 0
 	for name := range ids {
-		for _, m := range attribute.FindAllStringSubmatch(string(b.files[name]), -1) {
+		for _, m := range hrefOrSrc.FindAllStringSubmatch(string(b.files[name]), -1) {
 			address := html.UnescapeString(m[1])
 			if strings.Contains(address, "://") {
 				continue
@@ -113,11 +113,11 @@ var (
 	notText = regexp.MustCompile(`(?s)<!--.*?-->|\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\)|<br/?>|<div class="page"></div>|(?m:^ *\d+\. )|` + "(?m:^ *```[^\n]*$)")
 	grammar = regexp.MustCompile(`(?m)^ *(?:sequenceDiagram|flowchart \w+|participant \w+ as` +
 		`|participant|Note over [\w,]+:|subgraph \w+|end$|else\b|\w+?(?:-->>|->>|--x|-x|-\))\w+:)`)
-	node        = regexp.MustCompile(`^ +\w+ --> [\w& ]+$|\b\w+(?:\(\[|\["?)|^ +\w+ (?:--|-\.)|-?-> \w+(?: & \w+)*$|\.-> \w+$`)
-	fence       = regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$")
-	alternative = regexp.MustCompile(`^<img .*?alt="([^"]*)"`)
-	element     = regexp.MustCompile(`<[^>]*>`)
-	word        = regexp.MustCompile(`\p{Han}|[\p{L}\p{N}]+`)
+	flowMark = regexp.MustCompile(`^ +\w+ --> [\w& ]+$|\b\w+(?:\(\[|\["?)|^ +\w+ (?:--|-\.)|-?-> \w+(?: & \w+)*$|\.-> \w+$`)
+	fence    = regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$")
+	altText  = regexp.MustCompile(`^<img .*?alt="([^"]*)"`)
+	element  = regexp.MustCompile(`<[^>]*>`)
+	word     = regexp.MustCompile(`\p{Han}|[\p{L}\p{N}]+`)
 )
 
 // TestNothingIsLost: each page has in the book at least as many of each word, and of each
@@ -126,10 +126,10 @@ func TestNothingIsLost(t *testing.T) {
 	b := theBook(t)
 	total := 0
 	for src, p := range b.pages {
-		text := fence.ReplaceAllStringFunc(string(p.source), func(diagram string) string {
+		text := fence.ReplaceAllStringFunc(string(p.source), func(fenced string) string {
 			var all []string
-			for line := range strings.Lines(grammar.ReplaceAllString(fence.FindStringSubmatch(diagram)[1], "")) {
-				all = append(all, node.ReplaceAllString(strings.TrimRight(line, "\n"), " "))
+			for line := range strings.Lines(grammar.ReplaceAllString(fence.FindStringSubmatch(fenced)[1], "")) {
+				all = append(all, flowMark.ReplaceAllString(strings.TrimRight(line, "\n"), " "))
 			}
 			return strings.Join(all, "\n")
 		})
@@ -142,7 +142,7 @@ func TestNothingIsLost(t *testing.T) {
 			if strings.HasPrefix(e, "<i class=") || e == "</i>" { // in the midst of code
 				return ""
 			}
-			if m := alternative.FindStringSubmatch(e); m != nil {
+			if m := altText.FindStringSubmatch(e); m != nil {
 				return m[1]
 			}
 			return " "
@@ -258,9 +258,9 @@ func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
 // TestTheCommandsErrorsAreInBothLanguages: each is one line, and comes before the work.
 func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	dir := t.TempDir()
-	thesis, link := filepath.Join(dir, "thesis.txt"), filepath.Join(dir, "link")
+	thesis, dangling := filepath.Join(dir, "thesis.txt"), filepath.Join(dir, "link")
 	require.NoError(t, os.WriteFile(thesis, nil, 0o644))
-	require.NoError(t, os.Symlink("nowhere", link))
+	require.NoError(t, os.Symlink("nowhere", dangling))
 	taken := testenv.Must(loopback.Listen("127.0.0.1:0"))(t)
 	defer taken.Close()
 	help, zh := new(strings.Builder), i18n.Chinese
@@ -272,7 +272,7 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		"-x":                             {En: "not defined: -x", Zh: "没有选项 -x"},
 		"-lang fr":                       {En: "give en or zh", Zh: "请写 en 或 zh"},
 		"-out " + dir:                    {En: "is not a book", Zh: "不是以前写出的书"},
-		"-out " + link:                   {En: "cannot be written", Zh: "无法写入"},
+		"-out " + dangling:               {En: "cannot be written", Zh: "无法写入"},
 		"-out " + thesis + "/book":       {En: "cannot be written", Zh: "无法写入"},
 		"-addr 0.0.0.0:0":                {En: "not on loopback", Zh: "不是本机回环地址"},
 		"-addr :0":                       {En: "not on loopback", Zh: "不是本机回环地址"},
@@ -315,11 +315,11 @@ func TestTheServedBookIsStrict(t *testing.T) {
 // the line says who speaks of it.
 func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	b := theBook(t)
-	l := b.list("01-naive-ephemeral/lock.go")
+	l := b.listingOf("01-naive-ephemeral/lock.go")
 	line := l.functions["TryLock"]
 	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
 	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
-	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.list("03-sequential-predecessor/lock.go").functions["enqueue"])
+	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.listingOf("03-sequential-predecessor/lock.go").functions["enqueue"])
 	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
 	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
 	by := `(?m)^<a id="L` + fmt.Sprint(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
@@ -398,17 +398,16 @@ var (
 	// a name that its translation follows.
 	staysEnglish = regexp.MustCompile(`(?s)<(?:pre|code|svg|script|style|head|title)\b.*?</(?:pre|code|svg|script|style|head|title)>|<em>[^<\p{Han}]*</em>|` +
 		`“[^”\p{Han}]*”|[A-Za-z][\w ',.-]*（`)
-	anyTag = regexp.MustCompile(`<[^>]*>`)
-	// names are those of exercises and rows, what the articles' code says, and a line of it.
-	names = []string{"break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",
+	// englishNames are those of exercises and rows, what the articles' code says, and a line of it.
+	englishNames = []string{"break this lock", "predecessor, reentrant, zk.Lock, curator", "the lock call returned false",
 		"failed to acquire lock within wait time", "private static final string", "then return redis.call('del', KEYS"}
 )
 
 // englishIn returns what is left of English in a Chinese page.
-func englishIn(page string) (left []string) {
-	for _, block := range blockEnd.Split(staysEnglish.ReplaceAllString(page, "…"), -1) {
-		text := html.UnescapeString(anyTag.ReplaceAllString(block, ""))
-		left = append(left, chinesetest.English(strings.Join(strings.Fields(text), " "), names...)...)
+func englishIn(body string) (left []string) {
+	for _, block := range blockEnd.Split(staysEnglish.ReplaceAllString(body, "…"), -1) {
+		text := html.UnescapeString(element.ReplaceAllString(block, ""))
+		left = append(left, chinesetest.English(strings.Join(strings.Fields(text), " "), englishNames...)...)
 	}
 	return left
 }
@@ -466,11 +465,11 @@ func TestTheNamesOfTheLabAreItsOwn(t *testing.T) {
 	for _, m := range values.FindAllStringSubmatch(zh, -1) {
 		chinese[m[1]] = m[2]
 	}
-	for _, page := range []string{"docs/teaching/slides.md", "docs/teaching.md"} {
-		english, translated := read(page), read(i18n.Chinese.Page(page))
+	for _, src := range []string{"docs/teaching/slides.md", "docs/teaching.md"} {
+		english, translated := read(src), read(i18n.Chinese.Page(src))
 		for _, m := range values.FindAllStringSubmatch(en, -1) {
 			if name := chinese[m[1]]; m[2][0] >= 'A' && m[2][0] <= 'Z' && (strings.Contains(english, "*"+m[2]+"*") || strings.Contains(english, "“"+m[2]+"”")) {
-				require.True(t, strings.Contains(translated, "*"+name+"*") || strings.Contains(translated, "“"+name+"”"), "%s: %s is %s", page, m[2], name)
+				require.True(t, strings.Contains(translated, "*"+name+"*") || strings.Contains(translated, "“"+name+"”"), "%s: %s is %s", src, m[2], name)
 				found++
 			}
 		}

@@ -11,7 +11,7 @@ import (
 // writeDifferences writes the pages that show two steps side by side: the difference is the lesson.
 func (b *book) writeDifferences() error {
 	for i := 1; i < len(steps); i++ {
-		left, right := b.list(steps[i-1]+"lock.go"), b.list(steps[i]+"lock.go")
+		left, right := b.listingOf(steps[i-1]+"lock.go"), b.listingOf(steps[i]+"lock.go")
 		f := b.frame(differenceOf(i), left.file+" → "+right.file, i18n.English)
 		f.File, f.Left, f.Diff = right.file, left.file, differ(left, right)
 		if err := b.write(differenceOf(i), f); err != nil {

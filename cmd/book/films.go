@@ -44,7 +44,7 @@ func requests(address string) (all []map[string]any, err error) {
 	if a.Mode != "watch" {
 		return nil, nil // a search
 	}
-	run := func(lock string, changes []film.Change) {
+	addRun := func(lock string, changes []film.Change) {
 		made := []any{}
 		for _, c := range changes {
 			made = append(made, map[string]any{"at_ns": c.At, "who": c.Who, "do": c.Do})
@@ -53,10 +53,10 @@ func requests(address string) (all []map[string]any, err error) {
 			"latency_ms": cmp.Or(a.LatencyMs, 20), "measured": a.Measured, "seed": a.Seed, "changes": made, "scripts": list(len(a.Scripts), none, a.Scripts)}})
 	}
 	for _, lock := range a.Locks {
-		run(lock, a.Changes)
+		addRun(lock, a.Changes)
 	}
 	if n := len(a.Changes); a.Beside && n > 0 {
-		run(a.Locks[0], a.Changes[:n-1])
+		addRun(a.Locks[0], a.Changes[:n-1])
 	}
 	return all, nil
 }

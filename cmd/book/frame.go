@@ -80,9 +80,9 @@ func (b *book) frame(out, title string, lang i18n.Language) frame {
 func (b *book) write(out string, f frame) error { return b.execute("page.html", out, f) }
 
 // execute writes a file with one of the templates.
-func (b *book) execute(template, out string, data any) error {
+func (b *book) execute(name, out string, data any) error {
 	var text bytes.Buffer
-	err := layout.ExecuteTemplate(&text, template, data)
+	err := layout.ExecuteTemplate(&text, name, data)
 	b.files[out] = text.Bytes()
 	return err
 }
@@ -139,7 +139,7 @@ func (b *book) writePage(place int, p *page) error {
 	}
 	f.Previous, f.Next = at(place-1), at(place+1)
 	if i := slices.Index(steps, path.Dir(p.src)+"/"); i >= 0 {
-		l := b.list(steps[i] + "lock.go")
+		l := b.listingOf(steps[i] + "lock.go")
 		f.File, f.Code = to(p.out, l.file+".html"), l.html(p.out, nil)
 		for j := i; j <= i+1; j++ { // to the step before and to the next one
 			if j >= 1 && j < len(steps) {
@@ -179,7 +179,7 @@ func (b *book) contents(p *page) (all []group) {
 			e := entry{link: link{to(p.out, q.out), q.title}, Deep: deep, Here: q == p}
 			if e.Here {
 				for _, h := range p.heads {
-					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 {
+					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 { // of a longer page level 2 alone
 						e.Heads = append(e.Heads, h)
 					}
 				}

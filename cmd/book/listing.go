@@ -32,14 +32,14 @@ type mention struct {
 // docComment is the comment before a declaration.
 var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`)
 
-// list is the listing of a file.
-func (b *book) list(file string) *listing {
+// listingOf is the listing of a file.
+func (b *book) listingOf(file string) *listing {
 	if l := b.listings[file]; l != nil {
 		return l
 	}
 	text, err := b.read(file)
 	if err != nil {
-		b.lost("%v", "%v", err)
+		b.deadLink("%v", "%v", err)
 	}
 	l := &listing{file: file, text: string(text), functions: make(map[string]int), code: make(map[string]string)}
 	b.listings[file] = l
@@ -111,12 +111,12 @@ func markedLines(file, text string) []string {
 	if path.Ext(file) == ".go" {
 		marked = highlight(text)
 	}
-	lines := strings.Split(strings.TrimSuffix(marked, "\n"), "\n")
+	shown := strings.Split(strings.TrimSuffix(marked, "\n"), "\n")
 	for i, note := range guide.Comments(text) {
-		indent := lines[i][:len(lines[i])-len(strings.TrimLeft(lines[i], "\t"))]
-		lines[i] += `<span class="note" lang="zh-CN">` + "\n" + indent + "<b>" + html.EscapeString(note) + "</b></span>"
+		indent := shown[i][:len(shown[i])-len(strings.TrimLeft(shown[i], "\t"))]
+		shown[i] += `<span class="note" lang="zh-CN">` + "\n" + indent + "<b>" + html.EscapeString(note) + "</b></span>"
 	}
-	return lines
+	return shown
 }
 
 // html is a listing whose lines can be linked, seen from a file of the book. At a function

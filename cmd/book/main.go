@@ -78,9 +78,9 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	made, err := builder.Build(ctx, false)
+	labPage, err := builder.Build(ctx, false)
 	if err == nil {
-		b.files["lab.html"], b.files["wasm.js"], err = made.WithoutEngine()
+		b.files["lab.html"], b.files["wasm.js"], err = labPage.WithoutEngine()
 	}
 	if err != nil {
 		return err
@@ -93,11 +93,11 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 		}
 		return err
 	}
-	what, page := i18n.Textf("book", "书"), b.start(*lang)
+	what, opened := i18n.Textf("book", "书"), b.start(*lang)
 	if *read {
-		what, page = i18n.Textf("reader", "阅读器"), readerPage(*lang)
+		what, opened = i18n.Textf("reader", "阅读器"), readerPage(*lang)
 	}
-	url := "http://" + ln.Addr().String() + "/" + page
+	url := "http://" + ln.Addr().String() + "/" + opened
 	fmt.Fprintln(stdout, i18n.Textf("the %s is at %s", "%s的地址：%s", what, url).In(*lang))
 	if *open || *read {
 		if err := loopback.OpenBrowser(url); err != nil {
@@ -131,14 +131,14 @@ func refuse(dir string) error {
 // writeTo writes the book's files in the place of those of an older book.
 func (b *book) writeTo(dir string) (size int, err error) {
 	old, err := os.ReadDir(dir)
-	for _, entry := range old {
-		err = cmp.Or(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	for _, file := range old {
+		err = cmp.Or(err, os.RemoveAll(filepath.Join(dir, file.Name())))
 	}
 	for name, text := range b.files {
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		err = cmp.Or(err, os.MkdirAll(filepath.Dir(to), 0o755))
+		target := filepath.Join(dir, filepath.FromSlash(name))
+		err = cmp.Or(err, os.MkdirAll(filepath.Dir(target), 0o755))
 		if err == nil {
-			err = os.WriteFile(to, text, 0o644)
+			err = os.WriteFile(target, text, 0o644)
 		}
 		size += len(text)
 	}

@@ -218,15 +218,15 @@ func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
 	if string(n.Language(p.source)) == "scene" {
 		address := b.sceneOf(what)
 		if address == "" {
-			b.lost("%s: %s: no such scene", "%s：%s：没有这个场景", p.src, what)
+			b.deadLink("%s: %s: no such scene", "%s：%s：没有这个场景", p.src, what)
 		}
 		b.play(n, address)
 		return
 	}
 	file, name, _ := strings.Cut(what, " ")
-	code := b.list(path.Join(path.Dir(p.src), file)).code[name]
+	code := b.listingOf(path.Join(path.Dir(p.src), file)).code[name]
 	if code == "" {
-		b.lost("%s: %s: no such function", "%s：%s：没有这个函数", p.src, what)
+		b.deadLink("%s: %s: no such function", "%s：%s：没有这个函数", p.src, what)
 	}
 	n.SetAttributeString("data-code", code)
 }
@@ -284,12 +284,12 @@ func (b *book) copy(p *page, name string) {
 	file := path.Join(path.Dir(p.src), name)
 	body, err := b.read(file)
 	if err != nil {
-		b.lost("%s: %s: no such picture", "%s：%s：没有这张图", p.src, name)
+		b.deadLink("%s: %s: no such picture", "%s：%s：没有这张图", p.src, name)
 	}
 	b.files[file] = body
 }
 
-// follow makes a link one to the page or to the listing in the book.
+// follow makes a link one to the page or to the listing in the book. at is the heading above it, names are before it.
 func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	raw := string(n.Destination)
 	if strings.Contains(raw, "://") {
@@ -301,14 +301,14 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	if file != "" {
 		target = path.Join(path.Dir(p.src), file)
 	}
-	wrong := func(en, zh string) { b.lost("%s: %s: %s", "%s：%s：%s", p.src, raw, i18n.Text{En: en, Zh: zh}) }
-	info, err := os.Stat(filepath.Join(b.root, filepath.FromSlash(target)))
+	wrong := func(en, zh string) { b.deadLink("%s: %s: %s", "%s：%s：%s", p.src, raw, i18n.Text{En: en, Zh: zh}) }
+	stat, err := os.Stat(filepath.Join(b.root, filepath.FromSlash(target)))
 	if err != nil {
 		wrong("no such file", "没有这个文件")
 		return
 	}
 	q := b.pages[target]
-	if info.IsDir() {
+	if stat.IsDir() {
 		if q = b.pages[path.Join(target, "README.md")]; q == nil {
 			wrong("a folder without a README", "文件夹里没有 README")
 			return
@@ -328,7 +328,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	case path.Ext(target) == ".svg":
 		b.copy(p, file)
 	default:
-		l := b.list(target)
+		l := b.listingOf(target)
 		target += ".html"
 		if line := lineAnchor.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
 			wrong("no such line", "没有这一行")
@@ -392,8 +392,8 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 	}
 	address, _ := scene.(string)
 	story, storyAt := storyOf(address)
-	for _, run := range slices.Compact([]string{address, storyAt}) {
-		play, err := w.b.playOf(run)
+	for _, runAt := range slices.Compact([]string{address, storyAt}) {
+		play, err := w.b.playOf(runAt)
 		if err != nil {
 			return "", err
 		}
@@ -405,15 +405,15 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 			continue
 		}
 		timed(s, play.Film)
-		text := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(run), s.SVG(w.p.title, w.p.lang))
-		if run == storyAt {
-			text += "<ol class=\"stops\">\n"
+		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.p.title, w.p.lang))
+		if runAt == storyAt {
+			figureHTML += "<ol class=\"stops\">\n"
 			for _, stop := range story.Stops {
-				text += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))
+				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))
 			}
-			text += "</ol>\n"
+			figureHTML += "</ol>\n"
 		}
-		return text, nil
+		return figureHTML, nil
 	}
 	if address != "" {
 		w.b.apart = append(w.b.apart, w.p.src+" "+address)
@@ -434,32 +434,32 @@ var (
 // flowchart writes a flowchart as lines: what is in each group of it, and from each arrow to where
 // it leads. A page draws it from them.
 func flowchart(mermaid string) string {
-	names := make(map[string]string)
-	box := func(node string) string {
-		if m := flowNode.FindStringSubmatch(node); m != nil {
-			names[m[1]] = strings.ReplaceAll(html.EscapeString(m[2]), "&lt;br/&gt;", "<br>")
-			node = m[1]
+	labels := make(map[string]string)
+	box := func(written string) string {
+		if m := flowNode.FindStringSubmatch(written); m != nil {
+			labels[m[1]] = strings.ReplaceAll(html.EscapeString(m[2]), "&lt;br/&gt;", "<br>")
+			written = m[1]
 		}
-		return `<span data-node="` + node + `">` + cmp.Or(names[node], html.EscapeString(node)) + "</span>"
+		return `<span data-node="` + written + `">` + cmp.Or(labels[written], html.EscapeString(written)) + "</span>"
 	}
 	var out strings.Builder
 	inGroup := false
 	for line := range strings.Lines(mermaid) {
 		line = strings.TrimSpace(line)
 		if m := flowSub.FindStringSubmatch(line); m != nil {
-			names[m[1]] = html.EscapeString(m[2])
-			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], names[m[1]])
+			labels[m[1]] = html.EscapeString(m[2])
+			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], labels[m[1]])
 			inGroup = true
 		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
 			from := box(m[1])
-			for to := range strings.SplitSeq(m[4], " & ") {
-				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, html.EscapeString(m[2]+m[3]), box(to))
+			for end := range strings.SplitSeq(m[4], " & ") {
+				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, html.EscapeString(m[2]+m[3]), box(end))
 			}
 		} else if line == "end" {
 			out.WriteString("</li>\n")
 			inGroup = false
-		} else if node := box(line); inGroup {
-			out.WriteString(" " + node)
+		} else if boxed := box(line); inGroup {
+			out.WriteString(" " + boxed)
 		}
 	}
 	return fmt.Sprintf("<ul class=\"flow\" data-down=\"%t\">\n%s</ul>\n", strings.HasPrefix(mermaid, "flowchart TD"), out.String())

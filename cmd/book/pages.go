@@ -109,8 +109,8 @@ func newBook(t *testing.T, root string) (*book, error) {
 	return b, nil
 }
 
-// lost notes a link that leads nowhere.
-func (b *book) lost(en, zh string, args ...any) {
+// deadLink notes a link that leads nowhere.
+func (b *book) deadLink(en, zh string, args ...any) {
 	b.dead = append(b.dead, i18n.Textf(en, zh, args...))
 }
 
@@ -169,7 +169,7 @@ func (b *book) sort() error {
 		}
 		return best
 	}
-	in := make(map[string][]*page)
+	pagesOf := make(map[string][]*page)
 	for src, p := range b.pages {
 		if p.lang != i18n.English {
 			continue
@@ -178,13 +178,13 @@ func (b *book) sort() error {
 		if part == "" {
 			return i18n.Errorf("%s is in no chapter: put it into chapters in cmd/book/pages.go", "%s 不在任何一章里：请写进 cmd/book/pages.go 的 chapters", src)
 		}
-		in[part] = append(in[part], p)
+		pagesOf[part] = append(pagesOf[part], p)
 	}
 	readmeFirst := func(src string) string { return strings.Replace(src, "README.md", "\x00", 1) }
 	for i := range chapters {
 		for _, part := range chapters[i].parts {
-			slices.SortFunc(in[part], func(p, q *page) int { return strings.Compare(readmeFirst(p.src), readmeFirst(q.src)) })
-			for _, p := range in[part] {
+			slices.SortFunc(pagesOf[part], func(p, q *page) int { return strings.Compare(readmeFirst(p.src), readmeFirst(q.src)) })
+			for _, p := range pagesOf[part] {
 				p.chapter, p.deep = &chapters[i], p.src != part && p.src != part+"README.md"
 				b.order = append(b.order, p)
 			}

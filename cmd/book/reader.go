@@ -56,11 +56,11 @@ func (b *book) readGuide() error {
 		if strings.HasPrefix(r.Scene, "#lock=") {
 			b.played[r.Scene] = true
 		}
-		row := readerRow{Row: r}
+		shown := readerRow{Row: r}
 		for _, name := range r.Figures {
-			row.Figures = append(row.Figures, b.figure(p, name))
+			shown.Figures = append(shown.Figures, b.figure(p, name))
 		}
-		b.rows = append(b.rows, row)
+		b.rows = append(b.rows, shown)
 	}
 	return nil
 }
@@ -98,9 +98,9 @@ func (b *book) rowsOf(p *page) []guide.Row {
 			}
 		}
 	})
-	for i, row := range all { // a heading stays before a row, and before a heading below it
-		if row.Heading == 0 || i+1 < len(all) && (all[i+1].Heading == 0 || all[i+1].Heading > row.Heading) {
-			used = append(used, row)
+	for i, r := range all { // a heading stays before a row, and before a heading below it
+		if r.Heading == 0 || i+1 < len(all) && (all[i+1].Heading == 0 || all[i+1].Heading > r.Heading) {
+			used = append(used, r)
 		}
 	}
 	return used
@@ -121,7 +121,7 @@ func (b *book) figure(p *page, name string) figure {
 			}
 		}
 	}
-	b.lost("internal/lab/guide/moments.txt: %s: no such section", "internal/lab/guide/moments.txt：%s：没有这一节", name)
+	b.deadLink("internal/lab/guide/moments.txt: %s: no such section", "internal/lab/guide/moments.txt：%s：没有这一节", name)
 	return figure{}
 }
 

@@ -15,12 +15,12 @@ import (
 // articles' words.
 type term struct{ en, zh, meaning, words string }
 
-func newTerm(row ast.Node, source []byte) term {
+func newTerm(tableRow ast.Node, source []byte) term {
 	var cells []string
-	for c := row.FirstChild(); c != nil; c = c.NextSibling() {
+	for c := tableRow.FirstChild(); c != nil; c = c.NextSibling() {
 		cells = append(cells, strings.TrimSpace(plain(c, source)))
 	}
-	cells = append(cells, make([]string, 5)...) // a narrower table leaves the rest ""
+	cells = append(cells, make([]string, 4)...) // a narrower table leaves the rest ""
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
 }
 
