@@ -27,7 +27,7 @@ const ceiling = 50 * time.Minute
 
 var (
 	labCommand string // go run ./cmd/lab, built once
-	file       string // the page as one file
+	labFile    string // the page as one file
 	browser    context.Context
 	sources    sync.Once
 )
@@ -72,10 +72,10 @@ func run(m *testing.M) int {
 		fmt.Printf("go build ./cmd/lab: %v\n%s", err, out)
 		return 1
 	}
-	file = filepath.Join(dir, "lab.html")
+	labFile = filepath.Join(dir, "lab.html")
 	if given := os.Getenv("LAB_FILE"); given != "" { // to try a broken page
-		file = given
-	} else if out, err := exec.Command(labCommand, "-out", file).CombinedOutput(); err != nil {
+		labFile = given
+	} else if out, err := exec.Command(labCommand, "-out", labFile).CombinedOutput(); err != nil {
 		fmt.Printf("go run ./cmd/lab -out FILE: %v\n%s", err, out)
 		return 1
 	}
@@ -116,7 +116,7 @@ const ownStorage = `Object.defineProperty(window, "localStorage", {get: () => se
 // is ready.
 func open(t *testing.T, address string) *tab {
 	t.Helper()
-	return openAt(t, "file://"+file+address, 1200, 900)
+	return openAt(t, "file://"+labFile+address, 1200, 900)
 }
 
 // openAt opens an address in a window of a size. The page runs the scripts
@@ -125,7 +125,7 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 	t.Helper()
 	sources.Do(func() {
 		// go test remembers a result until a file changes that a test has read.
-		os.Stat(file)
+		os.Stat(labFile)
 		filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
 				_, err = os.ReadFile(name)
@@ -156,7 +156,7 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 		}
 	}()
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
-	for _, script := range append(first, ownStorage, see) {
+	for _, script := range append(first, ownStorage, seeScript) {
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))
 	}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))

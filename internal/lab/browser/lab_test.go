@@ -28,7 +28,7 @@ func measuredTime(lock string) string {
 func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	t.Parallel()
 	p := open(t, "")
-	info := testenv.Must(os.Stat(file))(t)
+	info := testenv.Must(os.Stat(labFile))(t)
 	require.LessOrEqual(t, info.Size(), int64(3_100_000), "bytes")
 	p.play(row{"", "performance.getEntriesByType('resource').map(e => e.name).filter(n => !/^(blob|data):/.test(n))", list{}})
 }

@@ -43,12 +43,12 @@ func serve(t *testing.T, args ...string) string {
 // does is within it, and what is not is stopped.
 func TestTheServedPageIsStrict(t *testing.T) {
 	t.Parallel()
-	url := serve(t, "-scene", "A7")
-	p := openAt(t, url, 1200, 900, `window.violations = [];
+	served := serve(t, "-scene", "A7")
+	p := openAt(t, served, 1200, 900, `window.violations = [];
 		document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective + " " + e.blockedURI));`)
 	p.play(row{"", "p.lock", "A7"}) // the command's address shows its scene
 	// Each of the page's faces, and what it does there.
-	for _, address := range []string{"#", pagesOf[0], pagesOf[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
+	for _, address := range []string{"#", faces[0], faces[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
 		p.play(row{do: "open " + address + "&lang=zh | go s.end"})
 	}
 	p.play(

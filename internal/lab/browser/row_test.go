@@ -54,7 +54,7 @@ type pageCase struct {
 
 // TestPages plays the cases of the files side by side.
 func TestPages(t *testing.T) {
-	for _, c := range scripts(t) {
+	for _, c := range allCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.open(t).play(c.rows...)
@@ -66,10 +66,10 @@ func TestPages(t *testing.T) {
 // that a server has.
 func (c pageCase) open(t *testing.T) *tab {
 	t.Helper()
-	width, height := size(c.window)
+	width, height := windowSize(c.window)
 	place, page, ofBook := strings.Cut(c.at, "/")
 	if !ofBook || strings.HasPrefix(c.at, "#") {
-		return openAt(t, "file://"+file+c.at, width, height)
+		return openAt(t, "file://"+labFile+c.at, width, height)
 	}
 	dir := testenv.Must(writtenBook())(t)
 	at := "file://" + dir
@@ -81,8 +81,8 @@ func (c pageCase) open(t *testing.T) *tab {
 	return openAt(t, at+"/"+page, width, height, noLab)
 }
 
-// size reads 1200x900.
-func size(window string) (width, height int64) {
+// windowSize reads 1200x900.
+func windowSize(window string) (width, height int64) {
 	width, height = 1200, 900
 	if w, h, ok := strings.Cut(window, "x"); ok {
 		width, _ = strconv.ParseInt(w, 10, 64)
@@ -91,10 +91,10 @@ func size(window string) (width, height int64) {
 	return width, height
 }
 
-// see is the script with the words of the rows.
+// seeScript is the script with the words of the rows.
 //
 //go:embed testdata/see.js
-var see string
+var seeScript string
 
 // play plays rows.
 func (p *tab) play(rows ...row) {
@@ -144,7 +144,7 @@ var acts map[string]func(p *tab, about string) error
 func init() { // they use each other
 	acts = map[string]func(p *tab, about string) error{
 		"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
-		"tab":   another,
+		"tab":   openTab,
 		"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
 		"run":   (*tab).run,
 		"go":    func(p *tab, ns string) error { return p.evaluate("lab.goto(" + ns + ")") },
@@ -170,7 +170,7 @@ func init() { // they use each other
 			return p.do(chromedp.KeyEvent(key))
 		},
 		"file":   func(p *tab, text string) error { return p.upload("file.json", text) },
-		"window": func(p *tab, window string) error { return p.do(chromedp.EmulateViewport(size(window))) },
+		"window": func(p *tab, window string) error { return p.do(chromedp.EmulateViewport(windowSize(window))) },
 		"theme":  theme,
 		"shot":   shot,
 		"tabs":   tabs,
@@ -186,9 +186,9 @@ func (p *tab) upload(name, text string) error {
 	return p.do(chromedp.SetUploadFiles("#file", []string{file}))
 }
 
-// another goes on in another tab, at an address or at the value of an expression. It takes
+// openTab goes on in another tab, at an address or at the value of an expression. It takes
 // what was kept with it.
-func another(p *tab, address string) error {
+func openTab(p *tab, address string) error {
 	if !strings.HasPrefix(address, "#") {
 		v, err := p.value(address)
 		if err != nil {
@@ -197,7 +197,7 @@ func another(p *tab, address string) error {
 		address = fmt.Sprint(v)
 	}
 	kept := js[json.RawMessage](p, "see.kept")
-	p.ctx = openAt(p.T, "file://"+file+address, p.width, p.height).ctx
+	p.ctx = openAt(p.T, "file://"+labFile+address, p.width, p.height).ctx
 	return p.run("see.kept = " + string(kept))
 }
 
@@ -279,10 +279,10 @@ func quoted(v any) string {
 
 // scene is the address of a lock's own scene, with more behind it.
 func scene(lock string, more ...string) string {
-	return address(lock).String() + strings.Join(more, "")
+	return addressOf(lock).String() + strings.Join(more, "")
 }
 
-func address(lock string) locks.Address {
+func addressOf(lock string) locks.Address {
 	l, err := locks.Find(lock)
 	if err != nil {
 		panic(err)

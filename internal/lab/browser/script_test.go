@@ -36,11 +36,11 @@ var scriptFiles embed.FS
 var values = template.FuncMap{
 	"scene": scene,
 	"json":  quoted,
-	"bugs":  func() []scenes.Bug { return some(scenes.All) },
+	"bugs":  func() []scenes.Bug { return everyThird(scenes.All) },
 	"bug":   scenes.Get,
 	"level": func(lock string) scenes.Level { return scenes.Get(lock).Level },
 	"told": func() []locks.Lock { // those that have a story
-		return some(slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil }))
+		return everyThird(slices.DeleteFunc(locks.All(), func(l locks.Lock) bool { return l.Story == nil }))
 	},
 	"language": func(i int) i18n.Language { return []i18n.Language{i18n.English, i18n.Chinese}[i%2] },
 	"holders": func(states string) []string {
@@ -52,7 +52,7 @@ var values = template.FuncMap{
 		}
 		return holders
 	},
-	"faces": func() []string { return pagesOf },
+	"faces": func() []string { return faces },
 	"faults": func() []player.Fault { // step 3's Lock takes no ctx
 		all := append(slices.Clone(player.AllFaults), player.Pause, player.Day, player.Refuse, player.Remake)
 		slices.Sort(all)
@@ -61,38 +61,38 @@ var values = template.FuncMap{
 	"openings": func() []locks.OpeningScene { return locks.Openings },
 	"measured": measuredTime,
 	"fates":    func(lock string) []int { return scenes.Fates()[lock] },
-	"choices":  func(lock string) []string { return address(lock).Choices },
+	"choices":  func(lock string) []string { return addressOf(lock).Choices },
 	// without is a lock's own scene, with faults and without its last choice.
 	"without": func(lock string, faults int) string {
-		a := address(lock)
+		a := addressOf(lock)
 		a.Faults, a.Choices = faults, a.Choices[:len(a.Choices)-1]
 		return a.String()
 	},
 	"levels": func() int { return len(scenes.All) + len(locks.Tasks) + 2 }, // two cannot be won
-	"phrases": func() (list []string, err error) { // those of the guide, in its order
+	"phrases": func() (phrases []string, err error) { // those of the guide, in its order
 		text, err := os.ReadFile("../../../docs/reading-guide.md")
 		for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {
-			list = append(list, m[1])
+			phrases = append(phrases, m[1])
 		}
-		return list, err
+		return phrases, err
 	},
 	"kind": func(name string) player.Kind { return player.Kind(name) },
 	"list": func(all ...string) []string { return all },
 	"add":  func(a, b int) int { return a + b },
 }
 
-// some is every third at a landing: the engine, whose tests play each scene to its end, says the same of all.
-func some[T any](all []T) (list []T) {
+// everyThird is every third at a landing: the engine, whose tests play each scene to its end, says the same of all.
+func everyThird[T any](all []T) (kept []T) {
 	for i, one := range all {
 		if testenv.AtLength() || i%3 == 0 {
-			list = append(list, one)
+			kept = append(kept, one)
 		}
 	}
-	return list
+	return kept
 }
 
-// scripts reads the cases in the files.
-func scripts(t *testing.T) (all []pageCase) {
+// allCases reads the cases in the files.
+func allCases(t *testing.T) (all []pageCase) {
 	files := testenv.Must(template.New("").Funcs(values).ParseFS(scriptFiles, "testdata/*.txt"))(t)
 	for _, file := range files.Templates() {
 		if !strings.HasSuffix(file.Name(), ".txt") {
@@ -101,22 +101,22 @@ func scripts(t *testing.T) (all []pageCase) {
 		var text strings.Builder
 		require.NoError(t, file.Execute(&text, nil))
 		for _, c := range strings.Split("\n"+text.String(), "\n== ")[1:] {
-			all = append(all, script(t, c))
+			all = append(all, parseCase(t, c))
 		}
 	}
 	require.Greater(t, len(all), 50)
 	return all
 }
 
-// script reads a case.
-func script(t *testing.T, text string) (c pageCase) {
+// parseCase reads a case.
+func parseCase(t *testing.T, text string) (c pageCase) {
 	c.name, text, _ = strings.Cut(strings.ReplaceAll(text, "\n\t\t", "\x00"), "\n")
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\x00", "\n")
 		if where, ok := strings.CutPrefix(line, "at "); ok {
 			c.at, c.window, _ = strings.Cut(where, " in ")
 		} else if look, ok := strings.CutPrefix(line, "\t"); ok {
-			c.rows = append(c.rows, looked(t, look))
+			c.rows = append(c.rows, parseLook(t, look))
 		} else if line != "" && !strings.HasPrefix(line, "// ") {
 			c.rows = append(c.rows, row{do: line})
 		}
@@ -124,8 +124,8 @@ func script(t *testing.T, text string) (c pageCase) {
 	return c
 }
 
-// looked reads a look.
-func looked(t *testing.T, line string) (r row) {
+// parseLook reads a look.
+func parseLook(t *testing.T, line string) (r row) {
 	look, want, ok := strings.Cut(line, " → ")
 	if r.look = look; !ok {
 		return r

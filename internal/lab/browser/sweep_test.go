@@ -17,19 +17,19 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// pagesOf are the page's faces.
-var pagesOf = []string{
+// faces are the page's faces.
+var faces = []string{
 	"#lock=herd,predecessor&n=6&t=400ms", "#lock=naive&n=100&t=900ms", "#lock=A7&n=2&mode=schedule",
 	"#lock=predecessor&n=3&mode=find&kinds=expire&faults=1", "#lock=predecessor&n=3&do=200ms.A.stop&t=5s",
 }
 
 const aids = "click #predict | click #inspect | click #cost"
 
-const fits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"
+const misfits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"
 
-// looks are the windows, themes and languages in which readers see the page, for a landing the
+// allLooks are the windows, themes and languages in which readers see the page, for a landing the
 // first four. In each the reader prefers less motion. A projector shows all at once, in the window.
-var looks = []struct{ window, theme, extra string }{
+var allLooks = []struct{ window, theme, extra string }{
 	{"1440x900", "light", "&lang=en"}, {"390x844", "dark", "&lang=zh"},
 	{"1280x720", "light", "&lang=zh&projector=1"}, {"820x1180", "light", "&lang=en"},
 	{"1440x900", "dark", "&lang=zh"}, {"390x844", "light", "&lang=en"},
@@ -44,7 +44,7 @@ func sweep() (all []string) {
 			all = append(all, fmt.Sprint(o.Address, "&t=", s.At.Nanoseconds(), "ns"))
 		}
 	}
-	all = append(all, pagesOf...)
+	all = append(all, faces...)
 	for _, l := range locks.All() {
 		if l.Story != nil {
 			for _, i := range []int{len(l.Story.Stops) / 2, len(l.Story.Stops) - 1} {
@@ -59,19 +59,19 @@ func sweep() (all []string) {
 // off, nothing scrolls sideways, and all has a name and contrast. At a landing each scene
 // is seen in one way.
 func TestTheSweep(t *testing.T) {
-	looks := looks
+	looks := allLooks
 	if !testenv.AtLength() {
 		looks = looks[:4]
 	}
 	for i, look := range looks {
 		t.Run(fmt.Sprint(look.window, " ", look.theme, " ", look.extra), func(t *testing.T) {
 			t.Parallel()
-			width, height := size(look.window)
-			p := openAt(t, "file://"+file+"#lock=naive&n=2&t=0ns", width, height)
+			width, height := windowSize(look.window)
+			p := openAt(t, "file://"+labFile+"#lock=naive&n=2&t=0ns", width, height)
 			p.play(row{do: "theme " + look.theme})
 			see := func(do string) {
 				p.play(row{do: do + " | run lab.pause()" + drawn + " | shot"})
-				assert.Empty(p, js[[]string](p, fits), do)
+				assert.Empty(p, js[[]string](p, misfits), do)
 			}
 			for j, address := range sweep() {
 				if testenv.AtLength() || (i+j)%len(looks) == 0 {
@@ -81,12 +81,12 @@ func TestTheSweep(t *testing.T) {
 			if strings.Contains(look.extra, "projector") { // it shows no more
 				return
 			}
-			see("open " + pagesOf[0] + look.extra + " | click #levels")
+			see("open " + faces[0] + look.extra + " | click #levels")
 			p.play(row{"run one('#levels-box').close()", "lab.strings()", list{}})
 			see("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids + " | wait text('#cost-state') === '' | click #next-release")
 			see("run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')")
 			p.play(row{do: aids})
-			for j, address := range []string{"#", pagesOf[0], pagesOf[2]} { // by the keyboard alone
+			for j, address := range []string{"#", faces[0], faces[2]} { // by the keyboard alone
 				if testenv.AtLength() || (i+j)%3 == 0 {
 					p.play(row{do: "open " + address + look.extra + " | run (lab.pause(), passed.clear()) | tabs 70"})
 					assert.Empty(p, js[[]string](p, "unreached()"), address)
