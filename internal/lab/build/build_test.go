@@ -160,8 +160,8 @@ func unpack(t *testing.T, text string) (out []byte) {
 	bits, have := 0, 0
 	for _, c := range text {
 		sevens := []int{int(c & 127)}
-		if k := int(c >> 7); k > 0 && k <= len(apart) {
-			sevens = []int{int(apart[k-1]), int(c & 127)}
+		if k := int(c >> 7); k > 0 && k <= len(unsafeChars) {
+			sevens = []int{int(unsafeChars[k-1]), int(c & 127)}
 		}
 		for _, seven := range sevens {
 			bits, have = bits<<7|seven, have+7

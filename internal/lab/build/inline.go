@@ -105,7 +105,7 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 // script is a module with those that it imports: packed.js makes an import map of them.
 func (b *Page) script(first string) (string, error) {
 	modules := make(map[string]string)
-	unpack, err := b.file("packed.js")
+	unpacker, err := b.file("packed.js")
 	if err == nil {
 		err = b.addModules(modules, first)
 	}
@@ -114,7 +114,7 @@ func (b *Page) script(first string) (string, error) {
 <script>
 %sstartModules(document.getElementById("lab-modules"));
 </script>
-`, first, pack(compressed(list)), unpack), err
+`, first, pack(compressed(list)), unpacker), err
 }
 
 // addModules adds a module and those that it imports, by the names by which they
@@ -139,8 +139,8 @@ func (b *Page) addModules(modules map[string]string, name string) error {
 	return nil
 }
 
-// apart are the characters that end a string or an element, or that a browser changes.
-var apart = []byte("\x00\n\r\"<\\")
+// unsafeChars are the characters that end a string or an element, or that a browser changes.
+var unsafeChars = []byte("\x00\n\r\"<\\")
 
 // pack writes bytes as text, seven bits a character, which is shorter than base64 by a
 // seventh: it can stand in an element of the page and between quotation marks in a script. In
@@ -150,7 +150,7 @@ func pack(b []byte) string {
 	var text []byte
 	groups := (8*len(b) + 6) / 7
 	group := func(i int) rune {
-		at := 7 * i / 8
+		at := 7 * i / 8 // the byte in which group i begins, at the bit 7*i%8
 		two := uint(b[at]) << 8
 		if at+1 < len(b) {
 			two |= uint(b[at+1])
@@ -159,11 +159,11 @@ func pack(b []byte) string {
 	}
 	for i := 0; i < groups; i++ {
 		c := group(i)
-		if k := bytes.IndexByte(apart, byte(c)) + 1; k > 0 {
+		if k := bytes.IndexByte(unsafeChars, byte(c)) + 1; k > 0 {
 			if i++; i < groups {
 				c = rune(k)<<7 | group(i)
 			} else {
-				c |= rune(len(apart)+1) << 7 // nothing follows
+				c |= rune(len(unsafeChars)+1) << 7 // nothing follows
 			}
 		}
 		text = utf8.AppendRune(text, c)

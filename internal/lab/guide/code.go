@@ -121,7 +121,7 @@ func (r *reader) excerpt(p place) (Excerpt, error) {
 	}
 	for _, e := range s.parts {
 		if e.Name == p.name {
-			e.Marked, err = marked(e.Text, p.marks)
+			e.Marked, err = markedLines(e.Text, p.marks)
 			if err != nil {
 				err = fmt.Errorf("%s, %s: %w", p.file, p.name, err)
 			}
@@ -131,8 +131,8 @@ func (r *reader) excerpt(p place) (Excerpt, error) {
 	return Excerpt{}, fmt.Errorf("%s has no %s", p.file, p.name)
 }
 
-// marked finds the lines that marks name, each the first one after the mark before it.
-func marked(text string, marks []string) (list []int, err error) {
+// markedLines finds the lines that marks name, each the first one after the mark before it.
+func markedLines(text string, marks []string) (list []int, err error) {
 	lines := strings.Split(text, "\n")
 	next := 0
 	find := func(part string) (int, error) {
@@ -163,7 +163,7 @@ func marked(text string, marks []string) (list []int, err error) {
 	return list, nil
 }
 
-// marked returns the functions of the articles' listings in which comments mark the lines
+// markedLines returns the functions of the articles' listings in which comments mark the lines
 // of a bug.
 func (r *reader) marked(bug string) (all []Excerpt, err error) {
 	files, err := filepath.Glob(filepath.Join(r.root, filepath.FromSlash(listings), "*.go"))

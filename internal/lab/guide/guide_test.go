@@ -71,11 +71,11 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 	require.Greater(t, quoted, 33)
 }
 
-// last returns when an event happened for the last time, up to an instant: the arrival of
+// lastEvent returns when an event happened for the last time, up to an instant: the arrival of
 // a request at the server, "A delete", of a reply, "A delete reply", or of an event,
 // "A event"; the departure of a request that has not arrived, "A delete sent"; or the
 // change of a contender or its client, "A holds", "A cut off", "A lost".
-func last(f *film.Film, event string, at time.Duration) time.Duration {
+func lastEvent(f *film.Film, event string, at time.Duration) time.Duration {
 	when := time.Duration(-1)
 	for _, p := range f.Packets {
 		names := map[string]string{"request": p.Client + " " + p.Op, "reply": p.Client + " " + p.Op + " reply", "event": p.Client + " event"}
@@ -130,7 +130,7 @@ func TestMoments(t *testing.T) {
 		} else if strings.Contains(r.moment.event, "connected") {
 			slack = 10 * time.Millisecond
 		}
-		when := last(all[0], event, r.at)
+		when := lastEvent(all[0], event, r.at)
 		assert.GreaterOrEqual(t, when, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
 		assert.LessOrEqual(t, r.at-when, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, when, r.at)
 	}

@@ -38,8 +38,8 @@ type Curve struct {
 	Events   []int  `json:"events"`
 }
 
-// most is how many contenders a film can have.
-const most = 100
+// mostContenders is how many contenders a film can have.
+const mostContenders = 100
 
 // Curves are those of the locks that have formulas.
 func Curves() (list []Curve) {
@@ -49,7 +49,7 @@ func Curves() (list []Curve) {
 			continue
 		}
 		c := Curve{Lock: l.Name}
-		for n := 1; n <= most; n++ {
+		for n := 1; n <= mostContenders; n++ {
 			c.Requests, c.Events = append(c.Requests, s.Requests(n)), append(c.Events, s.Events(n))
 		}
 		list = append(list, c)

@@ -11,9 +11,8 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/lab/locks"
-
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/locks"
 )
 
 // A request of the page. Its other fields depend on Do.
@@ -137,9 +136,9 @@ func complete(w *player.World) error {
 	if err != nil {
 		return err
 	}
-	only := w.Lock.Ignore
+	ignored := w.Lock.Ignore // by the caller, for a goal
 	*w = l.In(*w)
-	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), only...)
+	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), ignored...)
 	if w.Contenders < 0 || w.Contenders > 6 {
 		return i18n.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
 	}
@@ -216,20 +215,20 @@ type SearchResult struct {
 // so on, so that what it finds is short. If time is left where the schedules
 // are too many, it goes on at random.
 func Find(t *testing.T, w player.World, limit time.Duration, progress func(any)) (*SearchResult, error) {
-	goal := len(w.Lock.Ignore) > 0
+	hasGoal := len(w.Lock.Ignore) > 0 // Answer has it ignore all other violations
 	if err := complete(&w); err != nil {
 		return nil, err
 	}
 	if limit <= 0 {
 		limit = 30 * time.Second
 	}
-	began, said := time.Now(), time.Now()
+	began, reported := time.Now(), time.Now()
 	found := &SearchResult{Complete: true, Known: make(map[string]*player.Trace)}
 	most := w.Faults
 	search := func(s explore.Search) *explore.Report {
 		s.Progress = func(r *explore.Report) {
-			if now := time.Now(); now.Sub(said) > 200*time.Millisecond {
-				said = now
+			if now := time.Now(); now.Sub(reported) > 200*time.Millisecond {
+				reported = now
 				n := found.Schedules + r.Schedules
 				progress(Progress{n, float64(n) / now.Sub(began).Seconds()})
 			}
@@ -244,7 +243,7 @@ func Find(t *testing.T, w player.World, limit time.Duration, progress func(any))
 		}
 		return r
 	}
-	if goal && most > 0 {
+	if hasGoal && most > 0 {
 		// Schedules that are drawn come to a goal with a fault sooner than those
 		// that are gone through in order.
 		if r := search(explore.Search{For: limit / 3, Seed: 1}); r.Found != nil {

@@ -13,7 +13,6 @@ import (
 
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
-
 	"example.com/zklock/internal/i18n"
 )
 
@@ -68,7 +67,7 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) pla
 		Ignore: []player.Kind{player.WatchLeft, player.Costly, player.HidesLoss},
 	}
 	if e.Register {
-		s.Permits, s.NotLocked = 100, nil
+		s.Permits, s.NotLocked = 100, nil // all may be inside: it compares tokens, and excludes nobody
 		s.Ignore = append(s.Ignore, player.NodeMissing, player.NodeLeft)
 	}
 	if !e.finds {
@@ -243,7 +242,7 @@ func (c *candidate) Lock(caller context.Context) error {
 	go func() {
 		defer end()
 		result <- c.c.Lead(own, func(ctx context.Context, term int64) error {
-			if !stop() {
+			if !stop() { // the caller's ctx has ended already
 				late.Store(true)
 				return own.Err()
 			}

@@ -221,7 +221,7 @@ var fields = map[string]func(a *Address, value string) error{
 		a.Locks = list[:min(2, len(list))]
 		return nil
 	},
-	"n":        func(a *Address, value string) error { return number(&a.Contenders, "n", value, 1, 100) },
+	"n":        func(a *Address, value string) error { return parseNumber(&a.Contenders, "n", value, 1, 100) },
 	"shared":   func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
 	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
 	"latency": func(a *Address, value string) (err error) {
@@ -230,7 +230,7 @@ var fields = map[string]func(a *Address, value string) error{
 		}
 		return err
 	},
-	"seed": func(a *Address, value string) error { return number(&a.Seed, "seed", value, 0, 1<<53-1) },
+	"seed": func(a *Address, value string) error { return parseNumber(&a.Seed, "seed", value, 0, 1<<53-1) }, // exact in JavaScript
 	"do":   func(a *Address, value string) (err error) { a.Changes, err = parseEach(value, parseChange); return err },
 	"vs":   func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
 	"mode": func(a *Address, value string) error {
@@ -240,8 +240,8 @@ var fields = map[string]func(a *Address, value string) error{
 		return nil
 	},
 	"kinds":    func(a *Address, value string) (err error) { a.Kinds, err = parseEach(value, parseKind); return err },
-	"faults":   func(a *Address, value string) error { return number(&a.Faults, "faults", value, 0, 9) },
-	"sequence": func(a *Address, value string) error { return number(&a.Sequence, "sequence", value, 0, 1<<31-1) },
+	"faults":   func(a *Address, value string) error { return parseNumber(&a.Faults, "faults", value, 0, 9) },
+	"sequence": func(a *Address, value string) error { return parseNumber(&a.Sequence, "sequence", value, 0, 1<<31-1) },
 	"want":     func(a *Address, value string) (err error) { a.Want, err = Wanted(value); return err },
 	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parseEach(value, parseCalls); return err },
 }
@@ -251,8 +251,8 @@ func items(value string) []string {
 	return slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
 }
 
-// number reads a number that is neither too small nor too large.
-func number[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
+// parseNumber reads a number that is neither too small nor too large.
+func parseNumber[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < lo || n > hi {
 		return i18n.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, lo, hi)

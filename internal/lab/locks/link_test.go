@@ -14,7 +14,7 @@ import (
 )
 
 // Each is as String writes it.
-var addresses = []string{
+var cases = []string{
 	"#lock=herd,predecessor&n=6&latency=20&seed=1",
 	"#lock=naive&n=100&shared=1&latency=0.5&seed=9007199254740991",
 	"#lock=herd,predecessor&n=6&latency=20&seed=1&do=1500ms.B.lose-reply&t=2.3s&lang=zh",
@@ -29,17 +29,17 @@ var addresses = []string{
 }
 
 func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
-	for _, s := range addresses {
+	for _, s := range cases {
 		a := testenv.Must(locks.ParseAddress(s))(t, s)
 		require.Equal(t, s, a.String())
 	}
 	a := testenv.Must(locks.ParseAddress(""))(t)
-	require.Equal(t, addresses[0], a.String(), "missing values")
-	a = testenv.Must(locks.ParseAddress(addresses[2]))(t)
+	require.Equal(t, cases[0], a.String(), "missing values")
+	a = testenv.Must(locks.ParseAddress(cases[2]))(t)
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
 	a = testenv.Must(locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply"))(t, "a short one, written by hand")
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
-	a = testenv.Must(locks.ParseAddress(addresses[4]))(t)
+	a = testenv.Must(locks.ParseAddress(cases[4]))(t)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }
 
@@ -52,7 +52,7 @@ func TestAWrongAddressIsAnError(t *testing.T) {
 
 // TestThePageWritesTheSameAddresses asks link.js of the page.
 func TestThePageWritesTheSameAddresses(t *testing.T) {
-	ask := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0", "#do=soon.B.cut", "#mode=none"}, addresses...)
+	ask := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0", "#do=soon.B.cut", "#mode=none"}, cases...)
 	var want []string
 	for _, s := range ask {
 		a, err := locks.ParseAddress(s)

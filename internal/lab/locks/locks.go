@@ -87,7 +87,7 @@ func (l Lock) In(w player.World) player.World {
 	return w
 }
 
-var all []Lock
+var catalogue []Lock
 
 // The catalogue. The lab's command may add a student's lock.
 func init() {
@@ -103,7 +103,7 @@ func Add(locks ...Lock) {
 		s := l.Subject(Session)
 		l.Contexts, l.Alone, l.Parent = s.Contexts, s.Alone, s.Queue || s.Exists
 		l.Story = cmp.Or(stories[l.Name], l.Story)
-		all = append(all, l)
+		catalogue = append(catalogue, l)
 	}
 }
 
@@ -117,14 +117,14 @@ func All() []Lock {
 		}
 		return place
 	}
-	list := slices.Clone(all)
+	list := slices.Clone(catalogue)
 	slices.SortStableFunc(list, func(a, b Lock) int { return place(a) - place(b) })
 	return list
 }
 
 // Find returns the lock of a name.
 func Find(name string) (Lock, error) {
-	for _, l := range all {
+	for _, l := range catalogue {
 		if l.Name == name {
 			return l, nil
 		}
