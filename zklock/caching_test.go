@@ -152,7 +152,7 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 			return l.Lock, l.Unlock
 		},
 		"Curator's recipe": func(_ *table, conn *zk.Conn) (lock, unlock func() error) {
-			l := foreign(conn, top, "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f")
+			l := foreignLock(conn, top, "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f")
 			return l.Lock, l.Unlock
 		},
 	} {

@@ -89,16 +89,16 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		require.NoError(tb, l.Unlock(context.Background()))
 		_, l = tb.guard(conn)
 		require.Len(tb, tb.srv.Children(guardNode), 1, "the child of the first has gone")
-		requests := 0
+		sent := 0
 		count := tb.srv.Hold(func(r zkserver.Request) bool {
 			if r.Session == conn.SessionID() && r.Op != jute.OpPing {
-				requests++
+				sent++
 			}
-			return false
+			return false // it holds nothing, and sees each request
 		})
 		defer count.Release()
 		second := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
-		require.Equal(tb, 1, requests)
+		require.Equal(tb, 1, sent)
 		path := testenv.Must(second.Create(context.Background(), guarded, []byte("first"), 0, everybody))(tb)
 		require.Equal(tb, guarded, path)
 		stat := testenv.Must(second.Set(context.Background(), guarded, []byte("second"), 0))(tb)
@@ -109,7 +109,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		require.Len(tb, done, 2)
 		require.EqualValues(tb, 2, done[1].Stat.Version)
 		require.NoError(tb, second.Delete(context.Background(), guarded, 2))
-		require.Equal(tb, 5, requests)
+		require.Equal(tb, 5, sent) // that one, and four writes
 
 		_, err = g.Create(context.Background(), guarded, nil, 0, everybody)
 		require.ErrorIs(tb, err, zklock.ErrFenced)
@@ -117,7 +117,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		require.NoError(tb, l.Unlock(context.Background()))
 		require.ErrorIs(tb, second.Delete(context.Background(), guarded, -1), zklock.ErrFenced, "and not that there is no node")
 		require.ErrorIs(tb, testenv.Err(l.Guard(context.Background(), guardNode)), zklock.ErrUnlocked)
-		require.Equal(tb, 5+1, requests, "the delete of the node; a lease that is over sends nothing")
+		require.Equal(tb, 5+1, sent, "the delete of the node; a lease that is over sends nothing")
 	})
 }
 

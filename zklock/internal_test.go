@@ -47,8 +47,8 @@ func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 			with(func(s *situation) { s.wanted, s.age, s.rivals = true, long, asked }), waitForList},
 		{"without rivals the node serves more owners", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, most, absent }), grant},
 		{"without rivals the node serves for longer", with(func(s *situation) { s.wanted, s.age, s.rivals = true, time.Hour, absent }), grant},
-		{"the last owner that a token has room for", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1023, absent }), grant},
-		{"a token has no room for another owner", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1024, absent }), leave},
+		{"the last owner that a token has room for", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1<<10-1, absent }), grant},
+		{"a token has no room for another owner", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1<<10, absent }), leave},
 		{"an owner waits, and the session may end", with(func(s *situation) { s.wanted, s.lasts = true, false }), leave},
 		{"an owner waits, the session may end, and a list is on its way",
 			with(func(s *situation) { s.wanted, s.holds, s.lasts, s.rivals = true, most, false, asked }), leave},
@@ -143,7 +143,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	}
 }
 
-// held has a client of a server hold the lock. End closes the client.
+// underLock has a client of a server hold the lock. End closes the client.
 func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
 	conn := testenv.Must(ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session}))(t)
 	m = testenv.Must(New(conn, "/lock", WithSessionTimeout(session)))(t)

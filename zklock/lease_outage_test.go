@@ -144,20 +144,20 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 // stride is the distance of the phases in which an outage is played: at a landing, and otherwise.
 var stride = map[bool]int{true: 1, false: 5}
 
-// A pause stops a server, as SIGSTOP does: connections are accepted, what clients send
+// An outagePause stops a server, as SIGSTOP does: connections are accepted, what clients send
 // is kept, and none of it is carried out. If it is the leader that stops, a follower
 // still says what it is.
-type pause struct {
+type outagePause struct {
 	follower bool
 	over     atomic.Value // a chan struct{}, closed at its end
 }
 
-func (p *pause) begin()                { p.over.Store(make(chan struct{})) }
-func (p *pause) end()                  { close(p.isOver()) }
-func (p *pause) isOver() chan struct{} { return p.over.Load().(chan struct{}) }
+func (p *outagePause) begin()                { p.over.Store(make(chan struct{})) }
+func (p *outagePause) end()                  { close(p.isOver()) }
+func (p *outagePause) isOver() chan struct{} { return p.over.Load().(chan struct{}) }
 
 // wrap is a connection to the server.
-func (p *pause) wrap(nc net.Conn) net.Conn {
+func (p *outagePause) wrap(nc net.Conn) net.Conn {
 	return &pausing{p: p, Conn: bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
 		<-p.isOver()
 		return packet
@@ -166,7 +166,7 @@ func (p *pause) wrap(nc net.Conn) net.Conn {
 
 type pausing struct {
 	net.Conn
-	p     *pause
+	p     *outagePause
 	asked bool // what it is
 }
 
@@ -233,9 +233,9 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.Duration, age, length float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(timeout)) }
 	onTable(t, func(tb *table) {
-		pauses := make(map[string]*pause)
+		pauses := make(map[string]*outagePause)
 		for _, server := range three {
-			pauses[server] = &pause{follower: leader && server != three[0]}
+			pauses[server] = &outagePause{follower: leader && server != three[0]}
 			pauses[server].begin()
 			pauses[server].end()
 		}
@@ -265,7 +265,7 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 		if addresses == 0 {
 			p = pauses[three[connections.Load()%3]]
 		}
-		paused := []*pause{p}
+		paused := []*outagePause{p}
 		if leader {
 			paused = slices.Collect(maps.Values(pauses))
 		}

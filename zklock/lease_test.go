@@ -188,7 +188,7 @@ func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 // TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter: the session of a holder is proved more often.
 func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 	onClient(t, func(tb *table, admin *zk.Conn) {
-		requests := func(loses bool) int64 {
+		sentBy := func(loses bool) int64 {
 			tap := wiretap.New()
 			conn := tb.connectWith(ensemble.Options{Buffer: 64 << 10, Tap: tap})
 			m := tb.mutex(conn)
@@ -205,7 +205,7 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 			passes(tb, waiter)
 			return sent
 		}
-		require.Equal(tb, requests(false), requests(true))
+		require.Equal(tb, sentBy(false), sentBy(true))
 	})
 }
 

@@ -340,7 +340,7 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 			return tryDuringDelete(tb, conn, other.TryLock)
 		}, "false true <nil>", "true true <nil>"},
 		{"TryLock of another library", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
-			return tryDuringDelete(tb, conn, foreign(tb.connect(), top, "other").TryLock)
+			return tryDuringDelete(tb, conn, foreignLock(tb.connect(), top, "other").TryLock)
 		}, "false true <nil>", "true false <nil>"}, // it is not reentrant
 		{"a crash", func(tb *table, conn *zk.Conn, _ *zklock.Mutex) string {
 			id, began := conn.SessionID(), time.Now()

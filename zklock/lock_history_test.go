@@ -38,32 +38,32 @@ type history struct {
 
 	mu       sync.Mutex
 	events   int64
-	ops      []*op
-	holds    map[int64]*hold  // so far, by token
-	taken    map[string]int64 // by node: when an operator has taken it away
+	ops      []*operation
+	holds    map[int64]*tokenHold // so far, by token
+	taken    map[string]int64     // by node: when an operator has taken it away
 	faults   []porcupine.Annotation
 	problems []string
 }
 
-// A hold is what is known of the leases with one token.
-type hold struct {
+// A tokenHold is what is known of the leases with one token.
+type tokenHold struct {
 	node             string
-	loss             *op   // nil: it is not lost
-	leased, unlocked int64 // when the first lease was there, and when Unlock was first called
+	loss             *operation // nil: it is not lost
+	leased, unlocked int64      // when the first lease was there, and when Unlock was first called
 }
 
 type kind string
 
 const (
-	lock    kind = "Lock"
-	tryLock kind = "TryLock"
-	unlock  kind = "Unlock"
-	lost    kind = "Lost"
+	opLock    kind = "Lock"
+	opTryLock kind = "TryLock"
+	opUnlock  kind = "Unlock"
+	opLost    kind = "Lost"
 )
 
 // An op is one operation. Times are in virtual nanoseconds, and within a
 // nanosecond in the order of events.
-type op struct {
+type operation struct {
 	kind   kind
 	lane   int    // where it is drawn: 0 for what is lost
 	owner  string // unlike any other; "" if that does not matter
@@ -77,13 +77,13 @@ type op struct {
 }
 
 const (
-	never  = math.MaxInt64
-	within = 20 // bits for the events of one nanosecond
+	never     = math.MaxInt64
+	eventBits = 20 // bits for the events of one nanosecond
 )
 
 func (h *history) nowLocked() int64 {
 	h.events++
-	return int64(time.Since(h.start))<<within | h.events
+	return int64(time.Since(h.start))<<eventBits | h.events
 }
 
 // isCachedLocked reports whether a node is there although no lease by it goes on: it is cached,
@@ -93,9 +93,9 @@ func (h *history) isCachedLocked(node string) bool {
 	for _, o := range h.ops {
 		switch {
 		case o.ret == never || h.holds[o.token] == nil || h.holds[o.token].node != node: // its token is known once it has ended
-		case o.kind == unlock:
+		case o.kind == opUnlock:
 			leases--
-		case o.kind != lost && o.err == nil:
+		case o.kind != opLost && o.err == nil:
 			leases, known = leases+1, true
 		}
 	}
@@ -103,37 +103,37 @@ func (h *history) isCachedLocked(node string) bool {
 }
 
 // instant is when the nanosecond of a time began.
-func instant(at int64) int64 { return at >> within << within }
+func instant(at int64) int64 { return at >> eventBits << eventBits }
 
-func (h *history) begin(k kind, lane int, owner string, token int64) *op {
+func (h *history) begin(k kind, lane int, owner string, token int64) *operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	o := &op{kind: k, lane: lane, owner: owner, token: token, call: h.nowLocked(), ret: never}
+	o := &operation{kind: k, lane: lane, owner: owner, token: token, call: h.nowLocked(), ret: never}
 	h.ops = append(h.ops, o)
-	if held := h.holds[token]; k == unlock && held != nil {
+	if held := h.holds[token]; k == opUnlock && held != nil {
 		held.unlocked = min(held.unlocked, o.call)
 	}
 	return o
 }
 
-func (h *history) end(o *op, err error) {
+func (h *history) end(o *operation, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o.err = err
 	// An Unlock that ctx has ended is under way until another says how it ended.
-	if o.kind != unlock || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+	if o.kind != opUnlock || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		o.ret = h.nowLocked()
 	}
 }
 
 // watch records when a lease is lost, the first one of its token for all of them.
-func (h *history) watch(l lease, stop <-chan struct{}) {
+func (h *history) watch(l leaseUnderTest, stop <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.holds[l.Token()] != nil {
 		return
 	}
-	held := &hold{node: l.Node(), leased: h.nowLocked(), unlocked: never}
+	held := &tokenHold{node: l.Node(), leased: h.nowLocked(), unlocked: never}
 	h.holds[l.Token()] = held
 	h.takeLocked(l.Token(), held) // the lock was handed on before Lost could close
 	go func() {
@@ -147,7 +147,7 @@ func (h *history) watch(l lease, stop <-chan struct{}) {
 		now := h.nowLocked()
 		if held.loss == nil {
 			// It is seen a moment later than it happens, but in the same instant.
-			held.loss = &op{kind: lost, token: l.Token(), call: instant(now)}
+			held.loss = &operation{kind: opLost, token: l.Token(), call: instant(now)}
 		}
 		held.loss.ret = now
 	}()
@@ -169,9 +169,9 @@ func (h *history) take(nodes ...string) {
 }
 
 // takeLocked notes the loss of a lease whose node was taken away.
-func (h *history) takeLocked(token int64, held *hold) {
+func (h *history) takeLocked(token int64, held *tokenHold) {
 	if at := h.taken[held.node]; at != 0 && held.loss == nil {
-		held.loss = &op{kind: lost, token: token, call: at, ret: never, taken: true}
+		held.loss = &operation{kind: opLost, token: token, call: at, ret: never, taken: true}
 	}
 }
 
@@ -210,9 +210,9 @@ type state struct {
 
 var model = porcupine.Model{
 	Init: func() any { return state{} },
-	Step: func(s, in, _ any) (bool, any) { return step(s.(state), in.(*op)) },
+	Step: func(s, in, _ any) (bool, any) { return step(s.(state), in.(*operation)) },
 	DescribeOperation: func(in, _ any) string {
-		o, ok := in.(*op)
+		o, ok := in.(*operation)
 		if !ok {
 			return "" // porcupine asks of an annotation
 		}
@@ -221,10 +221,10 @@ var model = porcupine.Model{
 	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
 }
 
-func step(s state, o *op) (bool, state) {
+func step(s state, o *operation) (bool, state) {
 	mine := s.token == o.token && s.owner == o.owner
 	switch o.kind {
-	case lock, tryLock:
+	case opLock, opTryLock:
 		switch {
 		case errors.Is(o.err, zklock.ErrHeld):
 			return s.token != 0 && s.owner != o.owner || o.excuse, s
@@ -237,7 +237,7 @@ func step(s state, o *op) (bool, state) {
 			return true, state{token: o.token, owner: o.owner, leases: 1, highest: o.token}
 		}
 		return o.excuse && o.token <= s.highest, s
-	case unlock:
+	case opUnlock:
 		switch {
 		case !mine:
 			return o.err != nil || o.excuse, s
@@ -264,19 +264,19 @@ func (h *history) excuseLocked() {
 			o.excuse = o.beside
 			for _, other := range h.ops {
 				failed := other.err != nil && !errors.Is(other.err, zklock.ErrHeld)
-				left := failed || other.kind == lost || other.ret == never
+				left := failed || other.kind == opLost || other.ret == never
 				if other != o && other.call < o.ret && (left || other.ret > o.call) {
 					o.excuse = true
 				}
 			}
 		} else if loss := h.lossOf(o); loss != nil && loss.taken {
-			o.excuse = loss.call < o.ret && (o.kind == unlock || o.call < loss.ret)
+			o.excuse = loss.call < o.ret && (o.kind == opUnlock || o.call < loss.ret)
 		}
 	}
 }
 
 // lossOf returns the loss of the lease that an operation is about, nil if there is none.
-func (h *history) lossOf(o *op) *op {
+func (h *history) lossOf(o *operation) *operation {
 	if held := h.holds[o.token]; held != nil {
 		return held.loss
 	}
@@ -291,7 +291,7 @@ func (h *history) checkLossesLocked() {
 		if loss := h.lossOf(o); loss != nil {
 			at = loss.call // an Unlock may return it much later
 		}
-		if !h.harsh && (o.kind == lost || errors.Is(o.err, zklock.ErrLost)) && h.calmLocked(at) {
+		if !h.harsh && (o.kind == opLost || errors.Is(o.err, zklock.ErrLost)) && h.calmLocked(at) {
 			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
 		}
 	}
@@ -299,7 +299,7 @@ func (h *history) checkLossesLocked() {
 		if held.loss == nil {
 			continue
 		}
-		deadline := max(held.leased, held.loss.call) + int64(sessionTimeout+time.Second)<<within
+		deadline := max(held.leased, held.loss.call) + int64(sessionTimeout+time.Second)<<eventBits
 		if held.loss.ret > deadline && held.unlocked > deadline {
 			h.problemLocked("the Lost of the holder with token %d does not close though the lock is lost", token)
 		}
@@ -310,7 +310,7 @@ func (h *history) checkLossesLocked() {
 // time. A lease survives a mild fault, but not as many as may come together.
 func (h *history) calmLocked(at int64) bool {
 	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
-		return f.Start <= at && (f.End == 0 || f.End >= at-int64(sessionTimeout)<<within)
+		return f.Start <= at && (f.End == 0 || f.End >= at-int64(sessionTimeout)<<eventBits)
 	})
 }
 
@@ -386,13 +386,13 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	var ops, leases, losses int
 	for i := range n {
 		for _, lock := range []subject{{}, caching} {
-			h := play(t, first+uint64(i), lock)
+			h := playSchedule(t, first+uint64(i), lock)
 			require.Empty(t, h.check(dir))
 			ops += len(h.ops)
 			for _, o := range h.ops {
-				if o.kind == lost {
+				if o.kind == opLost {
 					losses++
-				} else if o.kind != unlock && o.err == nil {
+				} else if o.kind != opUnlock && o.err == nil {
 					leases++
 				}
 			}
@@ -406,8 +406,8 @@ var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(
 
 // Each of these locks has one fault. The check above must see it.
 var faulty = map[string]subject{
-	"a waiter takes the lock for its own after a second": {wrap: func(inner acquire) acquire {
-		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+	"a waiter takes the lock for its own after a second": {wrap: func(inner acquireFunc) acquireFunc {
+		return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
 			patience, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
 			l, err := inner(patience, owner, try)
@@ -417,15 +417,15 @@ var faulty = map[string]subject{
 			return l, err
 		}
 	}},
-	"all owners are one": {wrap: func(inner acquire) acquire {
+	"all owners are one": {wrap: func(inner acquireFunc) acquireFunc {
 		everybody := zklock.NewOwner("everybody")
-		return func(ctx context.Context, _ *zklock.Owner, try bool) (lease, error) {
+		return func(ctx context.Context, _ *zklock.Owner, try bool) (leaseUnderTest, error) {
 			return inner(ctx, everybody, try)
 		}
 	}},
-	"Lost never closes":       {wrap: wrapping(func(l lease) lease { return neverLost{l} })},
+	"Lost never closes":       {wrap: wrapping(func(l leaseUnderTest) leaseUnderTest { return neverLost{l} })},
 	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
-	"the token does not grow": {wrap: wrapping(func(l lease) lease { return constantToken{l} })},
+	"the token does not grow": {wrap: wrapping(func(l leaseUnderTest) leaseUnderTest { return constantToken{l} })},
 	"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
 }
 
@@ -436,7 +436,7 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	for name, lock := range faulty {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(5 * schedules()) { // the same ones each time: none is missed by bad luck
-				if problem := play(t, seed, lock).check(""); problem != "" {
+				if problem := playSchedule(t, seed, lock).check(""); problem != "" {
 					t.Logf("seed %d: %s", seed, problem)
 					return
 				}
@@ -446,9 +446,9 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	}
 }
 
-func wrapping(wrap func(lease) lease) func(acquire) acquire {
-	return func(inner acquire) acquire {
-		return func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+func wrapping(wrap func(leaseUnderTest) leaseUnderTest) func(acquireFunc) acquireFunc {
+	return func(inner acquireFunc) acquireFunc {
+		return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
 			l, err := inner(ctx, owner, try)
 			if err == nil {
 				l = wrap(l)
@@ -468,10 +468,10 @@ func (fakeLease) RevokeRequested() <-chan struct{} { return nil }
 func (fakeLease) Node() string                     { return "" }
 func (fakeLease) Unlock(context.Context) error     { return nil }
 
-type neverLost struct{ lease }
+type neverLost struct{ leaseUnderTest }
 
 func (neverLost) Lost() <-chan struct{} { return nil }
 
-type constantToken struct{ lease }
+type constantToken struct{ leaseUnderTest }
 
 func (constantToken) Token() int64 { return 7 }

@@ -34,13 +34,13 @@ const (
 // of it with a fault.
 type subject struct {
 	options []zklock.Option
-	caches  bool                  // it may keep a node that nobody needs
-	wrap    func(acquire) acquire // or nil
+	caches  bool                          // it may keep a node that nobody needs
+	wrap    func(acquireFunc) acquireFunc // or nil
 }
 
-type acquire func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error)
+type acquireFunc func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error)
 
-type lease interface {
+type leaseUnderTest interface {
 	Unlock(ctx context.Context) error
 	Token() int64
 	Lost() <-chan struct{}
@@ -48,9 +48,9 @@ type lease interface {
 	Node() string
 }
 
-func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
+func (s subject) open(t *testing.T, conn *zk.Conn) acquireFunc {
 	m := testenv.Must(zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...))(t)
-	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (lease, error) {
+	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
 		if try {
 			return m.TryLock(ctx, owner)
 		}
@@ -62,16 +62,16 @@ func (s subject) open(t *testing.T, conn *zk.Conn) acquire {
 	return direct
 }
 
-// between draws a duration, short ones as often as long ones.
-func between(r *rand.Rand, low, high time.Duration) time.Duration {
+// drawDuration draws a duration, short ones as often as long ones.
+func drawDuration(r *rand.Rand, low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Exp(r.Float64()*math.Log(float64(high)/float64(low))))
 }
 
-// slow is a network that takes a while for every packet, and so each event has a moment of its
+// slowWay is a network that takes a while for every packet, and so each event has a moment of its
 // own: the seed decides their order, and not Go's scheduler, as far as that is possible.
-func slow(r *rand.Rand) bubble.Way {
+func slowWay(r *rand.Rand) bubble.Way {
 	return bubble.Way{Packet: func(packet []byte) []byte {
-		time.Sleep(between(r, time.Microsecond, 5*time.Millisecond))
+		time.Sleep(drawDuration(r, time.Microsecond, 5*time.Millisecond))
 		return packet
 	}}
 }
@@ -88,10 +88,10 @@ type stage struct {
 	stop     chan struct{}   // closed when all clients have done their work
 }
 
-// play lets some clients use a lock while an operator makes faults, all
+// playSchedule lets some clients use a lock while an operator makes faults, all
 // drawn from seed, and returns the history of their operations.
-func play(t *testing.T, seed uint64, lock subject) *history {
-	h := &history{seed: seed, holds: make(map[int64]*hold), taken: make(map[string]int64)}
+func playSchedule(t *testing.T, seed uint64, lock subject) *history {
+	h := &history{seed: seed, holds: make(map[int64]*tokenHold), taken: make(map[string]int64)}
 	bubble.Test(t, func(t *testing.T) {
 		h.start = time.Now()
 		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed
@@ -112,16 +112,16 @@ func play(t *testing.T, seed uint64, lock subject) *history {
 		for i := range 2 + s.r.IntN(3) {
 			dials := uint64(0)
 			conn := connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-				dials += 2
+				dials += 2 // a stream of random numbers for each direction
 				stream := uint64(i+1)<<32 | dials
-				return bubble.Through(nc, slow(rand.New(rand.NewPCG(seed, stream+1))), slow(rand.New(rand.NewPCG(seed, stream))))
+				return bubble.Through(nc, slowWay(rand.New(rand.NewPCG(seed, stream+1))), slowWay(rand.New(rand.NewPCG(seed, stream))))
 			}})
 			s.sessions = append(s.sessions, conn)
 			for j := range 1 + s.r.IntN(2) {
 				acquire := lock.open(t, conn)
 				for k := range 1 + s.r.IntN(2) {
 					owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
-					for range 1 + s.r.IntN(4)/3 { // some share an owner
+					for range 1 + s.r.IntN(4)/3 { // one in four owners is shared by two clients
 						r := rand.New(rand.NewPCG(seed, uint64(lane)))
 						c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner, caches: lock.caches}
 						lane++
@@ -174,24 +174,24 @@ type client struct {
 	*stage
 	lane    int
 	r       *rand.Rand
-	acquire acquire
+	acquire acquireFunc
 	owner   *zklock.Owner
 	caches  bool
 }
 
 func (c *client) work() {
 	for range 3 + c.r.IntN(4) {
-		time.Sleep(between(c.r, 100*time.Microsecond, 5*time.Second)) // at a random moment
-		var leases []lease
+		time.Sleep(drawDuration(c.r, 100*time.Microsecond, 5*time.Second)) // at a random moment
+		var leases []leaseUnderTest
 		for again := true; again; again = len(leases) > 0 && c.r.IntN(4) == 0 {
 			if l := c.lock(); l != nil {
 				leases = append(leases, l)
 			}
 		}
 		for _, l := range leases {
-			hold := time.After(between(c.r, 100*time.Microsecond, 5*time.Second))
+			hold := time.After(drawDuration(c.r, 100*time.Microsecond, 5*time.Second))
 			if c.r.IntN(4) == 0 {
-				hold = time.After(between(c.r, time.Second, 3*sessionTimeout))
+				hold = time.After(drawDuration(c.r, time.Second, 3*sessionTimeout))
 			}
 			if c.r.IntN(2) == 0 { // a polite one, and a careful one
 				select {
@@ -212,26 +212,26 @@ func (c *client) ctx() (context.Context, context.CancelFunc) {
 	if c.r.IntN(3) > 0 {
 		return context.WithCancel(c.limit)
 	}
-	return context.WithTimeout(c.limit, between(c.r, 100*time.Microsecond, 10*time.Second))
+	return context.WithTimeout(c.limit, drawDuration(c.r, 100*time.Microsecond, 10*time.Second))
 }
 
-func (c *client) lock() lease {
+func (c *client) lock() leaseUnderTest {
 	ctx, cancel := c.ctx()
 	defer cancel()
-	k := lock
+	k := opLock
 	if c.r.IntN(3) == 0 {
-		k = tryLock
+		k = opTryLock
 	}
 	o := c.begin(k, c.lane, c.owner.String(), 0)
-	if c.caches && k == tryLock {
+	if c.caches && k == opTryLock {
 		c.mu.Lock()
 		o.beside = slices.ContainsFunc(c.srv.Children(lockPath), func(name string) bool { return c.isCachedLocked(lockPath + "/" + name) })
 		c.mu.Unlock()
 	}
-	l, err := c.acquire(ctx, c.owner, k == tryLock)
+	l, err := c.acquire(ctx, c.owner, k == opTryLock)
 	if err != nil {
 		c.end(o, err)
-		if ctx.Err() == nil && (k == lock || !errors.Is(err, zklock.ErrHeld)) {
+		if ctx.Err() == nil && (k == opLock || !errors.Is(err, zklock.ErrHeld)) {
 			c.problem("%s of %s: %v", k, c.owner, err)
 		}
 		return nil
@@ -242,13 +242,13 @@ func (c *client) lock() lease {
 	return l
 }
 
-func (c *client) unlock(l lease) {
+func (c *client) unlock(l leaseUnderTest) {
 	ctx, cancel := c.ctx()
 	defer cancel()
-	o := c.begin(unlock, c.lane, c.owner.String(), l.Token())
+	o := c.begin(opUnlock, c.lane, c.owner.String(), l.Token())
 	err := l.Unlock(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && c.r.IntN(2) == 0 {
-		time.Sleep(between(c.r, time.Millisecond, 5*time.Second)) // at a random moment
+		time.Sleep(drawDuration(c.r, time.Millisecond, 5*time.Second)) // at a random moment
 		ctx = c.limit
 		err = l.Unlock(ctx)
 	}
@@ -268,11 +268,11 @@ func (s *stage) operate(done <-chan struct{}) {
 		select {
 		case <-done:
 			return
-		case <-time.After(between(s.r, 10*time.Millisecond, 15*time.Second)):
+		case <-time.After(drawDuration(s.r, 10*time.Millisecond, 15*time.Second)):
 		}
 		n := s.target()
 		session := s.sessions[n].SessionID()
-		skip := s.r.IntN(4)
+		skip := s.r.IntN(4) // requests that go through before the fault
 		next := func(r zkserver.Request) bool {
 			if r.Session == session && r.Op != jute.OpPing {
 				skip--
@@ -290,8 +290,8 @@ func (s *stage) operate(done <-chan struct{}) {
 				over()
 			})
 		}
-		moment, long := between(s.r, time.Millisecond, time.Second), between(s.r, sessionTimeout/2, 3*sessionTimeout)
-		kinds := 7
+		moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
+		kinds := 7 // the mild ones
 		if s.harsh {
 			kinds = 15
 		}
@@ -315,7 +315,7 @@ func (s *stage) operate(done <-chan struct{}) {
 				if s.admin.Delete(lockPath, -1) == nil {
 					break
 				}
-				time.Sleep(between(s.r, time.Millisecond, 500*time.Millisecond)) // until it may be empty
+				time.Sleep(drawDuration(s.r, time.Millisecond, 500*time.Millisecond)) // until it may be empty
 			}
 			over()
 		case 6:

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // contender makes one with the methods of step 3, for the suite.
 func contender(conn *zk.Conn, path string, options ...zklock.Option) locktest.ContextLock {
-	s := leases(options...)
+	s := leaseSubject(options...)
 	return locktest.NewContender(s, s.Open(conn, path)("contender"))
 }
 
@@ -78,8 +78,8 @@ func TestLock(t *testing.T) {
 	locktest.Run(t, locks())
 }
 
-// leases is the subject of the suite for locks with leases.
-func leases(options ...zklock.Option) locktest.LeaseSubject {
+// leaseSubject is the subject of the suite for locks with leases.
+func leaseSubject(options ...zklock.Option) locktest.LeaseSubject {
 	return locktest.LeaseSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
 			m := mutexAt(conn, path, options...)
@@ -137,7 +137,7 @@ func TestSuitesWithCaching(t *testing.T) {
 		"Unlock returns though no server answers and the node goes later":           `"context deadline exceeded" in chain but got nil`,
 		"Unlock of a holder that is cut off is not carried out in the next session": `"zklock: the lock was lost" in chain but got nil`,
 	}
-	one, withLeases, withOwners := locks(caching.options...), leases(caching.options...), owners(caching.options...)
+	one, withLeases, withOwners := locks(caching.options...), leaseSubject(caching.options...), owners(caching.options...)
 	one.Keeps, withLeases.Keeps, withOwners.Keeps = keeps, keeps, keeps
 	alone := one.Requests
 	one.Requests = func(n int) int { return alone(n) + n - 1 } // each lists the queue, and the last one's node is there
@@ -159,7 +159,7 @@ func TestSuitesWithCaching(t *testing.T) {
 
 func TestLeases(t *testing.T) {
 	t.Parallel()
-	locktest.Run(t, leases())
+	locktest.Run(t, leaseSubject())
 }
 
 // connectOtherwise, if not nil, opens the clients of a table's tests.
@@ -188,7 +188,7 @@ func onEachClient(t *testing.T, play func(tb *table)) {
 
 // owners is the subject of the suite for locks with owners.
 func owners(options ...zklock.Option) locktest.OwnersSubject {
-	s := leases(options...)
+	s := leaseSubject(options...)
 	return locktest.OwnersSubject{
 		Open: func(conn *zk.Conn, path string) func(string) locktest.Lock {
 			owner := s.Open(conn, path)
@@ -406,9 +406,9 @@ func TestExplore(t *testing.T) {
 	exploretest.Test(t, steps.Zklock())
 }
 
-// foreign makes a lock that does what zk.Lock does, which knows nothing of nodes that are cached; but its
+// foreignLock makes a lock that does what zk.Lock does, which knows nothing of nodes that are cached; but its
 // names are not random, so that schedules repeat.
-func foreign(conn *zk.Conn, path, name string) *broken.Lock {
+func foreignLock(conn *zk.Conn, path, name string) *broken.Lock {
 	return broken.With(broken.Manner{Names: "_c_" + name + "-lock-", Any: true}, "none", conn, path)
 }
 
@@ -424,7 +424,7 @@ func TestExploreACachedNode(t *testing.T) {
 		if name == "A" {
 			return l
 		}
-		return steps.FromPlain(foreign(conn, path, name))
+		return steps.FromPlain(foreignLock(conn, path, name))
 	})
 	mixed.Name = "zklock, caching, and zk.Lock"
 	mixed.Requeues, mixed.Reentrant = false, false // zk.Lock returns the errors of its session

@@ -283,17 +283,17 @@ type crowd struct {
 	giveUp  []func()
 }
 
-const last = 10 // of a crowd
+const lastOfCrowd = 10 // of a crowd
 
 // crowded plays one schedule of a crowd.
 func crowded(t *testing.T, play func(c *crowd)) {
 	t.Helper()
 	onTable(t, func(tb *table) {
 		c := &crowd{table: tb, admin: tb.makeTop()}
-		for i := range last + 1 {
+		for i := range lastOfCrowd + 1 {
 			conn := tb.connect()
-			if i == last { // it misses what happens to its node
-				conn = tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, fmt.Sprintf("-lock-%010d", last)) }})
+			if i == lastOfCrowd { // it misses what happens to its node
+				conn = tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, fmt.Sprintf("-lock-%010d", lastOfCrowd)) }})
 			}
 			waiter, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
 			time.Sleep(time.Second) // until it waits
@@ -326,10 +326,10 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 		"none":                      func(*crowd) string { return "" },
 		"up to 4, of the holder":    func(c *crowd) string { return c.data() },
 		"up to 6":                   func(c *crowd) string { return c.mark(6) },
-		"of an earlier parent":      func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 7, last) },
-		"of a later parent":         func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 1<<62, last) },
-		"not as they are written":   func(c *crowd) string { return c.mark(last)[:33] },
-		"and a word more, up to 10": func(c *crowd) string { return c.mark(last) + " " },
+		"of an earlier parent":      func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 7, lastOfCrowd) },
+		"of a later parent":         func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 1<<62, lastOfCrowd) },
+		"not as they are written":   func(c *crowd) string { return c.mark(lastOfCrowd)[:33] },
+		"and a word more, up to 10": func(c *crowd) string { return c.mark(lastOfCrowd) + " " },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 10 { // a list has any order
@@ -339,7 +339,7 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 					for _, i := range []int{8, 9} {
 						c.giveUp[i]()
 						time.Sleep(time.Second) // for the last one to get in by mistake
-						require.Empty(c, c.waiters[last], "two holders: 5, and the last one")
+						require.Empty(c, c.waiters[lastOfCrowd], "two holders: 5, and the last one")
 					}
 					require.Equal(c, mark(c), c.data(), "one that gives up marks nothing")
 				})
@@ -352,7 +352,7 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 // the old one. The last one has missed the event of its own node.
 func TestAMarkIsOfOneParent(t *testing.T) {
 	crowded(t, func(c *crowd) {
-		mark, id := c.mark(last), c.conns[last].SessionID()
+		mark, id := c.mark(lastOfCrowd), c.conns[lastOfCrowd].SessionID()
 		late := c.srv.Hold(of(id, jute.OpGetData, top))
 		c.giveUp[8]()
 		<-late.Hit()
@@ -368,9 +368,9 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		next := c.mustLock(c.mutex(c.connect()), nil)
 		late.Release()
 		time.Sleep(time.Second) // for the last one to get in by mistake
-		require.Empty(c, c.waiters[last], "two holders: the last one has no node")
+		require.Empty(c, c.waiters[lastOfCrowd], "two holders: the last one has no node")
 		require.Len(c, c.srv.Children(top), 2)
-		handsOver(c.table, next, c.waiters[last])
+		handsOver(c.table, next, c.waiters[lastOfCrowd])
 	})
 }
 

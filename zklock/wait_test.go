@@ -63,8 +63,8 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	})
 }
 
-// tokens returns the tokens of the contenders in the queue.
-func tokens(tb *table) (all []int64) {
+// tokensOf returns the tokens of the contenders in the queue.
+func tokensOf(tb *table) (all []int64) {
 	for _, name := range tb.srv.Children(top) {
 		node, _ := tb.srv.Node(top + "/" + name)
 		all = append(all, node.Stat.Czxid<<10)
@@ -152,7 +152,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
 		require.NoError(tb, admin.Delete(foreign, -1))
 		got := gets(tb, waiter)
-		require.Contains(tb, tokens(tb), got.Token())
+		require.Contains(tb, tokensOf(tb), got.Token())
 		require.NoError(tb, got.Unlock(context.Background()))
 		require.Empty(tb, tb.srv.Children(top))
 	})
