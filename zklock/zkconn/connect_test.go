@@ -30,7 +30,7 @@ var ordinary = flag.Bool("connect.ordinary", false, "test zk.Connect in place of
 // servers are addresses; what answers there is up to the dialer.
 var servers = []string{"127.0.0.1:2181", "127.0.0.2:2181", "127.0.0.3:2181"}
 
-const asked = 10 * time.Second
+const asked = 10 * time.Second // the session timeout
 
 // open connects with Connect, or the ordinary way.
 func open(t *testing.T, servers []string, options ...func(*zk.Conn)) *zk.Conn {
@@ -188,7 +188,7 @@ func TestConnectKeepsTheCallersOptions(t *testing.T) {
 				require.Equal(t, "my own server", address)
 				return srv.Dial(network, address, timeout)
 			}),
-			zk.WithHostProvider(&one{asked: &asked}),
+			zk.WithHostProvider(&oneServer{asked: &asked}),
 			zk.WithEventCallback(func(e zk.Event) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -212,21 +212,21 @@ func TestConnectKeepsTheCallersOptions(t *testing.T) {
 	})
 }
 
-type one struct{ asked *atomic.Int32 }
+type oneServer struct{ asked *atomic.Int32 }
 
-func (o *one) Init([]string) error  { return nil }
-func (o *one) Len() int             { return 1 }
-func (o *one) Next() (string, bool) { o.asked.Add(1); return "my own server", false }
-func (o *one) Connected()           {}
+func (o *oneServer) Init([]string) error  { return nil }
+func (o *oneServer) Len() int             { return 1 }
+func (o *oneServer) Next() (string, bool) { o.asked.Add(1); return "my own server", false }
+func (o *oneServer) Connected()           {}
 
-// says answers a four-letter word, in place of the server.
-type says struct {
+// wordAnswers answers a four-letter word, in place of the server.
+type wordAnswers struct {
 	net.Conn
 	asked  atomic.Bool
 	answer func() string
 }
 
-func (s *says) Write(b []byte) (int, error) {
+func (s *wordAnswers) Write(b []byte) (int, error) {
 	if asked := string(b) == "srvr"; asked {
 		s.asked.Store(true)
 		return len(b), nil
@@ -234,7 +234,7 @@ func (s *says) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-func (s *says) Read(b []byte) (int, error) {
+func (s *wordAnswers) Read(b []byte) (int, error) {
 	if s.asked.Load() {
 		return copy(b, s.answer()), io.EOF
 	}
@@ -269,9 +269,9 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 			conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				nc, err := srv.Dial(network, address, timeout)
 				if address == own.Load() {
-					return &says{Conn: nc, answer: func() string { return "" }}, err
+					return &wordAnswers{Conn: nc, answer: func() string { return "" }}, err
 				}
-				return &says{Conn: nc, answer: c.others}, err
+				return &wordAnswers{Conn: nc, answer: c.others}, err
 			}))
 			session, server := conn.SessionID(), conn.Server()
 			own.Store(server)

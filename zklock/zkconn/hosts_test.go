@@ -137,9 +137,9 @@ func TestConnectFailsAtOnceIfNoNameExists(t *testing.T) {
 
 func TestConnectWaitsForANameServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		var asked atomic.Int32
+		var lookUps atomic.Int32
 		resolve(t, func(_ context.Context, host string) ([]string, error) {
-			if asked.Add(1) < 3 {
+			if lookUps.Add(1) < 3 {
 				return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
 			}
 			return []string{"192.0.2.1"}, nil
@@ -350,7 +350,7 @@ func TestPatienceIsDividedByAddressesAndNotByNames(t *testing.T) {
 		srv := zkserver.Run(t)
 		began := time.Now()
 		open(t, []string{"zk:2181"}, zk.WithDialer(muteFor(t, 2, srv.Dial, "")))
-		const least = asked / 3 / 3
+		const least = asked / 3 / 3 // a third of the session timeout, for three addresses
 		require.Equal(t, least+least*3/2, time.Since(began))
 	})
 }

@@ -41,9 +41,9 @@ func TestConnectRefusesOptionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// certified returns the configuration of a server whose certificate is valid for *.example.com, and
+// tlsConfigs returns the configuration of a server whose certificate is valid for *.example.com, and
 // of a client that trusts it. It listens for a moment, so it is called outside of a bubble.
-func certified() (server, client *tls.Config) {
+func tlsConfigs() (server, client *tls.Config) {
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
 	roots := x509.NewCertPool()
@@ -51,9 +51,9 @@ func certified() (server, client *tls.Config) {
 	return web.TLS, &tls.Config{RootCAs: roots}
 }
 
-// secured returns a dialer that puts TLS before a server. asked is given the server name that the
+// overTLS returns a dialer that puts TLS before a server. asked is given the server name that the
 // client sends.
-func secured(srv *zkserver.Server, config *tls.Config, asked func(sni string)) zk.Dialer {
+func overTLS(srv *zkserver.Server, config *tls.Config, asked func(sni string)) zk.Dialer {
 	config = config.Clone()
 	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) { asked(h.ServerName); return nil, nil }
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -85,14 +85,14 @@ func logTo(l *testenv.Buffer) Option { return WithLogger(slog.New(slog.NewTextHa
 // TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at
 // a reconnect, too.
 func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
-	server, client := certified()
+	server, client := tlsConfigs()
 	bubble.Test(t, func(t *testing.T) {
 		addresses := map[string][]string{"zk1.example.com": {"192.0.2.1"}, "zk2.example.com": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}
 		resolve(t, func(_ context.Context, host string) ([]string, error) { return addresses[host], nil })
 		srv := zkserver.Run(t)
 		var mu sync.Mutex
 		sent := make(map[string]int)
-		dial := secured(srv, server, func(sni string) {
+		dial := overTLS(srv, server, func(sni string) {
 			mu.Lock()
 			defer mu.Unlock()
 			sent[sni]++
@@ -123,13 +123,13 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 // TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's. The server name of the configuration
 // counts for all servers.
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
-	server, client := certified()
+	server, client := tlsConfigs()
 	client.ServerName = "zk.example.com"
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		began := time.Now()
 		conn, err := Connect(within(t), servers, asked, WithTLS(client),
-			WithDialer(muteFor(t, 2, secured(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), "")))
+			WithDialer(muteFor(t, 2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), "")))
 		require.NoError(t, err)
 		defer conn.Close()
 		const least = asked / 3 / 3
