@@ -135,7 +135,7 @@ func peersTable(t *testing.T, names ...string) string {
 // inChinese translates what the program prints in English alone.
 var inChinese = strings.NewReplacer(" cores of ", " 核 ", "- clients: ", "- 客户端：", "- servers: ", "- 服务器：",
 	"embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- measured on ", "- 测量日期：", "| flags |", "| 选项 |",
-	"least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次")
+	"least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次", "; ", "；")
 
 // figuresPage is docs/figures.md, or its Chinese edition. Its template has no digit outside of a call, stamps apart.
 func figuresPage(t *testing.T, lang i18n.Language) string {
@@ -206,7 +206,7 @@ func holdsRatios(t *testing.T) {
 	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
-如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 要 %.0f ms，predecessor 要 %.0f ms。`, factor...)
+如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 用时 %.0f ms，predecessor 用时 %.0f ms。`, factor...)
 	site.HoldsBoth(t, "README.md", "ratios", i18n.Text{En: english + "\n", Zh: chinese + "\n"})
 }
 
