@@ -133,7 +133,7 @@ func (b Bug) shown() scenes.Text {
 	}
 	drawn := scenes.Text{En: "with the schedule that is drawn here", Zh: "调度与下图相同"}
 	if b.Play != nil {
-		drawn = scenes.Text{En: "and its story there has the schedule that is drawn here", Zh: "其中故事的调度与下图相同"}
+		drawn = scenes.Text{En: "and its story there has the schedule that is drawn here", Zh: "其中讲解的调度与下图相同"}
 	}
 	run := fmt.Sprintf("`go test -v -run BugByItsScene/%s$ ./internal/bugs/examples`", b.ID)
 	link := fmt.Sprintf("[article_%s.go](../internal/bugs/scenes/article_%[1]s.go)", id[:1])

@@ -73,7 +73,7 @@ func (s *stock) lost() (v player.Violation) {
 	if s.highest < s.added {
 		v.Kind, v.What = player.LostAddition, i18n.Textf(
 			"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
-			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：有一次加一丢失了", s.added, s.highest)
+			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：少加了一次", s.added, s.highest)
 	}
 	return v
 }

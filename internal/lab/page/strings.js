@@ -131,7 +131,7 @@ export const WORDS = {
     loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
     fromFile: "来自 {0}", recorded: "录制的运行", backToLocks: "返回实验室的锁",
     instant: "{0} / {1}", soFar: "{0} / {1} …", later: "经过 {0}", legend: "图例",
-    "legend.request": "请求", "legend.queued": "在服务器门口排队", "legend.later": "竖线右边：还没发生", "legend.reply": "响应", "legend.event": "事件：唤醒", "legend.watch": "监听", "legend.lost": "丢失", "legend.holds": "持锁", "legend.unlocks": "正在释放", "legend.waits": "等待", "legend.unaware": "已失去锁，尚不知情",
+    "legend.request": "请求", "legend.queued": "等待服务器处理", "legend.later": "竖线右边：还没发生", "legend.reply": "响应", "legend.event": "事件：唤醒", "legend.watch": "监听", "legend.lost": "丢失", "legend.holds": "持锁", "legend.unlocks": "正在释放", "legend.waits": "等待", "legend.unaware": "已失去锁，尚不知情",
     diagram: "时间图：客户端与服务器之间的线是数据包。左右拖动，可以前后移动时间。", stage: "舞台：上面是服务器，下面是客户端", zoomIn: "放大", zoomOut: "缩小",
     keys: "快捷键", about: "关于实验室",
     "about.1": "每个面板里，都是一个真实的锁的一次运行。上面是 ZooKeeper 服务器和队列的节点，下面是客户端，数据包在两者之间往来。细线是监听（watch）：从等待者连到它等待的节点。",
