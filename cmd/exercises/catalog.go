@@ -166,7 +166,7 @@ var exercises = []*exercise{
 			suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
 	},
 	{
-		number: 10, folder: "_10-election", pkg: "election", title: i18n.Textf("a hand-over that nobody doubts", "不容置疑的交接"),
+		number: 10, folder: "_10-election", pkg: "election", title: i18n.Textf("a hand-over that nobody doubts", "确定无疑的交接"),
 		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
 		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
 			explored("10-election")},
