@@ -4,13 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/docs/other-locks/faults"
@@ -21,41 +19,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// lossy connects a client directly and one by way of a proxy.
-func lossy(t *testing.T) (client *clientv3.Client, line *proxy.Proxy, cutOff *clientv3.Client) {
-	client = connect(t)
-	address, _, _ := strings.Cut(os.Getenv("ETCD"), ",")
-	line = proxy.New(t, address)
-	return client, line, to(t, line.Addr())
-}
-
 // The cases of all locks.
-func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken) }
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, newLocks)) }
 
-func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) { faults.Sweep(t, broken, true, false) }
-
-func broken(t *testing.T) *faults.Lock {
-	client, line, cutOff := lossy(t)
-	prefix := prefix(t)
-	list := func(ctx context.Context) (*clientv3.GetResponse, error) {
-		return client.Get(ctx, prefix+"/", clientv3.WithPrefix())
-	}
-	return &faults.Lock{
-		Proxy: line, Holder: newLock(t, cutOff, prefix), Waiter: newLock(t, cutOff, prefix), Next: newLock(t, client, prefix), Waits: true,
-		ErrNotLocked: etcd.ErrNotLocked, ErrNoReply: etcd.ErrNoReply, Request: prefix, Release: prefix,
-		Left: func(ctx context.Context) (int, error) {
-			response, err := list(ctx)
-			if err != nil {
-				return 0, err
-			}
-			return len(response.Kvs), nil
-		},
-		CleanUp: etcd.CleanUp,
-		Expire: func() { // as when its time is over
-			response := testenv.Must(list(t.Context()))(t)
-			_ = testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(response.Kvs[0].Lease)))(t)
-		},
-	}
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
+	faults.Sweep(t, subject(t, newLocks), true, false)
 }
 
 // etcdServer starts Debian's etcd, with its data in a folder.

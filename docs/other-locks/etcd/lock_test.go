@@ -16,6 +16,7 @@ import (
 
 	"example.com/zklock/docs/other-locks/etcd"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -57,28 +58,42 @@ func keys(t testing.TB, client *clientv3.Client, prefix string) int {
 }
 
 func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
-	suite.Set(t, etcd.CleanUp, 2*time.Minute)
+	client := connect(t)
 	return suite.Subject{
 		Client:       func(t testing.TB) func(string) suite.Lock { return contender(t, connect(t)) },
 		ErrNotLocked: etcd.ErrNotLocked,
-		Expire: func(t testing.TB, _ string, holder suite.Lock) {
-			testenv.Must(connect(t).Revoke(t.Context(), holder.(*etcd.Lock).Lease()))(t)
+		Expire: func(t testing.TB, prefix string, _ suite.Lock) {
+			first := testenv.Must(client.Get(t.Context(), prefix+"/", clientv3.WithFirstCreate()...))(t)
+			testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(first.Kvs[0].Lease)))(t)
 		},
-		Waiting: func(t testing.TB, prefix string) int { return keys(t, connect(t), prefix) - 1 },
+		Queued: func(t testing.TB, prefix string) int { return keys(t, client, prefix) - 1 },
 		Without: map[string]string{
 			"the holder has a node and it is ephemeral":            "the key with its lease is one; what it does for the next contender is asked below",
 			"a release between looking and watching is not missed": "the watch begins at the revision of the list, so nothing can come between",
 			"missing parents are made":                             "a key has no parent",
 		},
+		CleanUp: etcd.CleanUp,
+		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
+			address, _, _ := strings.Cut(os.Getenv("ETCD"), ",")
+			line := proxy.New(t, address)
+			return line, contender(t, to(t, line.Addr()))
+		},
+		ErrNoReply: etcd.ErrNoReply, Request: "locktest", Release: "locktest", Waits: true,
+		Left: func(ctx context.Context, prefix string) (int, error) {
+			response, err := client.Get(ctx, prefix+"/", clientv3.WithPrefix())
+			if err != nil {
+				return 0, err
+			}
+			return len(response.Kvs), nil
+		},
 	}
 }
 
-func TestBasic(t *testing.T) {
-	connect(t)
-	suite.Run(t, subject(t, func(t testing.TB, client *clientv3.Client) func(string) suite.Lock {
-		return func(prefix string) suite.Lock { return newLock(t, client, prefix) }
-	}))
+func newLocks(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
+	return func(prefix string) suite.Lock { return newLock(t, client, prefix) }
 }
+
+func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLocks)) }
 
 // oneSession makes Mutexes of a session that they share.
 func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {

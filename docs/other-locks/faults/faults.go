@@ -17,33 +17,39 @@ import (
 
 // A Lock is a lock that no other test uses, and a line to its server that a case breaks.
 type Lock struct {
+	suite.Subject
 	*proxy.Proxy
-	Holder, Waiter           suite.Lock // at the end of the line
-	Next                     suite.Lock // at the server
-	ErrNotLocked, ErrNoReply error
-	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.
-	Request, Release string
-	Once             bool
-	Left             func(ctx context.Context) (keys int, err error)
-	Expire           func()         // an hour without a sign of the contender whose key or row it is
-	CleanUp          *time.Duration // how long a clean-up may take
-	Waiting          func() int     // contenders that wait in the server for the lock; nil: none does
-	// Waits: while no server can be reached, a call waits until its ctx ends.
-	Waits bool
-	// Calls are further ones of the lock, by their names; Holder holds it.
-	Calls map[string]func(ctx context.Context) error
+	Name           string
+	Holder, Waiter suite.Lock // at the end of the line
+	Next           suite.Lock // at the server
+}
+
+// Open opens a lock until the test ends.
+func Open(t *testing.T, s suite.Subject) *Lock {
+	line, far := s.Line(t)
+	name := suite.Name()
+	return &Lock{s, line, name, far(name), far(name), s.Client(t)(name)}
 }
 
 // Run runs the cases, each on a lock of its own.
-func Run(t *testing.T, open func(t *testing.T) *Lock) {
+func Run(t *testing.T, s suite.Subject) {
 	for name, run := range map[string]func(l *Lock, t *testing.T){
 		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
 		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
 		"the holder keeps the lock while the server is not there": (*Lock).away,
-		"on a silent line a call ends at its deadline":            func(l *Lock, t *testing.T) { l.Silent(t, context.DeadlineExceeded) },
-		"on a silent line a call ends when it is cancelled":       func(l *Lock, t *testing.T) { l.Silent(t, context.Canceled) },
 	} {
-		t.Run(name, func(t *testing.T) { run(open(t), t) })
+		t.Run(name, func(t *testing.T) { run(Open(t, s), t) })
+	}
+	Silence(t, s)
+}
+
+// Silence calls each method on a silent line.
+func Silence(t *testing.T, s suite.Subject) {
+	for name, why := range map[string]error{
+		"on a silent line a call ends at its deadline":      context.DeadlineExceeded,
+		"on a silent line a call ends when it is cancelled": context.Canceled,
+	} {
+		t.Run(name, func(t *testing.T) { Open(t, s).Silent(t, why) })
 	}
 }
 
@@ -51,7 +57,7 @@ const patience = 2 * time.Minute
 
 func (l *Lock) left(t *testing.T, want int, whose string) {
 	t.Helper()
-	require.Equal(t, want, testenv.Must(l.Left(t.Context()))(t), whose)
+	require.Equal(t, want, testenv.Must(l.Left(t.Context(), l.Name))(t), whose)
 }
 
 // lose loses the reply to the next request with a text, once it has left so many keys: what the server sends
@@ -60,8 +66,8 @@ func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (asked fun
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
 	return l.LoseReply(text, func() {
-		left, err := l.Left(ctx)
-		for ; err == nil && left != keys; left, err = l.Left(ctx) {
+		left, err := l.Left(ctx, l.Name)
+		for ; err == nil && left != keys; left, err = l.Left(ctx, l.Name) {
 			time.Sleep(time.Millisecond) // a poll of a real server
 		}
 		then()
@@ -74,7 +80,7 @@ func (l *Lock) lostLockAndLine(t *testing.T) {
 	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
 	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked, "it does not act as the holder")
 	suite.Try(t, false, l.Next, "the server has done what was asked")
-	l.Expire()
+	l.Expire(t, l.Name, l.Holder)
 	suite.Round(t, l.Next)
 }
 
@@ -118,8 +124,7 @@ func (l *Lock) away(t *testing.T) {
 	l.left(t, 0, "after Unlock")
 }
 
-// Silent calls each method on a silent line: it returns soon after its ctx has ended, though no answer comes, and
-// its error says why.
+// Silent has each method return soon after its ctx has ended, though no answer comes, with an error that says why.
 func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	l.Silence(proxy.ToServer, proxy.ToClient)
@@ -134,9 +139,7 @@ func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
 		return Ends(t, ctx, why, name, call)
 	}
 	ends("Lock", l.Waiter.Lock)
-	for name, call := range l.Calls {
-		ends(name, call)
-	}
+	ends("TryLock", func(ctx context.Context) error { return testenv.Err(l.Waiter.TryLock(ctx)) })
 	return ends("Unlock", l.Holder.Unlock)
 }
 

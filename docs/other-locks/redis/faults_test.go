@@ -28,14 +28,19 @@ const (
 
 // lossy connects a client directly and one by way of a proxy.
 func lossy(t *testing.T) (client *goredis.Client, line *proxy.Proxy, cutOff *goredis.Client) {
-	address := address(t)
-	client = connect(t, address)
+	client = connect(t, address(t))
+	line, cutOff = via(t, client)
+	return client, line, cutOff
+}
+
+// via connects another client to the same server by way of a proxy.
+func via(t testing.TB, client *goredis.Client) (line *proxy.Proxy, cutOff *goredis.Client) {
 	line = proxy.New(t, client.Options().Addr)
 	options := *client.Options()
 	options.Addr, options.MaxRetries, options.ReadTimeout = line.Addr(), -1, time.Hour // only its ctx ends a command on a silent line
 	cutOff = goredis.NewClient(&options)
 	t.Cleanup(func() { cutOff.Close() })
-	return client, line, cutOff
+	return line, cutOff
 }
 
 func exists(t testing.TB, client *goredis.Client, key string) bool {
@@ -43,35 +48,16 @@ func exists(t testing.TB, client *goredis.Client, key string) bool {
 	return n == 1
 }
 
-// The cases of all locks.
-func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken(newLock)) }
-
-// A Reentrant counts what it has not heard of: TestALostReplyToAReentrantCounts.
-func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, broken(newLock), true, false)
-	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, broken(newFenced), true, false) })
-	t.Run("Reentrant", func(t *testing.T) { faults.Sweep(t, broken(newReentrant), false) })
+// The cases of all locks. A Reentrant counts what it has not heard of: TestALostReplyToAReentrantCounts.
+func TestTheLineBreaks(t *testing.T) {
+	faults.Run(t, subject(t, newLock))
+	t.Run("Reentrant", func(t *testing.T) { faults.Silence(t, subject(t, newReentrant)) })
 }
 
-func broken(contender func(client *goredis.Client, key string) suite.Lock) func(t *testing.T) *faults.Lock {
-	return func(t *testing.T) *faults.Lock {
-		client, line, cutOff := lossy(t)
-		k := key(t)
-		r := redis.NewReentrant(cutOff, k+"-reentrant", "A", longer)
-		return &faults.Lock{
-			Proxy: line, Holder: contender(cutOff, k), Waiter: contender(cutOff, k), Next: contender(client, k),
-			ErrNotLocked: redis.ErrNotLocked, ErrNoReply: redis.ErrNoReply, Request: set, Release: evalsha, Once: true,
-			Left: func(ctx context.Context) (int, error) {
-				n, err := client.Exists(ctx, k).Result()
-				return int(n), err
-			},
-			CleanUp: redis.CleanUp,
-			Expire:  func() { anHourPasses(t, client, k) },
-			Calls: map[string]func(context.Context) error{
-				"Lock of a Reentrant": r.Lock, "Unlock of a Reentrant": r.Unlock,
-			},
-		}
-	}
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
+	faults.Sweep(t, subject(t, newLock), true, false)
+	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced), true, false) })
+	t.Run("Reentrant", func(t *testing.T) { faults.Sweep(t, subject(t, newReentrant), false) })
 }
 
 // A client that sends commands again by itself is the default of go-redis: the

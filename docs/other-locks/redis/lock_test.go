@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"crypto/rand"
 	"os"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -56,21 +58,30 @@ func anHourPasses(t testing.TB, client *goredis.Client, key string) {
 
 func subject(t testing.TB, contender func(client *goredis.Client, key string) suite.Lock) suite.Subject {
 	address := address(t)
+	direct := connect(t, address)
 	return suite.Subject{
 		Client: func(t testing.TB) func(string) suite.Lock {
 			client := connect(t, address)
 			return func(name string) suite.Lock { return contender(client, name) }
 		},
 		ErrNotLocked: redis.ErrNotLocked,
-		Expire: func(t testing.TB, name string, _ suite.Lock) {
-			anHourPasses(t, connect(t, address), name)
-		},
+		Expire:       func(t testing.TB, name string, _ suite.Lock) { anHourPasses(t, direct, name) },
 		Without: map[string]string{
 			"the holder has a node and it is ephemeral":            "Redis deletes no key with the connection that set it; the key expires",
 			"a waiter sleeps on a watch and does not poll":         "this lock subscribes to nothing: a message can be lost, so a waiter polls all the same",
 			"contenders get in in the order in which they came":    "nobody queues",
 			"a release between looking and watching is not missed": "there is no watch; the next attempt comes within 64 ms",
 			"missing parents are made":                             "a key has no parent",
+		},
+		CleanUp: redis.CleanUp,
+		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
+			line, client := via(t, direct)
+			return line, func(name string) suite.Lock { return contender(client, name) }
+		},
+		ErrNoReply: redis.ErrNoReply, Request: set, Release: evalsha, Once: true,
+		Left: func(ctx context.Context, name string) (int, error) {
+			n, err := direct.Exists(ctx, name).Result()
+			return int(n), err
 		},
 	}
 }

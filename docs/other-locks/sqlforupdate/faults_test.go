@@ -38,21 +38,7 @@ func written(t testing.TB, db *database.DB, name string) string {
 }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, broken, true, false)
-}
-
-func broken(t *testing.T) *faults.Lock {
-	line, db, client := lossy(t)
-	name := databasetest.Name(t)
-	waiter := sqlforupdate.New(client, name)
-	return &faults.Lock{
-		Proxy: line, Holder: sqlforupdate.New(client, name), Waiter: waiter, Next: sqlforupdate.New(db, name),
-		ErrNotLocked: sqlforupdate.ErrNotLocked, ErrNoReply: database.ErrNoReply,
-		Waiting: func() int { return waiting(t, db, name) },
-		Calls: map[string]func(context.Context) error{
-			"TryLock": func(ctx context.Context) error { return testenv.Err(waiter.TryLock(ctx)) },
-		},
-	}
+	faults.Sweep(t, subject(t, newLock), true, false)
 }
 
 // The holder sees the same error whether its COMMIT came and the reply was lost, or the connection broke before, as in
@@ -138,7 +124,7 @@ func waiting(t testing.TB, db *database.DB, name string) (n int) {
 }
 
 func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
-	l := broken(t)
+	l := faults.Open(t, subject(t, newLock))
 	err := l.Silent(t, context.DeadlineExceeded)
 	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
 	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")

@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -48,6 +49,7 @@ func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 
 func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
+	direct := open(t, spec, 4)
 	s := suite.Subject{
 		Client: func(t testing.TB) func(string) suite.Lock {
 			db := open(t, spec, 16)
@@ -63,6 +65,13 @@ func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lo
 			"a release between looking and watching is not missed": "the server looks and waits in one step",
 			"missing parents are made":                             "Prepare makes the table",
 		},
+		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
+			line, via := databasetest.Via(t, spec)
+			db := open(t, via, 8)
+			return line, func(name string) suite.Lock { return contender(db, name) }
+		},
+		ErrNoReply: database.ErrNoReply,
+		Waiting:    func(name string) int { return waiting(t, direct, name) },
 	}
 	if database.IsSQLite(spec) {
 		s.Expire = nil

@@ -18,31 +18,11 @@ import (
 )
 
 // The cases of all locks. That a row survives a true restart is what the database promises of each commit.
-func TestTheLineBreaks(t *testing.T) { faults.Run(t, broken(sqlrow.New)) }
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, newLock)) }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	t.Run("plain", func(t *testing.T) { faults.Sweep(t, broken(sqlrow.New), true, false) })
-	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, broken(sqlrow.NewFenced), true, false) })
-}
-
-func broken(contender func(*database.DB, string, time.Duration) *sqlrow.Lock) func(t *testing.T) *faults.Lock {
-	return func(t *testing.T) *faults.Lock {
-		spec := databasetest.Spec(t)
-		line, via := databasetest.Via(t, spec)
-		db, client, name := open(t, spec), open(t, via), databasetest.Name(t)
-		far := func() *sqlrow.Lock { return contender(client, name, longer) }
-		return &faults.Lock{
-			Proxy: line, Holder: far(), Waiter: far(), Next: sqlrow.New(db, name, longer),
-			ErrNotLocked: sqlrow.ErrNotLocked, ErrNoReply: database.ErrNoReply,
-			Request: "INSERT INTO zklock_row", Release: "DELETE FROM zklock_row", Once: true,
-			Left: func(ctx context.Context) (rows int, err error) {
-				err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
-				return rows, err
-			},
-			CleanUp: sqlrow.CleanUp,
-			Expire:  func() { expire(t, db, name) },
-		}
-	}
+	t.Run("plain", func(t *testing.T) { faults.Sweep(t, subject(t, newLock), true, false) })
+	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced), true, false) })
 }
 
 // Another transaction has the row, and commits late. The waiter's insert waits for that, and its ctx ends. Lock does

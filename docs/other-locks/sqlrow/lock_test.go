@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/docs/other-locks/suite"
+	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -33,6 +34,7 @@ func expire(t testing.TB, db *database.DB, name string) {
 // subject makes contenders of any kind on one database.
 func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
+	db := open(t, spec)
 	suite.Set(t, sqlrow.SweepEvery, time.Millisecond)
 	return suite.Subject{
 		Client: func(t testing.TB) func(string) suite.Lock {
@@ -40,13 +42,24 @@ func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lo
 			return func(name string) suite.Lock { return contender(db, name) }
 		},
 		ErrNotLocked: sqlrow.ErrNotLocked,
-		Expire:       func(t testing.TB, name string, _ suite.Lock) { expire(t, open(t, spec), name) },
+		Expire:       func(t testing.TB, name string, _ suite.Lock) { expire(t, db, name) },
 		Without: map[string]string{
 			"the holder has a node and it is ephemeral":            "a database ends no row with the connection that made it; the row expires",
 			"a waiter sleeps on a watch and does not poll":         "a database sends no event for a deletion, so a waiter polls",
 			"contenders get in in the order in which they came":    "nobody queues",
 			"a release between looking and watching is not missed": "there is no watch; the next attempt comes within 64 ms",
 			"missing parents are made":                             "Prepare makes the table",
+		},
+		CleanUp: sqlrow.CleanUp,
+		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
+			line, via := databasetest.Via(t, spec)
+			client := open(t, via)
+			return line, func(name string) suite.Lock { return contender(client, name) }
+		},
+		ErrNoReply: database.ErrNoReply, Request: "INSERT INTO zklock_row", Release: "DELETE FROM zklock_row", Once: true,
+		Left: func(ctx context.Context, name string) (rows int, err error) {
+			err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
+			return rows, err
 		},
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/locktest"
+	"example.com/zklock/internal/proxy"
 )
 
 // A Lock is one contender, used by one goroutine at a time.
@@ -39,11 +40,24 @@ type Subject struct {
 	// Expire does at once what happens to a holder that sends nothing for an
 	// hour. If it is nil, the cases that need it must be left out by name.
 	Expire func(t testing.TB, name string, holder Lock)
-	// Waiting returns how many contenders wait in the server's queue for the
+	// Queued returns how many contenders wait in the server's queue for the
 	// lock of a name, for the cases about a queue.
-	Waiting func(t testing.TB, name string) int
+	Queued func(t testing.TB, name string) int
 	// Without says which cases of the level Basic do not apply, and why.
 	Without map[string]string
+	CleanUp *time.Duration // how long a clean-up may take; nil: there is none
+
+	// The rest is for package faults. Line opens a line to the server, and returns it with what makes contenders at
+	// its end.
+	Line       func(t testing.TB) (*proxy.Proxy, func(name string) Lock)
+	ErrNoReply error
+	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.
+	Request, Release string
+	Once             bool
+	// Left returns how many keys or rows the lock of a name has left at the server.
+	Left    func(ctx context.Context, name string) (int, error)
+	Waiting func(name string) int // contenders that wait in the server for the lock; nil: none does
+	Waits   bool                  // while no server can be reached, a call waits until its ctx ends
 }
 
 // patience is real time, on a machine that may be busy.
@@ -64,7 +78,7 @@ func Set[T any](t testing.TB, variable *T, value T) {
 // case that is left out and does not exist is a failure.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
-	for _, name := range names() {
+	for _, name := range caseNames() {
 		if why, left := s.Without[name]; left {
 			t.Logf("does not apply: %s: %s", name, why)
 			continue
@@ -76,7 +90,7 @@ func Run(t *testing.T, s Subject) {
 		})
 	}
 	for name := range s.Without {
-		require.Contains(t, names(), name, "left out, but there is no such case")
+		require.Contains(t, caseNames(), name, "left out, but there is no such case")
 	}
 }
 
@@ -84,23 +98,28 @@ func Run(t *testing.T, s Subject) {
 // lock must fail, and by the right name.
 func Verdict(t *testing.T, s Subject, name string) string {
 	t.Helper()
-	require.Contains(t, names(), name)
+	require.Contains(t, caseNames(), name)
 	run := cases[name]
 	if run == nil {
 		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
 	}
-	w := &world{TB: t, subject: s, client: s.Client(t)}
-	w.name = fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), runs.Add(1))
+	if s.CleanUp != nil {
+		Set(t, s.CleanUp, patience)
+	}
+	w := &world{TB: t, subject: s, client: s.Client(t), name: Name()}
 	var ended sync.WaitGroup
 	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
 	ended.Wait()
 	return strings.Join(w.words, "\n")
 }
 
-var runs atomic.Int64
+var names atomic.Int64
 
-// names are those of locktest's cases. One is left out that takes a day: here time is real.
-func names() []string {
+// Name is a name that no other lock has.
+func Name() string { return fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), names.Add(1)) }
+
+// caseNames are those of locktest's cases. One is left out that takes a day: here time is real.
+func caseNames() []string {
 	all := locktest.Names(locktest.Subject{Level: locktest.Basic, Queue: true})
 	return slices.DeleteFunc(all, func(name string) bool { return strings.HasSuffix(name, "a day if need be") })
 }
@@ -155,7 +174,7 @@ var cases = map[string]func(w *world){
 		for i := range 4 {
 			l := w.contender()
 			locks, waiters = append(locks, l), append(waiters, w.waits(l))
-			w.eventually("it is in the queue", func() bool { return w.subject.Waiting(w.TB, w.name) == i+1 })
+			w.eventually("it is in the queue", func() bool { return w.subject.Queued(w.TB, w.name) == i+1 })
 		}
 		w.unlock(a)
 		for i, l := range locks {
