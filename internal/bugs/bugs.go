@@ -70,25 +70,25 @@ func (b Bug) ByItsScene(t *testing.T) {
 	NeedsEmbedded(t)
 	saved := b.Trace()
 	require.NotNil(t, saved, "%s has no schedule: go generate ./...", b.ID)
-	type told struct {
+	type schedule struct {
 		world, ours player.World
 		choices     []string
 	}
-	all := []told{{b.World, b.Ours, saved.Choices}}
+	all := []schedule{{b.World, b.Ours, saved.Choices}}
 	if p := b.Play; p != nil {
-		all = append(all, told{p.In(b.World), p.In(b.Ours), p.Choices})
+		all = append(all, schedule{p.In(b.World), p.In(b.Ours), p.Choices})
 	}
 	t.Run("it happens to the article's lock", func(t *testing.T) {
 		var last *player.Trace
-		for _, told := range all {
-			last, _ = explore.Play(t, told.world, told.choices)
+		for _, s := range all {
+			last, _ = explore.Play(t, s.world, s.choices)
 			require.True(t, b.Shows(last), "%v", last)
 		}
 		b.inDocs(t, diagram.Of(last))
 	})
 	t.Run("it does not happen to ours", func(t *testing.T) {
-		for _, told := range all {
-			tr := Played(t, b.Only(told.ours), told.choices)
+		for _, s := range all {
+			tr := Played(t, b.Only(s.ours), s.choices)
 			require.Nil(t, tr.Violation, "%v", tr)
 			require.False(t, b.Shows(tr), "%v", tr)
 		}
@@ -116,16 +116,16 @@ func Played(t *testing.T, w player.World, choices []string) *player.Trace {
 	return tr
 }
 
-// elsewhere are the folders in docs/other-locks, a module of its own, of the bugs without a
-// scene: their locks are on another server.
-var elsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
+// folderElsewhere has the folder in docs/other-locks, a module of its own, of each bug without a scene: its lock is on
+// another server.
+var folderElsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
 
 // shown says what shows the bug, and which schedule is drawn below that.
 func (b Bug) shown() scenes.Text {
 	id := strings.ToLower(b.ID)
 	if b.NoScene != nil {
-		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, elsewhere[b.ID])
-		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", elsewhere[b.ID])
+		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, folderElsewhere[b.ID])
+		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", folderElsewhere[b.ID])
 		return scenes.Text{
 			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
 			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id),

@@ -157,8 +157,8 @@ func Parse(mermaid string) (*Sequence, error) {
 	return s, nil
 }
 
-// wide is the width of a text in pixels, about.
-func wide(s string) (w float64) {
+// textWidth is the width of a text in pixels, about.
+func textWidth(s string) (w float64) {
 	for _, r := range s {
 		if unicode.Is(unicode.Han, r) || r >= 0x2e80 {
 			w += 13
@@ -173,7 +173,7 @@ func wide(s string) (w float64) {
 func wrapped(s string, w float64) (all []string) {
 	line := ""
 	for _, word := range breakable.FindAllString(s, -1) {
-		if line != "" && wide(line+word) > w && !strings.ContainsAny(word, "，。：；、） ") {
+		if line != "" && textWidth(line+word) > w && !strings.ContainsAny(word, "，。：；、） ") {
 			all, line = append(all, strings.TrimSpace(line)), ""
 		}
 		line += word
@@ -188,20 +188,20 @@ type drawing struct {
 	lang  i18n.Language
 	b     strings.Builder
 	lines [][]string // of each step
-	x     []float64  // of each lane
-	width float64
-	y     float64
-	open  []float64 // the tops of the frames that are open
+	x     []float64  // of each lane, its middle
+	width float64    // of the whole
+	y     float64    // where the next step begins
+	open  []float64  // the tops of the frames that are open
 }
 
-func (d *drawing) widest(step int) (w float64) {
+func (d *drawing) widest(step int) (w float64) { // of the lines of a step's text
 	for _, l := range d.lines[step] {
-		w = max(w, wide(l))
+		w = max(w, textWidth(l))
 	}
 	return w
 }
 
-func (d *drawing) texts(class string, x, y float64, lines []string) {
+func (d *drawing) texts(class string, x, y float64, lines []string) { // y is that of the first line
 	for i, l := range lines {
 		fmt.Fprintf(&d.b, `<text class="%s" x="%.0f" y="%.0f">%s</text>`, class, x, y+float64(i)*textLine, html.EscapeString(l))
 	}
@@ -211,14 +211,15 @@ func (d *drawing) texts(class string, x, y float64, lines []string) {
 func (d *drawing) place() {
 	n := len(d.Heads)
 	d.x = make([]float64, n)
-	d.x[0] = wide(d.head(0))/2 + 16
+	d.x[0] = textWidth(d.head(0))/2 + 16 // the head's box is 11 wider on each side, and 5 from the edge
 	for i, s := range d.Steps {
 		if _, right := d.ends(s); s.Kind == "note" && right == 0 {
-			d.x[0] = max(d.x[0], d.widest(i)/2+14)
+			d.x[0] = max(d.x[0], d.widest(i)/2+14) // a note's box is 9 wider on each side
 		}
 	}
 	for j := 1; j < n; j++ {
-		need := max(d.x[j-1]+90, d.x[j-1]+(wide(d.head(j-1))+wide(d.head(j)))/2+36)
+		heads := (textWidth(d.head(j-1)) + textWidth(d.head(j))) / 2
+		need := d.x[j-1] + max(90, heads+36) // 14 are between two boxes
 		for i, s := range d.Steps {
 			from, to := d.ends(s)
 			w := d.widest(i)
@@ -233,7 +234,7 @@ func (d *drawing) place() {
 		}
 		d.x[j] = need
 	}
-	d.width = d.x[n-1] + max(wide(d.head(n-1))/2+16, 20)
+	d.width = d.x[n-1] + max(textWidth(d.head(n-1))/2+16, 20)
 	for i, s := range d.Steps {
 		from, to := d.ends(s)
 		switch {
@@ -244,14 +245,15 @@ func (d *drawing) place() {
 		case s.Arrow():
 			d.width = max(d.width, (d.x[from]+d.x[to])/2+d.widest(i)/2+8)
 		default:
-			d.width = max(d.width, wide(s.Kind+s.Text.In(d.lang))+60)
+			d.width = max(d.width, textWidth(s.Kind+s.Text.In(d.lang))+60)
 		}
 	}
 }
 
 func (d *drawing) arrow(s Step, lines []string) {
 	d.y += float64(len(lines))*textLine + 4
-	from, to, class, along := d.x[slices.Index(d.Lanes, s.From)], d.x[slices.Index(d.Lanes, s.To)], "ask", 7.0
+	from, to := d.x[slices.Index(d.Lanes, s.From)], d.x[slices.Index(d.Lanes, s.To)]
+	class, along := "ask", 7.0 // the head of the arrow lies along the line, to the right or the left
 	switch {
 	case s.Kind == "-)":
 		class = "event"
@@ -308,9 +310,9 @@ func (d *drawing) head(lane int) string { return d.Heads[lane].In(d.lang) }
 // SVG draws the diagram in a language. A step with an instant is a group whose data-t is the instant
 // in nanoseconds.
 func (s *Sequence) SVG(alt string, lang i18n.Language) string {
-	d := &drawing{Sequence: s, lang: lang, y: 52}
+	d := &drawing{Sequence: s, lang: lang, y: 52} // the heads are above that
 	for _, step := range s.Steps {
-		most := 250.0
+		most := 250.0 // pixels of a line of text
 		if step.Kind == "note" {
 			most = 190
 		}
@@ -340,7 +342,7 @@ func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 		d.width, d.y+12, d.width, d.y+12, html.EscapeString(alt))
 	for i := range s.Heads {
 		head := d.head(i)
-		w := wide(head) + 22
+		w := textWidth(head) + 22
 		fmt.Fprintf(&d.b, `<path class="lane" d="M%.0f 36V%.0f"/><rect class="h" x="%.0f" y="8" width="%.0f" height="28" rx="5"/>`, d.x[i], d.y+8, d.x[i]-w/2, w)
 		d.texts("m b", d.x[i], 27, []string{head})
 	}

@@ -81,9 +81,9 @@ func lineOf(log []player.Entry, i int) Step {
 			return o.Kind == kind && o.Who == e.Who && o.Point == e.Point && o.Op == e.Op
 		}
 	}
-	says := func(e player.Entry, answer i18n.Text) i18n.Text {
+	says := func(e player.Entry, suffix i18n.Text) i18n.Text {
 		watch := map[bool]i18n.Text{true: {En: " and watch", Zh: " 并监听"}}[e.Watch]
-		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch, answer}, "")
+		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch, suffix}, "")
 	}
 	switch e.Kind {
 	case "carried out":
@@ -138,8 +138,8 @@ var events = map[string]i18n.Text{
 
 var crash = i18n.Textf("panics", "panic")
 
-// words are the museum's for what the explorer says in others.
-var words = map[string]i18n.Text{
+// museumWords are the museum's for what the explorer says in others.
+var museumWords = map[string]i18n.Text{
 	string(player.Hang): i18n.Textf("waits forever", "永远等下去"), string(player.Endless): i18n.Textf("and so on", "如此反复"),
 	string(player.Crash): crash, "panics": crash, "gets an error": i18n.Textf("lock fails", "加锁失败"),
 	"the connection breaks": i18n.Textf("loses its connection", "连接断开"),
@@ -170,7 +170,7 @@ func noteOf(e player.Entry, holders []string, lines []Step) Step {
 		if slices.Contains(player.Kinds, kind) {
 			full = what
 		}
-		if word, known := words[text.En]; known {
+		if word, known := museumWords[text.En]; known {
 			text = word
 		} else if !noMermaid.MatchString(full.En) {
 			text = i18n.Text{En: moment.ReplaceAllString(full.En, "${1}s"), Zh: moment.ReplaceAllString(full.Zh, "${1}s")}

@@ -26,7 +26,8 @@ func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T)
 			tr := bugs.Played(t, w, append(queued, "A: expire", "B: request"))
 			require.Nil(t, tr.Violation, "%v", tr)
 			watches := func(e player.Entry) bool { return e.Who == "B" && e.Kind == "reply" && e.Watch }
-			comes(t, tr, says("A holds the lock"), watches, says("A is cut off until its session has expired"), says("B holds the lock"), says("A unlocks"))
+			requireInOrder(t, tr, noteIs("A holds the lock"), watches, noteIs("A is cut off until its session has expired"),
+				noteIs("B holds the lock"), noteIs("A unlocks"))
 		})
 	}
 }
@@ -46,20 +47,20 @@ func TestAStockThatComparesTokensRefusesTheLateWrite(t *testing.T) {
 			reads := func(e player.Entry) bool {
 				return e.Who == "A" && e.Kind == "reply" && e.Op == "getData" && e.Path == "/stock"
 			}
-			at := comes(t, tr, says("A holds the lock"), says("A is stopped; its session expires meanwhile"), says("B holds the lock"), says("B has unlocked"),
-				says("A unlocks"), reads, says("A finds that the lock was lost"))
+			at := requireInOrder(t, tr, noteIs("A holds the lock"), noteIs("A is stopped; its session expires meanwhile"),
+				noteIs("B holds the lock"), noteIs("B has unlocked"), noteIs("A unlocks"), reads, noteIs("A finds that the lock was lost"))
 			require.False(t, slices.ContainsFunc(tr.Log[at[1]:], func(e player.Entry) bool { return e.Who == "A" && e.Op == "setData" }), "%v", tr)
 		})
 	}
 }
 
-// says is true of a note of a contender.
-func says(note string) func(e player.Entry) bool {
+// noteIs is true of a note of a contender.
+func noteIs(note string) func(e player.Entry) bool {
 	return func(e player.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.En == note }
 }
 
-// comes asserts that a trace has such entries in this order, and returns their places.
-func comes(t *testing.T, tr *player.Trace, entries ...func(e player.Entry) bool) (at []int) {
+// requireInOrder asserts that a trace has such entries in this order, and returns their places.
+func requireInOrder(t *testing.T, tr *player.Trace, entries ...func(e player.Entry) bool) (at []int) {
 	t.Helper()
 	next := 0
 	for n, entry := range entries {

@@ -7,17 +7,17 @@ import (
 
 var articleC = []Bug{
 	{
-		ID: "C1", Step: fourth, Cure: reentrant,
+		ID: "C1", Step: step4, Cure: reentrant,
 		Title:   Text{En: "a thread that failed to lock is counted as the holder", Zh: "加锁失败的线程被记为持有者"},
 		Listing: listings.NewCountedLock,
 		World: player.World{
-			Lock: mayFail(player.Subject{Queue: true}), Scripts: [][]player.Op{nil, times(2)},
+			Lock: mayFail(player.Subject{Queue: true}), Scripts: [][]player.Op{nil, lockTimes(2)},
 			Kinds: []player.Fault{player.LoseRequest}, Faults: 1,
 		},
 		Kinds: []player.Kind{player.TwoHolders},
 	},
 	{
-		ID: "C2", Step: third, Cure: predecessor,
+		ID: "C2", Step: step3, Cure: predecessor,
 		Title:   Text{En: "the lock call fails just when its node becomes the first", Zh: "节点刚排到第一，加锁调用却失败了"},
 		Listing: listings.NewAwaitLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Failure, player.Crash},
 	},

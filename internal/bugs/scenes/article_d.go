@@ -11,32 +11,32 @@ import (
 
 var articleD = []Bug{
 	{
-		ID: "D1", Step: third, Cure: predecessor,
+		ID: "D1", Step: step3, Cure: predecessor,
 		Title: Text{En: "a watch on a deleted node never fires", Zh: "对已删除节点的监听永远不会触发"},
 		// D2 hangs, too. Here the node to watch has gone, there it has not.
-		Listing: listings.NewZkLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Hang}, Like: noNode,
+		Listing: listings.NewZkLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Hang}, Like: watchedGone,
 		Level: Level{Route: strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ",")},
 	},
 	{
-		ID: "D2", Step: third, Cure: predecessor,
+		ID: "D2", Step: step3, Cure: predecessor,
 		Title:   Text{En: "a notify that comes before the wait is lost", Zh: "先于 wait 的 notify 会丢失"},
-		Listing: listings.NewZkLock, Kinds: []player.Kind{player.Hang}, Like: func(tr *player.Trace) bool { return !noNode(tr) },
+		Listing: listings.NewZkLock, Kinds: []player.Kind{player.Hang}, Like: func(tr *player.Trace) bool { return !watchedGone(tr) },
 		World: player.World{Lock: queue},
 	},
 	{
-		ID: "D3", Step: third, Cure: predecessor,
+		ID: "D3", Step: step3, Cure: predecessor,
 		Title:   Text{En: "a waiter that is woken does not read the list again", Zh: "等待者被唤醒后不再重新读取列表"},
 		Listing: listings.NewZkLock, Kinds: []player.Kind{player.TwoHolders, player.Overtaken, player.NodeMissing}, Search: atRandom,
-		World: among(3, queue, player.Expire),
+		World: oneFaultAmong(3, queue, player.Expire),
 		Level: Level{Route: strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire", ",")},
 	},
 	{
-		ID: "D4", Step: third, Cure: predecessor,
+		ID: "D4", Step: step3, Cure: predecessor,
 		Title:   Text{En: "two clients create the parent at once: one gets false", Zh: "两个客户端同时创建父节点：其中一个得到 false"},
 		Listing: listings.NewZkLock, World: player.World{Missing: true}, Kinds: []player.Kind{player.Failure},
 	},
 	{
-		ID: "D5", Step: third, Cure: predecessor,
+		ID: "D5", Step: step3, Cure: predecessor,
 		Title:   Text{En: "a missing session is taken for a held lock", Zh: "没有会话，却当成锁被占用"},
 		Listing: listings.NewZkLock,
 		World: player.World{
@@ -46,20 +46,20 @@ var articleD = []Bug{
 		Kinds: []player.Kind{player.Failure},
 	},
 	{
-		ID: "D6", Step: third, Cure: predecessor,
+		ID: "D6", Step: step3, Cure: predecessor,
 		Title:   Text{En: "a waiter that is woken queues again, behind its own node", Zh: "等待者被唤醒后再次排队，排到了自己的节点后面"},
 		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.Failure, player.NodeLeft},
 		World: player.World{Lock: deep},
 	},
 	{
-		ID: "D7", Step: third, Cure: predecessor,
+		ID: "D7", Step: step3, Cure: predecessor,
 		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点一消失，等待者就当作拿到了锁"},
 		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.TwoHolders}, Search: atRandom,
-		World: among(3, deep, player.Expire),
+		World: oneFaultAmong(3, deep, player.Expire),
 		Level: Level{Route: strings.Split("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request", ",")},
 	},
 	{
-		ID: "D8", Step: third, Cure: patient(),
+		ID: "D8", Step: step3, Cure: withWaitTime(),
 		Title:   Text{En: "each wake-up starts the wait time again", Zh: "每次唤醒都重新计算等待时间"},
 		Listing: listings.NewDistributedLock,
 		World: player.World{
@@ -72,12 +72,12 @@ var articleD = []Bug{
 			Choices: []string{"A: request", "A: request", "B: request", "B: request", "B: request", "A: cut", "A: reconnect", "B: request", "B: request", "B: request"}},
 	},
 	{
-		ID: "D9", Step: third, Cure: predecessor,
+		ID: "D9", Step: step3, Cure: predecessor,
 		Title:   Text{En: "lock b waits for lock a", Zh: "锁 b 在等锁 a"},
 		Listing: listings.NewDistributedLock, World: player.World{Lock: deep, Apart: true}, Kinds: []player.Kind{player.Hang},
 	},
 	{
-		ID: "D10", Step: third, Cure: closing(),
+		ID: "D10", Step: step3, Cure: closesAfterUnlock(),
 		Title:   Text{En: "close() after a failed lock() deletes path null", Zh: "lock() 失败后的 close() 删除路径 null"},
 		Listing: listings.NewDistributedLock,
 		World: player.World{
@@ -89,7 +89,7 @@ var articleD = []Bug{
 			Choices: []string{"A: request"}},
 	},
 	{
-		ID: "D11", Step: fifth, Cure: timeout,
+		ID: "D11", Step: step5, Cure: timeout,
 		Title:   Text{En: "the heartbeat outlives the lock, as a hot loop", Zh: "释放锁之后，心跳线程仍空转不停"},
 		Listing: listings.NewHeartbeatLock, World: player.World{Lock: deep, Contenders: 1}, Kinds: []player.Kind{player.Endless},
 		// In the scene no heartbeat is sent.
@@ -97,20 +97,20 @@ var articleD = []Bug{
 			Choices: []string{"A: request", "A: request", "all: time passes", "gap D11: go on", "A: request", "A: reconnect"}},
 	},
 	{
-		ID: "D12", Step: fifth, Cure: timeout,
+		ID: "D12", Step: step5, Cure: timeout,
 		Title: Text{En: "the heartbeat writes, and does not keep the lock", Zh: "心跳只是不停地写，保不住锁"},
 		// It is reported apart, and does not end a search.
 		Listing: listings.NewHeartbeatLock, Kinds: []player.Kind{player.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
-		World: one(deep, player.Expire),
+		World: oneFault(deep, player.Expire),
 		// In the scene no heartbeat is sent. A client that is cut off connects again after a
 		// second, and meanwhile the clock of the heartbeat goes on.
 		Play: &Play{Contenders: 2, Kinds: []player.Fault{player.Cut, player.Expire}, Faults: 2,
 			Choices: []string{"A: request", "A: request", "A: cut", "A: reconnect", "A: request", "B: request", "B: request", "B: request", "A: expire", "B: request"}},
 	},
 	{
-		ID: "D13", Step: fifth, Cure: timeout,
+		ID: "D13", Step: step5, Cure: timeout,
 		Title:   Text{En: "a heartbeat uses up the waiter's watch", Zh: "心跳用掉了等待者的监听"},
-		Listing: listings.NewHeartbeatLock, World: one(deep, player.Pause), Kinds: []player.Kind{player.Hang}, Search: atRandom,
+		Listing: listings.NewHeartbeatLock, World: oneFault(deep, player.Pause), Kinds: []player.Kind{player.Hang}, Search: atRandom,
 		// A contender waits before time passes.
 		Like: func(tr *player.Trace) bool {
 			timePasses := slices.IndexFunc(tr.Log, func(e player.Entry) bool { return e.Kind == "note" && e.Who == "" })

@@ -6,9 +6,9 @@ import (
 
 var articleE = []Bug{
 	{
-		ID: "E1", Step: fifth, Cure: (&stock{fenced: true}).under(timeout),
+		ID: "E1", Step: step5, Cure: (&stock{fenced: true}).under(timeout),
 		Title: Text{En: "a paused holder writes after the next one has started", Zh: "暂停过的持有者在后来者开始之后才写入"},
-		World: one(new(stock).under(predecessor), player.Stop),
+		World: oneFault(new(stock).under(predecessor), player.Stop),
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
 		Substitute: Text{
 			En: "The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number from /stock, and writes it back with one added.",
@@ -16,14 +16,14 @@ var articleE = []Bug{
 		},
 	},
 	{
-		ID: "E2", Step: fifth, Cure: (&stock{fenced: true}).under(timeout),
+		ID: "E2", Step: step5, Cure: (&stock{fenced: true}).under(timeout),
 		Title: Text{En: "compare and delete protects the key, not the resource", Zh: "先比较再删除，保护的是键，不是资源"},
-		World: one(new(stock).under(naive), player.Stop),
+		World: oneFault(new(stock).under(naive), player.Stop),
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
 		// The late holder's Unlock finds the node of the next one, compares, and does
 		// not delete it. By then both have held the lock at once, and have written.
 		Like: func(tr *player.Trace) bool {
-			return tr.Knows(player.Outlived) && compares(tr)
+			return tr.Knows(player.Outlived) && comparesLate(tr)
 		},
 		Substitute: Text{
 			En: "The lock is step 1's, in place of the article's on Redis: its Unlock compares and deletes, too. Each holder reads a number from /stock, and writes it back with one added.",

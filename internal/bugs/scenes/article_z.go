@@ -14,7 +14,7 @@ import (
 // often proposed.
 var articleZ = []Bug{
 	{
-		ID: "Z1", Step: library, Cure: late(byGuard).under(complete),
+		ID: "Z1", Step: zklockFolder, Cure: late(byGuard).under(complete),
 		Title: Text{En: "a check of the holder's node lets a late write pass", Zh: "检查持有者的节点，放过了迟到的写入"},
 		World: player.World{Lock: late(byNode).under(complete), Shared: true},
 		Kinds: []player.Kind{player.LostAddition}, Goal: lostAddition,
@@ -24,7 +24,7 @@ var articleZ = []Bug{
 		},
 	},
 	{
-		ID: "Z2", Step: library, Cure: late(byGuard).under(complete),
+		ID: "Z2", Step: zklockFolder, Cure: late(byGuard).under(complete),
 		Title: Text{En: "the version of a node that was made again is the same", Zh: "节点重建之后，版本号还是同一个"},
 		World: player.World{Lock: late(byVersion).under(complete)},
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,

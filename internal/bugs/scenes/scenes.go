@@ -52,9 +52,8 @@ type Bug struct {
 	Ours  player.World // the same with Cure; set here
 	// Like, if it is not nil, says which of the schedules with such a violation
 	// is the one to show.
-	Like func(tr *player.Trace) bool
-	// Search finds the bug in World; the default is to go through all schedules.
-	Search explore.Search
+	Like   func(tr *player.Trace) bool
+	Search explore.Search // finds the bug in World; the default is to go through the schedules, up to 5000
 	// Level is what the game says around Goal, and Stops are its story: six to ten instants of the scene's
 	// film, or of Play's. Both are in texts/ID.json; set here. An entry has no more of them than Level.Route.
 	Level Level
@@ -169,9 +168,9 @@ func (b *Bug) open() {
 }
 
 // Find returns a bug that has a scene.
-func Find(id string) (Bug, bool) { return find(All, id) }
+func Find(id string) (Bug, bool) { return findBug(All, id) }
 
-func find(list []Bug, id string) (Bug, bool) {
+func findBug(list []Bug, id string) (Bug, bool) {
 	i := slices.IndexFunc(list, func(b Bug) bool { return b.ID == id })
 	if i < 0 {
 		return Bug{}, false
@@ -181,7 +180,7 @@ func find(list []Bug, id string) (Bug, bool) {
 
 // Get returns a bug, which must be in the catalogue.
 func Get(id string) Bug {
-	b, ok := find(Bugs, id)
+	b, ok := findBug(Bugs, id)
 	if !ok {
 		panic("scenes: no bug " + id + ": write its entry in internal/bugs/scenes/article_" + strings.ToLower(id[:1]) + ".go")
 	}

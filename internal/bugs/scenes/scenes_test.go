@@ -22,7 +22,7 @@ import (
 // TestEachScheduleEndsWithItsBug: with the article's lock, not with ours.
 func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	if site.Updates() {
-		write(t)
+		writeSchedules(t)
 		return // what is embedded here is what was there before
 	}
 	all := scenes.Schedules()
@@ -48,11 +48,11 @@ func ending(s scenes.Bug, tr *player.Trace) scenes.Text {
 	return tr.Violation.Text()
 }
 
-// write lets the explorer find the schedules again.
-func write(t *testing.T) {
+// writeSchedules lets the explorer find the schedules again.
+func writeSchedules(t *testing.T) {
 	all := make(map[string]scenes.Schedule)
 	for _, s := range scenes.All {
-		choices := find(t, s)
+		choices := findSchedule(t, s)
 		for {
 			tr, possible := explore.Play(t, s.World, choices)
 			if s.Shows(tr) {
@@ -68,8 +68,8 @@ func write(t *testing.T) {
 	site.Holds(t, "internal/bugs/scenes/schedules.json", "", string(b)+"\n")
 }
 
-// find returns the choices of a schedule that shows the scene's bug.
-func find(t *testing.T, s scenes.Bug) []string {
+// findSchedule returns the choices of a schedule that shows the scene's bug.
+func findSchedule(t *testing.T, s scenes.Bug) []string {
 	if s.Like == nil {
 		r := explore.Explore(t, s.Only(s.World), s.Search)
 		if slices.Contains(s.Kinds, player.Outlived) {
@@ -84,7 +84,7 @@ func find(t *testing.T, s scenes.Bug) []string {
 	}
 	// Shrinking might turn it into another bug.
 	var shortest *player.Trace
-	for seed := uint64(0); seed < 3000 && (shortest == nil || seed < 300); seed++ {
+	for seed := uint64(0); seed < 3000 && (shortest == nil || seed < 300); seed++ { // 300 draws for a short one
 		tr := explore.Draw(t, s.World, seed)
 		if tr.Violation != nil && s.Shows(tr) && (shortest == nil || len(tr.Choices) < len(shortest.Choices)) {
 			shortest = tr
@@ -98,7 +98,7 @@ func find(t *testing.T, s scenes.Bug) []string {
 func TestExploreFindsTheBugs(t *testing.T) {
 	testenv.Long(t, "the saved schedules show the bugs")
 	for _, s := range scenes.All {
-		t.Run(s.ID, func(t *testing.T) { find(t, s) })
+		t.Run(s.ID, func(t *testing.T) { findSchedule(t, s) })
 	}
 }
 
@@ -124,7 +124,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 		require.Regexp(t, `^[A-Z][1-9]\d*$`, b.ID)
 		require.False(t, i > 0 && scenes.Bugs[i-1].ID == b.ID, "%s is there twice", where)
 		require.DirExists(t, "../../../"+b.Step, where)
-		require.NotEmpty(t, b.Step, "%s needs a Step: first to fifth", where)
+		require.NotEmpty(t, b.Step, "%s needs a Step: step1 to step5", where)
 		require.NotEmpty(t, b.Kinds, "%s needs the Kinds of violation that show it", where)
 		require.NotEmpty(t, b.Title.En, "%s needs a Title", where)
 		require.NotEmpty(t, b.Cure.Name, "%s needs a Cure: naive, herd, predecessor, reentrant, timeout or complete", where)

@@ -17,46 +17,46 @@ import (
 
 // What the bugs are made of: the steps, the locks that cure, and worlds.
 const (
-	first   = "01-naive-ephemeral"
-	second  = "02-herd-effect"
-	third   = "03-sequential-predecessor"
-	fourth  = "04-reentrant"
-	fifth   = "05-timeout"
-	library = "zklock"
+	step1        = "01-naive-ephemeral"
+	step2        = "02-herd-effect"
+	step3        = "03-sequential-predecessor"
+	step4        = "04-reentrant"
+	step5        = "05-timeout"
+	zklockFolder = "zklock"
 )
 
 var (
 	naive, herd, predecessor, reentrant = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant()
 	timeout, complete                   = steps.Timeout(), steps.Zklock()
 
-	bare  = player.Subject{}
-	queue = player.Subject{Queue: true, Exists: true}
-	deep  = player.Subject{Path: "/locks/lock"}
+	bare  = player.Subject{}                          // its path is the node of the lock
+	queue = player.Subject{Queue: true, Exists: true} // its path is the parent of the nodes, and is there
+	deep  = player.Subject{Path: "/locks/lock"}       // for a listing that makes nodes below /locks
 )
 
 // atRandom: there are too many schedules to go through them all, or what is
 // looked for comes up late in their order.
 var atRandom = explore.Search{Seed: 1, Limit: 5000}
 
-// one is a world of two contenders in which one fault may happen.
-func one(lock player.Subject, f player.Fault) player.World {
+// oneFault is a world of two contenders in which one fault may happen.
+func oneFault(lock player.Subject, f player.Fault) player.World {
 	return player.World{Lock: lock, Kinds: []player.Fault{f}, Faults: 1}
 }
 
-// among is such a world with n contenders.
-func among(n int, lock player.Subject, f player.Fault) player.World {
-	w := one(lock, f)
+// oneFaultAmong is such a world with n contenders.
+func oneFaultAmong(n int, lock player.Subject, f player.Fault) player.World {
+	w := oneFault(lock, f)
 	w.Contenders = n
 	return w
 }
 
-const cycles = 4 // of A in again
+const cycles = 4 // of A in repeats
 
-// again: A locks several times, B locks once.
-var again = [][]player.Op{times(cycles)}
+// repeats: A locks several times, B locks once.
+var repeats = [][]player.Op{lockTimes(cycles)}
 
-// times is a script of n times Lock and Unlock.
-func times(n int) []player.Op {
+// lockTimes is a script of n times Lock and Unlock.
+func lockTimes(n int) []player.Op {
 	return slices.Repeat([]player.Op{player.LockOp, player.UnlockOp}, n)
 }
 
@@ -66,10 +66,10 @@ func mayFail(lock player.Subject) player.Subject {
 	return lock
 }
 
-// checked has the stacks counted while the lock is played: no call of Lock is made within another one.
-func checked(lock player.Subject, function string) player.Subject {
+// stackChecked has the stacks counted while the lock is played: no call of Lock is made within another one.
+func stackChecked(lock player.Subject, function string) player.Subject {
 	lock.Check = func() (v player.Violation) {
-		if n := java.Frames(function); n > 3 {
+		if n := java.Frames(function); n > 3 { // two contenders have two without that
 			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", n)
 		}
 		return v
@@ -77,8 +77,8 @@ func checked(lock player.Subject, function string) player.Subject {
 	return lock
 }
 
-// count counts the entries of a trace that are like one.
-func count(tr *player.Trace, like func(e player.Entry) bool) (n int) {
+// countEntries counts the entries of a trace that are like one.
+func countEntries(tr *player.Trace, like func(e player.Entry) bool) (n int) {
 	for _, e := range tr.Log {
 		if like(e) {
 			n++
@@ -87,14 +87,14 @@ func count(tr *player.Trace, like func(e player.Entry) bool) (n int) {
 	return n
 }
 
-// noNode reports whether a node that somebody wanted to watch was gone.
-func noNode(tr *player.Trace) bool {
-	return count(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
+// watchedGone reports whether a node that somebody wanted to watch was gone.
+func watchedGone(tr *player.Trace) bool {
+	return countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
 }
 
-// compares reports whether a client that has written reads, without a watch, a
+// comparesLate reports whether a client that has written reads, without a watch, a
 // node of another client that has written: step 1's Unlock, too late.
-func compares(tr *player.Trace) bool {
+func comparesLate(tr *player.Trace) bool {
 	owner, wrote := "", make(map[string]bool)
 	for _, e := range tr.Log {
 		if e.Kind != "reply" || e.Err != "" {
@@ -142,8 +142,8 @@ func (l listing) TryLock(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// patient is step 5's lock with the wait time of article D's second version.
-func patient() player.Subject {
+// withWaitTime is step 5's lock with the wait time of article D's second version.
+func withWaitTime() player.Subject {
 	return timeout.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return bounded{l} })
 }
 
@@ -160,8 +160,8 @@ func (b bounded) Unlock(ctx context.Context) error          { return b.l.Unlock(
 func (b bounded) Token() int64                              { return b.l.(player.Leased).Token() }
 func (b bounded) Lost() <-chan struct{}                     { return b.l.(player.Leased).Lost() }
 
-// closing is step 3's lock of a caller that closes its client after Unlock.
-func closing() player.Subject {
+// closesAfterUnlock is step 3's lock of a caller that closes its client after Unlock.
+func closesAfterUnlock() player.Subject {
 	return predecessor.Wrapped(func(l player.Lock, conn *zk.Conn, _, _ string) player.Lock { return closer{l, conn} })
 }
 

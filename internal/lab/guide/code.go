@@ -163,7 +163,7 @@ func markedLines(text string, marks []string) (list []int, err error) {
 	return list, nil
 }
 
-// markedLines returns the functions of the articles' listings in which comments mark the lines
+// marked returns the functions of the articles' listings in which comments mark the lines
 // of a bug.
 func (r *reader) marked(bug string) (all []Excerpt, err error) {
 	files, err := filepath.Glob(filepath.Join(r.root, filepath.FromSlash(listings), "*.go"))
