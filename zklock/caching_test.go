@@ -363,7 +363,7 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 		for range 2 {
 			ours := tb.mutex(conn, always...)
 			tb.cached(ours)
-			for range 1022 {
+			for range 1022 { // with the two of cached, 1024: a token counts them in 10 bits
 				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
 			}
 			last := tb.cached(ours)

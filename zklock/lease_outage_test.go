@@ -119,7 +119,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 // out last and take the session from the connection that it has by then: all
 // servers have been tried, and the client waits for a second.
 func TestALeaseOutlastsAnOutage(t *testing.T) {
-	for _, c := range []struct{ age, longest, late float64 }{
+	for _, c := range []struct{ age, longest, late float64 }{ // in 24ths; of longest-late it must, of longest+1 not
 		{0, 9, 1}, {1.9, 9 - 1.9, 1.5},
 		{2.1, 11 - 2.1, 1}, {3.9, 11 - 3.9, 1},
 		{4.1, 13 - 4.1, 1}, {6.9, 13 - 6.9, 1},

@@ -69,7 +69,7 @@ func locks(options ...zklock.Option) locktest.Subject {
 		Queue:        true,
 		Requeues:     true,
 		WakeUps:      func(waiting int) int { return min(waiting, 2) },
-		Requests:     func(n int) int { return 3*min(n, 1) + 5*min(max(n-1, 0), 1) + 6*min(max(n-2, 0), 1) + 7*max(n-3, 0) },
+		Requests:     func(n int) int { return []int{0, 3, 3 + 5, 3 + 5 + 6}[min(n, 3)] + 7*max(n-3, 0) }, // 7 by each after the third
 	}
 }
 

@@ -72,19 +72,19 @@ type suite struct {
 	zh     map[string]string // the glosses of the cases, whose names stay
 }
 
-func levels(test string, full, basic locktest.Suite) suite {
+func suiteOf(test string, full, basic locktest.Suite) suite {
 	return suite{test, locktest.Names(full), locktest.Names(basic), locktest.Groups(full), full.Plan().Glosses}
 }
 
-// explored is the suite that plays every schedule. Its cases come last: those of
+// scheduleSuite is the suite that plays every schedule. Its cases come last: those of
 // the other suites have the better words.
-func explored(folder string) suite {
+func scheduleSuite(folder string) suite {
 	s := suites.ScheduleSubject{Folder: folder}
 	return suite{"TestSchedules", locktest.Names(s), nil, locktest.Groups(s), s.Plan().Glosses}
 }
 
-// other is a suite of an exercise that does not ask for a lock.
-func other(test string, all, basic []i18n.Text) suite {
+// otherSuite is a suite of an exercise that does not ask for a lock.
+func otherSuite(test string, all, basic []i18n.Text) suite {
 	s := suite{test: test, groups: make(map[string]locktest.Group), zh: make(map[string]string)}
 	for _, c := range all {
 		s.all, s.groups[c.En], s.zh[c.En] = append(s.all, c.En), fullGroup, c.Zh
@@ -95,8 +95,8 @@ func other(test string, all, basic []i18n.Text) suite {
 	return s
 }
 
-func plain(queue bool) suite {
-	return levels("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
+func lockSuite(queue bool) suite {
+	return suiteOf("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
 }
 
 // The basic cases about owners: the duties of a first attempt while all goes well.
@@ -117,59 +117,59 @@ var exercises = []*exercise{
 	{
 		number: 1, folder: "_01-naive", pkg: "naive", title: i18n.Textf("one ephemeral node", "一个临时节点"),
 		shares: lockShares(4, 3, 2, 1), answer: "01-naive-ephemeral/lock.go",
-		tests: []suite{plain(false), explored("01-naive")},
+		tests: []suite{lockSuite(false), scheduleSuite("01-naive")},
 	},
 	{
 		number: 2, folder: "_02-herd", pkg: "herd", title: i18n.Textf("a fair queue", "公平队列"),
 		shares: lockShares(4, 3, 2, 1), answer: "02-herd-effect/lock.go",
-		tests: []suite{plain(true), explored("02-herd")},
+		tests: []suite{lockSuite(true), scheduleSuite("02-herd")},
 	},
 	{
 		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: i18n.Textf("watch only the node before yours", "只监听自己的前一个节点"),
 		shares: lockShares(5, 4, 4, 2), answer: "03-sequential-predecessor/lock.go",
-		tests: []suite{plain(true), explored("03-predecessor")},
+		tests: []suite{lockSuite(true), scheduleSuite("03-predecessor")},
 	},
 	{
 		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: i18n.Textf("the owner may lock again", "所有者可以再次加锁"),
 		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
-		tests: []suite{plain(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
-			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, explored("04-reentrant")},
+		tests: []suite{lockSuite(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
+			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, scheduleSuite("04-reentrant")},
 	},
 	{
 		number: 5, folder: "_05-give-up", pkg: "giveup", title: i18n.Textf("give up in time", "按时放弃等待"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_05-give-up/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestContexts", locktest.ContextSubject{},
-			locktest.ContextSubject{Level: locktest.Basic}), explored("05-give-up")},
+		tests: []suite{lockSuite(true), suiteOf("TestContexts", locktest.ContextSubject{},
+			locktest.ContextSubject{Level: locktest.Basic}), scheduleSuite("05-give-up")},
 	},
 	{
 		number: 6, folder: "_06-find-again", pkg: "findagain", title: i18n.Textf("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
 		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestLostReplies", locktest.LostReplySubject{},
-			locktest.LostReplySubject{Level: locktest.Basic}), explored("06-find-again")},
+		tests: []suite{lockSuite(true), suiteOf("TestLostReplies", locktest.LostReplySubject{},
+			locktest.LostReplySubject{Level: locktest.Basic}), scheduleSuite("06-find-again")},
 	},
 	{
 		number: 7, folder: "_07-fence", pkg: "fence", title: i18n.Textf("the resource refuses an old token", "资源拒绝旧令牌"),
 		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
-		tests: []suite{levels("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}),
-			explored("07-fence")},
+		tests: []suite{suiteOf("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}),
+			scheduleSuite("07-fence")},
 	},
 	{
 		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: i18n.Textf("as many inside as there are permits", "有几个许可，就最多进几个"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_08-semaphore/.solution/lock.go",
-		tests: []suite{plain(true), levels("TestSemaphore", suites.SemaphoreSubject{},
-			suites.SemaphoreSubject{Level: locktest.Basic}), explored("08-semaphore")},
+		tests: []suite{lockSuite(true), suiteOf("TestSemaphore", suites.SemaphoreSubject{},
+			suites.SemaphoreSubject{Level: locktest.Basic}), scheduleSuite("08-semaphore")},
 	},
 	{
 		number: 9, folder: "_09-read-write", pkg: "rwlock", title: i18n.Textf("many readers or one writer", "多个读者，或者一个写者"),
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_09-read-write/.solution/lock.go",
-		tests: []suite{levels("TestReadersAndWriters", suites.ReadWriteSubject{},
-			suites.ReadWriteSubject{Level: locktest.Basic}), explored("09-read-write")},
+		tests: []suite{suiteOf("TestReadersAndWriters", suites.ReadWriteSubject{},
+			suites.ReadWriteSubject{Level: locktest.Basic}), scheduleSuite("09-read-write")},
 	},
 	{
 		number: 10, folder: "_10-election", pkg: "election", title: i18n.Textf("a hand-over that nobody doubts", "确定无疑的交接"),
 		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
-		tests: []suite{levels("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
-			explored("10-election")},
+		tests: []suite{suiteOf("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
+			scheduleSuite("10-election")},
 	},
 	{
 		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: i18n.Textf("break this lock", "弄坏这个锁"),

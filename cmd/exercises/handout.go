@@ -50,7 +50,7 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 		for _, file := range files {
 			info, err := os.Stat(file)
 			if err == nil && !info.IsDir() {
-				err = copied(filepath.Join(dir, strings.TrimPrefix(file, a.root)), file)
+				err = copyFile(filepath.Join(dir, strings.TrimPrefix(file, a.root)), file)
 			}
 			if err != nil {
 				return err
@@ -60,7 +60,7 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 	return a.built(ctx, dir)
 }
 
-func copied(to, from string) error {
+func copyFile(to, from string) error {
 	text, err := os.ReadFile(from)
 	return errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
 }
@@ -83,7 +83,7 @@ func (a *app) built(ctx context.Context, dir string) error {
 			continue
 		}
 		name := strings.NewReplacer("/", "-", ".", "-").Replace(p.name) + ".a"
-		if err := copied(filepath.Join(grader, name), p.file); err != nil {
+		if err := copyFile(filepath.Join(grader, name), p.file); err != nil {
 			return err
 		}
 		fmt.Fprintf(&cfg, "%s %s/%s\n", p.name, builtFolder, name)

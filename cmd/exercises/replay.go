@@ -19,7 +19,7 @@ func breakingSuite() suite {
 			basic = append(basic, c.Name)
 		}
 	}
-	return other("TestBreak", all, basic)
+	return otherSuite("TestBreak", all, basic)
 }
 
 // gradeLinks judges the links of exercise 11.

@@ -21,8 +21,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// bare is a stub without its comments: the syntax tree, or the lines.
-func bare(t *testing.T, e *exercise, stub string) string {
+// withoutComments is a stub without its comments: the syntax tree, or the lines.
+func withoutComments(t *testing.T, e *exercise, stub string) string {
 	t.Helper()
 	if e.file == counterexample.File {
 		return regexp.MustCompile(`(?m)^#.*(?:\n#.*)*`).ReplaceAllString(stub, "#")
@@ -40,7 +40,7 @@ func TestStubsHaveChineseComments(t *testing.T) {
 		english := fileText(t, e.dir(rootOf(t)), e.writes())
 		chinese, _ := testenv.Must2(e.chineseStub(rootOf(t)))(t)
 		stub := string(unixLines(chinese))
-		require.Equal(t, bare(t, e, english), bare(t, e, stub))
+		require.Equal(t, withoutComments(t, e, english), withoutComments(t, e, stub))
 		said := comment.FindAllStringSubmatch(stub, -1)
 		require.NotEmpty(t, said)
 		for _, c := range said {
@@ -55,7 +55,7 @@ func TestStubsHaveChineseComments(t *testing.T) {
 	}
 	last := exercises[10]
 	answers := fileText(t, last.dir(rootOf(t)), last.writes())
-	require.NotEqual(t, bare(t, last, answers), bare(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
+	require.NotEqual(t, withoutComments(t, last, answers), withoutComments(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
 }
 
 // TestStartWritesTheStubInTheReadersLanguage: a stub of either language is a stub, and

@@ -18,7 +18,7 @@ func groupUsage(leader int) resources {
 		if group, err := syscall.Getpgid(pid); err != nil || group != leader {
 			return
 		}
-		fields := stat(dir)
+		fields := procStat(dir)
 		if len(fields) < 22 || fields[2] != strconv.Itoa(leader) {
 			return // it has left the group meanwhile
 		}
@@ -32,7 +32,7 @@ func groupUsage(leader int) resources {
 		u.time += time.Duration(number(11)+number(12)+number(13)+number(14)) * (time.Second / hertz)
 		threads, _ := filepath.Glob(filepath.Join(dir, "task", "*"))
 		for _, thread := range threads {
-			if state := stat(thread); len(state) > 0 && (state[0] == "R" || state[0] == "D") { // runs or could, or the disk is slow
+			if state := procStat(thread); len(state) > 0 && (state[0] == "R" || state[0] == "D") { // runs or could, or the disk is slow
 				u.waits = false
 			}
 		}
@@ -43,8 +43,8 @@ func groupUsage(leader int) resources {
 // hertz is how many units of /proc's processor time a second has, whatever the kernel's clock.
 const hertz = 100
 
-// stat are the fields of a file stat behind the name, which may have blanks and parentheses: proc(5) counts three more.
-func stat(dir string) []string {
+// procStat are the fields of a file stat behind the name, which may have blanks and parentheses: proc(5) counts three more.
+func procStat(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	name := strings.LastIndex(string(text), ") ")
 	if err != nil || name < 0 {

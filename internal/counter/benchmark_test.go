@@ -57,8 +57,8 @@ func loads(ns ...int) (all []Load) {
 	return all
 }
 
-// rows are the locks, loads and ends of the results.
-func rows(b *Benchmark) (all []string) {
+// resultRows are the locks, loads and ends of the results.
+func resultRows(b *Benchmark) (all []string) {
 	for _, r := range b.Results {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %s: %s", r.Lock, r.Goroutines, r.Status, r.Error)))
 	}
@@ -90,7 +90,7 @@ func TestQuickLocksRunFirst(t *testing.T) {
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", "begin quick", "end quick",
 		"slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow"}, w.said)
-	require.Equal(t, []string{"slow 100 ok:", "quick 100 ok:", "slow 1000 ok:", "quick 1000 ok:"}, rows(b))
+	require.Equal(t, []string{"slow 100 ok:", "quick 100 ok:", "slow 1000 ok:", "quick 1000 ok:"}, resultRows(b))
 	b.Limit = 0
 	require.NoError(t, b.Run(t.Context()))
 	require.Contains(t, w.said, "slow, 1000 goroutines: about 16 s")
@@ -104,7 +104,7 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 		"quick 4 ok:", "quick 4 ok:", "slow 4 stopped: stopped after 3s, at 0 of 4",
 		"quick 2 ok:", "quick 2 ok:", "slow 2 stopped: stopped after 3s, at 0 of 2", // with fewer contenders it might have gone well
 		"quick 8 ok:", "quick 8 ok:", "slow 8 skipped: skipped: stopped after 3s with 2",
-	}, rows(b), "a second round would be stopped as well")
+	}, resultRows(b), "a second round would be stopped as well")
 	b.Processes = 2
 	b.Results = nil
 	require.EqualError(t, b.Run(t.Context()), "slow with 4 goroutines on here: stopped after 3s")
@@ -117,7 +117,7 @@ func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 	require.EqualError(t, b.Run(t.Context()), "wrong, tried with 5 contenders on here: two goroutines held the lock at once")
 	const notRun = " not run: not run: wrong with 5 failed"
 	require.Equal(t, []string{"floor 5" + notRun, "wrong 5 failed: two goroutines held the lock at once", "right 5" + notRun,
-		"floor 10" + notRun, "wrong 10" + notRun, "right 10" + notRun}, rows(b))
+		"floor 10" + notRun, "wrong 10" + notRun, "right 10" + notRun}, resultRows(b))
 	b.Untried, b.Results = true, nil
 	require.NoError(t, b.Run(t.Context()))
 }

@@ -22,7 +22,7 @@ import (
 
 const (
 	MostProcesses = 100              // that can contend for the same locks
-	silence       = 10 * time.Second // after which a server has gone away
+	silentFor     = 10 * time.Second // after which a server has gone away
 )
 
 var errTwoProcesses = i18n.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
@@ -64,13 +64,13 @@ func (g *group) watchConnection() {
 		select {
 		case <-g.ctx.Done():
 			return
-		case <-time.After(silence / ticks):
+		case <-time.After(silentFor / ticks):
 		}
 		if g.admin.State() == zk.StateHasSession {
 			silent = 0
 		}
 	}
-	g.end(i18n.Errorf("no server has answered for %v: %v", "没有服务器响应，已有 %v：%v", silence, g.zoo))
+	g.end(i18n.Errorf("no server has answered for %v: %v", "没有服务器响应，已有 %v：%v", silentFor, g.zoo))
 }
 
 // meet waits until this process is in a line-up, and returns the node to work under.

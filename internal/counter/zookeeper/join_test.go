@@ -51,7 +51,7 @@ func TestAServerThatIsSilentEndsTheLineUp(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, g.ctx.Err(), "while it answers")
 		srv.Stop()
-		time.Sleep(2 * silence)
+		time.Sleep(2 * silentFor)
 		require.ErrorContains(t, context.Cause(g.ctx), "no server has answered for 10s")
 		srv.Start()
 		s.admin.Close()

@@ -12,8 +12,8 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// sessions are those of the contenders of a trial.
-var sessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient: 2, counter.Next: 2}
+// trialSessions are those of the contenders of a trial.
+var trialSessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient: 2, counter.Next: 2}
 
 // Try plays the trial, and the long hold.
 func (p *Player) Try(ctx context.Context) (err error) {
@@ -42,7 +42,7 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 		return err
 	}
 	var ofContenders []*zk.Conn
-	for _, session := range sessions {
+	for _, session := range trialSessions {
 		ofContenders = append(ofContenders, conns[session])
 	}
 	if t.Contenders, err = p.contenders(counter.TrialContenders, tap, ofContenders, path); err != nil {
@@ -64,9 +64,9 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 	}
 	t.Close = func() error {
 		sent = tap.Counts().Total()
-		conns[sessions[counter.Closed]].Close()
+		conns[trialSessions[counter.Closed]].Close()
 		// In an ensemble the server of the next contender may receive the end of the session later.
-		_, err := conns[sessions[counter.Next]].Sync(path)
+		_, err := conns[trialSessions[counter.Next]].Sync(path)
 		return unlessGone(err)
 	}
 	if err := t.Run(ctx); err != nil {

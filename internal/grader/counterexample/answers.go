@@ -21,7 +21,7 @@ const File = "answers.txt"
 const (
 	maxLink    = 16 << 10 // bytes; the longest schedule that the lab shows has half of that
 	maxChoices = 400      // a schedule in the lab ends before
-	shown      = 60       // bytes of a student's text in a message
+	maxShown   = 60       // bytes of a student's text in a message
 )
 
 // Read reads the answers, by number. A line is a number, a colon and a link;
@@ -40,7 +40,7 @@ func Read(text []byte) (map[int]string, error) {
 		number, err := strconv.Atoi(strings.TrimSpace(before))
 		if !ok || err != nil || number < 1 || number > len(locks.Tasks) {
 			return nil, i18n.Errorf(
-				"%s, line %d: %s is not an answer: write the number of the listing, from 1 to %d, a colon and the link, all in one line", "%s 第 %d 行：%s 不是答案：请在同一行里写代码的编号（1 到 %d）、一个冒号和链接", File, i+1, short(line), len(locks.Tasks))
+				"%s, line %d: %s is not an answer: write the number of the listing, from 1 to %d, a colon and the link, all in one line", "%s 第 %d 行：%s 不是答案：请在同一行里写代码的编号（1 到 %d）、一个冒号和链接", File, i+1, shortened(line), len(locks.Tasks))
 		}
 		if _, twice := answers[number]; twice {
 			return nil, i18n.Errorf(
@@ -51,16 +51,16 @@ func Read(text []byte) (map[int]string, error) {
 	return answers, nil
 }
 
-// short is the beginning of a text, quoted.
-func short(text string) string {
-	if len(text) > shown {
-		text = text[:shown] + "…"
+// shortened is the beginning of a text, quoted.
+func shortened(text string) string {
+	if len(text) > maxShown {
+		text = text[:maxShown] + "…"
 	}
 	return strconv.Quote(text)
 }
 
-// keys are those that the lab writes into a link.
-var keys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
+// labKeys are those that the lab writes into a link.
+var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
 	"choices", "t", "lang", "speed",
 	"play", "panel"}
 
@@ -78,16 +78,16 @@ func parse(task locks.Task, link string) (a locks.Address, err error) {
 	_, fragment, ok := strings.Cut(link, "#")
 	if !ok {
 		return a, i18n.Errorf(
-			`%s is not a link of the lab, which has a # in it: press "Copy link" in the lab and paste all of it`, "%s 不是实验室的链接，那里面有一个 #：请在实验室里按“复制链接”，完整地粘贴", short(link))
+			`%s is not a link of the lab, which has a # in it: press "Copy link" in the lab and paste all of it`, "%s 不是实验室的链接，那里面有一个 #：请在实验室里按“复制链接”，完整地粘贴", shortened(link))
 	}
 	if strings.ContainsAny(fragment, " \t#") {
 		return a, i18n.Errorf(
 			"this link has a blank or a second # in it: paste one link, and nothing behind it", "这个链接里有空格，或者有第二个 #：请只粘贴一个链接，后面什么都不要加")
 	}
 	for pair := range strings.SplitSeq(fragment, "&") {
-		if key, _, _ := strings.Cut(pair, "="); !slices.Contains(keys, key) {
+		if key, _, _ := strings.Cut(pair, "="); !slices.Contains(labKeys, key) {
 			return a, i18n.Errorf(
-				"the link has %s, which the lab does not write: copy the link again", "链接里有 %s，实验室不会这样写：请重新复制链接", short(key))
+				"the link has %s, which the lab does not write: copy the link again", "链接里有 %s，实验室不会这样写：请重新复制链接", shortened(key))
 		}
 	}
 	if strings.Count("&"+fragment, "&lock=") != 1 || strings.Count(fragment, "&choices=") > 1 {
@@ -135,7 +135,7 @@ func faults(kinds []player.Fault, n int) i18n.Text {
 	}
 	var names []string
 	for _, k := range kinds[:min(len(kinds), 3)] {
-		names = append(names, short(string(k)))
+		names = append(names, shortened(string(k)))
 	}
 	if len(kinds) > 3 {
 		names = append(names, "…")

@@ -32,9 +32,9 @@ func TestOurAnswersAreAccepted(t *testing.T) {
 	played := make(map[int]Result)
 	for n, link := range answers {
 		played[n] = Play(t, n, link)
-		require.Equal(t, Result{Choices: ours[n]}, played[n], "answer %d", n)
+		require.Equal(t, Result{Choices: ourChoices[n]}, played[n], "answer %d", n)
 		require.Equal(t, link, Open(link))
-		require.Regexp(t, fmt.Sprintf(`(?m)^\| %d \|.*\| %d \|$`, n, ours[n]), string(page))
+		require.Regexp(t, fmt.Sprintf(`(?m)^\| %d \|.*\| %d \|$`, n, ourChoices[n]), string(page))
 		require.Contains(t, string(page), "internal/bugs/listings/"+locks.Tasks[n-1].Source)
 	}
 	for _, c := range Cases() {

@@ -19,11 +19,11 @@ type Case struct {
 	Most   int  // choices; 0: as many as it takes
 }
 
-// ours is how many choices our answers have, by number.
-var ours = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
+// ourChoices is how many choices our answers have, by number.
+var ourChoices = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
 
-// easy is how many of the tasks are basic.
-const easy = 3
+// basicTasks is how many of the tasks are basic.
+const basicTasks = 3
 
 var harms = map[player.Kind]i18n.Text{
 	player.Hang:          i18n.Textf("a contender waits forever", "竞争者永远等待"),
@@ -37,10 +37,10 @@ var harms = map[player.Kind]i18n.Text{
 // Cases are all cases, in the order in which they are judged.
 func Cases() (list []Case) {
 	for _, t := range locks.Tasks {
-		list = append(list, Case{Name: i18n.Textf("listing %d: %s", "代码 %d：%s", t.Number, harms[t.Harm]), Number: t.Number, Basic: t.Number <= easy})
+		list = append(list, Case{Name: i18n.Textf("listing %d: %s", "代码 %d：%s", t.Number, harms[t.Harm]), Number: t.Number, Basic: t.Number <= basicTasks})
 	}
 	for _, t := range locks.Tasks {
-		list = append(list, Case{Name: i18n.Textf("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", t.Number, ours[t.Number]), Number: t.Number, Most: ours[t.Number]})
+		list = append(list, Case{Name: i18n.Textf("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", t.Number, ourChoices[t.Number]), Number: t.Number, Most: ourChoices[t.Number]})
 	}
 	return list
 }
@@ -80,7 +80,7 @@ func Play(t *testing.T, number int, link string) Result {
 	} else if s.err != nil {
 		p.Words = i18n.Textf("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", inOneLine(i18n.TextOf(s.err)))
 	} else {
-		p.Words = says(task, s)
+		p.Words = whyNotGoal(task, s)
 	}
 	return p
 }
@@ -120,8 +120,8 @@ func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
 	return shownSchedule{}, false
 }
 
-// says says why a schedule is not the answer; it is empty if it is.
-func says(task locks.Task, s shownSchedule) i18n.Text {
+// whyNotGoal says why a schedule is not the answer; it is empty if it is.
+func whyNotGoal(task locks.Task, s shownSchedule) i18n.Text {
 	goal := i18n.Textf("the goal is: %s", "目标是：%s", harms[task.Harm])
 	switch v := s.trace.Violation; {
 	case v != nil && v.Kind == task.Harm:

@@ -41,8 +41,8 @@ const electionTimeout = 10 * time.Second
 
 // Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
-	contender := locktest.Subject{New: s.contender(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
-	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), contender,
+	asLock := locktest.Subject{New: s.contender(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
+	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), asLock,
 		func(w *locktest.World) *election { return &election{w, s, electionTimeout} }).
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }

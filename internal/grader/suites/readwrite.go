@@ -37,13 +37,13 @@ type ReadWriteSubject struct {
 
 // Plan has the cases of a read/write lock.
 func (s ReadWriteSubject) Plan() locktest.Plan {
-	contender := locktest.Subject{
+	asLock := locktest.Subject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} },
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 		WakeUps:      func(int) int { return 1 },
 	}
-	return locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), contender,
+	return locktest.NewPlan(readWriteCases, stage.Of[*readWrite](s.Level), asLock,
 		func(w *locktest.World) *readWrite { return &readWrite{w, s} }).
 		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }

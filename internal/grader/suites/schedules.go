@@ -262,7 +262,7 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 			found = worse
 		}
 	}
-	c.Fail(words(found), address(c, found))
+	c.Fail(failureText(found), labAddress(c, found))
 }
 
 // worse looks for a violation for which a lock gets no points, because a schedule
@@ -323,12 +323,12 @@ func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 // unsafe are the violations for which a lock gets no points.
 var unsafe = []player.Kind{player.TwoHolders, player.ForeignDelete, player.NodeMissing, player.LostAddition, player.StaleWrite}
 
-// address is where the lab plays a trace, from the # on, up to its violation. If another
+// labAddress is where the lab plays a trace, from the # on, up to its violation. If another
 // violation would end the schedule there before, the address says which one is wanted.
 // It is empty if the lab does not come to it: a lock may draw lots.
-func address(c *runner.Case, tr *player.Trace) string {
-	a := unchecked(tr)
-	for range tries {
+func labAddress(c *runner.Case, tr *player.Trace) string {
+	a := addressOf(tr)
+	for range replayTries {
 		for _, a.Want = range []player.Kind{"", tr.Violation.Kind} {
 			if kind, err := replay(c, a.String()); err == nil && kind == tr.Violation.Kind {
 				return a.String()
@@ -338,8 +338,8 @@ func address(c *runner.Case, tr *player.Trace) string {
 	return ""
 }
 
-// tries are for a lock whose schedules do not repeat each time.
-const tries = 4
+// replayTries are for a lock whose schedules do not repeat each time.
+const replayTries = 4
 
 // replay plays an address as the lab does, and returns the violation that it ends with.
 func replay(c *runner.Case, address string) (player.Kind, error) {
@@ -355,7 +355,7 @@ func replay(c *runner.Case, address string) (player.Kind, error) {
 	return tr.Violation.Kind, nil
 }
 
-func unchecked(tr *player.Trace) locks.Address {
+func addressOf(tr *player.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
 		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
@@ -365,13 +365,13 @@ func unchecked(tr *player.Trace) locks.Address {
 	}
 }
 
-// words say to a student what has happened.
-func words(tr *player.Trace) i18n.Text {
-	return i18n.Textf("%s, in this schedule:\n%s", "%s。调度如下：\n%s", again(tr), tr.Steps())
+// failureText says to a student what has happened.
+func failureText(tr *player.Trace) i18n.Text {
+	return i18n.Textf("%s, in this schedule:\n%s", "%s。调度如下：\n%s", violationText(tr), tr.Steps())
 }
 
-// again is the violation, and if a node is left, which lost request is to be tried again.
-func again(tr *player.Trace) i18n.Text {
+// violationText is the violation, and if a node is left, which lost request is to be tried again.
+func violationText(tr *player.Trace) i18n.Text {
 	if tr.Violation.Kind != player.NodeLeft {
 		return tr.Violation.Text()
 	}

@@ -31,7 +31,7 @@ func tokensGrow(w *leaseWorld) {
 
 func wrap(w *leaseWorld) {
 	w.parent()
-	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4))
+	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4)) // three before the largest, which comes again: see spent
 	var attempts []*attempt
 	var sessions []*stage.Session
 	for i := range 3 {
