@@ -205,7 +205,7 @@ func holdsRatios(t *testing.T) {
 	factor := []any{elapsed(n, "naive") / elapsed(n, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
 	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
-	chinese += fmt.Sprintf(`zklock 的 %.1fx 是同一个进程内的 goroutine 得到的：锁在内存中交接。
+	chinese += fmt.Sprintf(`zklock 的 %.1fx 来自同一个进程内的 goroutine：锁在内存中交接。
 如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 用时 %.0f ms，predecessor 用时 %.0f ms。`, factor...)
 	site.HoldsBoth(t, "README.md", "ratios", i18n.Text{En: english + "\n", Zh: chinese + "\n"})
 }

@@ -231,9 +231,9 @@ func holdCells(t *testing.T, all map[pair]string) {
 	for _, l := range locks {
 		head = append(head, l.title)
 	}
-	table := []i18n.Text{rowOf(append(head, i18n.Textf("makes its parent", "它建的父节点"), i18n.Textf("when that has gone", "父节点消失之后"))...)}
-	short := []i18n.Text{rowOf(i18n.Textf("library", "库"), i18n.Textf("zklock comes second", "它先持有，zklock 后来"),
-		i18n.Textf("zklock holds, it comes second", "zklock 先持有，它后来"), i18n.Textf("beside zklock", "和 zklock 一起用是否安全"))}
+	table := []i18n.Text{rowOf(append(head, i18n.Textf("makes its parent", "这把锁建的父节点"), i18n.Textf("when that has gone", "父节点消失之后"))...)}
+	short := []i18n.Text{rowOf(i18n.Textf("library", "库"), i18n.Textf("zklock comes second", "这个库先持有，zklock 后来"),
+		i18n.Textf("zklock holds, it comes second", "zklock 先持有，这个库后来"), i18n.Textf("beside zklock", "和 zklock 一起用是否安全"))}
 	in := func(i, j int) i18n.Text {
 		cell := all[pair{i, j}]
 		require.Contains(t, inChinese, cell)
