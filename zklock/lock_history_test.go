@@ -221,7 +221,7 @@ var model = porcupine.Model{
 	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
 }
 
-func step(s state, o *operation) (bool, state) {
+func step(s state, o *operation) (bool, state) { // whether the model allows o in the state s, and the state after it
 	mine := s.token == o.token && s.owner == o.owner
 	switch o.kind {
 	case opLock, opTryLock:

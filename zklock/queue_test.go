@@ -283,7 +283,7 @@ type crowd struct {
 	giveUp  []func()
 }
 
-const lastOfCrowd = 10 // of a crowd
+const lastOfCrowd = 10 // its number, from 0
 
 // crowded plays one schedule of a crowd.
 func crowded(t *testing.T, play func(c *crowd)) {
@@ -314,7 +314,7 @@ func (c *crowd) mark(n int) string {
 	return fmt.Sprintf("zklock %016x %010d", parent.Stat.Czxid, n)
 }
 
-func (tb *table) data() string {
+func (tb *table) data() string { // of the parent
 	parent, _ := tb.srv.Node(top)
 	return string(parent.Data)
 }

@@ -210,7 +210,7 @@ func TestTheLargestPacket(t *testing.T) {
 		return frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/large", Data: data, ACL: jute.WorldACL()})
 	}
 	c := tg.connect()
-	c.write(body(1_048_575))
+	c.write(body(1_048_575)) // jute.maxbuffer, of which one byte more is too much
 	h, _ := c.reply()
 	require.Equal(t, jute.OK, h.Err)
 	_, d := c.do(jute.OpGetData, &jute.PathWatch{Path: tg.root + "/large"})

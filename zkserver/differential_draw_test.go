@@ -49,7 +49,7 @@ func watchedPath(t *rapid.T) string {
 	return anyPath(t)
 }
 
-func drawVersion(t *rapid.T) string {
+func drawVersion(t *rapid.T) string { // "" is -1, which any version fulfils
 	return among(t, "version", "", "", " version 0", " version 1", " version 2")
 }
 

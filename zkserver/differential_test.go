@@ -125,7 +125,7 @@ func play(t require.TestingT, tg *target, root string, steps []step) []string {
 		admin.eventsNow() // keeps its session alive
 	}
 	for _, c := range p.conns {
-		c.write(frame(&jute.RequestHeader{Xid: 1 << 20, Op: jute.OpCloseSession}))
+		c.write(frame(&jute.RequestHeader{Xid: 1 << 20, Op: jute.OpCloseSession})) // as no request of a sequence
 		io.Copy(io.Discard, c.r)
 		c.Close()
 	}

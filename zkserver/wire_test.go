@@ -151,7 +151,7 @@ const patience = 10 * time.Minute
 
 func (c *wire) readFrame(within time.Duration) ([]byte, error) {
 	c.SetReadDeadline(time.Now().Add(within))
-	return jute.ReadFrame(c.r, nil, 64<<20)
+	return jute.ReadFrame(c.r, nil, 64<<20) // a reply may be longer than a request
 }
 
 func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {

@@ -69,7 +69,7 @@ type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-func now() int64 {
+func now() int64 { // the same clock in all processes of the machine
 	var ts syscall.Timespec
 	const monotonic = 1
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {

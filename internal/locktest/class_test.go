@@ -35,7 +35,7 @@ func fileText(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-func change(before, after string) edit { return edit{regexp.MustCompile(before), after} }
+func change(before, after string) edit { return edit{regexp.MustCompile(before), after} } // before is a pattern
 
 // The questions of the steps' READMEs that ask for an edit, and the case that
 // the edit must fail first.
@@ -145,10 +145,10 @@ func edited(t *testing.T, root string) (program string) {
 	return program
 }
 
-// A proof is a case or a test by which a page answers a question of a step. A case has
-// a gloss on the Chinese page.
+// A proof is a case, with a gloss on the Chinese page, or a test by which a page answers a question of a step.
 type proof struct{ inCase, gloss, test string }
 
+// proofs returns what follows a mark in the answer below a heading, and the proofs that it names.
 func proofs(t *testing.T, page, heading, mark string) (text string, all []proof) {
 	t.Helper()
 	_, answer, ok := strings.Cut(page, "### "+heading+"\n")

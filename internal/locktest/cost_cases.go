@@ -53,7 +53,7 @@ func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
 		w.Skip(i18n.Textf("Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
-	for n := 1; n <= 12; n += 11 {
+	for n := 1; n <= 12; n += 11 { // with one that waits, and with twelve
 		locks, results, sessions := w.queue(n + 1)
 		holder := 0
 		done := map[int]bool{0: true}

@@ -24,7 +24,7 @@ func (l sameLock) Lock() error            { return l() }
 func (l sameLock) TryLock() (bool, error) { err := l(); return err == nil, err }
 func (l sameLock) Unlock() error          { return l() }
 
-func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock {
+func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock { // a New of sameLocks
 	return func(conn *zk.Conn, path string) locktest.Lock {
 		return sameLock(func() error { return f(conn, path) })
 	}

@@ -103,7 +103,7 @@ func (s shownSchedule) equal(o shownSchedule) bool {
 // repeated plays a schedule until it has been the same twice.
 func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
 	var before []shownSchedule
-	for range 20 {
+	for range 20 { // times at most
 		f, tr, possible, err := film.Play(t, a.World(), a.Choices)
 		s := shownSchedule{err: err, trace: tr}
 		if f != nil {
@@ -170,7 +170,7 @@ func inOneLine(t i18n.Text) i18n.Text {
 
 func firstBytes(text string) string {
 	text = strings.ReplaceAll(text, "\n", " ")
-	if len(text) > 400 {
+	if len(text) > 400 { // bytes
 		text = strings.ToValidUTF8(text[:400], "") + "…"
 	}
 	return text

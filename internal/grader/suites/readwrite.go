@@ -246,7 +246,7 @@ func writerBehindReaders(w *readWrite) {
 	var readers []*participant
 	n := 3
 	if w.Server != nil {
-		n = 50
+		n = 50 // many, where no real server has to carry them
 	}
 	for i := range n {
 		p := w.reader(i18n.Textf("reader %s", "读者 %s", i18n.Letter(i)))
