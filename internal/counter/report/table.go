@@ -20,7 +20,7 @@ var EverydayText = i18n.Textf("One goroutine alone, which locks 50 times, and 50
 
 // The first words below the tables.
 var (
-	TableLegend = i18n.Textf("requests and watch events: per acquisition, counted on the wire, without pings.\n", "请求和事件：平均每次加锁的个数，在连接上数出，不含心跳。\n")
+	TableLegend = i18n.Textf("requests and watch events: per acquisition, counted on the wire, without pings.\n", "请求和事件：平均每次加锁的个数，在连接上逐个数出，不含心跳。\n")
 	TimesLegend = i18n.Textf("overtaken: how many others asked for the lock later and held it earlier, on\n"+
 		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n",
 		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
