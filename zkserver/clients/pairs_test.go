@@ -203,8 +203,8 @@ func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration
 	return patience
 }
 
-// cells reads the table.
-func cells(t *testing.T) map[pair]string {
+// readCells reads the table.
+func readCells(t *testing.T) map[pair]string {
 	all := map[pair]string{}
 	_, table, _, _ := site.Cut(site.Read(t, "docs/sharing-a-path.md"), "pairs")
 	for i, row := range strings.Split(table, "\n")[min(3, strings.Count(table, "\n")):] {
@@ -256,7 +256,7 @@ func holdCells(t *testing.T, all map[pair]string) {
 }
 
 // TestTheTableOfPairsIsTheSameInBothLanguages, and in its short form.
-func TestTheTableOfPairsIsTheSameInBothLanguages(t *testing.T) { holdCells(t, cells(t)) }
+func TestTheTableOfPairsIsTheSameInBothLanguages(t *testing.T) { holdCells(t, readCells(t)) }
 
 // TestPairs plays the pairs with zklock, and all of them if all is asked for that there is, on the server that ZK
 // names.
@@ -268,8 +268,8 @@ func TestPairs(t *testing.T) {
 		versions += "- " + programs[program].line("", patience) + "\n"
 	}
 	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
-	known, now, played, recipe := cells(t), cells(t), map[pair]string{}, len(locks)-1 // the recipe needs sources
-	var mu sync.Mutex                                                                 // guards now and played
+	known, now, played, recipe := readCells(t), readCells(t), map[pair]string{}, len(locks)-1 // the recipe needs sources
+	var mu sync.Mutex                                                                         // guards now and played
 	t.Run("all", func(t *testing.T) {
 		for i, first := range locks {
 			for j, second := range locks {
@@ -319,9 +319,9 @@ func TestParentsThatGo(t *testing.T) {
 		contenders = append(contenders, c)
 	}
 	time.Sleep(200 * time.Second) // it looks once a minute, and there are three, one in the other
-	now := cells(t)
+	now := readCells(t)
 	for i, c := range contenders {
-		made, gone := pair{i, len(locks)}, pair{i, len(locks) + 1}
+		made, gone := pair{i, len(locks)}, pair{i, len(locks) + 1} // the last two cells of the row
 		now[made], now[gone] = "ordinary", "goes on"
 		if err := conn.Delete(fmt.Sprint(root, "/", i), -1); err != nil {
 			require.ErrorIs(t, err, zk.ErrNoNode)
@@ -339,7 +339,7 @@ func TestParentsThatGo(t *testing.T) {
 func TestSafeLocksCountTogether(t *testing.T) {
 	addr, conn, root := newSharedTest(t)
 	programs := startLocks(t, addr)
-	known, turns := cells(t), 50
+	known, turns := readCells(t), 50
 	if testenv.AtLength() {
 		turns = 250
 	}

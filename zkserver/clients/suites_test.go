@@ -29,7 +29,7 @@ import (
 type suite struct {
 	name, version string
 	// run returns the result of each test: whether it passed. A test that was skipped has none.
-	run func(t *testing.T, version string, real bool) map[string]bool
+	run func(t *testing.T, version string, onReal bool) map[string]bool
 	// apart are the tests that need what the embedded server does not have.
 	apart map[string]i18n.Text
 }
@@ -66,35 +66,35 @@ func TestForeignSuites(t *testing.T) {
 
 // compare runs the suite on both servers, and returns its row of the table.
 func (s suite) compare(t *testing.T) i18n.Text {
-	real, embedded := s.results(t, true), s.results(t, false)
-	require.NotEmpty(t, real)
-	require.Equal(t, slices.Sorted(maps.Keys(real)), slices.Sorted(maps.Keys(embedded)), "the tests that ran")
+	onReal, embedded := s.results(t, true), s.results(t, false)
+	require.NotEmpty(t, onReal)
+	require.Equal(t, slices.Sorted(maps.Keys(onReal)), slices.Sorted(maps.Keys(embedded)), "the tests that ran")
 	var apart []i18n.Text
-	for _, test := range slices.Sorted(maps.Keys(real)) {
+	for _, test := range slices.Sorted(maps.Keys(onReal)) {
 		reason, known := s.apart[test]
 		if known {
 			apart = append(apart, i18n.Textf("`%s` needs %s", "`%s` 要用到%s", test, reason))
 		}
-		require.True(t, known || embedded[test] || !real[test], "%s passes on the real server alone", test)
+		require.True(t, known || embedded[test] || !onReal[test], "%s passes on the real server alone", test)
 		require.False(t, known && embedded[test], "%s passes on the embedded server, too: it is not apart", test)
 	}
 	require.Len(t, apart, len(s.apart), "a test that is apart did not run")
-	row := rowOf(i18n.Same(s.name), i18n.Same(s.version), i18n.Textf("%d", "%d", len(real)), i18n.Textf("%d", "%d", passed(embedded)),
-		i18n.Textf("%d", "%d", passed(real)), i18n.Join(apart, ", "))
+	row := rowOf(i18n.Same(s.name), i18n.Same(s.version), i18n.Textf("%d", "%d", len(onReal)), i18n.Textf("%d", "%d", passed(embedded)),
+		i18n.Textf("%d", "%d", passed(onReal)), i18n.Join(apart, ", "))
 	t.Log(row)
 	return row
 }
 
 // results runs the suite up to three times, until what should pass has passed: the suites wait
 // in real time, so a test may fail on a busy machine.
-func (s suite) results(t *testing.T, real bool) map[string]bool {
+func (s suite) results(t *testing.T, onReal bool) map[string]bool {
 	results := map[string]bool{}
 	for range 3 {
-		for test, pass := range s.run(t, s.version, real) {
+		for test, pass := range s.run(t, s.version, onReal) {
 			results[test] = results[test] || pass
 		}
 		apart := 0
-		if !real {
+		if !onReal {
 			apart = len(s.apart)
 		}
 		if len(results) > 0 && passed(results)+apart == len(results) {
@@ -114,8 +114,8 @@ func passed(results map[string]bool) (n int) {
 }
 
 // address is a fresh server, for a suite that needs one.
-func address(t *testing.T, real bool) string {
-	if !real {
+func address(t *testing.T, onReal bool) string {
+	if !onReal {
 		return zkserver.Run(t).Addr()
 	}
 	started := testenv.Must(servers.Begin(t.Context(), "zookeeper"))(t)
@@ -123,8 +123,8 @@ func address(t *testing.T, real bool) string {
 	return strings.TrimPrefix(started.Env[0], "ZK=")
 }
 
-// source copies a Go module, at a version, to a folder where it can be changed.
-func source(t *testing.T, module, version string) (dir string) {
+// copyModule copies a Go module, at a version, to a folder where it can be changed.
+func copyModule(t *testing.T, module, version string) (dir string) {
 	dir = t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module+"@"+version)
 	cmd.Dir = dir
@@ -136,14 +136,14 @@ func source(t *testing.T, module, version string) (dir string) {
 }
 
 // replace replaces a text that is once in a file.
-func replace(t *testing.T, file, old, new string) {
+func replace(t *testing.T, file, old, replacement string) {
 	text := testenv.Must(os.ReadFile(file))(t)
 	require.Equal(t, 1, bytes.Count(text, []byte(old)), "%s: %s", file, old)
-	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte(old), []byte(new), 1), 0o644))
+	require.NoError(t, os.WriteFile(file, bytes.Replace(text, []byte(old), []byte(replacement), 1), 0o644))
 }
 
-func goZookeeper(t *testing.T, version string, real bool) map[string]bool {
-	dir := source(t, "github.com/go-zookeeper/zk", version)
+func goZookeeper(t *testing.T, version string, onReal bool) map[string]bool {
+	dir := copyModule(t, "github.com/go-zookeeper/zk", version)
 	helper := filepath.Join(dir, "server_help_test.go")
 	// FLWSrvr does not know the date of Debian's build.
 	replace(t, helper, "_, ok := FLWSrvr(serverAddrs, time.Second)", `ok := true
@@ -151,7 +151,7 @@ func goZookeeper(t *testing.T, version string, real bool) map[string]bool {
 			answer, _ := fourLetterWord(addr, "srvr", time.Second)
 			ok = ok && strings.Contains(string(answer), "Mode: ")
 		}`)
-	if real {
+	if onReal {
 		return goTests(t, dir, "ZOOKEEPER_BIN_PATH=/usr/share/zookeeper/bin", ".")
 	}
 	replace(t, helper, "func StartTestCluster(", "func startJava(")
@@ -167,8 +167,8 @@ func goZookeeper(t *testing.T, version string, real bool) map[string]bool {
 	return goTests(t, dir, "", ".")
 }
 
-func goKit(t *testing.T, version string, real bool) map[string]bool {
-	return goTests(t, source(t, "github.com/go-kit/kit", version), "ZK_ADDR="+address(t, real), "-tags=integration", "./sd/zk")
+func goKit(t *testing.T, version string, onReal bool) map[string]bool {
+	return goTests(t, copyModule(t, "github.com/go-kit/kit", version), "ZK_ADDR="+address(t, onReal), "-tags=integration", "./sd/zk")
 }
 
 // goTests runs the tests of a module.
@@ -196,7 +196,7 @@ func goTests(t *testing.T, dir, setting string, args ...string) map[string]bool 
 const python = "/usr/bin/python3"
 
 // kazoo runs the tests that Debian's package has.
-func kazoo(t *testing.T, version string, real bool) map[string]bool {
+func kazoo(t *testing.T, version string, onReal bool) map[string]bool {
 	const packages = "/usr/lib/python3/dist-packages/"
 	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo", packages + "pytest": "python3-pytest", packages + "mock": "python3-mock"})
 	installed := testenv.Must(exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output())(t)
@@ -210,7 +210,7 @@ func kazoo(t *testing.T, version string, real bool) map[string]bool {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "at_zk", "-vrA", "-o", "faulthandler_timeout=60",
 		lockTests, "--pyargs", "kazoo.tests.test_election")
-	cmd.Env = append(os.Environ(), "PYTHONPATH=testdata/suites", "PYTHONDONTWRITEBYTECODE=1", "ZK="+address(t, real))
+	cmd.Env = append(os.Environ(), "PYTHONPATH=testdata/suites", "PYTHONDONTWRITEBYTECODE=1", "ZK="+address(t, onReal))
 	out, err := cmd.CombinedOutput() // it fails if one test does
 	results := map[string]bool{}
 	for _, line := range regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR) \S*?::(\S+)`).FindAllSubmatch(out, -1) {

@@ -389,7 +389,7 @@ func longestTerm(w *election) {
 func leaderShortCut(w *election) {
 	a := w.leader()
 	for range 5 {
-		time.Sleep(7 * time.Second)
+		time.Sleep(7 * time.Second) // less than the session timeout
 		require.True(w, w.Server.Cut(a.s.ID))
 	}
 	for range 3 { // a request of the leader goes with its connection
