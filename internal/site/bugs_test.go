@@ -52,9 +52,9 @@ func bugsOf(step string) func(*testing.T, i18n.Language) string {
 	}
 }
 
-// named is the catalogue with what the bugs' entries in package scenes say outside of what is between marks: the
+// bugsNamed is the catalogue with what the bugs' entries in package scenes say outside of what is between marks: the
 // headings, the links by article, and those in the text.
-func named(t *testing.T, lang i18n.Language, page string) string {
+func bugsNamed(t *testing.T, lang i18n.Language, page string) string {
 	colon := i18n.Textf(":", "：").In(lang)
 	for _, b := range scenes.Bugs {
 		heading := b.Heading().In(lang)
@@ -112,7 +112,7 @@ func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 	for _, change := range [][2]string{{"### D1: a watch", "### D1: the watch"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"}} {
 		changed := strings.Replace(page, change[0], change[1], 1)
 		require.NotEqual(t, page, changed)
-		require.NotEqual(t, changed, named(t, i18n.English, changed), change)
+		require.NotEqual(t, changed, bugsNamed(t, i18n.English, changed), change)
 	}
 	for _, change := range [][2]string{{"### D1:", "### D13:"}, {"\n## Step 4", "\n## Then 4"}} {
 		require.NotEqual(t, ordered(), matches(strings.Replace(page, change[0], change[1], 1), headings[i18n.English]))

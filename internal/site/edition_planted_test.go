@@ -12,9 +12,9 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// small is the pages of testdata/edition.txt, each below a line with its path: an English page and its
+// smallEdition is the pages of testdata/edition.txt, each below a line with its path: an English page and its
 // Chinese edition, with links to two other pairs.
-func small(t *testing.T) edition {
+func smallEdition(t *testing.T) edition {
 	t.Helper()
 	text := string(testenv.Must(os.ReadFile("testdata/edition.txt"))(t))
 	tree := make(fstest.MapFS)
@@ -44,7 +44,7 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 		language, _, _ := strings.Cut(name, ": ")
 		page := cmp.Or(map[string]string{"English": "docs/x.md", "Chinese": "docs/x.zh-CN.md"}[language], "y/README.md")
 		t.Run(name, func(t *testing.T) {
-			e := small(t)
+			e := smallEdition(t)
 			text, _ := e.read(page)
 			require.Contains(t, text, old)
 			e.write(page, strings.Replace(text, old, planted, 1))
@@ -63,8 +63,8 @@ func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
 	const page = "# Bugs\n\nA word.\n\n<!-- bugs -->\n| [A1: old](#a1) | A | hang |\n<!-- end of bugs -->\n| [A](guide.md), one | [A1](#old) |\n" +
 		"| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\nold;\n\n```mermaid\nold\n```\n<!-- end of A1 -->\n\nThe end.\n" +
 		"<!-- scenes -->\n\n## All of this\n\n### A1\nold\n<!-- end of scenes -->\n"
-	hash := func(old, new string) string {
-		all, _ := sections(strings.ReplaceAll(page, old, new))
+	hash := func(before, after string) string {
+		all, _ := sections(strings.ReplaceAll(page, before, after))
 		require.Empty(t, all[1].hash()+all[2].hash())
 		return all[0].hash()
 	}
@@ -77,12 +77,12 @@ func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
 // TestEditionWritesStampsAndLinks: of a page that is named, and twice is as good as
 // once.
 func TestEditionWritesStampsAndLinks(t *testing.T) {
-	e := small(t)
+	e := smallEdition(t)
 	const en, zh = "docs/x.md", "docs/x.zh-CN.md"
 	right, _ := e.read(zh)
 	again := testenv.Must(e.stamped(zh, true))(t)
 	require.Equal(t, right, again)
-	require.Equal(t, right, e.led(zh))
+	require.Equal(t, right, e.relinked(zh))
 
 	text, _ := e.read(en)
 	e.write(en, strings.Replace(text, "2 requests", "two requests", 1))
@@ -96,7 +96,7 @@ func TestEditionWritesStampsAndLinks(t *testing.T) {
 	for _, link := range []string{"../y/README.md#the-second", "../y#the-second", "../y/#the-second"} {
 		e.write(zh, strings.Replace(right, "../y/README.zh-CN.md#第二节", link, 1))
 		require.NotEmpty(t, e.faults(en))
-		require.Equal(t, right, e.led(zh))
+		require.Equal(t, right, e.relinked(zh))
 	}
 
 	require.Error(t, testenv.Err(e.stamped(en, true)), "an English page gets no stamps")

@@ -43,44 +43,44 @@ var (
 	figure    = regexp.MustCompile(`[A-Za-z]*\pN+(?:[.,]\pN+)*`)
 )
 
-// english returns the path of the page of which a page is the edition, or its own.
-func english(page string) string { return strings.Replace(page, ".zh-CN.", ".", 1) }
+// englishPath returns the path of the page of which a page is the edition, or its own.
+func englishPath(page string) string { return strings.Replace(page, ".zh-CN.", ".", 1) }
 
-func chinese(page string) string { return i18n.Chinese.Page(english(page)) }
+func chinesePath(page string) string { return i18n.Chinese.Page(englishPath(page)) }
 
 // switches returns the first lines that a page and its edition must have.
 func switches(page string) (en, zh string) {
-	return "English | [简体中文](" + path.Base(chinese(page)) + ")", "[English](" + path.Base(english(page)) + ") | 简体中文"
+	return "English | [简体中文](" + path.Base(chinesePath(page)) + ")", "[English](" + path.Base(englishPath(page)) + ") | 简体中文"
 }
 
 // A section is a heading and the text below it, up to the next heading.
-type section struct {
+type pageSection struct {
 	level int
 	title string
 	line  int      // of the heading, from 0
-	body  []string // without the stamp
-	own   []string // of the body, what is not generated
+	body  []string // its lines, without the stamp
+	own   []string // of these, what is not generated
 	stamp string
 
 	written bool // the heading is generated, and all below it
 }
 
-// renewed is what is generated in rows whose first cells are translated: the users of a package, and the bugs of an
-// article.
-var renewed = regexp.MustCompile("(?m)^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*")
+// generatedCells is what is generated in rows whose first cells are translated: the users of a package, and the bugs of
+// an article.
+var generatedCells = regexp.MustCompile("(?m)^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*")
 
 // hash is the same after a change of the line breaks, and of what is generated. A section of
 // which all is generated has none.
-func (s section) hash() string {
+func (s pageSection) hash() string {
 	if s.written {
 		return ""
 	}
-	text := strings.Join(strings.Fields(renewed.ReplaceAllString(s.title+"\n"+strings.Join(s.own, "\n"), "$1")), " ")
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8]
+	text := strings.Join(strings.Fields(generatedCells.ReplaceAllString(s.title+"\n"+strings.Join(s.own, "\n"), "$1")), " ")
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8] // enough to notice a change
 }
 
-// generated are the lines of a page between marks, and the marks. What a package is has been translated.
-func generated(page string) map[int]bool {
+// generatedLines are the lines of a page between marks, and the marks. What a package is has been translated.
+func generatedLines(page string) map[int]bool {
 	lines := make(map[int]bool)
 	rest := page
 	for line := range strings.Lines(page) {
@@ -103,15 +103,15 @@ func generated(page string) map[int]bool {
 
 // sections takes a page apart, and returns the anchors of its headings, too. What
 // is before the first heading is not among them.
-func sections(page string) (all []section, anchors []string) {
-	fenced, written := false, generated(page)
+func sections(page string) (all []pageSection, anchors []string) {
+	fenced, written := false, generatedLines(page)
 	for i, line := range strings.Split(page, "\n") {
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
 		last := len(all) - 1
 		if m := headingLine.FindStringSubmatch(line); !fenced && m != nil {
-			all = append(all, section{level: len(m[1]), title: m[2], line: i, written: written[i]})
+			all = append(all, pageSection{level: len(m[1]), title: m[2], line: i, written: written[i]})
 			name := scenes.Anchor(linkTarget.ReplaceAllString(m[2], ""))
 			anchor := name
 			for n := 1; slices.Contains(anchors, anchor); n++ {
@@ -133,7 +133,7 @@ func sections(page string) (all []section, anchors []string) {
 // units cuts a section into the units that are compared: the heading, each block
 // of code, each cell of a table, each item of a list, and the rest together.
 // Blocks of code are returned with their fences.
-func (s section) units() (names []string, texts map[string]string) {
+func (s pageSection) units() (names []string, texts map[string]string) {
 	texts = make(map[string]string)
 	add := func(name, text string) {
 		if _, ok := texts[name]; !ok {
@@ -147,7 +147,7 @@ func (s section) units() (names []string, texts map[string]string) {
 	inItem := false
 	for _, line := range s.body {
 		switch {
-		case block != nil || strings.HasPrefix(line, "```"):
+		case block != nil || strings.HasPrefix(line, "```"): // block is not nil inside of one
 			block = append(block, line)
 			if len(block) > 1 && line == "```" {
 				blocks++
@@ -156,7 +156,7 @@ func (s section) units() (names []string, texts map[string]string) {
 			}
 		case strings.HasPrefix(line, "|"):
 			rows++
-			for i, cell := range cells(line) {
+			for i, cell := range cellsOf(line) {
 				add(fmt.Sprintf("row %d, cell %d", rows, i+1), cell)
 			}
 		case itemLine.MatchString(line):
@@ -177,9 +177,8 @@ func (s section) units() (names []string, texts map[string]string) {
 	return names, texts
 }
 
-// cells returns the cells of a row. A vertical bar in code has a backslash before
-// it.
-func cells(row string) []string {
+// cellsOf returns the cells of a row. A vertical bar in code has a backslash before it.
+func cellsOf(row string) []string {
 	row = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(row), "|"), "|")
 	all := strings.Split(strings.ReplaceAll(row, `\|`, "\x00"), "|")
 	for i := range all {
@@ -188,16 +187,16 @@ func cells(row string) []string {
 	return all
 }
 
-// label is what a translator may change in a line of a diagram, in one of the groups.
-var label = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$` +
+// diagramLabel is what a translator may change in a line of a diagram, in one of the groups.
+var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$` +
 	`|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
 
 // shape is a line of a diagram without its words, but with the figures in them.
 func shape(line string) string {
 	line = strings.TrimSpace(line)
 	var figures []string
-	line = label.ReplaceAllStringFunc(line, func(found string) string {
-		for _, words := range label.FindStringSubmatch(found)[1:] {
+	line = diagramLabel.ReplaceAllStringFunc(line, func(found string) string {
+		for _, words := range diagramLabel.FindStringSubmatch(found)[1:] {
 			if words != "" {
 				figures = append(figures, figure.FindAllString(words, -1)...)
 				found = strings.Replace(found, words, "…", 1)
@@ -210,13 +209,13 @@ func shape(line string) string {
 	return strings.Join(append([]string{line}, figures...), " ")
 }
 
-// drawn is what a line of a picture made of characters has in both languages: lines,
+// sameInPicture is what a line of a picture made of characters has in both languages: lines,
 // arrows, figures, and names with a mark in them, such as /locks and lock-…04.
-var drawn = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/…-]*|` + figure.String())
+var sameInPicture = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/…-]*|` + figure.String())
 
-// typed is what a person types in a block of console: a line after "$ ", or a command of
+// sameInTranscript is what a person types in a block of console: a line after "$ ", or a command of
 // Go. Arguments end at two blanks, or where Chinese begins.
-var typed = regexp.MustCompile(`^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
+var sameInTranscript = regexp.MustCompile(`^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
 
 // translated are the kinds of blocks whose words are translated line by line: what a reader calls each, and
 // what is the same in both languages of a line.
@@ -225,8 +224,8 @@ var translated = map[string]struct {
 	same func(line string) string
 }{
 	"mermaid": {"diagram", shape},
-	"console": {"transcript", func(line string) string { return strings.Join(typed.FindAllString(line, -1), " ") }},
-	"text":    {"picture", func(line string) string { return strings.Join(drawn.FindAllString(line, -1), " ") }},
+	"console": {"transcript", func(line string) string { return strings.Join(sameInTranscript.FindAllString(line, -1), " ") }},
+	"text":    {"picture", func(line string) string { return strings.Join(sameInPicture.FindAllString(line, -1), " ") }},
 }
 
 // An edition is a set of pages, by their paths from the root.
@@ -237,10 +236,10 @@ func (e edition) read(page string) (string, bool) {
 	return string(text), err == nil
 }
 
-// lead says what a link of a page leads to: the path of a page is the English one's,
+// leadsTo says what a link of a page leads to: the path of a page is the English one's,
 // and its heading is given by its number. other is where the link should lead, "" if
 // it should lead where it does.
-func (e edition) lead(page, link string) (target, other, fault string) {
+func (e edition) leadsTo(page, link string) (target, other, fault string) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return link, "", ""
 	}
@@ -255,7 +254,7 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 			file += "/README.md"
 		}
 	}
-	target = english(file)
+	target = englishPath(file)
 	number := -1
 	if hasAnchor {
 		text, _ := e.read(file)
@@ -265,8 +264,9 @@ func (e edition) lead(page, link string) (target, other, fault string) {
 		}
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
-	if twin, ok := e.read(chinese(file)); ok && page == chinese(page) && file == english(file) && path.Ext(file) != ".txt" {
-		rel, _ := filepath.Rel(path.Dir(page), chinese(file)) // both are from the root
+	fromChinese := page == chinesePath(page) && file == englishPath(file)
+	if twin, ok := e.read(chinesePath(file)); ok && fromChinese && path.Ext(file) != ".txt" {
+		rel, _ := filepath.Rel(path.Dir(page), chinesePath(file)) // both are from the root
 		other = filepath.ToSlash(rel)
 		if hasAnchor {
 			if _, anchors := sections(twin); number < len(anchors) {
@@ -286,7 +286,7 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 		case token[0] == '`' || token[0] == '<':
 			all[token]++
 		case token[0] == ']':
-			target, other, fault := e.lead(page, token[2:len(token)-1])
+			target, other, fault := e.leadsTo(page, token[2:len(token)-1])
 			all["a link to "+target]++
 			if fault != "" {
 				faults = append(faults, fmt.Sprintf("%s: %s", token[1:], fault))
@@ -331,12 +331,12 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		return faults
 	}
 	want, _ := e.facts(page, en) // its own links are another test's
-	got, faults := e.facts(chinese(page), zh)
+	got, faults := e.facts(chinesePath(page), zh)
 	for i := range faults {
 		faults[i] = what + ": " + faults[i]
 	}
 	for fact := range want {
-		got[fact] += 0 // it is there
+		got[fact] += 0 // so that the loop below comes to it
 	}
 	for fact, n := range got {
 		if n != want[fact] {
@@ -349,7 +349,7 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 // faults returns the faults of the Chinese edition of a page.
 func (e edition) faults(page string) (all []string) {
 	enText, ok := e.read(page)
-	zhText, okZh := e.read(chinese(page))
+	zhText, okZh := e.read(chinesePath(page))
 	if !ok || !okZh {
 		return []string{"a page is in both languages: CONTRIBUTING.md says how an edition begins"}
 	}
@@ -360,7 +360,7 @@ func (e edition) faults(page string) (all []string) {
 	if !strings.HasPrefix(zhText, zhSwitch+"\n\n# ") {
 		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty line, and its heading", zhSwitch))
 	}
-	all = append(all, set(enText, zhText)...)
+	all = append(all, typesettingFaults(enText, zhText)...)
 	ens, _ := sections(enText)
 	zhs, _ := sections(zhText)
 	if len(ens) != len(zhs) {
@@ -380,7 +380,7 @@ func (e edition) faults(page string) (all []string) {
 			say("the stamp is missing: go generate ./...")
 		default:
 			say("the English section has changed since it was translated: translate it again, then go test ./internal/site -run Edition -edition.stamp %s",
-				chinese(page))
+				chinesePath(page))
 		}
 		enNames, enUnits := en.units()
 		zhNames, zhUnits := zh.units()
@@ -413,25 +413,25 @@ var (
 	inCode   = regexp.MustCompile("`[^`\n]+`")
 	// What a Chinese typesetter would not set, with all around it that has no blank
 	// and no Chinese punctuation: a run that the English page has, too, is quoted.
-	unset = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|` +
+	wronglySet = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|` +
 		`[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
 	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
 	htmlCode = regexp.MustCompile(`(?s)<code.*?</code>`)
 )
 
-// plain is a page without code and markup. A mark stands for a piece of code.
-func plain(page string) string {
+// withoutMarkup is a page without code and markup. A mark stands for a piece of code.
+func withoutMarkup(page string) string {
 	page = inCode.ReplaceAllString(anyFence.ReplaceAllString(page, ""), "\ue000")
 	return markup.ReplaceAllString(page, "")
 }
 
-// set returns the faults in the typesetting of a Chinese page.
-func set(en, zh string) (faults []string) {
-	quoted := plain(en)
-	for i, line := range strings.Split(plain(anyFence.ReplaceAllStringFunc(zh, func(code string) string {
+// typesettingFaults returns the faults in the typesetting of a Chinese page.
+func typesettingFaults(en, zh string) (faults []string) {
+	quoted := withoutMarkup(en)
+	for i, line := range strings.Split(withoutMarkup(anyFence.ReplaceAllStringFunc(zh, func(code string) string {
 		return strings.Repeat("\n", strings.Count(code, "\n"))
 	})), "\n") {
-		for _, run := range unset.FindAllString(line, -1) {
+		for _, run := range wronglySet.FindAllString(line, -1) {
 			if !strings.Contains(quoted, run) {
 				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between Chinese words and others", i+1,
 					strings.ReplaceAll(run, "\ue000", "`…`")))
@@ -453,9 +453,9 @@ func set(en, zh string) (faults []string) {
 // stamped returns a Chinese page with the stamps of the English sections. Those that are there
 // stay, unless they are to be renewed.
 func (e edition) stamped(page string, renew bool) (string, error) {
-	enText, _ := e.read(english(page))
+	enText, _ := e.read(englishPath(page))
 	zhText, ok := e.read(page)
-	if !ok || page == english(page) {
+	if !ok || page == englishPath(page) {
 		return "", fmt.Errorf("%s is not a Chinese page", page)
 	}
 	ens, _ := sections(enText)
@@ -475,13 +475,13 @@ func (e edition) stamped(page string, renew bool) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// led returns a Chinese page with the links that lead to Chinese pages, where these
+// relinked returns a Chinese page with the links that lead to Chinese pages, where these
 // exist.
-func (e edition) led(page string) string {
+func (e edition) relinked(page string) string {
 	text, _ := e.read(page)
 	first, rest, _ := strings.Cut(text, "\n") // the switch leads to the English page
 	return first + "\n" + linkTarget.ReplaceAllStringFunc(rest, func(link string) string {
-		if _, other, _ := e.lead(page, link[2:len(link)-1]); other != "" {
+		if _, other, _ := e.leadsTo(page, link[2:len(link)-1]); other != "" {
 			return "](" + other + ")"
 		}
 		return link
@@ -508,7 +508,7 @@ func (e edition) pages() (all []string, err error) {
 			return fs.SkipDir
 		}
 		if err == nil && path.Ext(file) == ".md" {
-			all = append(all, chinese(file))
+			all = append(all, chinesePath(file))
 		}
 		return err
 	})
@@ -526,7 +526,7 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	require.Subset(t, pages, stamp)
 	for _, page := range pages {
 		if _, ok := e.read(page); ok && site.Updates() {
-			write(page, e.led(page))
+			write(page, e.relinked(page))
 		}
 		renew := slices.Contains(stamp, page)
 		if text, err := e.stamped(page, renew); err == nil && (renew || site.Updates()) { // an error is a fault below
@@ -535,7 +535,7 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	}
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
-			require.Empty(t, strings.Join(e.faults(english(page)), "\n"))
+			require.Empty(t, strings.Join(e.faults(englishPath(page)), "\n"))
 		})
 	}
 }

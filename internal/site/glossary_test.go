@@ -20,20 +20,20 @@ import (
 const glossary = "docs/glossary.md"
 
 // A term is a row of the glossary.
-type term struct {
+type glossaryTerm struct {
 	en, zh string
 	quoted map[string][]string // words of the articles, by letter
 	not    []string            // words that the Chinese pages avoid
 }
 
-func terms(page string) (all []term) { // rows of five cells that begin in lower case
+func terms(page string) (all []glossaryTerm) { // rows of five cells that begin in lower case
 	quotation := regexp.MustCompile("`([^`]+)`[ (（]+([A-E](?:(?:, |、)[A-E])*)[)）]")
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		if len(cells) != 5 || !regexp.MustCompile(`^ [a-z]`).MatchString(cells[0]) {
 			continue
 		}
-		t := term{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]), quoted: make(map[string][]string), not: matches(cells[4], "`([^`]+)`")}
+		t := glossaryTerm{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]), quoted: make(map[string][]string), not: matches(cells[4], "`([^`]+)`")}
 		for _, m := range quotation.FindAllStringSubmatch(cells[3], -1) {
 			for _, letter := range regexp.MustCompile(`[A-E]`).FindAllString(m[2], -1) {
 				t.quoted[letter] = append(t.quoted[letter], m[1])
@@ -47,13 +47,13 @@ func terms(page string) (all []term) { // rows of five cells that begin in lower
 // fencingToken is how a Chinese page that has tokens names them, once.
 const fencingToken = "fencing token（隔离令牌）"
 
-// stays matches code and quotations of code. A monitor of Java is 监视器, and the isolation of
+// neverAvoided matches code and quotations of code. A monitor of Java is 监视器, and the isolation of
 // transactions has levels.
-var stays = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|" + fencingToken)
+var neverAvoided = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|" + fencingToken)
 
 // avoided returns the words of a Chinese text that the glossary says to avoid.
-func avoided(text string, all []term) (found []string) {
-	text = stays.ReplaceAllString(text, "")
+func avoided(text string, all []glossaryTerm) (found []string) {
+	text = neverAvoided.ReplaceAllString(text, "")
 	for _, term := range all {
 		for _, word := range term.not {
 			if strings.Contains(text, word) {
@@ -65,20 +65,20 @@ func avoided(text string, all []term) (found []string) {
 }
 
 var (
-	literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
-	han     = regexp.MustCompile(`\p{Han}+`)
-	quoted  = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
-	narrow  = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
+	literal       = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
+	han           = regexp.MustCompile(`\p{Han}+`)
+	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
+	narrow        = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
 	// The glossary has these as words of the articles, or they are everyday words for a term.
-	everyday = term{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", not: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
+	everyday = glossaryTerm{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", not: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
 	// Errors of the articles' locks stay English.
 	articlesErrors = []string{"listings: the lock call returned false", "failed to acquire lock within wait time"}
 )
 
 // offends returns the Chinese strings of a source that have a word which the glossary avoids, or
 // punctuation of half the width, or a sentence in English.
-func offends(source string, all []term) (list []string) {
-	for _, text := range literal.FindAllString(quoted.ReplaceAllString(source, ""), -1) {
+func offends(source string, all []glossaryTerm) (list []string) {
+	for _, text := range literal.FindAllString(articlesWords.ReplaceAllString(source, ""), -1) {
 		if !han.MatchString(text) {
 			continue
 		}
@@ -105,7 +105,7 @@ func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
 
 func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 	texts, all := articleTexts(t), terms(site.Read(t, glossary))
-	missing := func(all []term) (words []string) {
+	missing := func(all []glossaryTerm) (words []string) {
 		for letter, text := range texts {
 			for _, term := range all {
 				for _, word := range term.quoted[letter] {

@@ -16,7 +16,7 @@ const guidePage = "docs/reading-guide.md"
 
 // The articles are beside the repository where they are at hand: they are
 // other people's texts and no part of it.
-const articles = "../shared/articles/"
+const articlesFolder = "../shared/articles/"
 
 // theArticles are the files of the texts, by letter.
 var theArticles = map[string]string{
@@ -30,18 +30,18 @@ var theArticles = map[string]string{
 // articleTexts are the texts by letter; a test ends here where they are not at hand.
 func articleTexts(t *testing.T) map[string]string {
 	t.Helper()
-	if _, err := os.Stat(root + "/" + articles); err != nil {
+	if _, err := os.Stat(root + "/" + articlesFolder); err != nil {
 		t.Skip("the articles are not part of the repository, and are not beside it in ../shared/articles")
 	}
 	texts := make(map[string]string)
 	for letter, file := range theArticles {
-		texts[letter] = site.Read(t, articles+file)
+		texts[letter] = site.Read(t, articlesFolder+file)
 	}
 	return texts
 }
 
-// phrases returns the phrases of the guide by article, in their order.
-func phrases(text string) map[string][]string {
+// phrasesOf returns the phrases of the guide by article, in their order.
+func phrasesOf(text string) map[string][]string {
 	all := make(map[string][]string)
 	letter := ""
 	for line := range strings.Lines(text) {
@@ -72,7 +72,7 @@ func notInOrder(text string, phrases []string) string {
 // quotes asserts that a page has phrases of each article, in the article's words
 // and order.
 func quotes(t *testing.T, page string, atLeast int) {
-	quoted := phrases(site.Read(t, page))
+	quoted := phrasesOf(site.Read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
 	for letter := range theArticles {
 		require.GreaterOrEqual(t, len(quoted[letter]), atLeast, "phrases of article %s", letter)

@@ -46,16 +46,16 @@ type room struct {
 
 func (r room) name() string { return strings.TrimPrefix(r.ImportPath, module+"/") }
 
-// tree is all packages for the system that it is on.
-func tree(t *testing.T) []room {
+// allPackages is all packages for the system that it is on.
+func allPackages(t *testing.T) []room {
 	t.Helper()
-	if packages == nil {
-		packages = listFor(t, root, "./...")
+	if listedPackages == nil {
+		listedPackages = listFor(t, root, "./...")
 	}
-	return packages
+	return listedPackages
 }
 
-var packages []room
+var listedPackages []room
 
 func listFor(t *testing.T, dir string, args ...string) (rooms []room) {
 	t.Helper()
@@ -92,9 +92,9 @@ func sentence(t *testing.T, r room) (text, from string) {
 	return "", ""
 }
 
-// imports are those of some files: with -find, so that no module must be there, go
+// importsOf are those of some files: with -find, so that no module must be there, go
 // list says nothing of them.
-func imports(t *testing.T, dir string, files []string) (all []string) {
+func importsOf(t *testing.T, dir string, files []string) (all []string) {
 	t.Helper()
 	for _, file := range files {
 		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, parser.ImportsOnly))(t)
@@ -106,15 +106,15 @@ func imports(t *testing.T, dir string, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// table is the one of docs/architecture.md. Among the users of a package are the guests, packages of
+// packageRows is the table of docs/architecture.md. Among the users of a package are the guests, packages of
 // the other module.
-func table(t *testing.T, rooms, guests []room) string {
+func packageRows(t *testing.T, rooms, guests []room) string {
 	for i, r := range rooms {
 		files := r.GoFiles
 		if r.name() == "internal/lab/engine" {
 			files = r.IgnoredGoFiles // it runs in a page alone
 		}
-		rooms[i].Imports, rooms[i].TestImports = imports(t, r.Dir, files), imports(t, r.Dir, slices.Concat(r.TestGoFiles, r.XTestGoFiles))
+		rooms[i].Imports, rooms[i].TestImports = importsOf(t, r.Dir, files), importsOf(t, r.Dir, slices.Concat(r.TestGoFiles, r.XTestGoFiles))
 	}
 	users, testers := make(map[string][]string), make(map[string]int)
 	for _, r := range rooms {
@@ -129,7 +129,7 @@ func table(t *testing.T, rooms, guests []room) string {
 	}
 	guest := "`" + strings.TrimPrefix(otherLocks, root+"/") + "`"
 	for _, r := range guests {
-		for _, of := range imports(t, r.Dir, slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles)) {
+		for _, of := range importsOf(t, r.Dir, slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles)) {
 			if !slices.Contains(users[of], guest) {
 				users[of] = append(users[of], guest)
 			}
@@ -157,15 +157,15 @@ func table(t *testing.T, rooms, guests []room) string {
 func inChinese(table, page string) string {
 	own := map[string][]string{"": {"包", "是什么", "被谁使用"}}
 	for line := range strings.Lines(page) {
-		if name := inCode.FindString(cells(line)[0]); name != "" {
-			own[name] = cells(line)
+		if name := inCode.FindString(cellsOf(line)[0]); name != "" {
+			own[name] = cellsOf(line)
 		}
 	}
 	use := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试", "; ", "；",
 		"`, `", "`、`", "a command", "一条命令", "its own tests", "它自己的测试", "used by", "被谁使用")
 	var b strings.Builder
 	for line := range strings.Lines(table) {
-		row := cells(line)
+		row := cellsOf(line)
 		if have := own[inCode.FindString(row[0])]; len(row) == 3 && len(have) == 3 && !strings.HasPrefix(line, "|--") {
 			line = "| " + have[0] + " | " + have[1] + " | " + use.Replace(row[2]) + " |\n"
 		}
@@ -178,7 +178,7 @@ func inChinese(table, page string) string {
 // of its comment.
 func packagesTable(t *testing.T, lang i18n.Language) string {
 	// Of all builds; -find, so that the modules of the tags need not be there.
-	want := "\n" + table(t, listFor(t, root, "-find", "-tags=docker,browser", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
+	want := "\n" + packageRows(t, listFor(t, root, "-find", "-tags=docker,browser", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
 	if lang == i18n.Chinese {
 		_, there, _, _ := site.Cut(site.Read(t, lang.Page(architecture)), "packages")
@@ -208,8 +208,8 @@ func arrows(t *testing.T, page string) (all [][2]string) {
 	return all
 }
 
-// in reports whether a package is in a folder of the picture.
-func in(r, folder string) bool {
+// isIn reports whether a package is in a folder of the picture.
+func isIn(r, folder string) bool {
 	if folder == "the steps" {
 		return regexp.MustCompile(`^\d\d-[\w-]+$`).MatchString(r)
 	}
@@ -236,14 +236,14 @@ func TestThePictureIsTheTree(t *testing.T) {
 	// A folder is the longest that a package is in.
 	folderOf := func(name string) (longest string) {
 		for _, f := range folders {
-			if in(name, f) && len(f) > len(longest) {
+			if isIn(name, f) && len(f) > len(longest) {
 				longest = f
 			}
 		}
 		return longest
 	}
 	imports := make(map[[2]string]string)
-	for _, r := range tree(t) {
+	for _, r := range allPackages(t) {
 		from := folderOf(r.name())
 		for _, of := range r.Imports {
 			to := folderOf(strings.TrimPrefix(of, module+"/"))

@@ -20,18 +20,18 @@ import (
 )
 
 // A fact is what is written at a mark of a page and of its Chinese edition, or a whole file if the mark is "".
-type fact struct {
+type pageFact struct {
 	page, mark string
 	text       func(t *testing.T, lang i18n.Language) string
 }
 
 // facts are what this package writes, in the order in which they depend on each other.
-func facts() []fact {
-	all := []fact{
+func facts() []pageFact {
+	all := []pageFact{
 		{architecture, "packages", packagesTable},
 		{architecture, "weights", priceList},
 		{catalogue, "", func(t *testing.T, lang i18n.Language) string {
-			return named(t, lang, site.Read(t, lang.Page(catalogue)))
+			return bugsNamed(t, lang, site.Read(t, lang.Page(catalogue)))
 		}},
 		{catalogue, "bugs", bugsTable},
 		{"docs/scenes.md", "scenes", scenesPage},
@@ -40,10 +40,10 @@ func facts() []fact {
 		{"docs/production.md", "leader", program("docs/production/leader/main.go")},
 	}
 	for _, step := range strings.Fields(wings[0].folders + " zklock") {
-		all = append(all, fact{step + "/README.md", "bugs", bugsOf(step)})
+		all = append(all, pageFact{step + "/README.md", "bugs", bugsOf(step)})
 	}
 	for _, p := range pictures {
-		all = append(all, fact{"docs/" + p.file, "", pictured(p.lock, p.alt)})
+		all = append(all, pageFact{"docs/" + p.file, "", pictured(p.lock, p.alt)})
 	}
 	return all
 }
@@ -57,10 +57,10 @@ func TestEachFactIsOnItsPage(t *testing.T) {
 	}
 }
 
-// written are the tests that write all that is generated, in the order in which they depend on each other. Those of
+// writers are the tests that write all that is generated, in the order in which they depend on each other. Those of
 // other packages hold what cannot be imported here: what a program prints, and what is drawn of a play as it is tested.
 // A package whose tests stand here twice embeds what it writes.
-var written = []struct{ module, pkg, tests string }{
+var writers = []struct{ module, pkg, tests string }{
 	{".", "internal/bugs/scenes", "EachSchedule"},
 	{".", "internal/bugs/scenes", "TheFates"},
 	{".", "internal/bugs/scenes", "TheOrder"},
@@ -89,7 +89,7 @@ func TestGoGenerateWritesAll(t *testing.T) {
 				if !strings.HasSuffix(file, "_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
 					continue
 				}
-				require.True(t, slices.ContainsFunc(written, func(w struct{ module, pkg, tests string }) bool { return w.module == in && w.pkg == name }),
+				require.True(t, slices.ContainsFunc(writers, func(w struct{ module, pkg, tests string }) bool { return w.module == in && w.pkg == name }),
 					"go generate does not run the tests of %s in %s: add them to the list above", name, in)
 			}
 		}
@@ -98,7 +98,7 @@ func TestGoGenerateWritesAll(t *testing.T) {
 	if !site.Updates() {
 		return
 	}
-	for _, w := range written {
+	for _, w := range writers {
 		cmd := exec.Command("go", "test", "-count=1", "./"+w.pkg, "-run", w.tests, "-update")
 		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, w.module), os.Stdout, os.Stderr
 		require.NoError(t, cmd.Run(), "%v", cmd.Args)
