@@ -36,8 +36,8 @@ type site struct {
 
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
-// put notes how a build has ended.
-func (s *site) put(b *build.Page, err error) {
+// endBuild notes how a build has ended.
+func (s *site) endBuild(b *build.Page, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.building = false
@@ -52,8 +52,8 @@ func (s *site) put(b *build.Page, err error) {
 	s.notifyLocked()
 }
 
-// begin notes that a build has begun.
-func (s *site) begin() {
+// beginBuild notes that a build has begun.
+func (s *site) beginBuild() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.building = true
@@ -76,7 +76,7 @@ func (s *site) state() (b *build.Page, builds int, failure string, building bool
 func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Time) {
 	for {
 		before := b.Stamp()
-		s.begin()
+		s.beginBuild()
 		// A page that lacks the exercises is better than none, and worse than one
 		// that has them.
 		last, _, _, _, _ := s.state()
@@ -84,7 +84,7 @@ func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Tim
 		if ctx.Err() != nil {
 			return
 		}
-		s.put(made, err)
+		s.endBuild(made, err)
 		for maps.Equal(before, b.Stamp()) {
 			select {
 			case <-ctx.Done():
@@ -111,7 +111,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	b, builds, failure, _, changed := s.state()
 	if b == nil && (name == "index.html" || retries[name] != "") {
-		without(w, name, failure)
+		writeWaitPage(w, name, failure)
 		return
 	}
 	for b == nil && failure == "" {
@@ -154,8 +154,8 @@ var retries = map[string]string{
 	"failed.js":   `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };` + "\n",
 }
 
-// without answers while nothing has been built, or has failed.
-func without(w http.ResponseWriter, name, failure string) {
+// writeWaitPage answers while nothing has been built, or has failed.
+func writeWaitPage(w http.ResponseWriter, name, failure string) {
 	w.Header().Set("Content-Type", loopback.ContentType(name))
 	if script, ok := retries[name]; ok {
 		fmt.Fprint(w, script)

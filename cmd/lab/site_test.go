@@ -47,7 +47,7 @@ func get(t *testing.T, url, host string) (*http.Response, string) {
 
 func TestNoOtherHostIsAnswered(t *testing.T) {
 	s, server := served(t)
-	s.put(ready(), nil)
+	s.endBuild(ready(), nil)
 	_, port := testenv.Must2(net.SplitHostPort(s.host))(t)
 	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
 		resp, _ := get(t, server.URL+"/engine.wasm", host)
@@ -67,7 +67,7 @@ func TestNoOtherHostIsAnswered(t *testing.T) {
 
 func TestEveryAnswerHasThePolicy(t *testing.T) {
 	s, server := served(t)
-	s.put(ready(), nil)
+	s.endBuild(ready(), nil)
 	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
 		resp, _ := get(t, server.URL+path, "")
 		csp := resp.Header.Get("Content-Security-Policy")
@@ -119,20 +119,20 @@ func (n *eventReader) until(kind, words string) {
 
 func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	s, server := served(t)
-	s.put(ready(), nil)
+	s.endBuild(ready(), nil)
 	_, body := get(t, server.URL, "")
 	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
 	require.NotNil(t, m, body)
 	n := listenTo(t, server.URL+"/"+m[1])
 	n.until("current", "")
-	s.begin()
+	s.beginBuild()
 	n.until("building", "")
-	s.put(nil, &build.CompileError{Text: "lock.go:1: no"})
+	s.endBuild(nil, &build.CompileError{Text: "lock.go:1: no"})
 	n.until("error", "lock.go:1: no")
 	_, body = get(t, server.URL, "")
 	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
-	s.begin()
-	s.put(ready(), nil)
+	s.beginBuild()
+	s.endBuild(ready(), nil)
 	n.until("reload", "")
 	// A page that was loaded before and connects only now.
 	listenTo(t, server.URL+"/events?seen=1").until("reload", "")
@@ -142,19 +142,19 @@ func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 // The browser that -open starts has a page at once, which says what is being done.
 func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
 	s, server := served(t)
-	s.begin()
+	s.beginBuild()
 	_, body := get(t, server.URL, "")
 	require.Contains(t, body, "The Go compiler makes")
 	require.Contains(t, body, `src="building.js"`)
 	_, body = get(t, server.URL+"/building.js", "")
 	require.Contains(t, body, "m.reload || m.error")
-	s.put(nil, &build.CompileError{Text: "a<b"})
+	s.endBuild(nil, &build.CompileError{Text: "a<b"})
 	_, body = get(t, server.URL, "")
 	require.Contains(t, body, "a&lt;b")
 	require.Contains(t, body, `src="failed.js"`)
 	_, body = get(t, server.URL+"/failed.js", "")
 	require.Contains(t, body, "EventSource")
 	listenTo(t, server.URL+"/events?seen=0").until("error", "")
-	s.put(ready(), nil)
+	s.endBuild(ready(), nil)
 	listenTo(t, server.URL+"/events?seen=0").until("reload", "")
 }

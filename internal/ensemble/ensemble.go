@@ -40,13 +40,12 @@ type Ensemble struct {
 	inside  bool             // the server is in this process
 }
 
-// AnswerTimeout is how long Open waits for a server's answer to srvr. Time in
-// which the whole machine stops does not count. Tests with silent
-// servers set a shorter one.
+// AnswerTimeout is how long Open waits for a server's answer to srvr. Time in which the whole machine stops does not
+// count. Tests with silent servers set a shorter one.
 var AnswerTimeout = 10 * time.Second
 
-// again is how long a server has that is asked more than once.
-const again = 3 * time.Second
+// patienceAgain is how long a server has that is asked more than once.
+const patienceAgain = 3 * time.Second
 
 // Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or
 // "host:port,host:port,…" for servers that run already, one of which must
@@ -131,13 +130,13 @@ func (j joined) Unwrap() []error { return j }
 // Ask finds out which server listens at addr, host:port: its version, and whether it
 // is alone (standalone), leads (leader) or follows (follower).
 func Ask(ctx context.Context, addr string) (version, mode string, err error) {
-	return askWithin(ctx, addr, again)
+	return askWithin(ctx, addr, patienceAgain)
 }
 
 func askWithin(parent context.Context, addr string, patience time.Duration) (version, mode string, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	go giveUp(ctx, patience, cancel)
+	go cancelAfter(ctx, patience, cancel)
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		if context.Cause(ctx) == errMute {
@@ -170,7 +169,8 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 			mode = strings.TrimSpace(v)
 		}
 	}
-	if !strings.Contains(string(text), "Zookeeper version: ") && !strings.Contains(string(text), "whitelist") {
+	notAllowed := strings.Contains(string(text), "whitelist") // srvr is not in it, and the server serves
+	if !strings.Contains(string(text), "Zookeeper version: ") && !notAllowed {
 		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q",
 			"%s 不是正在服务的 ZooKeeper：对 srvr 的回答是 %q", addr, firstLine(string(text)))
 	}
@@ -187,10 +187,10 @@ func kind(version, mode string) string {
 
 var errMute = i18n.Errorf("the server is silent", "服务器没有响应")
 
-// giveUp cancels when patience is over, unless ctx ends before. It counts
+// cancelAfter cancels when patience is over, unless ctx ends before. It counts
 // ticks: after a machine has stopped for a while, the answer has as much time as before.
-func giveUp(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
-	const ticks = 20
+func cancelAfter(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
+	const ticks = 20 // a stop of the machine, however long, counts as about one
 	tick := time.NewTicker(patience / ticks)
 	defer tick.Stop()
 	for range ticks {
@@ -303,7 +303,7 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 	// then the next server that is asked no longer has the session. In
 	// the end they have more time: they write it to their disks first.
 	var errs []error
-	for _, patience := range []time.Duration{again, again, 10 * again} {
+	for _, patience := range []time.Duration{patienceAgain, patienceAgain, 10 * patienceAgain} {
 		for _, server := range e.servers {
 			zxid, err := e.endSession(server, session, password, patience)
 			if err == nil {

@@ -28,7 +28,7 @@ type Proxy struct {
 	conns   map[net.Conn]bool
 	loss    *loss                             // nil until LoseReply
 	packet  atomic.Pointer[func(d Direction)] // nil until At
-	forward sync.WaitGroup
+	forward sync.WaitGroup                    // all goroutines of the proxy
 }
 
 // A Direction is one of the two in which bytes travel.
@@ -135,12 +135,12 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 		if packet := p.packet.Load(); packet != nil && n > 0 {
 			(*packet)(d)
 		}
-		for open := p.isOpen(d); !bubble.IsClosed(open); open = p.isOpen(d) {
+		for open := p.opening(d); !bubble.IsClosed(open); open = p.opening(d) {
 			<-open
 		}
 		if d == ToServer {
-			p.look(l, b[:n])
-		} else if lost := p.isLost(l); lost != nil && n > 0 {
+			p.noteRequests(l, b[:n])
+		} else if lost := p.lossOf(l); lost != nil && n > 0 {
 			if lost.cut != nil {
 				lost.cut()
 			}
@@ -152,7 +152,7 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 	}
 }
 
-func (p *Proxy) isOpen(d Direction) <-chan struct{} {
+func (p *Proxy) opening(d Direction) <-chan struct{} { // closed while packets arrive
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.open[d]
@@ -175,11 +175,11 @@ func (p *Proxy) CutOff() {
 	p.Sever()
 }
 
-// Silence lets nothing arrive until Heal. Connections can be made.
-func (p *Proxy) Silence(ds ...Direction) {
+// Silence lets nothing arrive in these directions until Heal. Connections can be made.
+func (p *Proxy) Silence(directions ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range ds {
+	for _, d := range directions {
 		if bubble.IsClosed(p.open[d]) { // else it is silent already, and somebody may wait for this channel
 			p.open[d] = make(chan struct{})
 		}
@@ -240,8 +240,8 @@ func (p *Proxy) LoseReply(request string, cut func()) (requests func() int) {
 	}
 }
 
-// look looks for the request whose reply is to be lost, before it is passed on.
-func (p *Proxy) look(l *link, sent []byte) {
+// noteRequests looks for the request whose reply is to be lost, before it is passed on.
+func (p *Proxy) noteRequests(l *link, sent []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.loss == nil {
@@ -261,7 +261,7 @@ func (p *Proxy) look(l *link, sent []byte) {
 	}
 }
 
-func (p *Proxy) isLost(l *link) *loss {
+func (p *Proxy) lossOf(l *link) *loss { // nil: no reply of it is to be lost
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return l.lost

@@ -38,20 +38,20 @@ func echo(t *testing.T) (addr string, lines chan string) {
 	return listener.Addr().String(), lines
 }
 
-type client struct {
+type lineClient struct {
 	net.Conn
 	in *bufio.Scanner
 }
 
-func dial(t *testing.T, addr string) client {
+func dialLine(t *testing.T, addr string) lineClient {
 	conn := testenv.Must(net.Dial("tcp", addr))(t)
 	require.NoError(t, conn.SetDeadline(time.Now().Add(2*time.Minute)))
 	t.Cleanup(func() { conn.Close() })
-	return client{conn, bufio.NewScanner(conn)}
+	return lineClient{conn, bufio.NewScanner(conn)}
 }
 
 // ask sends a line and returns the answer, "" if the connection has ended.
-func (c client) ask(pieces ...string) string {
+func (c lineClient) ask(pieces ...string) string {
 	for _, piece := range pieces {
 		fmt.Fprint(c, piece)
 		if len(pieces) > 1 {
@@ -67,7 +67,7 @@ func TestOneReplyIsLost(t *testing.T) {
 	for _, request := range [][]string{{"please Insert it"}, {"please ins", "ert it"}} {
 		addr, lines := echo(t)
 		p := New(t, addr)
-		a, b := dial(t, p.Addr()), dial(t, p.Addr())
+		a, b := dialLine(t, p.Addr()), dialLine(t, p.Addr())
 		require.Equal(t, "insert", a.ask("insert"))
 		<-lines
 		requests := p.LoseReply("INSERT", nil)
@@ -85,20 +85,20 @@ func TestOneReplyIsLost(t *testing.T) {
 func TestTheLineCanStayDownAfterALostReply(t *testing.T) {
 	addr, _ := echo(t)
 	p := New(t, addr)
-	a, b := dial(t, p.Addr()), dial(t, p.Addr())
+	a, b := dialLine(t, p.Addr()), dialLine(t, p.Addr())
 	require.Equal(t, "hello", b.ask("hello"))
 	p.LoseReply("insert", p.CutOff)
 	require.Empty(t, a.ask("insert"))
 	require.Empty(t, b.ask("hello"))
-	require.Empty(t, dial(t, p.Addr()).ask("hello"))
+	require.Empty(t, dialLine(t, p.Addr()).ask("hello"))
 	p.Heal()
-	require.Equal(t, "hello", dial(t, p.Addr()).ask("hello"))
+	require.Equal(t, "hello", dialLine(t, p.Addr()).ask("hello"))
 }
 
 func TestSilence(t *testing.T) {
 	addr, lines := echo(t)
 	p := New(t, addr)
-	a := dial(t, p.Addr())
+	a := dialLine(t, p.Addr())
 	require.Equal(t, "hello", a.ask("hello"))
 	<-lines
 	p.Silence(ToClient)
@@ -118,7 +118,7 @@ func TestSilence(t *testing.T) {
 func TestASilenceThatBeginsAgainEndsAsOne(t *testing.T) {
 	p := New(t, "127.0.0.1:1")
 	p.Silence(ToServer)
-	waits := p.isOpen(ToServer)
+	waits := p.opening(ToServer)
 	p.Silence(ToServer, ToClient)
 	p.Heal()
 	require.True(t, bubble.IsClosed(waits))

@@ -108,8 +108,8 @@ func (r room) write(name, text string) error {
 	return os.WriteFile(r.file(name), []byte(text), 0o644)
 }
 
-// says is ready once a file has a text.
-func (r room) says(text string) func() error {
+// hasLogged is ready once the log of the server has a text.
+func (r room) hasLogged(text string) func() error {
 	return func() error {
 		printed, err := os.ReadFile(r.file("log"))
 		if err == nil && !strings.Contains(string(printed), text) {
@@ -128,7 +128,7 @@ type kind struct {
 }
 
 type (
-	command     = func(name string, args ...string) *exec.Cmd
+	command     = func(name string, args ...string) *exec.Cmd // as exec.Command, for the user of the server
 	preparation = func(ctx context.Context, r room, as command) (value string, cmd *exec.Cmd, ready func() error, err error)
 )
 
@@ -172,7 +172,7 @@ func postgres(ctx context.Context, r room, as command) (string, *exec.Cmd, func(
 	}
 	err := quietly(as(bin+"/initdb", "-D", r.file("data"), "-U", "zklock", "-A", "scram-sha-256", "--pwfile="+r.file("password")))
 	return "postgres://zklock:secret@" + r.addr + "/postgres",
-		as(bin+"/postgres", "-D", r.file("data"), "-h", r.host, "-p", r.port, "-k", ""), r.says("ready to accept connections"), err
+		as(bin+"/postgres", "-D", r.file("data"), "-h", r.host, "-p", r.port, "-k", ""), r.hasLogged("ready to accept connections"), err
 }
 
 func mariadb(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
@@ -187,11 +187,11 @@ GRANT ALL ON *.* TO zklock;
 		"--socket="+r.file("socket"), "--init-file="+r.file("init.sql"))
 	// In a zone with summer time: a lock must not live an hour longer or shorter there.
 	cmd.Env = append(os.Environ(), "TZ=CET-1CEST,M3.5.0,M10.5.0/3")
-	return "mysql://zklock:secret@" + r.addr + "/zklock", cmd, r.says("ready for connections"), err
+	return "mysql://zklock:secret@" + r.addr + "/zklock", cmd, r.hasLogged("ready for connections"), err
 }
 
 func redis(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-	return r.addr, as("redis-server", "--bind", r.host, "--port", r.port, "--dir", r.dir, "--save", ""), r.says("Ready to accept connections"), nil
+	return r.addr, as("redis-server", "--bind", r.host, "--port", r.port, "--dir", r.dir, "--save", ""), r.hasLogged("Ready to accept connections"), nil
 }
 
 func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
@@ -200,7 +200,7 @@ func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() erro
 	return r.addr, as("etcd", "--data-dir", r.file("data"), "--listen-peer-urls", "http://"+peer,
 			"--listen-client-urls", url, "--advertise-client-urls", url,
 			"--heartbeat-interval", "1000", "--election-timeout", "10000"), // a request may take 5 s and twice that: the machine may stop
-		r.says("ready to serve client requests"), err
+		r.hasLogged("ready to serve client requests"), err
 }
 
 // dockerd starts a daemon if none serves. What a killed process has left there is removed by the next one that opens servers.

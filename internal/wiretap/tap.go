@@ -201,7 +201,7 @@ type framer struct {
 	buf   []byte                   // the length and the wanted bytes, as far as they have come
 	whole int                      // length of the packet in buf
 	skip  int                      // bytes to come that are not wanted
-	off   bool
+	off   bool                     // no packets any more: frame has returned false, or a length was negative
 }
 
 func (f *framer) feed(b []byte) {
