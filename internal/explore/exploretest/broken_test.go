@@ -62,7 +62,7 @@ const (
 	starts     = "a goroutine too many"
 )
 
-// odd is a right lock that does something more.
+// odd is a right lock that does something more: bug says what.
 type odd struct {
 	steps.Plain
 	bug  string
@@ -86,7 +86,7 @@ func (l odd) Lock() error {
 	return err
 }
 
-func subject(bug string) player.Subject {
+func brokenSubject(bug string) player.Subject {
 	if bug == firstUnlock || bug == neverAgain {
 		s := steps.Reentrant()
 		s.Name = bug
@@ -98,9 +98,9 @@ func subject(bug string) player.Subject {
 	return s
 }
 
-// find puts a lock through the worlds of TestExplore until one shows something.
-func find(t *testing.T, bug string) (tr *player.Trace, schedules int) {
-	for _, p := range Plans(subject(bug)) {
+// findBug puts a lock through the worlds of TestExplore until one shows something.
+func findBug(t *testing.T, bug string) (tr *player.Trace, schedules int) {
+	for _, p := range Plans(brokenSubject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
 		schedules += r.Schedules
 		if r.Found != nil {
@@ -113,14 +113,14 @@ func find(t *testing.T, bug string) (tr *player.Trace, schedules int) {
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
 	t.Run("none", func(t *testing.T) {
-		for _, p := range Plans(subject("none")) {
+		for _, p := range Plans(brokenSubject("none")) {
 			r := explore.Explore(t, p.World, p.Search)
 			require.Nil(t, r.Found, "%s: the explorer finds something in a lock that is right:\n%v", p.What, r.Found)
 		}
 	})
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
-			tr, schedules := find(t, bug)
+			tr, schedules := findBug(t, bug)
 			require.NotNil(t, tr, "%d schedules show nothing", schedules)
 			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
@@ -136,7 +136,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 func TestRandomSearchesRepeatAndFind(t *testing.T) {
 	for _, depth := range []int{0, 3} {
 		search := explore.Search{Seed: 7, Limit: 500, Depth: depth}
-		w := player.World{Lock: subject("everybody is first"), Contenders: 4}
+		w := player.World{Lock: brokenSubject("everybody is first"), Contenders: 4}
 		a, b := explore.Explore(t, w, search), explore.Explore(t, w, search)
 		require.NotNil(t, a.Found)
 		require.Equal(t, a.Schedules, b.Schedules)
@@ -146,7 +146,7 @@ func TestRandomSearchesRepeatAndFind(t *testing.T) {
 
 // TestTheTraceOfThePage: docs/explorer.md shows the explorer's output, and names its faults and strangers.
 func TestTheTraceOfThePage(t *testing.T) {
-	w := player.World{Lock: subject("no look after waking"), Contenders: 3, Scripts: [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}}
+	w := player.World{Lock: brokenSubject("no look after waking"), Contenders: 3, Scripts: [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}}
 	tr := explore.Explore(t, w, explore.Search{}).Found
 	require.NotNil(t, tr)
 	shown := strings.ReplaceAll(strings.TrimSuffix(fmt.Sprintf("\nchoices (%d):\n%s", len(tr.Choices), tr.Steps()), "\n"), "\n", "\n    ")
@@ -163,17 +163,17 @@ func TestTheTraceOfThePage(t *testing.T) {
 // that is mended.
 func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	for _, bug := range []string{"everybody is first", "look first, watch later", "clean-up is tried once"} {
-		tr, _ := find(t, bug)
+		tr, _ := findBug(t, bug)
 		require.NotNil(t, tr)
 		file := filepath.Join(t.TempDir(), "trace.json")
 		require.NoError(t, tr.WriteFile(file))
 		read := testenv.Must(player.ReadTrace(file))(t)
-		read.World.Lock = subject(bug)
+		read.World.Lock = brokenSubject(bug)
 		happens, words := playAgain(t, read)
 		require.True(t, happens, "%s: %s", bug, words)
 		require.Contains(t, words, tr.Violation.What.En)
 		require.Contains(t, words, tr.Steps().En)
-		read.World.Lock = subject("none")
+		read.World.Lock = brokenSubject("none")
 		happens, words = playAgain(t, read)
 		require.False(t, happens, "%s, mended: %s", bug, words)
 	}
@@ -212,9 +212,9 @@ func TestTheReductionLosesNothing(t *testing.T) {
 		})
 	}
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
-		compare(player.World{Lock: subject(bug), Stranger: true})
+		compare(player.World{Lock: brokenSubject(bug), Stranger: true})
 		if testenv.AtLength() {
-			compare(player.World{Lock: subject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
+			compare(player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
 		}
 	}
 	subjects := []player.Subject{steps.Predecessor()}

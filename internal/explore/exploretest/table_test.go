@@ -36,8 +36,8 @@ type row struct {
 	exact bool // otherwise the figures may differ
 }
 
-// hold plays rows, and compares them with the table of the page between two lines, or writes it.
-func hold(t *testing.T, begin, end, head string, rows []row) {
+// holdTable plays rows, and compares them with the table of the page between two lines, or writes it.
+func holdTable(t *testing.T, begin, end, head string, rows []row) {
 	t.Helper()
 	text := testenv.Must(os.ReadFile(page))(t)
 	before, rest, begins := strings.Cut(string(text), begin)
@@ -112,7 +112,7 @@ func TestTableOfThePage(t *testing.T) {
 		add(player.World{}, false, "requests", "none")
 		add(player.World{Packets: true}, false, "packets", "none")
 		add(player.World{Contenders: 3}, true, "requests", "none")
-		for _, f := range kinds(s) {
+		for _, f := range kindsOf(s) {
 			if f == player.Stall && s.Requeues {
 				continue // for a lock that looks at the clock it is what Expire is
 			}
@@ -120,7 +120,7 @@ func TestTableOfThePage(t *testing.T) {
 				s.Timed || f == player.Stall || f == player.Stop, "requests", f)
 		}
 	}
-	hold(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n", "<!-- end of the table -->\n",
+	holdTable(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n", "<!-- end of the table -->\n",
 		"| lock | contenders | choices | fault | schedules | states | result |\n|---|---|---|---|---|---|---|\n", rows)
 }
 
@@ -136,7 +136,7 @@ func TestPairsOfThePage(t *testing.T) {
 	}
 	pattern := testenv.Must(regexp.Compile(chosen))(t)
 	s := steps.Zklock()
-	all := slices.DeleteFunc(kinds(s), func(f player.Fault) bool { return f == player.Stall })
+	all := slices.DeleteFunc(kindsOf(s), func(f player.Fault) bool { return f == player.Stall })
 	var rows []row
 	for i, f := range all {
 		for _, g := range all[i:] {
@@ -148,6 +148,6 @@ func TestPairsOfThePage(t *testing.T) {
 			rows = append(rows, row{name, w, explore.Search{Count: true, Merge: true, For: *duration}, pattern.MatchString(name), false})
 		}
 	}
-	hold(t, "<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n",
+	holdTable(t, "<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n",
 		"<!-- end of the pairs -->\n", "| two faults | schedules | states | result |\n|---|---|---|---|\n", rows)
 }

@@ -37,8 +37,8 @@ type Plan struct {
 	explore.Search
 }
 
-// kinds are the faults that a lock can be expected to meet alone.
-func kinds(s player.Subject) (list []player.Fault) {
+// kindsOf are the faults that a lock can be expected to meet alone.
+func kindsOf(s player.Subject) (list []player.Fault) {
 	for _, f := range player.AllFaults {
 		if f != player.EndContext || s.Contexts {
 			list = append(list, f)
@@ -50,7 +50,7 @@ func kinds(s player.Subject) (list []player.Fault) {
 // Plans are the worlds in which a lock is explored by default. A plain go test draws some schedules of
 // each, and more where two faults happen: enough to find each lock of package broken, in a third of the time.
 func Plans(s player.Subject) []Plan {
-	plans := complete(s)
+	plans := fullPlans(s)
 	if !testenv.AtLanding() {
 		for i, p := range plans {
 			if p.Faults < 2 || s.Timed {
@@ -61,7 +61,7 @@ func Plans(s player.Subject) []Plan {
 	return plans
 }
 
-func complete(s player.Subject) []Plan {
+func fullPlans(s player.Subject) []Plan {
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
 	plans := []Plan{
@@ -73,12 +73,12 @@ func complete(s player.Subject) []Plan {
 	if s.Reentrant {
 		twice := [][]player.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
 		plans = append(plans, Plan{"two contenders that lock twice", player.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
-			Plan{"two contenders that lock twice, one fault, random", player.World{Lock: s, Scripts: twice, Kinds: kinds(s), Faults: 1},
+			Plan{"two contenders that lock twice, one fault, random", player.World{Lock: s, Scripts: twice, Kinds: kindsOf(s), Faults: 1},
 				explore.Search{Seed: 1, Limit: 200}},
 			Plan{"two goroutines of one owner, and another owner, random", player.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true,
 				Scripts: [][]player.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
 			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true,
-				OneOwner: true, Scripts: twice, Kinds: kinds(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
+				OneOwner: true, Scripts: twice, Kinds: kindsOf(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
 	}
 	// A lock that looks at the clock has several times as many schedules: what
 	// it does when sessions end, and three contenders, are drawn.
@@ -86,7 +86,7 @@ func complete(s player.Subject) []Plan {
 	if s.Timed {
 		drawn = explore.Search{Seed: 1, Limit: 300}
 	}
-	for _, f := range kinds(s) {
+	for _, f := range kindsOf(s) {
 		// Expire is Stop with a client that runs on at once, unless the lock looks
 		// at the clock.
 		if f == player.Stall || f == player.Expire && !s.Timed {
@@ -100,28 +100,28 @@ func complete(s player.Subject) []Plan {
 			player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1, Stranger: true}, search})
 	}
 	plans = append(plans,
-		Plan{"one contender that tries, one fault", player.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kinds(s), Faults: 1}, explore.Search{}},
+		Plan{"one contender that tries, one fault", player.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kindsOf(s), Faults: 1}, explore.Search{}},
 		Plan{"two contenders, one tries, one fault", player.World{Lock: s, Scripts: [][]player.Op{nil, {try, unlock}},
 			Kinds: []player.Fault{player.LoseReply}, Faults: 1}, drawn},
 		Plan{"three contenders, one tries", player.World{Lock: s, Contenders: 3, Scripts: [][]player.Op{nil, {try, unlock}}}, drawn},
 		Plan{"three contenders", player.World{Lock: s, Contenders: 3}, drawn},
-		Plan{"three contenders, two faults, random", player.World{Lock: s, Contenders: 3, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
-		Plan{"three contenders that try, two faults, random", player.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kinds(s), Faults: 2},
+		Plan{"three contenders, two faults, random", player.World{Lock: s, Contenders: 3, Kinds: kindsOf(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
+		Plan{"three contenders that try, two faults, random", player.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kindsOf(s), Faults: 2},
 			explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)
 	// Which goroutine gets which answer does not repeat always: these are drawn.
 	plans = append(plans,
 		Plan{"three goroutines of one client, random", player.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
-		Plan{"three goroutines of one client, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true, Kinds: kinds(s), Faults: 1},
+		Plan{"three goroutines of one client, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true, Kinds: kindsOf(s), Faults: 1},
 			explore.Search{Seed: 1, Limit: 200}},
 		Plan{"three goroutines of one client that try, two faults, random",
-			player.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kinds(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
-	if s.Queue { // a number that is compared as text
+			player.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kindsOf(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
+	if s.Queue { // 9 and 10: a number that is compared as text
 		plans = append(plans, Plan{"two contenders, the numbers pass 9", player.World{Lock: s, Sequence: 9}, explore.Search{}})
 	}
 	if s.Timed { // it goes by the numbers: where the names' order is another one, and where a number says that others were there
 		plans = append(plans, Plan{"two contenders on a used path", player.World{Lock: s, Sequence: 7}, explore.Search{}},
-			Plan{"two contenders on a used path, one fault, random", player.World{Lock: s, Sequence: 7, Kinds: kinds(s), Faults: 1},
+			Plan{"two contenders on a used path, one fault, random", player.World{Lock: s, Sequence: 7, Kinds: kindsOf(s), Faults: 1},
 				explore.Search{Seed: 1, Limit: 300}})
 	}
 	wraps := player.Violation{Kind: player.Failure}
@@ -150,7 +150,7 @@ func Test(t *testing.T, s player.Subject) {
 		Replay(t, s, *trace)
 		return
 	case *contenders > 0 || *faults > 0 || *duration > 0 || *seed > 0 || *packets:
-		large(t, s)
+		exploreOwn(t, s)
 		return
 	}
 	testenv.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
@@ -189,7 +189,7 @@ func Faults(t *testing.T, s player.Subject) {
 		"the same client holds the lock twice, TryLock": {Shared: true, OneOwner: true, Contenders: 3, Scripts: [][]player.Op{nil, nil, try[0]}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w.Lock, w.Kinds = s, kinds(s)
+			w.Lock, w.Kinds = s, kindsOf(s)
 			played := explore.Series(t, w, func(tr *player.Trace) { t.Errorf("%v", tr) })
 			t.Logf("%d schedules", played)
 		})
@@ -208,15 +208,15 @@ func report(t *testing.T, r *explore.Report) {
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("explore-%s-%d.json", r.World.Name, os.Getpid()))
 	hint := ""
 	if err := r.Found.WriteFile(file); err == nil {
-		hint = fmt.Sprintf("\nPlay it again, until it passes: go test %s -run '^%s$' -explore.trace=%s", here(), strings.Split(t.Name(), "/")[0], file)
+		hint = fmt.Sprintf("\nPlay it again, until it passes: go test %s -run '^%s$' -explore.trace=%s", testedPackage(), strings.Split(t.Name(), "/")[0], file)
 	}
 	t.Errorf("%v\n%v%s", r, r.Found, hint)
 }
 
-// large explores one world that the flags describe, with no fault, one fault,
+// exploreOwn explores one world that the flags describe, with no fault, one fault,
 // and so on.
-func large(t *testing.T, s player.Subject) {
-	w := player.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kinds(s)}
+func exploreOwn(t *testing.T, s player.Subject) {
+	w := player.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kindsOf(s)}
 	search := explore.Search{Seed: *seed, For: *duration}
 	if *seed > 0 {
 		w.Faults = *faults
@@ -274,8 +274,8 @@ func playAgain(t *testing.T, tr *player.Trace) (happens bool, words string) {
 	return false, "the schedule repeats, and nothing is wrong any more:\n" + played.Steps().En
 }
 
-// here is the import path of the package whose test this is.
-func here() string {
+// testedPackage is the import path of the package whose test this is.
+func testedPackage() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "."

@@ -41,8 +41,8 @@ func Comments(code string) map[int]string {
 	return all
 }
 
-// theirs are an article's names for a place that one of its rows shows.
-func theirs(row string, e Excerpt) (all []string) {
+// articlesNames are an article's names for a place that one of its rows shows.
+func articlesNames(row string, e Excerpt) (all []string) {
 	for line := range strings.Lines(counterparts) {
 		if f := strings.Fields(line); strings.HasPrefix(row, f[0]) && f[2] == e.File && f[3] == e.Name {
 			all = append(all, f[1])

@@ -52,7 +52,7 @@ func Fill(root string, all []Row) error {
 
 // show adds what a row shows.
 func (r *reader) show(row *Row, m *moment) (err error) {
-	row.moment, row.Nothing = m, nothing[m.phrase]
+	row.moment, row.Nothing = m, nothingToSee[m.phrase]
 	if row.Scene, row.at, err = m.address(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *reader) show(row *Row, m *moment) (err error) {
 		if strings.HasPrefix(p.file, listings) {
 			row.Listing = append(row.Listing, e)
 		} else {
-			e.Theirs, e.Zh = theirs(row.Name, e), Comments(e.Text)
+			e.Theirs, e.Zh = articlesNames(row.Name, e), Comments(e.Text)
 			row.Code = append(row.Code, e)
 		}
 	}
@@ -83,7 +83,7 @@ func (m *moment) address() (string, time.Duration, error) {
 	if m.scene == "" {
 		return "", 0, nil
 	}
-	a, quoted, err := open(m.scene, m.phrase)
+	a, quoted, err := sceneOf(m.scene, m.phrase)
 	if err != nil {
 		return "", 0, err
 	}
@@ -95,8 +95,8 @@ func (m *moment) address() (string, time.Duration, error) {
 	return a.String(), at, nil
 }
 
-// open returns the address of a scene, and the instant at which its story quotes a phrase.
-func open(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
+// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase.
+func sceneOf(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
 	own, ok := ownScenes[scene]
 	var stops []locks.Stop
 	if scene == "herd beside chain" {

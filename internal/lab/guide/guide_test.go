@@ -40,7 +40,7 @@ func TestNearlyEachPhraseHasSomethingToSee(t *testing.T) {
 		require.NotEmpty(t, r.Nothing.Zh, r.Phrase)
 	}
 	require.LessOrEqual(t, empty, 8)
-	require.Len(t, nothing, empty)
+	require.Len(t, nothingToSee, empty)
 }
 
 // quotes are the stops that quote each phrase: "A1 400ms".
@@ -152,6 +152,6 @@ func TestCommentsAndNames(t *testing.T) {
 	}
 	for line := range strings.Lines(counterparts) {
 		f := strings.Fields(line)
-		require.NoError(t, testenv.Err(r.excerpt(in(f[2], f[3]))), line)
+		require.NoError(t, testenv.Err(r.excerpt(placeIn(f[2], f[3]))), line)
 	}
 }

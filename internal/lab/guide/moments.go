@@ -27,7 +27,7 @@ type place struct {
 	marks      []string // each a part of the line to mark, or "first … last" of several
 }
 
-func in(file, name string, marks ...string) place { return place{file, name, marks} }
+func placeIn(file, name string, marks ...string) place { return place{file, name, marks} }
 
 const (
 	step1 = "01-naive-ephemeral/lock.go"
@@ -51,25 +51,25 @@ var ownScenes = map[string]string{
 }
 
 //go:embed moments.txt
-var table string
+var momentsText string
 
 // moments are in the order of the guide.
-var moments = readMoments(table)
+var moments = readMoments(momentsText)
 
 func readMoments(text string) (all []moment) {
 	named := make(map[string]place)
-	placed := func(cell string) place {
+	parsePlace := func(cell string) place {
 		if p, ok := named[cell]; ok {
 			return p
 		}
 		parts := strings.Split(cell, " | ")
 		file, name, _ := strings.Cut(parts[0], " ")
-		return in(file, name, parts[1:]...)
+		return placeIn(file, name, parts[1:]...)
 	}
 	for line := range strings.Lines(text) {
 		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "") // a row may end early
 		if name, ok := strings.CutPrefix(cells[0], "= "); ok {
-			named[name] = placed(cells[1])
+			named[name] = parsePlace(cells[1])
 		}
 		if cells[0] == "" || strings.HasPrefix(line, "= ") || strings.HasPrefix(line, "# ") {
 			continue
@@ -83,7 +83,7 @@ func readMoments(text string) (all []moment) {
 		}
 		for _, cell := range cells[4:] {
 			if cell != "" {
-				m.code = append(m.code, placed(cell))
+				m.code = append(m.code, parsePlace(cell))
 			}
 		}
 		all = append(all, m)
@@ -91,8 +91,8 @@ func readMoments(text string) (all []moment) {
 	return all
 }
 
-// nothing says why there is nothing to see.
-var nothing = map[string]locks.Text{
+// nothingToSee says why there is nothing to see.
+var nothingToSee = map[string]locks.Text{
 	"悲观锁使用不当还可能产生死锁的情况":          {En: "Nothing is to be seen here: a scene of the lab has one lock, and a deadlock needs two.", Zh: "这里没有可看的：实验室的场景只有一个锁，而死锁需要两个。"},
 	"TreeCache 订阅的代码在源码工程中已经被注释": {En: "Nothing is to be seen here: no lock of this project keeps a copy of the tree, and the article's own lines are a comment.", Zh: "这里没有可看的：本项目的锁都不保存整棵子树的副本，文章里的这几行本身也只是注释。"},
 	"// 这里行使@Test会报错":            {En: "Nothing is to be seen here: the test ends the article's program, and the lock has no part in it.", Zh: "这里没有可看的：结束程序的是测试框架，与锁无关。"},

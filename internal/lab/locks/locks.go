@@ -111,11 +111,11 @@ func Add(locks ...Lock) {
 // listings of exercise 11 come after the other exercises.
 func All() []Lock {
 	place := func(l Lock) int {
-		place := 2 * slices.Index(groups, l.Group)
+		n := 2 * slices.Index(groups, l.Group)
 		if l.Group == Exercises && l.Goal != nil {
-			place++
+			n++
 		}
-		return place
+		return n
 	}
 	list := slices.Clone(catalogue)
 	slices.SortStableFunc(list, func(a, b Lock) int { return place(a) - place(b) })
