@@ -32,7 +32,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	lang := environment()
+	lang := languageOfEnvironment()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr, &lang); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", i18n.TextOf(err).In(lang))
 		os.Exit(i18n.Status(err))
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	at := "" // of the scene, in the page
 	if *scene != "" {
 		var err error
-		if at, err = find(*scene); err != nil {
+		if at, err = sceneAddress(*scene); err != nil {
 			return err
 		}
 	}
@@ -114,9 +114,9 @@ func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer
 	return nil
 }
 
-// environment is the language that LC_ALL or LANG names. If they name none, as on
+// languageOfEnvironment is the language that LC_ALL or LANG names. If they name none, as on
 // Windows, the result is empty: then the browser's language counts.
-func environment() i18n.Language {
+func languageOfEnvironment() i18n.Language {
 	switch name, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LANG")), "."); name {
 	case "", "C", "POSIX":
 		return ""
@@ -124,12 +124,12 @@ func environment() i18n.Language {
 	return i18n.Of("")
 }
 
-// find returns the address of a scene: that of the lock of this name, in capitals or
+// sceneAddress returns the address of a scene: that of the lock of this name, in capitals or
 // not (a7 is A7), or an address itself, which begins with #.
 //
 // The exercises' locks are in the page and not in this program: an address that
 // names one is left to the page.
-func find(scene string) (string, error) {
+func sceneAddress(scene string) (string, error) {
 	if strings.HasPrefix(scene, "#lock=exercise-") {
 		return scene, nil
 	}

@@ -39,7 +39,7 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			a, err := find(m[1])
+			a, err := sceneAddress(m[1])
 			require.NoError(t, err, "%s says %s", file, m[0])
 			require.Contains(t, string(list), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go generate ./... writes it", file, m[0])
 			seen[m[1]] = true
@@ -48,8 +48,8 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.True(t, seen["naive"] && seen["A7"] && seen["E1"], "this test finds no commands: %v", seen)
-	capital := testenv.Must(find("A7"))(t)
-	small := testenv.Must(find("a7"))(t)
+	capital := testenv.Must(sceneAddress("A7"))(t)
+	small := testenv.Must(sceneAddress("a7"))(t)
 	require.Equal(t, capital, small)
 }
 
@@ -187,7 +187,7 @@ func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
 	} {
 		t.Setenv("LC_ALL", c.lcAll)
 		t.Setenv("LANG", c.lang)
-		lang := environment()
+		lang := languageOfEnvironment()
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
 		flags.Var(&lang, "lang", "")
 		require.NoError(t, flags.Parse(c.args))

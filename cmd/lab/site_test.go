@@ -18,8 +18,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// ready is a page that is small.
-func ready() *build.Page {
+// readyPage is a page that is small.
+func readyPage() *build.Page {
 	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
 }
 
@@ -47,7 +47,7 @@ func get(t *testing.T, url, host string) (*http.Response, string) {
 
 func TestNoOtherHostIsAnswered(t *testing.T) {
 	s, server := served(t)
-	s.endBuild(ready(), nil)
+	s.endBuild(readyPage(), nil)
 	_, port := testenv.Must2(net.SplitHostPort(s.host))(t)
 	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
 		resp, _ := get(t, server.URL+"/engine.wasm", host)
@@ -67,7 +67,7 @@ func TestNoOtherHostIsAnswered(t *testing.T) {
 
 func TestEveryAnswerHasThePolicy(t *testing.T) {
 	s, server := served(t)
-	s.endBuild(ready(), nil)
+	s.endBuild(readyPage(), nil)
 	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
 		resp, _ := get(t, server.URL+path, "")
 		csp := resp.Header.Get("Content-Security-Policy")
@@ -85,7 +85,7 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
-// news reads the news that a page gets.
+// An eventReader reads the events that a page gets.
 type eventReader struct {
 	t     *testing.T
 	lines *bufio.Scanner
@@ -119,7 +119,7 @@ func (n *eventReader) until(kind, words string) {
 
 func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	s, server := served(t)
-	s.endBuild(ready(), nil)
+	s.endBuild(readyPage(), nil)
 	_, body := get(t, server.URL, "")
 	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
 	require.NotNil(t, m, body)
@@ -132,7 +132,7 @@ func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	_, body = get(t, server.URL, "")
 	require.Contains(t, body, "lab-events", "the last page that compiled is still there")
 	s.beginBuild()
-	s.endBuild(ready(), nil)
+	s.endBuild(readyPage(), nil)
 	n.until("reload", "")
 	// A page that was loaded before and connects only now.
 	listenTo(t, server.URL+"/events?seen=1").until("reload", "")
@@ -155,6 +155,6 @@ func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
 	_, body = get(t, server.URL+"/failed.js", "")
 	require.Contains(t, body, "EventSource")
 	listenTo(t, server.URL+"/events?seen=0").until("error", "")
-	s.endBuild(ready(), nil)
+	s.endBuild(readyPage(), nil)
 	listenTo(t, server.URL+"/events?seen=0").until("reload", "")
 }

@@ -41,7 +41,7 @@ func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 		var r jute.SetWatches
 		r.Decode(d)
 		for _, path := range append(r.Data, r.Exist...) {
-			w.set[watch{path, false}] += 0
+			w.set[watch{path, false}] += 0 // it is set, for whatever number of watchers
 		}
 		for _, path := range r.Child {
 			w.set[watch{path, true}] += 0

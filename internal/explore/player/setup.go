@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/zklock/zkserver"
 	"github.com/go-zookeeper/zk"
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/zkserver"
 )
 
 // InBubble sets a world up in a bubble of its own, plays it and takes it down. If goroutines are left, that is the

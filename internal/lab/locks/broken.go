@@ -20,7 +20,7 @@ func slug(bug string) string {
 func brokenLocks() (list []Lock) {
 	for _, bug := range broken.Bugs[1:] { // the first has none
 		list = append(list, Lock{
-			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: in(brokenSubject(bug.Name)),
+			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: withSession(brokenSubject(bug.Name)),
 		})
 	}
 	return list

@@ -41,12 +41,12 @@ var Playable = []Exercise{
 	{Folder: "06-find-again", Contenders: 2, queue: true, finds: true},
 	{Folder: "07-fence", Contenders: 2, Register: true},
 	{Folder: "08-semaphore", Contenders: 3, queue: true, permits: permits},
-	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return reads(a) && reads(b) }},
+	{Folder: "09-read-write", Contenders: 2, queue: true, together: func(a, b string) bool { return isReader(a) && isReader(b) }},
 	{Folder: "10-election", Contenders: 2, queue: true, timed: true, contexts: true},
 }
 
-// reads says which contenders of exercise 9 are readers: B, C, E, F, …
-func reads(name string) bool { return (name[0]-'A')%3 != 0 }
+// isReader says which contenders of exercise 9 are readers: B, C, E, F, …
+func isReader(name string) bool { return (name[0]-'A')%3 != 0 }
 
 // Name is that of a lock of the exercise in the catalogue.
 func (e Exercise) Name() string { return "exercise-" + e.Folder }
@@ -192,7 +192,7 @@ func ReadersAndWriters[L ReadWrite](open func(conn *zk.Conn, path string) L) Ope
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(name string) player.Lock {
 			l := open(conn, path)
-			if reads(name) {
+			if isReader(name) {
 				return contender{l.RLock, neverTries, l.RUnlock}
 			}
 			return contender{l.Lock, neverTries, l.Unlock}

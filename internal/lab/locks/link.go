@@ -95,7 +95,7 @@ func (a Address) String() string {
 		}
 	}
 	if len(a.Scripts) > 0 { // between them, as in link.js
-		add("scripts", joined(a.Scripts, ",", calls))
+		add("scripts", joined(a.Scripts, ",", callsText))
 	}
 	if a.Mode != "watch" {
 		if a.Want != "" {
@@ -116,8 +116,8 @@ func joined[T any](list []T, separator string, format func(T) string) string {
 	return strings.Join(all, separator)
 }
 
-// calls are those of a contender. One without a script of its own locks and unlocks.
-func calls(script []player.Op) string {
+// callsText are those of a contender. One without a script of its own locks and unlocks.
+func callsText(script []player.Op) string {
 	if len(script) == 0 {
 		script = []player.Op{player.LockOp, player.UnlockOp}
 	}
@@ -174,7 +174,7 @@ func FormatTime(d time.Duration) string {
 // ParseAddress reads the part behind the #, with or without it. Missing values are
 // those of the page's start.
 func ParseAddress(text string) (a Address, err error) {
-	if a, err = parse(text); err != nil {
+	if a, err = parseAnyLock(text); err != nil {
 		return a, err
 	}
 	for _, name := range a.Locks {
@@ -185,8 +185,8 @@ func ParseAddress(text string) (a Address, err error) {
 	return a, nil
 }
 
-// parse is ParseAddress for locks that are not in the catalogue yet.
-func parse(text string) (a Address, err error) {
+// parseAnyLock is ParseAddress for locks that are not in the catalogue yet.
+func parseAnyLock(text string) (a Address, err error) {
 	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {
 		key, raw, _ := strings.Cut(pair, "=")
@@ -289,11 +289,11 @@ func parseCalls(text string) (script []player.Op, err error) {
 	return script, nil
 }
 
-var change = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
+var changePattern = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
 
 // parseChange reads 1500ms.B.lose-reply.
 func parseChange(text string) (c film.Change, err error) {
-	m := change.FindStringSubmatch(text)
+	m := changePattern.FindStringSubmatch(text)
 	if m == nil {
 		return c, i18n.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
 	}

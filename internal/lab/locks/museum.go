@@ -20,11 +20,8 @@ func listingLocks() (list []Lock) {
 			note = Text{En: s.Substitute.En + " docs/bugs.md explains the bug.", Zh: s.Substitute.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		}
 		played := &Scene{
-			Lock: s.ID, Contenders: max(s.World.Contenders, 1), Seed: 1,
+			Lock: s.ID, Contenders: s.World.Number(), Seed: 1,
 			Shared: s.World.Shared, Kinds: s.World.Kinds, Faults: s.World.Faults, Choices: schedules[s.ID].Choices,
-		}
-		if s.World.Contenders == 0 {
-			played.Contenders = 2
 		}
 		ours := *played
 		ours.Lock, ours.Choices = s.Ours.Name, nil
@@ -33,12 +30,12 @@ func listingLocks() (list []Lock) {
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
 				Scene: played, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: story(s, *played),
 				Level: &Level{s.Level, place, scenes.Chapters[s.Chapter()], s.Way()[:s.Plays()]},
-				World: s.World, Subject: in(s.World.Lock),
-				Fates: percent(fates[s.ID]),
+				World: s.World, Subject: withSession(s.World.Lock),
+				Fates: percents(fates[s.ID]),
 			},
 			Lock{
 				Name: s.Ours.Name, Group: Museum, Title: Text{En: s.ID + ", cured", Zh: s.ID + "，已修复"},
-				Note: cured, Scene: &ours, World: s.Ours, Subject: in(s.Ours.Lock),
+				Note: cured, Scene: &ours, World: s.Ours, Subject: withSession(s.Ours.Lock),
 			},
 		)
 	}
@@ -56,16 +53,16 @@ func story(b scenes.Bug, played Scene) *Story {
 	return &Story{played, b.Stops}
 }
 
-func percent(fates []int) (list []int) {
+func percents(fates []int) (list []int) {
 	for _, n := range fates {
 		list = append(list, n*100/scenes.FateTries)
 	}
 	return list
 }
 
-// in gives a lock the session timeout of its clients. A lock that watches over its
+// withSession gives a lock the session timeout of its clients. A lock that watches over its
 // session by the clock has got another one.
-func in(s player.Subject) func(time.Duration) player.Subject {
+func withSession(s player.Subject) func(time.Duration) player.Subject {
 	return func(session time.Duration) player.Subject {
 		if !s.Timed {
 			s.Session = session

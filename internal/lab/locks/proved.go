@@ -30,7 +30,7 @@ var provedLocks = []Lock{
 func proved(number int, name string, lock player.Subject, w player.World, what Text, level scenes.Level) Lock {
 	w.Lock, w.Name = lock, name
 	return Lock{
-		Name: name, Group: Exercises, World: w, Subject: in(lock),
+		Name: name, Group: Exercises, World: w, Subject: withSession(lock),
 		Title: Text{En: "You cannot win: " + what.En, Zh: "赢不了的关：" + what.Zh},
 		Note:  Text{En: "All schedules of this world were played: none breaks the lock.", Zh: "这里的每一种调度都试过了，没有一种能让锁出错。"},
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},

@@ -38,23 +38,26 @@ func Registers[R Register](open func(conn *zk.Conn, path string) R, stale error)
 
 // acknowledged has the highest tokens of all writes of a schedule.
 type acknowledged struct {
-	mu           sync.Mutex
-	highest, any int64 // of the writes that have returned nil; and of all that have begun
+	mu             sync.Mutex
+	highest, begun int64 // of the writes that have returned nil; and of all that have begun
 }
 
+// begins notes a write with a token, 0 for a read, and returns the highest token that is acknowledged.
 func (a *acknowledged) begins(token int64) (highest int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.any = max(a.any, token)
+	a.begun = max(a.begun, token)
 	return a.highest
 }
 
+// higherThan reports whether a write with a higher token has begun.
 func (a *acknowledged) higherThan(token int64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.any > token
+	return a.begun > token
 }
 
+// succeeds notes that a write has returned nil.
 func (a *acknowledged) succeeds(token int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

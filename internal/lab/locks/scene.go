@@ -5,7 +5,6 @@ import (
 
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
-
 	"example.com/zklock/internal/i18n"
 )
 

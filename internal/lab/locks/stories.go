@@ -57,7 +57,7 @@ func readStories(name string) (list []OpeningScene) {
 	}
 	must(json.Unmarshal(storiesText, &all))
 	for _, s := range all[name] {
-		address, err := parse(s.Address)
+		address, err := parseAnyLock(s.Address)
 		must(err)
 		list = append(list, OpeningScene{Address: address, Name: s.Name, Titles: s.Titles, Stops: scenes.StopsOf(s.Stops)})
 	}

@@ -21,22 +21,22 @@ type Task struct {
 
 // Tasks are all tasks, in the order of their numbers.
 var Tasks = []Task{
-	task(1, "c_await.go", listings.NewAwaitLock, player.World{Lock: queue, Contenders: 2, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, player.Hang,
+	task(1, "c_await.go", listings.NewAwaitLock, player.World{Lock: existingQueue, Contenders: 2, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, player.Hang,
 		Text{En: "article C, await()", Zh: "文章 C，await()"}),
-	task(2, "a_queue.go", listings.NewZkClientLock, player.World{Lock: queue, Contenders: 2}, player.WatchLeft,
+	task(2, "a_queue.go", listings.NewZkClientLock, player.World{Lock: existingQueue, Contenders: 2}, player.WatchLeft,
 		Text{En: "article A, the lock with ZkClient", Zh: "文章 A，用 ZkClient 的锁"}),
 	task(3, "d_wait.go", listings.NewDistributedLock, player.World{Lock: player.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1}, player.NodeLeft,
 		Text{En: "article D, the lock with a wait time", Zh: "文章 D，带等待时间的锁"}),
-	task(4, "b_counting.go", listings.NewCountingLock, player.World{Lock: queue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.TwoHolders,
+	task(4, "b_counting.go", listings.NewCountingLock, player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.TwoHolders,
 		Text{En: "article B, the lock that counts", Zh: "文章 B，用计数判断的锁"}),
 	task(5, "a_ephemeral.go", listings.NewZookeeperLock, player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest}, Faults: 1}, player.ForeignDelete,
 		Text{En: "article A, the first lock", Zh: "文章 A，第一个锁"}),
-	task(6, "d_first.go", listings.NewZkLock, player.World{Lock: queue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.Overtaken,
+	task(6, "d_first.go", listings.NewZkLock, player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.Overtaken,
 		Text{En: "article D, the first lock", Zh: "文章 D，第一个锁"}),
 }
 
-// queue is the path of a lock that takes it for the parent of its queue.
-var queue = player.Subject{Queue: true, Exists: true}
+// existingQueue is the path of a lock that takes it for the parent of its queue.
+var existingQueue = player.Subject{Queue: true, Exists: true}
 
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, what Text) Task {
 	name := fmt.Sprint("break-", number)
@@ -57,7 +57,7 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 		Level: &Level{scenes.Level{Name: what, Intro: note, Victory: Text{
 			En: "No scene of the lab shows this. Say it in a sentence of your own: what did the code believe, and what would it have had to ask?",
 			Zh: "实验室里没有这一幕。请用一句话说清楚：代码以为怎样，又本该去问什么？",
-		}}, len(scenes.All) + number - 1, scenes.Chapters[scenes.OnYourOwn], nil}, Subject: in(listing),
+		}}, len(scenes.All) + number - 1, scenes.Chapters[scenes.OnYourOwn], nil}, Subject: withSession(listing),
 	}}
 }
 

@@ -130,7 +130,7 @@ func legend(b *strings.Builder, lang i18n.Language, y int) {
 	} {
 		fmt.Fprintf(b, `<line class="%s" x1="%d" x2="%d" y1="%d" y2="%d"/><text class="p s" x="%d" y="%d">%s</text>`+"\n",
 			item.class, at+4, at+26, y, y, at+36, y+4, item.text.In(lang))
-		at += 60 + 7*len(item.text.En)
+		at += 60 + 7*len(item.text.En) // about 7 pixels for each letter
 	}
 	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">%s</text>`+"\n", at+4, y, at+16, y+4, i18n.Textf("woken", "被唤醒").In(lang))
 }

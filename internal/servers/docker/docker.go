@@ -169,7 +169,7 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 		if err != nil {
 			return nil, err
 		}
-		node := &Node{name: name(i), addr: addr}
+		node := &Node{name: hostName(i), addr: addr}
 		args := []string{"create", label, "--publish=" + addr + ":2181"}
 		if n > 1 {
 			args = append(args, "--network="+s.network, "--network-alias="+node.name)
@@ -218,8 +218,8 @@ func (n *Node) begin(ctx context.Context, i, all int) error {
 	return n.Start(ctx)
 }
 
-// name is the host name of server i + 1.
-func name(i int) string { return fmt.Sprintf("zoo%d", i+1) }
+// hostName is the host name of server i + 1.
+func hostName(i int) string { return fmt.Sprintf("zoo%d", i+1) }
 
 func configFile(n int) string {
 	var b bytes.Buffer
@@ -227,7 +227,7 @@ func configFile(n int) string {
 		"admin.enableServer=false\n4lw.commands.whitelist=srvr,ruok\n")
 	if n > 1 {
 		for i := range n {
-			fmt.Fprintf(&b, "server.%d=%s:2888:3888\n", i+1, name(i))
+			fmt.Fprintf(&b, "server.%d=%s:2888:3888\n", i+1, hostName(i))
 		}
 	}
 	fmt.Fprintln(&b, os.Getenv("ZK_CONFIG"))

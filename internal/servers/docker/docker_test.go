@@ -14,9 +14,9 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// leads waits until a node other than not leads. It polls, for no event says
+// awaitLeader waits until a node other than not leads. It polls, for no event says
 // that an election is over.
-func leads(t *testing.T, zoo *docker.Servers, not *docker.Node) *docker.Node {
+func awaitLeader(t *testing.T, zoo *docker.Servers, not *docker.Node) *docker.Node {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if n, err := zoo.Leader(t.Context()); err == nil && n != not {
@@ -46,10 +46,10 @@ func TestAnEnsembleOutlivesItsLeader(t *testing.T) {
 		{"kill", func(n *docker.Node) error { return n.Kill(ctx) }, func(n *docker.Node) error { return n.Start(ctx) }},
 		{"pause", func(n *docker.Node) error { return n.Pause(ctx) }, func(n *docker.Node) error { return n.Unpause(ctx) }},
 	} {
-		old := leads(t, zoo, nil)
+		old := awaitLeader(t, zoo, nil)
 		require.NoError(t, how.breaks(old), how.what)
 		require.Error(t, testenv.Err(old.Mode(ctx)), "%s: it serves still", how.what)
-		leads(t, zoo, old)
+		awaitLeader(t, zoo, old)
 		require.Eventually(t, func() bool {
 			there, _, err := conn.Exists("/survives")
 			return err == nil && there
