@@ -35,7 +35,7 @@ func (p *pacer) change(ch Change) {
 // changeLocked carries out what a change does at once, and returns what follows.
 func (p *pacer) changeLocked(ch Change) (then func()) {
 	w := p.w
-	c := p.of(ch.Who)
+	c := p.clientOf(ch.Who)
 	l := c.Line
 	cutOff := l.Broken || l.ServerEnd || c.dark
 	impossible := func(en, zh string) func() {
@@ -83,14 +83,14 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		c.FaultLocked()
 		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: player.CutOff})
 		l.BreakLocked()
-		c.expireAt = p.at(p.film.now() + w.Timeout())
+		c.expireAt = p.reserve(p.film.now() + w.Timeout())
 	case player.Stop:
 		c.Stopped, c.dialAt = true, 0
 		c.FaultLocked()
 		p.film.Client(c.Client, "stopped")
-		c.expireAt = p.at(p.film.now() + w.Timeout())
-		c.runsOnAt = p.at(c.expireAt + 4*p.Latency)
-		if slices.ContainsFunc(p.changes, func(o Change) bool { return o.Do == RunsOn && p.of(o.Who) == c }) {
+		c.expireAt = p.reserve(p.film.now() + w.Timeout())
+		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency)
+		if slices.ContainsFunc(p.changes, func(o Change) bool { return o.Do == RunsOn && p.clientOf(o.Who) == c }) {
 			c.runsOnAt = 0
 		}
 	}
@@ -128,7 +128,7 @@ func (p *pacer) runOn(c *pacedClient) {
 		for _, q := range [][]player.Frame{c.Line.Up, c.Line.Down} {
 			for i := range q {
 				if q[i].Due != 0 && q[i].Due < now {
-					q[i].Due = p.at(now + 1)
+					q[i].Due = p.reserve(now + 1)
 				}
 			}
 		}

@@ -104,18 +104,18 @@ const (
 // A pacer gives everything in a paced run its instant.
 type pacer struct {
 	Pace
-	w       *player.Player
-	film    *recorder
-	used    map[time.Duration]struct{} // the instants that are taken
-	clients []*pacedClient
-	hold    []*rand.Rand                        // of each contender
-	unlocks map[*player.Contender]time.Duration // when a holder unlocks; 0: not known yet
-	starts  []pacedStart
-	changes []Change
-	last    time.Duration // when something has happened last
-	part    int           // how many packets the next part has at least
-	done    time.Duration // when the server sends what a request has caused; 0: it does not work
-	free    time.Duration // the server carries out no request before
+	w        *player.Player
+	film     *recorder
+	used     map[time.Duration]struct{} // the instants that are taken
+	clients  []*pacedClient
+	hold     []*rand.Rand                        // of each contender
+	unlocks  map[*player.Contender]time.Duration // when a holder unlocks; 0: not known yet
+	starts   []pacedStart
+	changes  []Change
+	last     time.Duration // when something has happened last
+	nextPart int           // how many packets the next part has at least
+	doneAt   time.Duration // when the server sends what a request has caused; 0: it does not work
+	freeAt   time.Duration // the server carries out no request before
 }
 
 type pacedClient struct {
@@ -133,8 +133,8 @@ type pacedStart struct {
 	k  *player.Contender
 }
 
-// at makes an instant that nothing else has.
-func (p *pacer) at(d time.Duration) time.Duration {
+// reserve makes an instant that nothing else has.
+func (p *pacer) reserve(d time.Duration) time.Duration {
 	for {
 		if _, taken := p.used[d]; !taken && d > 0 {
 			p.used[d] = struct{}{}
@@ -151,7 +151,7 @@ func delay(rng *rand.Rand, d time.Duration) time.Duration {
 
 // play plays a world at a pace.
 func (pace Pace) play(w *player.Player) (*Film, error) {
-	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), part: firstPart}
+	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), nextPart: firstPart}
 	w.Start = time.Now()
 	p.film = newRecorder(w)
 	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
@@ -165,15 +165,15 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 		p.hold = append(p.hold, rng)
 		// One after the other, and all within two packets' time.
 		gap := 2 * pace.Latency / time.Duration(len(w.Contenders))
-		p.starts = append(p.starts, pacedStart{p.at(time.Duration(i)*gap + delay(rng, gap)), k})
+		p.starts = append(p.starts, pacedStart{p.reserve(time.Duration(i)*gap + delay(rng, gap)), k})
 	}
 	p.changes = slices.Clone(pace.Changes)
 	slices.SortStableFunc(p.changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.changes {
-		if p.of(p.changes[i].Who) == nil {
+		if p.clientOf(p.changes[i].Who) == nil {
 			return nil, i18n.Errorf("%q is not a client or contender here", "这里没有名为 %q 的客户端或竞争者", p.changes[i].Who)
 		}
-		p.changes[i].At = p.at(p.changes[i].At)
+		p.changes[i].At = p.reserve(p.changes[i].At)
 	}
 	p.film.film.Changes = append(p.film.film.Changes, pace.Changes...)
 	w.Do(p.film.begin)
@@ -187,8 +187,8 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 	return film, nil
 }
 
-// of finds the client of a name, or of a contender's name.
-func (p *pacer) of(name string) *pacedClient {
+// clientOf finds the client of a name, or of a contender's name.
+func (p *pacer) clientOf(name string) *pacedClient {
 	for _, c := range p.clients {
 		if c.Name == name || slices.ContainsFunc(c.Contenders, func(k *player.Contender) bool { return k.Name == name }) {
 			return c
@@ -220,28 +220,28 @@ func (p *pacer) scheduleLocked() {
 			// when it runs on.
 			if q := &l.Up[i]; q.Due == 0 && !c.Stopped {
 				p.film.send(c.Client, q, "request")
-				c.upDue = p.at(max(now+delay(c.up, p.Latency), c.upDue+1))
+				c.upDue = p.reserve(max(now+delay(c.up, p.Latency), c.upDue+1))
 				q.Due = c.upDue
 			}
 		}
 		from := slices.IndexFunc(l.Down, func(q player.Frame) bool { return q.Due == 0 })
-		if from >= 0 && p.done == 0 {
+		if from >= 0 && p.doneAt == 0 {
 			w.SortEvents(l.Down[from:])
 			for i := from; i < len(l.Down); i++ {
 				q := &l.Down[i]
 				p.film.send(c.Client, q, q.Kind())
-				c.downDue = p.at(max(now+delay(c.down, p.Latency), c.downDue+1))
+				c.downDue = p.reserve(max(now+delay(c.down, p.Latency), c.downDue+1))
 				q.Due = c.downDue
 			}
 		}
 		if c.Dialing != nil && c.dialAt == 0 && !c.dark && !c.Stopped {
 			// A connection takes a packet there and one back.
-			c.dialAt = p.at(now + delay(c.dial, p.Latency) + delay(c.dial, p.Latency))
+			c.dialAt = p.reserve(now + delay(c.dial, p.Latency) + delay(c.dial, p.Latency))
 		}
 	}
 	for i, k := range w.Contenders {
 		if k.Gate != nil && p.unlocks[k] == 0 {
-			p.unlocks[k] = p.at(max(now+delay(p.hold[i], p.Hold), p.Gather))
+			p.unlocks[k] = p.reserve(max(now+delay(p.hold[i], p.Hold), p.Gather))
 		}
 	}
 }
@@ -279,9 +279,9 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			at, start = s.at, i
 		}
 	}
-	serverDone := p.done != 0 && p.done < at
+	serverDone := p.doneAt != 0 && p.doneAt < at
 	if serverDone {
-		at = p.done
+		at = p.doneAt
 	}
 	switch {
 	case len(p.changes) > 0 && p.changes[0].At < at:
@@ -291,7 +291,7 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			p.change(c)
 		}
 	case serverDone:
-		return at, p.sends
+		return at, p.answersDepart
 	case start >= 0:
 		return at, func() {
 			k := p.starts[start].k
@@ -316,8 +316,8 @@ func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *paced
 	}
 	l := c.Line
 	offer(c.expireAt, (*pacer).expire)
-	if c.came() != 0 && !l.CutOffLocked() && p.done == 0 {
-		offer(max(l.Up[0].Due, p.free), (*pacer).request)
+	if c.came() != 0 && !l.CutOffLocked() && p.doneAt == 0 {
+		offer(max(l.Up[0].Due, p.freeAt), (*pacer).request)
 	}
 	if c.Stopped {
 		offer(c.runsOnAt, (*pacer).runOn)
@@ -368,13 +368,13 @@ func (p *pacer) play() time.Duration {
 // sendPart gives a part of the film to Part, if it has grown enough.
 func (p *pacer) sendPart() {
 	sent := len(p.film.film.Packets)
-	if p.Part == nil || sent < p.part {
+	if p.Part == nil || sent < p.nextPart {
 		return
 	}
 	var f *Film
 	p.w.Do(func() { f = p.film.part() })
-	if len(f.Packets)*2 >= p.part { // not all that has been sent is known
-		p.part = 2 * sent
+	if len(f.Packets)*2 >= p.nextPart { // not all that has been sent is known
+		p.nextPart = 2 * sent
 		p.Part(f)
 	}
 }
@@ -421,7 +421,7 @@ func (p *pacer) request(c *pacedClient) {
 		w.Cut(c.Client)
 		w.Happened++
 		if p.Server != nil {
-			p.free = p.at(p.film.now() + 1)
+			p.freeAt = p.reserve(p.film.now() + 1)
 		}
 		return
 	}

@@ -56,15 +56,15 @@ func (p *pacer) worksLocked(c *pacedClient, q player.Frame) {
 			}
 		}
 	}
-	p.done = p.at(now + work)
+	p.doneAt = p.reserve(now + work)
 }
 
-// sends lets what the server's last request has caused depart. The next request may
+// answersDepart lets what the server's last request has caused depart. The next request may
 // begin then.
-func (p *pacer) sends() {
+func (p *pacer) answersDepart() {
 	p.w.Do(func() {
 		p.w.Unscheduled = true
-		p.free, p.done = p.at(p.film.now()+1), 0
+		p.freeAt, p.doneAt = p.reserve(p.film.now()+1), 0
 	})
 }
 

@@ -78,7 +78,7 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 			add(k.Name, what, func() {
 				w.mu.Lock()
 				w.Foot.client(c)
-				open(&k.Gate)
+				openGate(&k.Gate)
 				k.again = false
 				w.mu.Unlock()
 			})
@@ -115,8 +115,8 @@ func (w *Player) goOn(g *gap) action {
 	}}
 }
 
-// kept returns the contender that is held in each gap.
-func (w *Player) kept() map[string]string {
+// keptInGaps returns the contender that is held in each gap.
+func (w *Player) keptInGaps() map[string]string {
 	if len(w.gaps) == 0 {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (w *Player) holdersLocked() (holders, outlived []string) {
 		switch {
 		case k.State != Inside:
 		case k.lostSignal != nil && bubble.IsClosed(k.lostSignal): // it is notified
-		case k.Lost || !w.lives(k.held):
+		case k.Lost || !w.sessionLives(k.held):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):
 			holders = append(holders, k.Name)
@@ -78,7 +78,7 @@ func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var inside []string
 		for _, k := range c.Contenders {
-			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.lives(k.held) || k.lostSignal != nil && bubble.IsClosed(k.lostSignal) {
+			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.sessionLives(k.held) || k.lostSignal != nil && bubble.IsClosed(k.lostSignal) {
 				continue
 			}
 			if o := w.owner(k.Name); !slices.Contains(inside, o) {
@@ -134,7 +134,7 @@ func (w *Player) overtakenLocked(k *Contender) {
 	}
 }
 
-func (w *Player) lives(session int64) bool {
+func (w *Player) sessionLives(session int64) bool {
 	_, ok := w.Srv.Ephemerals(session)
 	return ok
 }
@@ -143,7 +143,7 @@ func (w *Player) lives(session int64) bool {
 func (w *Player) nodesOf(c *Client) (nodes []string) {
 	all, _ := w.Srv.Ephemerals(c.Conn.SessionID())
 	for _, p := range all {
-		if strings.HasPrefix(p, w.at()) {
+		if strings.HasPrefix(p, w.lockPath()) {
 			nodes = append(nodes, p)
 		}
 	}
@@ -180,7 +180,7 @@ func (w *Player) enteredLocked(k *Contender) {
 			continue
 		}
 		for _, p := range w.nodesOf(o.Client) {
-			if number(p)-number(own[0]) < 0 { // the difference wraps, as the counter does
+			if sequenceNumber(p)-sequenceNumber(own[0]) < 0 { // the difference wraps, as the counter does
 				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: i18n.Textf(
 					"%s gets in with %s, before %s with %s", "%s 凭 %s 拿到锁，抢在了 %s 的 %s 之前", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
 			}
@@ -189,7 +189,7 @@ func (w *Player) enteredLocked(k *Contender) {
 }
 
 func (w *Player) enteredWithoutNodeLocked(k *Contender) {
-	if !k.Client.faulted || k.stripped && w.lives(k.Client.Conn.SessionID()) {
+	if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
 		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
 			"%s holds the lock, and its session has no node of the lock", "%s 持有锁，会话里却没有这个锁的节点", k.Name)})
 	}
@@ -197,16 +197,16 @@ func (w *Player) enteredWithoutNodeLocked(k *Contender) {
 
 // contendersBefore is how many contenders have a lower number than a node.
 func (w *Player) contendersBefore(node string) (n int) {
-	for _, name := range w.Srv.Children(w.at()) {
-		if !slices.Contains(Strangers, name) && number(name)-number(node) < 0 {
+	for _, name := range w.Srv.Children(w.lockPath()) {
+		if !slices.Contains(Strangers, name) && sequenceNumber(name)-sequenceNumber(node) < 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// number is the sequence number in a node's name, 0 if there is none.
-func number(p string) int32 {
+// sequenceNumber is the sequence number in a node's name, 0 if there is none.
+func sequenceNumber(p string) int32 {
 	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // -2³¹ has lost its sign, and wraps to it
 	return int32(n)
 }
@@ -244,12 +244,12 @@ func And(names []string) i18n.Text {
 	return i18n.Text{En: strings.Join(names, " and "), Zh: strings.Join(names[:last], "、") + " 和 " + names[last]}
 }
 
-func stays(node string) i18n.Text {
+func staysText(node string) i18n.Text {
 	return i18n.Textf("%s stays, and no end of a session removes it", "%s 残留下来，哪个会话结束都不会删除它", node)
 }
 
-// final checks the nodes and sessions that are left, and the costs, when all scripts have ended.
-func (w *Player) final() {
+// checkEnd checks the nodes and sessions that are left, and the costs, when all scripts have ended.
+func (w *Player) checkEnd() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.Clients {
@@ -257,17 +257,17 @@ func (w *Player) final() {
 			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: i18n.Textf("%s has left %s behind", "%s 留下了节点 %s", c.Name, p)})
 		}
 	}
-	for _, name := range w.Srv.Children(w.at()) {
-		node, ok := w.Srv.Node(w.at() + "/" + name)
+	for _, name := range w.Srv.Children(w.lockPath()) {
+		node, ok := w.Srv.Node(w.lockPath() + "/" + name)
 		if !slices.Contains(Strangers, name) && ok && node.Stat.EphemeralOwner == 0 {
-			w.ViolateLocked(Violation{Kind: NodeLeft, What: stays(name)})
+			w.ViolateLocked(Violation{Kind: NodeLeft, What: staysText(name)})
 		}
 	}
-	if node, ok := w.Srv.Node(w.at()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
-		w.ViolateLocked(Violation{Kind: NodeLeft, What: stays(w.at())})
+	if node, ok := w.Srv.Node(w.lockPath()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
+		w.ViolateLocked(Violation{Kind: NodeLeft, What: staysText(w.lockPath())})
 	}
 	for _, c := range w.Clients {
-		if w.Lock.Closes && !c.faulted && w.lives(c.Session) {
+		if w.Lock.Closes && !c.faulted && w.sessionLives(c.Session) {
 			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: i18n.Textf(
 				"the session of %s still exists, though %[1]s has unlocked", "%s 已经释放锁，%[1]s 的会话却仍然存在", c.Name)})
 		}

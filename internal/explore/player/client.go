@@ -40,7 +40,7 @@ type Client struct {
 // connect makes the client of the library.
 func (c *Client) connect(servers []string) {
 	w := c.w
-	conn, err := Connect(servers, w.Timeout(), zk.WithDialer(c.dial), zk.WithLogger(quiet), zk.WithLogInfo(false),
+	conn, err := Connect(servers, w.Timeout(), zk.WithDialer(c.dial), zk.WithLogger(noLog), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(32<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
 	if err != nil {
 		panic(err)
@@ -114,7 +114,7 @@ func (w *Player) reconnect(c *Client) {
 
 // Connect lets a client that dials connect. It returns false if the client does not dial.
 func (w *Player) Connect(c *Client) (dials bool) {
-	w.Do(func() { dials = open(&c.Dialing) })
+	w.Do(func() { dials = openGate(&c.Dialing) })
 	if dials {
 		w.Settle()
 		w.Do(func() { w.connectedLocked(c) })

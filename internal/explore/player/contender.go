@@ -223,9 +223,9 @@ func (k *Contender) refused(op Op, err error, hides, allowed bool) {
 		k.note(outside, i18n.Text{}, broken.violation(k))
 	case hides:
 		k.note(outside, failsWith(err), k.fails(i18n.Textf("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
-			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.method(), short(err))))
+			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.method(), shortError(err))))
 	case !allowed:
-		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.method(), k.Name, short(err))))
+		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.method(), k.Name, shortError(err))))
 	default:
 		k.note(outside, failsWith(err))
 	}
@@ -260,7 +260,7 @@ func (k *Contender) getInAgain(op Op) {
 		k.note(Inside, notOnceMore)
 	case err != nil:
 		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
-			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.method(), k.Name, short(err))))
+			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.method(), k.Name, shortError(err))))
 	default:
 		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
 			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，TryLock 却报告锁被占用", k.Name)))
@@ -276,7 +276,7 @@ func (k *Contender) letGoOnce() {
 		return
 	}
 	k.note(Inside, i18n.Textf("cannot unlock once", "释放一次失败"), k.fails(i18n.Textf(
-		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，Unlock 却失败：%v", k.Name, short(err))))
+		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，Unlock 却失败：%v", k.Name, shortError(err))))
 }
 
 // excused reports whether a fault may be the reason of an error.
@@ -302,7 +302,7 @@ func (k *Contender) letGo() bool {
 		faulted, held := k.Client.faulted, k.held
 		sound := w.Lock.Requeues && k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && !k.Lost
 		w.mu.Unlock()
-		sound = sound && w.lives(held) // without mu: a server that closes a line has its own lock, and waits for mu
+		sound = sound && w.sessionLives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
 		var broken Broken
 		switch {
@@ -324,7 +324,7 @@ func (k *Contender) letGo() bool {
 			k.note(outside, findsItLost)
 			return true
 		case !faulted || w.Lock.Requeues:
-			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, short(err))))
+			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, shortError(err))))
 			return false
 		case try == 5: // the sixth error, and a fault may be the reason of all
 			k.note(outside, cannotUnlock(err))
@@ -352,7 +352,7 @@ func (k *Contender) triesAgain() bool {
 // close calls Unlock after a Lock that failed.
 func (k *Contender) close() {
 	if err := k.Lock.Unlock(context.Background()); err != nil {
-		k.note(outside, i18n.Textf("Unlock fails, too: %s", "Unlock 也失败：%s", short(err)))
+		k.note(outside, i18n.Textf("Unlock fails, too: %s", "Unlock 也失败：%s", shortError(err)))
 	}
 }
 
@@ -371,7 +371,7 @@ func (k *Contender) unlockAgain() {
 	if err := k.Lock.Unlock(context.Background()); err == nil || !w.Lock.NotLocked(err) {
 		what := i18n.Textf("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，Unlock 却成功了", k.Name)
 		if err != nil {
-			what = i18n.Textf("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，Unlock 返回：%s", k.Name, short(err))
+			what = i18n.Textf("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，Unlock 返回：%s", k.Name, shortError(err))
 		}
 		k.note(outside, i18n.Text{}, k.fails(what))
 	}
@@ -386,13 +386,13 @@ var (
 
 func failsWith(err error) i18n.Text {
 	if errors.Is(err, context.Canceled) { // its ctx has ended
-		return i18n.Textf("gives up: %s", "放弃等待：%s", short(err))
+		return i18n.Textf("gives up: %s", "放弃等待：%s", shortError(err))
 	}
-	return i18n.Textf("gets an error: %s", "得到错误：%s", short(err))
+	return i18n.Textf("gets an error: %s", "得到错误：%s", shortError(err))
 }
 
 func cannotUnlock(err error) i18n.Text {
-	return i18n.Textf("cannot unlock: %s", "释放锁失败：%s", short(err))
+	return i18n.Textf("cannot unlock: %s", "释放锁失败：%s", shortError(err))
 }
 
 // fails is the violation of a call that returns what it must not.
@@ -405,8 +405,8 @@ func (op Op) method() i18n.Text {
 	return i18n.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
 }
 
-// short is an error without what differs between runs, at most 100 bytes.
-func short(err error) string {
+// shortError is an error without what differs between runs, at most 100 bytes.
+func shortError(err error) string {
 	for _, e := range []error{context.Canceled, zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing,
 		zk.ErrNoNode, zk.ErrNodeExists} {
 		if errors.Is(err, e) {

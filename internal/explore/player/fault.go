@@ -26,7 +26,7 @@ func (w *Player) faultsOfAllLocked() (list []action) {
 		}
 	}
 	if slices.Contains(w.Kinds, Remake) {
-		if node, ok := w.Srv.Node(w.at()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
+		if node, ok := w.Srv.Node(w.lockPath()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
 			list = append(list, action{"server", string(Remake), Remake, w.remake})
 		}
 	}
@@ -196,7 +196,7 @@ func (w *Player) CutLocked(c *Client) {
 		}
 		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the reply is lost", "响应丢失")})
 		switch {
-		case strings.HasPrefix(p.Made, w.at()):
+		case strings.HasPrefix(p.Made, w.lockPath()):
 			w.Run.Facts.OrphanCreate = true
 		case p.kindOf() == jute.OpDelete:
 			w.Run.Facts.OrphanDelete = true
@@ -238,7 +238,7 @@ func (w *Player) pause(f Fault) {
 func (w *Player) remake() {
 	w.mu.Lock()
 	w.Foot.Everything = true
-	w.LogLocked(Entry{Who: "server", Kind: "note", Text: i18n.Textf("removes %s, which is empty", "删除空的 %s", w.at())})
+	w.LogLocked(Entry{Who: "server", Kind: "note", Text: i18n.Textf("removes %s, which is empty", "删除空的 %s", w.lockPath())})
 	w.mu.Unlock()
 	w.Srv.ReapContainers()
 }

@@ -32,7 +32,7 @@ type Entry struct {
 }
 
 func (e Entry) hash() uint64 {
-	return mix(fmt.Sprint(e.Kind, e.Op, e.Path, e.Made, e.Names, e.Err))
+	return hashText(fmt.Sprint(e.Kind, e.Op, e.Path, e.Made, e.Names, e.Err))
 }
 
 // Equal reports whether two entries are the same.

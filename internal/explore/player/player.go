@@ -71,8 +71,8 @@ func (w *Player) waitAt(put func(gate chan struct{})) bool {
 	return true
 }
 
-// open opens a gate, and reports whether there is one.
-func open(gate *chan struct{}) bool {
+// openGate opens a gate, and reports whether there is one.
+func openGate(gate *chan struct{}) bool {
 	if *gate == nil {
 		return false
 	}
@@ -137,7 +137,7 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 // waitsInVain names a contender that waits while all that goes on are goroutines in gaps that no
 // contender has called, such as the heartbeat of a holder that has gone; "" if there is none.
 func (w *Player) waitsInVain(actions []action) string {
-	kept := w.kept()
+	kept := w.keptInGaps()
 	for _, a := range actions {
 		if name, ok := strings.CutPrefix(a.who, "gap "); !ok || kept[name] != "" {
 			return ""
@@ -154,8 +154,8 @@ func (w *Player) waitsInVain(actions []action) string {
 // hang has been called, because nothing can happen any more. A timed lock may
 // come back after the end of the scripts, to remove a node.
 func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool) {
-	if w.AllDone() && (!timed || !w.left() || w.Idle > maxIdle) {
-		w.final()
+	if w.AllDone() && (!timed || !w.nodesLeft() || w.Idle > maxIdle) {
+		w.checkEnd()
 		return false
 	}
 	w.DrainStir()
@@ -166,7 +166,7 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	case w.Idle <= maxIdle && (stirred || more): // a note of a contender sets Idle to 0
 		return true
 	case w.AllDone():
-		w.final()
+		w.checkEnd()
 	default:
 		hang()
 	}
@@ -175,7 +175,7 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 
 // point is the moment at which one of these actions is chosen.
 func (w *Player) point(actions []action) *Point {
-	p := &Point{Log: w.Run.Log, gaps: w.kept()}
+	p := &Point{Log: w.Run.Log, gaps: w.keptInGaps()}
 	for _, a := range actions {
 		p.Enabled = append(p.Enabled, a.String())
 		p.Faults = append(p.Faults, a.fault)
@@ -226,7 +226,7 @@ func (w *Player) Settle() {
 		w.Camera.Depart()
 		again := false
 		for _, c := range w.Clients {
-			if again = !c.Stopped && open(&c.connecting); again {
+			if again = !c.Stopped && openGate(&c.connecting); again {
 				break
 			}
 		}
@@ -397,9 +397,9 @@ func (w *Player) AllDone() bool {
 	return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done })
 }
 
-// left reports whether a client still has a node of the lock: it may be about to
+// nodesLeft reports whether a client still has a node of the lock: it may be about to
 // remove it.
-func (w *Player) left() bool {
+func (w *Player) nodesLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.Clients, func(c *Client) bool { return len(w.nodesOf(c)) > 0 })

@@ -86,7 +86,7 @@ func (d *randomSource) Read(b []byte) (int, error) {
 	return n, err
 }
 
-var quiet = log.New(io.Discard, "", 0)
+var noLog = log.New(io.Discard, "", 0)
 
 // setUp connects the clients and makes the contenders.
 func (w *Player) setUp() {
@@ -131,7 +131,7 @@ func (w *Player) setUp() {
 		w.Contenders = append(w.Contenders, k)
 	}
 	for _, c := range w.Clients {
-		at := w.at()
+		at := w.lockPath()
 		if w.Apart {
 			at += c.Name
 		}
@@ -166,7 +166,7 @@ func (w *Player) makeParents() { // of the lock's node: those that World says ar
 	if w.Missing && !w.Lock.Exists {
 		return
 	}
-	if dir := path.Dir(w.at()); dir != "/" {
+	if dir := path.Dir(w.lockPath()); dir != "/" {
 		rights := last
 		if queue {
 			rights = acl
@@ -175,17 +175,17 @@ func (w *Player) makeParents() { // of the lock's node: those that World says ar
 	}
 	if queue {
 		if slices.Contains(w.Kinds, Remake) {
-			must(conn.CreateContainer(w.at(), nil, zk.FlagContainer, last))
+			must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, last))
 		} else {
-			must(conn.Create(w.at(), nil, 0, last))
+			must(conn.Create(w.lockPath(), nil, 0, last))
 		}
 		if w.Stranger {
 			for _, name := range Strangers {
-				must(conn.Create(w.at()+"/"+name, nil, 0, acl))
+				must(conn.Create(w.lockPath()+"/"+name, nil, 0, acl))
 			}
 		}
 		if w.Sequence != 0 {
-			w.Srv.SetSequence(w.at(), w.Sequence)
+			w.Srv.SetSequence(w.lockPath(), w.Sequence)
 		}
 	}
 }
@@ -196,8 +196,8 @@ func (w *Player) takeDown() {
 	w.free = true
 	for _, c := range w.Clients {
 		c.Stopped, c.stalled = false, false
-		open(&c.connecting)
-		open(&c.Dialing)
+		openGate(&c.connecting)
+		openGate(&c.Dialing)
 		if c.Line != nil {
 			for len(c.Line.Up) > 0 && !c.Line.Broken {
 				c.Line.carryLocked()
@@ -213,7 +213,7 @@ func (w *Player) takeDown() {
 	}
 	w.gaps = nil
 	for _, k := range w.Contenders {
-		open(&k.Gate)
+		openGate(&k.Gate)
 		if k.Cancel != nil {
 			k.Cancel()
 		}

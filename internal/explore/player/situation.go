@@ -145,7 +145,7 @@ func (w *Player) situationLocked() uint64 {
 		d.num(uint64(k.looks))
 		d.flags(k.stripped, k.again, k.unsure)
 	}
-	w.hashTree(&d, path.Dir(w.at()))
+	w.hashTree(&d, path.Dir(w.lockPath()))
 	for _, x := range w.Srv.Watches() {
 		d.text(x.Path + w.OwnerLocked(x.Session))
 		d.flags(x.Children, x.Persistent, x.Recursive)
@@ -189,17 +189,17 @@ func (w *Player) hashLocked() uint64 { // of a state, for a search that counts s
 	for _, k := range w.Contenders {
 		fmt.Fprintf(&b, " %s %s %v", k.Name, k.State, k.results)
 	}
-	for _, dir := range []string{path.Dir(w.at()), w.at()} {
+	for _, dir := range []string{path.Dir(w.lockPath()), w.lockPath()} {
 		fmt.Fprint(&b, w.Srv.Children(dir))
 	}
 	for _, x := range w.Srv.Watches() {
 		fmt.Fprint(&b, x.Path, x.Children, w.OwnerLocked(x.Session))
 	}
 	fmt.Fprint(&b, w.Happened)
-	return mix(b.String())
+	return hashText(b.String())
 }
 
-func mix(s string) uint64 {
+func hashText(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
 	x := h.Sum64()

@@ -234,8 +234,8 @@ const (
 	maxPoints = 400         // actions in a schedule; a longer one does not end
 )
 
-// at is the lock's path. It is deep, so that a lock has parents to make.
-func (w World) at() string {
+// lockPath is the path of the lock. It is deep, so that a lock has parents to make.
+func (w World) lockPath() string {
 	if w.Lock.Path != "" {
 		return w.Lock.Path
 	}
