@@ -32,9 +32,9 @@ const farAway = 10
 func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, farAway*l.time) }
 
 const (
-	maxProcesses = 32
-	beat         = 50 * time.Millisecond
-	cellVariable = "EXERCISES_CELL" // in the environment of every process of a cell
+	maxProcesses = 32                    // that live at once
+	beat         = 50 * time.Millisecond // between two looks of watch
+	cellVariable = "EXERCISES_CELL"      // in the environment of every process of a cell
 )
 
 // tooBusy says that the machine has not given an attempt the time to be graded.
@@ -242,7 +242,7 @@ func (c *cell) bare() []string {
 type capped struct{ kept bytes.Buffer }
 
 func (w *capped) Write(b []byte) (int, error) {
-	if room := 64<<10 - w.kept.Len(); room > 0 {
+	if room := 64<<10 - w.kept.Len(); room > 0 { // in bytes
 		w.kept.Write(b[:min(room, len(b))])
 	}
 	return len(b), nil

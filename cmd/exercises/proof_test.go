@@ -457,7 +457,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 // commandArg has the test binary be the command, with the arguments after it.
 const commandArg = "be the command"
 
-func commanding(args []string) {
+func commanding(args []string) { // called by TestMain
 	if len(args) > 0 && args[0] == commandArg {
 		os.Args = append(os.Args[:1], args[1:]...)
 		main()
@@ -468,7 +468,7 @@ func commanding(args []string) {
 // dialArg has the test binary dial the address after it.
 const dialArg = "dial"
 
-func dialing(args []string) {
+func dialing(args []string) { // called by TestMain
 	if len(args) != 2 || args[0] != dialArg {
 		return
 	}
