@@ -230,14 +230,14 @@ func (db *DB) Close() error {
 func (db *DB) Spec() string { return db.spec }
 
 // Version is the server's own name for itself.
-func (db *DB) Version(ctx context.Context) string {
-	query := map[Kind]string{SQLite: "SELECT 'SQLite ' || sqlite_version()", PostgreSQL: "SHOW server_version", MariaDB: "SELECT version()"}
-	var version string
-	if err := db.QueryRowContext(ctx, query[db.Kind]).Scan(&version); err != nil {
+func (db *DB) Version(ctx context.Context) (version string) {
+	err := db.QueryRowContext(ctx, map[Kind]string{
+		SQLite:     "SELECT 'SQLite ' || sqlite_version()",
+		PostgreSQL: "SELECT 'PostgreSQL ' || current_setting('server_version')",
+		MariaDB:    "SELECT version()",
+	}[db.Kind]).Scan(&version)
+	if err != nil {
 		return string(db.Kind)
-	}
-	if db.Kind == PostgreSQL {
-		version = "PostgreSQL " + version
 	}
 	return version
 }

@@ -40,11 +40,11 @@ func Run(t *testing.T, s suite.Subject) {
 	} {
 		t.Run(name, func(t *testing.T) { run(Open(t, s), t) })
 	}
-	Silence(t, s)
+	RunSilent(t, s)
 }
 
-// Silence calls each method on a silent line.
-func Silence(t *testing.T, s suite.Subject) {
+// RunSilent runs the cases of a silent line.
+func RunSilent(t *testing.T, s suite.Subject) {
 	for name, why := range map[string]error{
 		"on a silent line a call ends at its deadline":      context.DeadlineExceeded,
 		"on a silent line a call ends when it is cancelled": context.Canceled,

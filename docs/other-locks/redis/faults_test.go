@@ -51,7 +51,7 @@ func exists(t testing.TB, client *goredis.Client, key string) bool {
 // The cases of all locks. A Reentrant counts what it has not heard of: TestALostReplyToAReentrantCounts.
 func TestTheLineBreaks(t *testing.T) {
 	faults.Run(t, subject(t, newLock))
-	t.Run("Reentrant", func(t *testing.T) { faults.Silence(t, subject(t, newReentrant)) })
+	t.Run("Reentrant", func(t *testing.T) { faults.RunSilent(t, subject(t, newReentrant)) })
 }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
