@@ -8,8 +8,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Script is a Stage for a lock that is not on ZooKeeper: one thread plays all
-// clients in turn, and records what it does.
+// A Script is the play of a bug of a lock that is not on ZooKeeper: one goroutine plays all clients in turn, and records
+// what it does.
 type Script struct {
 	*testing.T
 	server i18n.Text

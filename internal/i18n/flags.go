@@ -25,7 +25,7 @@ func (l Language) Help(flags *flag.FlagSet) string {
 	return regexp.MustCompile(`(?m) \(default (.*)\)$`).ReplaceAllString(help.String(), Text{"$0", "（默认 $1）"}.In(l))
 }
 
-// wrongFlags are what package flag says of a wrong flag, and why what its values say.
+// wrongFlags are what package flag says of a wrong flag, by the Chinese; reasonsZh are for what the flags' values say.
 var (
 	wrongFlags = map[string]*regexp.Regexp{
 		"没有选项 %s":                     regexp.MustCompile(`^flag provided but not defined: (-.*)$`),
@@ -33,7 +33,7 @@ var (
 		"选项 %s 的写法不对":                 regexp.MustCompile(`^bad flag syntax: (.*)$`),
 		"选项 -%[2]s 的值 %[1]s 无效：%[3]v": regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?-(\S+): `),
 	}
-	why = map[string]string{"parse error": "格式不对", "value out of range": "超出范围"}
+	reasonsZh = map[string]string{"parse error": "格式不对", "value out of range": "超出范围"}
 )
 
 // WrongFlag returns an error of flags.Parse in both languages.
@@ -41,11 +41,11 @@ func WrongFlag(flags *flag.FlagSet, err error) error {
 	for zh, says := range wrongFlags {
 		switch m := says.FindStringSubmatch(err.Error()); len(m) {
 		case 2:
-			return &Error{Text{err.Error(), Textf("", zh, m[1]).Zh}, nil}
+			return &Error{Text{err.Error(), Textf("", zh, m[1]).Zh}, nil} // the English is package flag's own
 		case 3: // package flag has put the value's own error into its English
 			value, _ := strconv.Unquote(m[1])
 			said := TextOf(flags.Lookup(m[2]).Value.Set(value)).Zh
-			return &Error{Text{err.Error(), Textf("", zh, m[1], m[2], cmp.Or(why[said], said)).Zh}, nil}
+			return &Error{Text{err.Error(), Textf("", zh, m[1], m[2], cmp.Or(reasonsZh[said], said)).Zh}, nil}
 		}
 	}
 	return err

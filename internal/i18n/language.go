@@ -24,13 +24,13 @@ var Usage = Both("the `language`, en or zh; otherwise that of LC_ALL or LANG", "
 // tag is empty, that of LC_ALL, or of LANG if LC_ALL is empty. All that is not Chinese
 // is English.
 func Of(tag string) Language {
-	if base(cmp.Or(tag, os.Getenv("LC_ALL"), os.Getenv("LANG"))) == Chinese {
+	if baseOf(cmp.Or(tag, os.Getenv("LC_ALL"), os.Getenv("LANG"))) == Chinese {
 		return Chinese
 	}
 	return English
 }
 
-func base(tag string) Language {
+func baseOf(tag string) Language {
 	end := strings.IndexAny(tag, "-_.")
 	if end < 0 {
 		end = len(tag)
@@ -42,7 +42,7 @@ func (l *Language) String() string { return string(*l) }
 
 // Set makes a Language a flag: it takes the tags of Of, but no other language.
 func (l *Language) Set(tag string) error {
-	if b := base(tag); b != English && b != Chinese {
+	if b := baseOf(tag); b != English && b != Chinese {
 		return Errorf("give en or zh", "请写 en 或 zh")
 	}
 	*l = Of(tag)

@@ -16,9 +16,9 @@ type awaitLock struct {
 	priorPath       string
 }
 
-// NewAwaitLock makes a contender for the queue in path, which must exist.
-func NewAwaitLock(conn *zk.Conn, path string) Lock {
-	return &awaitLock{client: conn, path: path}
+// NewAwaitLock makes a contender for the queue in p, which must exist.
+func NewAwaitLock(conn *zk.Conn, p string) Lock {
+	return &awaitLock{client: conn, path: p}
 }
 
 func (l *awaitLock) Lock() (err error) {

@@ -16,10 +16,10 @@ type CountedLock struct {
 	lockedPath string
 }
 
-// NewCountedLock makes a contender for the queue in path, which must exist. Its
+// NewCountedLock makes a contender for the queue in p, which must exist. Its
 // Lock is called in the thread "main".
-func NewCountedLock(conn *zk.Conn, path string) Lock {
-	return &CountedLock{client: conn, path: path}
+func NewCountedLock(conn *zk.Conn, p string) Lock {
+	return &CountedLock{client: conn, path: p}
 }
 
 // Lock calls LockFor in the thread "main".

@@ -76,15 +76,15 @@ func (b Bug) Chapter() int {
 	kind := func(f player.Fault) bool { return slices.Contains(b.World.Kinds, f) }
 	switch {
 	case len(b.Way()) == 0:
-		return 0
+		return 0 // watch it break
 	case kind(player.Stop) || kind(player.Pause):
-		return 4
+		return 4 // time and pauses
 	case len(b.World.Kinds) > 0:
-		return 3
+		return 3 // one fault
 	case b.chances()[0] >= easy:
-		return 1
+		return 1 // order is enough
 	}
-	return 2
+	return 2 // the one bad moment
 }
 
 // Levels are the bugs with a scene in the order of the game: by chapter, then by the

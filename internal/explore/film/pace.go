@@ -16,17 +16,13 @@ import (
 // own. The seed decides how long, so the same World and Pace give
 // the same Film, on any machine.
 //
-// No two things happen at the same instant, and between two of them all
-// goroutines have got as far as they can. This is what makes a film repeat;
-// the order in which goroutines happen to run has no part in it. There is one
-// exception: with World.Shared, a lock whose contenders share more than the
-// client (it is not Alone) has many of them woken at one instant when the
-// connection breaks. The client library fails their requests in the order of a
-// map, which the Go runtime draws at random, as it does with the cases of a
-// select. So the film of such a lock and such a Change repeats only in a program
-// that plays it first and whose runtime draws the same numbers. The lab's page
-// starts an engine for it whose numbers are always the same. zklock is such a
-// lock.
+// No two things happen at the same instant, and between two of them all goroutines have got as far as they can. This
+// is what makes a film repeat; the order in which goroutines happen to run has no part in it. There is one
+// exception: with World.Shared, a lock whose contenders share more than the client (it is not Alone) has many of
+// them woken at one instant when the connection breaks. The client library fails their requests in the order of a
+// map, which the Go runtime draws at random, as it does with the cases of a select. So the film of such a lock and
+// such a Change repeats only in a program that plays it first and whose runtime draws the same numbers. The lab's
+// page starts an engine for it whose numbers are always the same. zklock is such a lock.
 type Pace struct {
 	// Latency is how long a packet is on its way, on average: from half of it
 	// to one and a half. 0: 20 ms.

@@ -78,7 +78,8 @@ func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var inside []string
 		for _, k := range c.Contenders {
-			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.sessionLives(k.held) || k.lostSignal != nil && bubble.IsClosed(k.lostSignal) {
+			notified := k.lostSignal != nil && bubble.IsClosed(k.lostSignal)
+			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.sessionLives(k.held) || notified {
 				continue
 			}
 			if o := w.owner(k.Name); !slices.Contains(inside, o) {

@@ -82,11 +82,10 @@ func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 	return clientEnd{l}, nil
 }
 
-// event is the client library's callback. When a connection has broken the
-// library notifies the watches, then fails the requests that were sent, and then,
-// before it connects again, throws away those that were not. The goroutines
-// that are notified go on at once, beside it. Here each of these steps waits until
-// all others have got as far as they can, so that the order is always the same.
+// event is the client library's callback. When a connection has broken the library notifies the watches, then fails
+// the requests that were sent, and then, before it connects again, throws away those that were not. The goroutines
+// that are notified go on at once, beside it. Here each of these steps waits until all others have got as far as
+// they can, so that the order is always the same.
 func (c *Client) event(ev zk.Event) {
 	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
 		return

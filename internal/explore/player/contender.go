@@ -424,7 +424,8 @@ func shortError(err error) string {
 // or unlocks it, or has left a node.
 func (w *Player) companyLocked(k *Contender) bool {
 	for _, o := range w.Contenders {
-		if o != k && (o.State == Waiting || o.State == Inside || o.State == Unlocking || o.Client != k.Client && len(w.nodesOf(o.Client)) > 0) {
+		if o != k && (o.State == Waiting || o.State == Inside || o.State == Unlocking ||
+			o.Client != k.Client && len(w.nodesOf(o.Client)) > 0) {
 			return true
 		}
 	}
