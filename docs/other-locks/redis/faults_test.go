@@ -65,6 +65,7 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	client, line, cutOff := lossy(t)
 	k := key(t)
+	require.Zero(t, client.Options().MaxRetries, "Connect's client does not")
 	options := *cutOff.Options()
 	options.MaxRetries = 3 // the default
 	retries := goredis.NewClient(&options)
