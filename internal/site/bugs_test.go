@@ -68,7 +68,7 @@ func bugsNamed(t *testing.T, lang i18n.Language, page string) string {
 	// By article, the English page has the order: that in which the article comes to its bugs.
 	orders := make(map[string][]string)
 	for _, m := range articleRow.FindAllStringSubmatch(site.Read(t, catalogue), -1) {
-		orders[m[2]] = matches(m[3], `\[([A-Z]\d+)\]`)
+		orders[m[2]] = firstGroups(m[3], `\[([A-Z]\d+)\]`)
 	}
 	for _, b := range scenes.Bugs {
 		ids := orders[b.Article()]
@@ -87,8 +87,8 @@ func bugsNamed(t *testing.T, lang i18n.Language, page string) string {
 	})
 }
 
-// ordered are the steps and the bugs in the order of package scenes.
-func ordered() (list []string) {
+// idsInOrder are the steps and the bugs in the order of package scenes.
+func idsInOrder() (list []string) {
 	step := ""
 	for _, b := range scenes.Bugs {
 		if b.Step != step {
@@ -103,9 +103,9 @@ func ordered() (list []string) {
 func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 	for lang, pattern := range headings {
 		page := site.Read(t, lang.Page(catalogue))
-		require.Equal(t, ordered(), matches(page, pattern), "%s has each bug below the step of its entry in internal/bugs/scenes, by article and number",
+		require.Equal(t, idsInOrder(), firstGroups(page, pattern), "%s has each bug below the step of its entry in internal/bugs/scenes, by article and number",
 			lang.Page(catalogue))
-		require.Equal(t, matches(page, `(?m)^### (\w+)(?::|：)`), matches(page, `(?m)^<!-- ([A-Z]\d+) -->$`),
+		require.Equal(t, firstGroups(page, `(?m)^### (\w+)(?::|：)`), firstGroups(page, `(?m)^<!-- ([A-Z]\d+) -->$`),
 			"%s: each entry has one place for its diagram, between <!-- A1 --> and <!-- end of A1 --> with its ID", lang.Page(catalogue))
 	}
 	page := site.Read(t, catalogue)
@@ -115,12 +115,12 @@ func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 		require.NotEqual(t, changed, bugsNamed(t, i18n.English, changed), change)
 	}
 	for _, change := range [][2]string{{"### D1:", "### D13:"}, {"\n## Step 4", "\n## Then 4"}} {
-		require.NotEqual(t, ordered(), matches(strings.Replace(page, change[0], change[1], 1), headings[i18n.English]))
+		require.NotEqual(t, idsInOrder(), firstGroups(strings.Replace(page, change[0], change[1], 1), headings[i18n.English]))
 	}
 }
 
-// matches are what the group of a pattern finds.
-func matches(text, pattern string) (found []string) {
+// firstGroups are what the group of a pattern finds.
+func firstGroups(text, pattern string) (found []string) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		found = append(found, m[1])
 	}

@@ -33,7 +33,8 @@ func terms(page string) (all []glossaryTerm) { // rows of five cells that begin 
 		if len(cells) != 5 || !regexp.MustCompile(`^ [a-z]`).MatchString(cells[0]) {
 			continue
 		}
-		t := glossaryTerm{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]), quoted: make(map[string][]string), not: matches(cells[4], "`([^`]+)`")}
+		t := glossaryTerm{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]),
+			quoted: make(map[string][]string), not: firstGroups(cells[4], "`([^`]+)`")}
 		for _, m := range quotation.FindAllStringSubmatch(cells[3], -1) {
 			for _, letter := range regexp.MustCompile(`[A-E]`).FindAllString(m[2], -1) {
 				t.quoted[letter] = append(t.quoted[letter], m[1])
@@ -51,8 +52,8 @@ const fencingToken = "fencing token（隔离令牌）"
 // transactions has levels.
 var neverAvoided = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|" + fencingToken)
 
-// avoided returns the words of a Chinese text that the glossary says to avoid.
-func avoided(text string, all []glossaryTerm) (found []string) {
+// avoidedWords returns the words of a Chinese text that the glossary says to avoid.
+func avoidedWords(text string, all []glossaryTerm) (found []string) {
 	text = neverAvoided.ReplaceAllString(text, "")
 	for _, term := range all {
 		for _, word := range term.not {
@@ -75,14 +76,14 @@ var (
 	articlesErrors = []string{"listings: the lock call returned false", "failed to acquire lock within wait time"}
 )
 
-// offends returns the Chinese strings of a source that have a word which the glossary avoids, or
+// faultsInStrings returns the Chinese strings of a source that have a word which the glossary avoids, or
 // punctuation of half the width, or a sentence in English.
-func offends(source string, all []glossaryTerm) (list []string) {
+func faultsInStrings(source string, all []glossaryTerm) (list []string) {
 	for _, text := range literal.FindAllString(articlesWords.ReplaceAllString(source, ""), -1) {
 		if !han.MatchString(text) {
 			continue
 		}
-		if bad := slices.Concat(avoided(text, append(all, everyday)), narrow.FindAllString(text, -1),
+		if bad := slices.Concat(avoidedWords(text, append(all, everyday)), narrow.FindAllString(text, -1),
 			chinesetest.English(strings.Trim(text, `"`), articlesErrors...)); len(bad) > 0 {
 			list = append(list, bad[0]+" in "+text)
 		}
@@ -134,14 +135,14 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 		case strings.Contains(file, ".zh-CN."):
 			pages++
 			text := site.Read(t, file)
-			require.Empty(t, avoided(text, all), file)
+			require.Empty(t, avoidedWords(text, all), file)
 			if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
 				require.Equal(t, 1, strings.Count(text, fencingToken), "%s has tokens: it introduces them as %s, once", file, fencingToken)
 			}
 		case !articles && !strings.HasSuffix(file, "_test.go") && slices.Contains([]string{".go", ".js", ".json"}, path.Ext(file)):
 			text := site.Read(t, file)
 			found += len(han.FindAllString(text, -1))
-			require.Empty(t, offends(text, all), file)
+			require.Empty(t, faultsInStrings(text, all), file)
 		}
 		return nil
 	})
@@ -149,11 +150,11 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 	require.Positive(t, pages)
 	require.Positive(t, found)
 	t.Run("and another word is found", func(t *testing.T) {
-		require.Equal(t, []string{"应答: the term for reply is 响应"}, avoided("服务器的应答丢失了", all))
-		require.Empty(t, avoided("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+fencingToken+"与隔离级别。\n```\n应答\n```\n", all))
-		require.Empty(t, offends(`{"at": "1ms", "quote": "当前一个子节点被删除时,重新执行第四步", "en": "It waits.", "zh": "{0} 建立连接，并监听 /lock（父节点）。"}`, all))
+		require.Equal(t, []string{"应答: the term for reply is 响应"}, avoidedWords("服务器的应答丢失了", all))
+		require.Empty(t, avoidedWords("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+fencingToken+"与隔离级别。\n```\n应答\n```\n", all))
+		require.Empty(t, faultsInStrings(`{"at": "1ms", "quote": "当前一个子节点被删除时,重新执行第四步", "en": "It waits.", "zh": "{0} 建立连接，并监听 /lock（父节点）。"}`, all))
 		for _, bad := range []string{"节点已删除,等待者醒来。", "父节点(队列)", "得到响应:{0}", "它请求建立节点。", "它监视父节点。", "应答丢失", "隔离", "等待者 waits on a watch。", "防护令牌", "伐鼓传花", `已读。\"它说\".结束`} {
-			require.Len(t, offends(`["text", "`+bad+`"]`, all), 1, bad)
+			require.Len(t, faultsInStrings(`["text", "`+bad+`"]`, all), 1, bad)
 		}
 	})
 }

@@ -69,9 +69,9 @@ func notInOrder(text string, phrases []string) string {
 	return ""
 }
 
-// quotes asserts that a page has phrases of each article, in the article's words
+// requireQuotes asserts that a page has phrases of each article, in the article's words
 // and order.
-func quotes(t *testing.T, page string, atLeast int) {
+func requireQuotes(t *testing.T, page string, atLeast int) {
 	quoted := phrasesOf(site.Read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
 	for letter := range theArticles {
@@ -85,7 +85,7 @@ func quotes(t *testing.T, page string, atLeast int) {
 }
 
 func TestTheGuideQuotesVerbatim(t *testing.T) {
-	quotes(t, guidePage, 8)
+	requireQuotes(t, guidePage, 8)
 	t.Run("and a phrase out of its place is found", func(t *testing.T) {
 		require.Empty(t, notInOrder("one  two\nthree", []string{"one", "two three"}))
 		require.Equal(t, "one", notInOrder("one two three", []string{"two", "one"}))
@@ -97,12 +97,12 @@ func TestTheGuideQuotesVerbatim(t *testing.T) {
 // the lab. That the links lead somewhere is asked of all pages.
 func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	const claims = "docs/claims.md"
-	quotes(t, claims, 4)
+	requireQuotes(t, claims, 4)
 	text := site.Read(t, claims)
-	require.Empty(t, unshown(t, text))
-	require.Empty(t, unlike(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page has another verdict")
-	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
-	require.Equal(t, "x", unlike("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
+	require.Empty(t, firstUnshown(t, text))
+	require.Empty(t, firstOtherVerdict(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page has another verdict")
+	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
+	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
 		for row, fault := range map[string]string{
 			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
@@ -111,14 +111,14 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 			"| `x` | half true | why | [scene A1](scenes.md#a1) |\n":                                 "",
 			"| `x` | half true | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "",
 		} {
-			require.Equal(t, fault, unshown(t, row))
+			require.Equal(t, fault, firstUnshown(t, row))
 		}
 	})
 }
 
-// unlike returns the first claim whose verdict the Chinese page does not have, ""
+// firstOtherVerdict returns the first claim whose verdict the Chinese page does not have, ""
 // if it has all.
-func unlike(page, chinese string) string {
+func firstOtherVerdict(page, chinese string) string {
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|")
 	verdicts := make(map[string]string)
 	for _, m := range row.FindAllStringSubmatch(chinese, -1) {
@@ -132,8 +132,8 @@ func unlike(page, chinese string) string {
 	return ""
 }
 
-// unshown returns the part that the first row lacks, "" if none lacks anything.
-func unshown(t *testing.T, page string) string {
+// firstUnshown returns the part that the first row lacks, "" if none lacks anything.
+func firstUnshown(t *testing.T, page string) string {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
 		claim, verdict, shown := m[1], m[2], m[4]
 		if verdict != "false" && verdict != "half true" {

@@ -33,8 +33,8 @@ const (
 	otherLocks   = root + "/docs/other-locks" // a module of its own
 )
 
-// A room is a package, as go list prints it.
-type room struct {
+// A goPackage is a package, as go list prints it.
+type goPackage struct {
 	ImportPath, Dir, Name              string
 	GoFiles, IgnoredGoFiles            []string
 	TestGoFiles, XTestGoFiles          []string
@@ -44,20 +44,20 @@ type room struct {
 	Standard                           bool
 }
 
-func (r room) name() string { return strings.TrimPrefix(r.ImportPath, module+"/") }
+func (r goPackage) name() string { return strings.TrimPrefix(r.ImportPath, module+"/") }
 
 // allPackages is all packages for the system that it is on.
-func allPackages(t *testing.T) []room {
+func allPackages(t *testing.T) []goPackage {
 	t.Helper()
 	if listedPackages == nil {
-		listedPackages = listFor(t, root, "./...")
+		listedPackages = goList(t, root, "./...")
 	}
 	return listedPackages
 }
 
-var listedPackages []room
+var listedPackages []goPackage
 
-func listFor(t *testing.T, dir string, args ...string) (rooms []room) {
+func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
 	cmd.Dir = dir
@@ -65,19 +65,19 @@ func listFor(t *testing.T, dir string, args ...string) (rooms []room) {
 	out, err := cmd.Output()
 	require.NoError(t, err, "go list %v", args)
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var r room
+		var r goPackage
 		err := d.Decode(&r)
 		if err == io.EOF {
-			return rooms
+			return packages
 		}
 		require.NoError(t, err)
-		rooms = append(rooms, r)
+		packages = append(packages, r)
 	}
 }
 
-// sentence is the first one of a package's comment, and the file that has it, which
+// firstSentence is the first one of a package's comment, and the file that has it, which
 // may be a test if there is nothing else.
-func sentence(t *testing.T, r room) (text, from string) {
+func firstSentence(t *testing.T, r goPackage) (text, from string) {
 	t.Helper()
 	for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
 		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
@@ -106,18 +106,17 @@ func importsOf(t *testing.T, dir string, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// packageRows is the table of docs/architecture.md. Among the users of a package are the guests, packages of
-// the other module.
-func packageRows(t *testing.T, rooms, guests []room) string {
-	for i, r := range rooms {
+// packageRows is the table of docs/architecture.md. Among the users of a package are those of the other module.
+func packageRows(t *testing.T, packages, otherModule []goPackage) string {
+	for i, r := range packages {
 		files := r.GoFiles
 		if r.name() == "internal/lab/engine" {
 			files = r.IgnoredGoFiles // it runs in a page alone
 		}
-		rooms[i].Imports, rooms[i].TestImports = importsOf(t, r.Dir, files), importsOf(t, r.Dir, slices.Concat(r.TestGoFiles, r.XTestGoFiles))
+		packages[i].Imports, packages[i].TestImports = importsOf(t, r.Dir, files), importsOf(t, r.Dir, slices.Concat(r.TestGoFiles, r.XTestGoFiles))
 	}
 	users, testers := make(map[string][]string), make(map[string]int)
-	for _, r := range rooms {
+	for _, r := range packages {
 		for _, of := range r.Imports {
 			users[of] = append(users[of], "`"+r.name()+"`")
 		}
@@ -128,7 +127,7 @@ func packageRows(t *testing.T, rooms, guests []room) string {
 		}
 	}
 	guest := "`" + strings.TrimPrefix(otherLocks, root+"/") + "`"
-	for _, r := range guests {
+	for _, r := range otherModule {
 		for _, of := range importsOf(t, r.Dir, slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles)) {
 			if !slices.Contains(users[of], guest) {
 				users[of] = append(users[of], guest)
@@ -137,12 +136,12 @@ func packageRows(t *testing.T, rooms, guests []room) string {
 	}
 	var b strings.Builder
 	b.WriteString("| package | what it is | used by |\n|---|---|---|\n")
-	for _, r := range rooms {
+	for _, r := range packages {
 		by := strings.Join(users[r.ImportPath], ", ")
 		if n := testers[r.ImportPath]; n > 0 {
 			by = strings.TrimPrefix(by+fmt.Sprintf("; the tests of %d packages", n), "; ")
 		}
-		text, file := sentence(t, r)
+		text, file := firstSentence(t, r)
 		if _, err := os.Stat(filepath.Join(r.Dir, "README.md")); err == nil {
 			file = "" // the folder shows it
 		}
@@ -178,7 +177,7 @@ func inChinese(table, page string) string {
 // of its comment.
 func packagesTable(t *testing.T, lang i18n.Language) string {
 	// Of all builds; -find, so that the modules of the tags need not be there.
-	want := "\n" + packageRows(t, listFor(t, root, "-find", "-tags=docker,browser", "./..."), listFor(t, otherLocks, "-find", "./...")) + "\n"
+	want := "\n" + packageRows(t, goList(t, root, "-find", "-tags=docker,browser", "./..."), goList(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
 	if lang == i18n.Chinese {
 		_, there, _, _ := site.Cut(site.Read(t, lang.Page(architecture)), "packages")
@@ -187,8 +186,8 @@ func packagesTable(t *testing.T, lang i18n.Language) string {
 	return want
 }
 
-// arrows are those of the picture: from a folder to one that it uses.
-func arrows(t *testing.T, page string) (all [][2]string) {
+// picturedArrows are those of the picture: from a folder to one that it uses.
+func picturedArrows(t *testing.T, page string) (all [][2]string) {
 	t.Helper()
 	_, picture, _ := strings.Cut(page, "```mermaid\n")
 	picture, _, ok := strings.Cut(picture, "```\n")
@@ -219,7 +218,7 @@ func isIn(r, folder string) bool {
 // TestThePictureIsTheTree: an arrow of the picture is an import, and an import
 // between two folders of the picture is an arrow, or a way along several.
 func TestThePictureIsTheTree(t *testing.T) {
-	drawn := arrows(t, site.Read(t, architecture))
+	drawn := picturedArrows(t, site.Read(t, architecture))
 	ways := make(map[[2]string]bool) // along one arrow or several
 	var folders []string
 	for range drawn { // a way has no more of them
@@ -271,7 +270,7 @@ func TestWhatAUserBuilds(t *testing.T) {
 		"./zkserver": {module + "/internal/jute", module + "/zkserver"},
 	} {
 		var found []string
-		for _, r := range listFor(t, root, "-deps", pkg) {
+		for _, r := range goList(t, root, "-deps", pkg) {
 			if !r.Standard || r.ImportPath == "testing" || r.ImportPath == "flag" {
 				found = append(found, r.ImportPath)
 			}
@@ -286,8 +285,8 @@ func TestEachRequirementHasAReason(t *testing.T) {
 	for dir, says := range map[string]string{root: contributing, otherLocks: otherLocks + "/README.md"} {
 		mod := testenv.Must(os.ReadFile(dir + "/go.mod"))(t)
 		page := testenv.Must(os.ReadFile(says))(t)
-		required := matches(string(mod), `(?m)^\t(\S+) v\S+$`)
+		required := firstGroups(string(mod), `(?m)^\t(\S+) v\S+$`)
 		require.NotEmpty(t, required)
-		require.ElementsMatch(t, required, matches(string(page), "(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$"), "the table of requirements in %s", says)
+		require.ElementsMatch(t, required, firstGroups(string(page), "(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$"), "the table of requirements in %s", says)
 	}
 }

@@ -35,9 +35,9 @@ func facts() []pageFact {
 		}},
 		{catalogue, "bugs", bugsTable},
 		{"docs/scenes.md", "scenes", scenesPage},
-		{"docs/teaching.md", "plan", plan},
-		{"docs/teaching.md", "shell", shell},
-		{"docs/production.md", "leader", program("docs/production/leader/main.go")},
+		{"docs/teaching.md", "plan", slidesPlan},
+		{"docs/teaching.md", "shell", shellBlock},
+		{"docs/production.md", "leader", fileBlock("docs/production/leader/main.go")},
 	}
 	for _, step := range strings.Fields(wings[0].folders + " zklock") {
 		all = append(all, pageFact{step + "/README.md", "bugs", bugsOf(step)})
@@ -57,10 +57,10 @@ func TestEachFactIsOnItsPage(t *testing.T) {
 	}
 }
 
-// writers are the tests that write all that is generated, in the order in which they depend on each other. Those of
+// generators are the tests that write all that is generated, in the order in which they depend on each other. Those of
 // other packages hold what cannot be imported here: what a program prints, and what is drawn of a play as it is tested.
 // A package whose tests stand here twice embeds what it writes.
-var writers = []struct{ module, pkg, tests string }{
+var generators = []struct{ module, pkg, tests string }{
 	{".", "internal/bugs/scenes", "EachSchedule"},
 	{".", "internal/bugs/scenes", "TheFates"},
 	{".", "internal/bugs/scenes", "TheOrder"},
@@ -81,7 +81,7 @@ var writers = []struct{ module, pkg, tests string }{
 func TestGoGenerateWritesAll(t *testing.T) {
 	lines := 0
 	for _, in := range []string{".", "docs/other-locks"} {
-		for _, r := range listFor(t, filepath.Join(root, in), "-find", "./...") {
+		for _, r := range goList(t, filepath.Join(root, in), "-find", "./...") {
 			name := strings.TrimPrefix(r.name(), in+"/")
 			for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
 				text := testenv.Must(os.ReadFile(filepath.Join(r.Dir, file)))(t)
@@ -89,7 +89,7 @@ func TestGoGenerateWritesAll(t *testing.T) {
 				if !strings.HasSuffix(file, "_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
 					continue
 				}
-				require.True(t, slices.ContainsFunc(writers, func(w struct{ module, pkg, tests string }) bool { return w.module == in && w.pkg == name }),
+				require.True(t, slices.ContainsFunc(generators, func(w struct{ module, pkg, tests string }) bool { return w.module == in && w.pkg == name }),
 					"go generate does not run the tests of %s in %s: add them to the list above", name, in)
 			}
 		}
@@ -98,20 +98,20 @@ func TestGoGenerateWritesAll(t *testing.T) {
 	if !site.Updates() {
 		return
 	}
-	for _, w := range writers {
+	for _, w := range generators {
 		cmd := exec.Command("go", "test", "-count=1", "./"+w.pkg, "-run", w.tests, "-update")
 		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, w.module), os.Stdout, os.Stderr
 		require.NoError(t, cmd.Run(), "%v", cmd.Args)
 	}
 }
 
-// program is a block of code with a whole file.
-func program(file string) func(*testing.T, i18n.Language) string {
+// fileBlock is a block of code with a whole file.
+func fileBlock(file string) func(*testing.T, i18n.Language) string {
 	return func(t *testing.T, _ i18n.Language) string { return "```go\n" + site.Read(t, file) + "```\n" }
 }
 
-// shell is what the program for a class does, without its imports.
-func shell(t *testing.T, _ i18n.Language) string {
+// shellBlock is what the program for a class does, without its imports.
+func shellBlock(t *testing.T, _ i18n.Language) string {
 	const file = "cmd/shell/main.go"
 	parts := testenv.Must(guide.Declared(file, site.Read(t, file)))(t)
 	for _, p := range parts {
@@ -123,14 +123,14 @@ func shell(t *testing.T, _ i18n.Language) string {
 	return ""
 }
 
-var slide = regexp.MustCompile(`(?s)^<!-- minute (\d+) -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
+var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+) -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
 
-// plan has the minutes, the questions and the answers of the slides.
-func plan(t *testing.T, lang i18n.Language) string {
+// slidesPlan has the minutes, the questions and the answers of the slides.
+func slidesPlan(t *testing.T, lang i18n.Language) string {
 	rows := i18n.Textf("| minute | slide | ask | usual answer, and what to say to it |\n", "| 分钟 | 幻灯片 | 问 | 学生通常的回答，以及怎么接 |\n").In(lang) + "|---:|---|---|---|\n"
 	before := -1
 	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
-		m := slide.FindStringSubmatch(text)
+		m := slidePattern.FindStringSubmatch(text)
 		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
 		minute, _ := strconv.Atoi(m[1])
 		require.True(t, before < minute && minute < 90, "the minutes of %q", m[2])
