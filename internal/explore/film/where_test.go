@@ -15,9 +15,9 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// calls are the texts of the source on the line at which a contender waits for the
+// sourceOfRequest are the texts of the source on the line at which a contender waits for the
 // reply to a request.
-var calls = map[string]*regexp.Regexp{
+var sourceOfRequest = map[string]*regexp.Regexp{
 	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`), "exists": regexp.MustCompile(`[eE]xists`),
 	"getData": regexp.MustCompile(`Get`), "getChildren2": regexp.MustCompile(`Children`), "sync": regexp.MustCompile(`Sync`),
 }
@@ -57,10 +57,10 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 				}
 			}
 			switch {
-			case calls[sent] != nil:
+			case sourceOfRequest[sent] != nil:
 				// Step 5 waits for a value from another goroutine, so that it can give up.
 				if name != "timeout" || !strings.Contains(line, "select") {
-					require.Regexp(t, calls[sent], line, "%s: %s sends %s", name, w.Who, sent)
+					require.Regexp(t, sourceOfRequest[sent], line, "%s: %s sends %s", name, w.Who, sent)
 				}
 				checked++
 			case sent == "":

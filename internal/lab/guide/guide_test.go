@@ -16,8 +16,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// read are the rows without the guide's texts.
-func read(t *testing.T) (rows []Row) {
+// filledRows are the rows without the guide's texts.
+func filledRows(t *testing.T) (rows []Row) {
 	t.Helper()
 	for _, m := range moments {
 		rows = append(rows, Row{Phrase: m.phrase})
@@ -30,7 +30,7 @@ func read(t *testing.T) (rows []Row) {
 // At most eight phrases have nothing to see, and each of them says why.
 func TestNearlyEachPhraseHasSomethingToSee(t *testing.T) {
 	empty := 0
-	for _, r := range read(t) {
+	for _, r := range filledRows(t) {
 		if len(r.Code)+len(r.Listing)+len(r.Figures) > 0 || r.Scene != "" {
 			require.Zero(t, r.Nothing, r.Phrase)
 			continue
@@ -43,8 +43,8 @@ func TestNearlyEachPhraseHasSomethingToSee(t *testing.T) {
 	require.Len(t, nothingToSee, empty)
 }
 
-// quotes are the stops that quote each phrase: "A1 400ms".
-func quotes() map[string][]string {
+// stopsByQuote are the stops that quote each phrase: "A1 400ms".
+func stopsByQuote() map[string][]string {
 	all := make(map[string][]string)
 	for _, l := range locks.All() {
 		if l.Story != nil {
@@ -61,8 +61,8 @@ func quotes() map[string][]string {
 
 // A phrase that a story quotes opens at that stop.
 func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
-	stops, quoted := quotes(), 0
-	for _, r := range read(t) {
+	stops, quoted := stopsByQuote(), 0
+	for _, r := range filledRows(t) {
 		if at := stops[r.Phrase]; r.Phrase != "" && at != nil {
 			quoted++
 			require.Contains(t, at, fmt.Sprint(r.moment.scene, " ", r.at), r.Phrase)
@@ -100,7 +100,7 @@ func lastEvent(f *film.Film, event string, at time.Duration) time.Duration {
 func TestMoments(t *testing.T) {
 	films, step := make(map[string][]*film.Film), regexp.MustCompile(`0\d-[^/]+/lock\.go`)
 	steps := map[string]string{"naive": step1, "herd": step2, "predecessor": step3, "reentrant": step4, "timeout": step5}
-	for _, r := range read(t) {
+	for _, r := range filledRows(t) {
 		if r.Scene == "" {
 			continue
 		}
@@ -124,9 +124,9 @@ func TestMoments(t *testing.T) {
 			continue
 		}
 		require.NotEmpty(t, event, r.Phrase)
-		slack := 30 * time.Millisecond
+		slack := 30 * time.Millisecond // the longest way of a packet: one and a half of the 20 ms
 		if !paced {
-			slack = 400 * time.Millisecond
+			slack = 400 * time.Millisecond // two actions
 		} else if strings.Contains(r.moment.event, "connected") {
 			slack = 10 * time.Millisecond
 		}

@@ -14,8 +14,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// value computes a formula such as N²+2N or n(n−1)/2.
-func value(t *testing.T, formula string, n int) int {
+// valueOf computes a formula such as N²+2N or n(n−1)/2.
+func valueOf(t *testing.T, formula string, n int) int {
 	t.Helper()
 	formula = strings.NewReplacer(" ", "", "−", "-", "N", "n").Replace(formula)
 	if formula == "n(n-1)/2" { // the only one that is not a sum
@@ -49,8 +49,8 @@ func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
 		l := testenv.Must(locks.Find(c.Lock))(t)
 		require.Len(t, c.Requests, 100)
 		for n := 1; n <= 100; n++ {
-			require.Equal(t, value(t, l.Requests, n), c.Requests[n-1], "%s: %s", c.Lock, l.Requests)
-			require.Equal(t, value(t, l.Events, n), c.Events[n-1], "%s: %s", c.Lock, l.Events)
+			require.Equal(t, valueOf(t, l.Requests, n), c.Requests[n-1], "%s: %s", c.Lock, l.Requests)
+			require.Equal(t, valueOf(t, l.Events, n), c.Events[n-1], "%s: %s", c.Lock, l.Events)
 		}
 		if dir, ok := docs[c.Lock]; ok {
 			delete(docs, c.Lock)
@@ -58,7 +58,7 @@ func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
 			text = []byte(strings.ReplaceAll(string(text), "\n// ", " "))
 			m := stated.FindSubmatch(text)
 			require.NotNil(t, m, c.Lock)
-			require.Equal(t, c.Requests[99], value(t, string(m[1]), 100), "%s: its package's doc says %s", c.Lock, m[1])
+			require.Equal(t, c.Requests[99], valueOf(t, string(m[1]), 100), "%s: its package's doc says %s", c.Lock, m[1])
 		}
 		for _, n := range []int{2, 7, 20} {
 			cost := testenv.Must(lab.CostOf(t, locks.Scene{Lock: c.Lock, Contenders: n, LatencyMs: 20, Seed: 1}))(t)

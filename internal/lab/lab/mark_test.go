@@ -24,8 +24,8 @@ func marked(p film.Place, bug string) bool {
 	return regexp.MustCompile(`\[(\w+, )*` + bug + `[,\]]`).MatchString(line)
 }
 
-// errs is the contender that errs when a film's lock breaks, and the instant.
-func errs(f *film.Film) (erring string, at time.Duration) {
+// contenderThatErrs is the contender that errs when a film's lock breaks, and the instant.
+func contenderThatErrs(f *film.Film) (erring string, at time.Duration) {
 	erring, holds := f.Clients[0].Contenders[0], ""
 	for _, c := range f.Choices {
 		if name, what, _ := strings.Cut(c.Choice, ": "); !strings.HasPrefix(name, "gap ") && what != "reconnect" {
@@ -49,9 +49,9 @@ func errs(f *film.Film) (erring string, at time.Duration) {
 	return erring, at
 }
 
-// sealed is the instant of the choice after which each continuation of a bug's schedule ends
+// sealedAt is the instant of the choice after which each continuation of a bug's schedule ends
 // in the bug; -1: there is none.
-func sealed(bug string, f *film.Film) time.Duration {
+func sealedAt(bug string, f *film.Film) time.Duration {
 	fates := scenes.Fates()[bug]
 	k := len(fates)
 	for k > 0 && fates[k-1] == scenes.FateTries {
@@ -72,9 +72,9 @@ func TestTheContenderThatErrsIsAtTheMarkedLine(t *testing.T) {
 			continue
 		}
 		f := filmOf(t, l)
-		erring, breaks := errs(f)
+		erring, breaks := contenderThatErrs(f)
 		var at []string
-		if !slices.ContainsFunc([]time.Duration{breaks, sealed(l.Name, f)}, func(instant time.Duration) bool {
+		if !slices.ContainsFunc([]time.Duration{breaks, sealedAt(l.Name, f)}, func(instant time.Duration) bool {
 			var stack []int
 			for _, w := range f.Where {
 				if w.Who == erring && w.From <= instant && len(w.At) > 0 {
@@ -82,7 +82,10 @@ func TestTheContenderThatErrsIsAtTheMarkedLine(t *testing.T) {
 				}
 			}
 			at = append(at, instant.String())
-			return slices.ContainsFunc(stack, func(i int) bool { at = append(at, f.Places[i].Func); return marked(f.Places[i], l.Name) })
+			return slices.ContainsFunc(stack, func(i int) bool {
+				at = append(at, f.Places[i].Func)
+				return marked(f.Places[i], l.Name)
+			})
 		}) {
 			t.Errorf("%s: %s, which errs, is at no line that is marked [%s]: mark the one at which it is then: %v", l.Name, erring, l.Name, at)
 		}

@@ -18,9 +18,9 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// wasted is how many contenders that were woken had read by an instant that it was not their turn:
+// wokenForNothing is how many contenders that were woken had read by an instant that it was not their turn:
 // the last of their requests was answered, and they waited.
-func wasted(f *film.Film, by time.Duration) (n int) {
+func wokenForNothing(f *film.Film, by time.Duration) (n int) {
 	asked, answers := make(map[string]int), make(map[int]time.Duration)
 	for _, p := range f.Packets {
 		switch {
@@ -35,18 +35,18 @@ func wasted(f *film.Film, by time.Duration) (n int) {
 		for id := asked[m.Who+at.String()]; goesOn && id != 0; id = asked[m.Who+at.String()] {
 			at, goesOn = answers[id], answers[id] != 0
 		}
-		if goesOn && at <= by && strings.Fields(seen(f, at).States)[m.Who[0]-'A'] == "waits" {
+		if goesOn && at <= by && strings.Fields(shownAt(f, at).States)[m.Who[0]-'A'] == "waits" {
 			n++
 		}
 	}
 	return n
 }
 
-// sums are what the captions of an opening count: the holders; how many contenders have had the
+// countsAt are what the captions of an opening count: the holders; how many contenders have had the
 // lock, are done, wait, have nodes and have been told; what has been sent, and by which contender last; how
 // many packets stand in the line at the server, and how many wake-ups were for nothing.
-func sums(f *film.Film, at time.Duration) string {
-	is := seen(f, at)
+func countsAt(f *film.Film, at time.Duration) string {
+	is := shownAt(f, at)
 	had, told := make(map[string]bool), make(map[string]bool)
 	requests, door, last := 0, 0, ""
 	for _, m := range f.Marks {
@@ -76,14 +76,14 @@ func sums(f *film.Film, at time.Duration) string {
 		broken = " !"
 	}
 	return fmt.Sprint(cmp.Or(holds, "-"), " ", len(had), strings.Count(is.States, "done"), strings.Count(is.States, "waits"),
-		len(strings.Fields(is.Nodes)), len(told), requests, " ", cmp.Or(last, "-"), " ", door, wasted(f, at), broken)
+		len(strings.Fields(is.Nodes)), len(told), requests, " ", cmp.Or(last, "-"), " ", door, wokenForNothing(f, at), broken)
 }
 
 // What a caption counts, apart from steps and times.
 var (
-	counted = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12", "Sixteen", "16", "sixteen", "16",
+	inDigits = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12", "Sixteen", "16", "sixteen", "16",
 		"二十", "20", "十二", "12", "十六", "16", "十个", "10 ", "七个在", "7 ")
-	counts = regexp.MustCompile(`[Ss]tep \d|第 \d 步|\d+ ms|\b(\d+)\b`)
+	countPattern = regexp.MustCompile(`[Ss]tep \d|第 \d 步|\d+ ms|\b(\d+)\b`)
 )
 
 // The captions of the openings say what their films show: at each stop, of both.
@@ -95,11 +95,11 @@ func TestEachOpeningIsTrue(t *testing.T) {
 		for i, s := range o.Stops {
 			require.LessOrEqual(t, s.At, max(films[0].End, films[1].End))
 			require.True(t, i == 0 || s.At > o.Stops[i-1].At)
-			row := fmt.Sprintf("%-32s| %s", sums(films[0], s.At), sums(films[1], s.At))
+			row := fmt.Sprintf("%-32s| %s", countsAt(films[0], s.At), countsAt(films[1], s.At))
 			rows.WriteString(row + "\n")
 			in := [2]map[string]bool{{}, {}} // what the caption counts in each language
 			for lang, text := range []string{s.Text.En, s.Text.Zh} {
-				for _, n := range counts.FindAllStringSubmatch(counted.Replace(text), -1) {
+				for _, n := range countPattern.FindAllStringSubmatch(inDigits.Replace(text), -1) {
 					in[lang][n[1]] = true
 					require.True(t, n[1] == "" || slices.Contains(strings.Fields(row), n[1]), "opening %d, stop %d: %s of %s", k+1, i+1, n[1], text)
 				}

@@ -26,8 +26,8 @@ func filmOf(t *testing.T, l locks.Lock) *film.Film {
 	return films[0]
 }
 
-// seen is what a film shows at an instant.
-func seen(f *film.Film, at time.Duration) locks.Stop {
+// shownAt is what a film shows at an instant.
+func shownAt(f *film.Film, at time.Duration) locks.Stop {
 	var s locks.Stop
 	states := make(map[string]string)
 	for _, c := range f.Clients {
@@ -81,7 +81,7 @@ func draft(f *film.Film) string {
 		if i+1 < len(f.Marks) && f.Marks[i+1].At == m.At {
 			continue
 		}
-		s := seen(f, m.At)
+		s := shownAt(f, m.At)
 		shown := fmt.Sprintf(`"states": %q, "nodes": %q, "watchers": %q, "broken": %t`, s.States, s.Nodes, s.Watchers, s.Broken)
 		if shown != last {
 			fmt.Fprintf(&b, "{\"at\": \"%dms\", %s, \"en\": \"\", \"zh\": \"\"},\n", m.At.Milliseconds()+1, shown)
@@ -118,7 +118,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 			if s.Quote != "" {
 				require.True(t, strings.Contains(string(guide), "`"+s.Quote+"`"), "%s, stop %d: docs/reading-guide.md has no `%s`", l.Name, i+1, s.Quote)
 			}
-			is := seen(f, s.At)
+			is := shownAt(f, s.At)
 			for _, field := range []struct {
 				name        string
 				says, shows any

@@ -31,9 +31,9 @@ type claim func(f *film.Film, is locks.Stop, at time.Duration, what string) bool
 var claims = map[string]claim{
 	`\b([A-T])(?: and ([A-T]))? holds? the lock|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?持有锁`: inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:                                   inState("unlocks done"),
-	`\b([A-T])'s session (?:has e|expires|is over)|\b([A-T]) 的会话(?:已经|已)?过期`: was("expire", "stop"),
-	`\b([A-T]) is stopped`:          was("stop"),
-	`\b([A-T])'s connection breaks`: was("cut", "lose request", "lose reply"),
+	`\b([A-T])'s session (?:has e|expires|is over)|\b([A-T]) 的会话(?:已经|已)?过期`: hadFault("expire", "stop"),
+	`\b([A-T]) is stopped`:          hadFault("stop"),
+	`\b([A-T])'s connection breaks`: hadFault("cut", "lose request", "lose reply"),
 	`\b([A-T]) (?:watches|has set a watch)`: func(_ *film.Film, is locks.Stop, _ time.Duration, who string) bool {
 		return strings.Contains(is.Watchers, who)
 	},
@@ -63,7 +63,7 @@ func inState(states string) claim {
 	}
 }
 
-func was(faults ...string) claim {
+func hadFault(faults ...string) claim {
 	return func(f *film.Film, _ locks.Stop, at time.Duration, who string) bool {
 		return slices.ContainsFunc(f.Choices, func(c film.Choice) bool {
 			name, what, _ := strings.Cut(c.Choice, ": ")
@@ -84,7 +84,7 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 		f := filmOf(t, l)
 		assert.Equal(t, l.Goal.Kind, f.Violation.Kind, "%s: the label of the level", l.Name)
 		for i, s := range l.Story.Stops {
-			is := seen(f, s.At)
+			is := shownAt(f, s.At)
 			for _, who := range clientsIn(s.Text.Zh) {
 				assert.Less(t, int(who[0]-'A'), len(strings.Fields(is.States)), "%s, stop %d: %s", l.Name, i+1, s.Text.Zh)
 			}

@@ -26,12 +26,12 @@ func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
 	for _, address := range addresses {
 		a := testenv.Must(locks.ParseAddress(address))(t, address)
 		require.Equal(t, address, a.String())
-		t.Run(strings.Join(a.Locks, " "), func(t *testing.T) { play(t, a) })
+		t.Run(strings.Join(a.Locks, " "), func(t *testing.T) { playAddress(t, a) })
 	}
 }
 
-// play plays an address, as it is behind its command on the page.
-func play(t *testing.T, a locks.Address) {
+// playAddress plays an address, as it is behind its command on the page.
+func playAddress(t *testing.T, a locks.Address) {
 	if strings.HasPrefix(a.Lock, "break-") {
 		w := a.World()
 		tr, possible := explore.Play(t, w, a.Choices)
