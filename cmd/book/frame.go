@@ -117,9 +117,9 @@ func (b *book) assemble() error {
 	}
 	b.files[mark] = []byte{}
 	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
-		b.files["texts."+tag(lang)+".js"] = b.searched(lang)
+		b.files["texts."+tag(lang)+".js"] = b.sectionsScript(lang)
 	}
-	b.files["glossary.js"], b.files["names.js"], b.files["films.js"] = b.glossary(), b.named(), script("FILMS", b.answers)
+	b.files["glossary.js"], b.files["names.js"], b.files["films.js"] = b.glossaryScript(), b.namesScript(), globalScript("FILMS", b.answers)
 	return nil
 }
 

@@ -132,7 +132,7 @@ func readerPage(lang i18n.Language) string {
 
 // writeReader writes the reader, which shows an article's phrases beside the code and the lab.
 func (b *book) writeReader() error {
-	b.files["rows.js"] = script("GUIDE", b.rows)
+	b.files["rows.js"] = globalScript("GUIDE", b.rows)
 	for lang, other := range map[i18n.Language]i18n.Language{i18n.English: i18n.Chinese, i18n.Chinese: i18n.English} {
 		f := b.frame(readerPage(lang), "", lang)
 		f.Twin, f.TwinTag = readerPage(other), tag(other)

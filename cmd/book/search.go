@@ -24,15 +24,15 @@ func newTerm(tableRow ast.Node, source []byte) term {
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
 }
 
-// script is a script that gives a name a value.
-func script(name string, value any) []byte {
+// globalScript is a script that gives a name a value.
+func globalScript(name string, value any) []byte {
 	text, _ := json.Marshal(value) // texts, numbers, lists of them, and JSON
 	return []byte("globalThis." + name + "=" + string(text) + ";\n")
 }
 
-// searched is the text of all sections in a language, for the page to look through: of
+// sectionsScript has the text of all sections in a language, for the page to look through: of
 // each its address, its page, its heading, its text, and the number of links to it.
-func (b *book) searched(lang i18n.Language) []byte {
+func (b *book) sectionsScript(lang i18n.Language) []byte {
 	all := [][5]any{}
 	for _, p := range b.order {
 		p = p.in(lang)
@@ -41,11 +41,11 @@ func (b *book) searched(lang i18n.Language) []byte {
 			all = append(all, [5]any{address, p.title, s.title, s.text, b.linked[address]})
 		}
 	}
-	return script("BOOK", all)
+	return globalScript("BOOK", all)
 }
 
-// named are what the listings declare: its address and its file.
-func (b *book) named() []byte {
+// namesScript has what the listings declare: each name with its file and its address.
+func (b *book) namesScript() []byte {
 	all := [][3]string{}
 	for file, l := range b.listings {
 		for name, line := range l.functions {
@@ -53,11 +53,11 @@ func (b *book) named() []byte {
 		}
 	}
 	slices.SortFunc(all, func(x, y [3]string) int { return strings.Compare(x[0]+x[2], y[0]+y[2]) })
-	return script("NAMES", all)
+	return globalScript("NAMES", all)
 }
 
-// glossary has the terms, with their Chinese meanings from the other edition's table.
-func (b *book) glossary() []byte {
+// glossaryScript has the terms, with their Chinese meanings from the other edition's table.
+func (b *book) glossaryScript() []byte {
 	meanings := make(map[string]string)
 	for _, t := range b.terms[i18n.Chinese] {
 		meanings[t.en] = t.meaning
@@ -66,5 +66,5 @@ func (b *book) glossary() []byte {
 	for _, t := range b.terms[i18n.English] {
 		all = append(all, [5]string{t.en, t.zh, t.meaning, meanings[t.en], t.words})
 	}
-	return script("GLOSSARY", all)
+	return globalScript("GLOSSARY", all)
 }

@@ -55,7 +55,7 @@ var blank = sync.OnceValue(func() (made *zk.Conn) {
 
 type noHosts struct{ zk.HostProvider }
 
-func (noHosts) Init([]string) error { return zk.ErrNoServer }
+func (noHosts) Init([]string) error { return zk.ErrNoServer } // so zk.Connect returns before it starts its goroutines
 
 //go:linkname setTimeouts github.com/go-zookeeper/zk.(*Conn).setTimeouts
 func setTimeouts(c *zk.Conn, milliseconds int32)

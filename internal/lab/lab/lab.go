@@ -130,8 +130,8 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 	return next(f), nil
 }
 
-// complete finds the lock that a world names, and bounds the world.
-func complete(w *player.World) error {
+// completeWorld finds the lock that a world names, and bounds the world.
+func completeWorld(w *player.World) error {
 	l, err := locks.Find(w.Name)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ type PlayedSchedule struct {
 
 // Play plays what somebody has chosen so far.
 func Play(t *testing.T, w player.World, choices []string) (*PlayedSchedule, error) {
-	if err := complete(&w); err != nil {
+	if err := completeWorld(&w); err != nil {
 		return nil, err
 	}
 	f, tr, possible, err := film.Play(t, w, choices)
@@ -176,7 +176,7 @@ func Play(t *testing.T, w player.World, choices []string) (*PlayedSchedule, erro
 // end in a kind of violation: if it is that of the lock's goal, how many reach the goal.
 // Progress is the list so far.
 func Fates(t *testing.T, w player.World, choices []string, goal player.Kind, progress func(any)) ([]int, error) {
-	if err := complete(&w); err != nil {
+	if err := completeWorld(&w); err != nil {
 		return nil, err
 	}
 	if goal == "" {
@@ -216,7 +216,7 @@ type SearchResult struct {
 // are too many, it goes on at random.
 func Find(t *testing.T, w player.World, limit time.Duration, progress func(any)) (*SearchResult, error) {
 	hasGoal := len(w.Lock.Ignore) > 0 // Answer has it ignore all other violations
-	if err := complete(&w); err != nil {
+	if err := completeWorld(&w); err != nil {
 		return nil, err
 	}
 	if limit <= 0 {
@@ -270,7 +270,7 @@ func Find(t *testing.T, w player.World, limit time.Duration, progress func(any))
 
 // Replay plays a trace again and returns its film.
 func Replay(t *testing.T, tr *player.Trace) (*film.Film, error) {
-	if err := complete(&tr.World); err != nil {
+	if err := completeWorld(&tr.World); err != nil {
 		return nil, err
 	}
 	return film.Of(t, tr)
