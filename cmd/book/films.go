@@ -36,10 +36,12 @@ func requests(address string) (all []map[string]any, err error) {
 		if len(a.Kinds) == 0 {
 			faults = 0
 		}
-		return []map[string]any{{"do": "play", "choices": list(len(a.Choices), none, a.Choices), "want": string(a.Want), "world": map[string]any{
-			"lock": a.Locks[0], "contenders": min(a.Contenders, 6), "shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence,
-			"one_owner": a.OneOwner, "stranger": a.Stranger, "behind": a.Behind, "ensemble": a.Ensemble, "missing": a.Missing,
-			"scripts": list(len(a.Scripts), none, a.Scripts), "kinds": list(len(a.Kinds), none, a.Kinds), "faults": faults}}}, nil
+		world := map[string]any{"lock": a.Locks[0], "contenders": min(a.Contenders, 6), // as choices.js amends it
+			"shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence, "one_owner": a.OneOwner,
+			"stranger": a.Stranger, "behind": a.Behind, "ensemble": a.Ensemble, "missing": a.Missing,
+			"scripts": list(len(a.Scripts), none, a.Scripts), "kinds": list(len(a.Kinds), none, a.Kinds), "faults": faults}
+		return []map[string]any{{"do": "play", "choices": list(len(a.Choices), none, a.Choices), "want": string(a.Want),
+			"world": world}}, nil
 	}
 	if a.Mode != "watch" {
 		return nil, nil // a search

@@ -396,7 +396,7 @@ func (p *pacer) busy() (is bool) {
 func (p *pacer) hang() {
 	p.w.Do(func() {
 		p.last += 10 * p.Latency
-		p.film.clock, p.film.slots = p.last-p.film.now(), true
+		p.film.clock, p.film.slots = p.last-p.film.now(), true // from here on the film is at p.last
 	})
 	p.w.Hang()
 }
