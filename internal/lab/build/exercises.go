@@ -18,8 +18,8 @@ import (
 // An exerciseAPI says how the lab opens the locks of an exercise, and what their package
 // must declare for that.
 type exerciseAPI struct {
-	open, notLocked string // %s is the package
-	needs           []string
+	open, notLocked string   // code of Go; %s is the package
+	needs           []string // as declared has it: "New 2" is a function of two parameters
 }
 
 var (

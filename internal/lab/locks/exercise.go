@@ -94,8 +94,7 @@ func AddExercise(folder string, title Text, open Open, notLocked error) {
 	}
 	Add(Lock{
 		Name: e.Name(), Group: Exercises, Title: title,
-		Note: Text{En: "Your lock: docs/exercises/_" + folder + "/lock.go. Save it, and it runs here.", Zh: "你的锁：docs/exercises/_" + folder + "/lock.go。保存之后，这里就会运行它。"},
-
+		Note:    Text{En: "Your lock: docs/exercises/_" + folder + "/lock.go. Save it, and it runs here.", Zh: "你的锁：docs/exercises/_" + folder + "/lock.go。保存之后，这里就会运行它。"},
 		Subject: func(session time.Duration) player.Subject { return e.Subject(open, notLocked, session) },
 	})
 }

@@ -38,6 +38,7 @@ var Tasks = []Task{
 // existingQueue is the path of a lock that takes it for the parent of its queue.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
+// task makes a task. The Lock of w says what the listing takes its path for: Path, Queue and Exists.
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, what Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
@@ -51,7 +52,6 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 		Name: name, Group: Exercises,
 		Title: Text{En: fmt.Sprintf("Exercise 11, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 11，第 %d 个：%s", number, what.Zh)},
 		Note:  note,
-
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal:  &Goal{harm, scenes.Goals[harm], explore.EndsIn(harm)}, World: w,
 		Level: &Level{scenes.Level{Name: what, Intro: note, Victory: Text{
