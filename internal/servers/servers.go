@@ -97,21 +97,21 @@ func FreeAddr() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// A room is what a server is started with: a folder of its own and an address.
-type room struct {
+// A location is where a server runs: a folder of its own and an address.
+type location struct {
 	dir, addr, host, port string
 }
 
-func (r room) file(name string) string { return filepath.Join(r.dir, name) }
+func (at location) file(name string) string { return filepath.Join(at.dir, name) }
 
-func (r room) write(name, text string) error {
-	return os.WriteFile(r.file(name), []byte(text), 0o644)
+func (at location) write(name, text string) error {
+	return os.WriteFile(at.file(name), []byte(text), 0o644)
 }
 
 // hasLogged is ready once the log of the server has a text.
-func (r room) hasLogged(text string) func() error {
+func (at location) hasLogged(text string) func() error {
 	return func() error {
-		printed, err := os.ReadFile(r.file("log"))
+		printed, err := os.ReadFile(at.file("log"))
 		if err == nil && !strings.Contains(string(printed), text) {
 			err = fmt.Errorf("it does not say %q", text)
 		}
@@ -129,7 +129,7 @@ type kind struct {
 
 type (
 	command     = func(name string, args ...string) *exec.Cmd // as exec.Command, for the user of the server
-	preparation = func(ctx context.Context, r room, as command) (value string, cmd *exec.Cmd, ready func() error, err error)
+	preparation = func(ctx context.Context, at location, as command) (value string, cmd *exec.Cmd, ready func() error, err error)
 )
 
 var kinds = map[string]kind{
@@ -144,67 +144,67 @@ var kinds = map[string]kind{
 }
 
 func zookeeper(settings string) preparation {
-	return func(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-		err := r.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
-			r.file("data"), r.port, r.host)+settings)
-		return r.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
-			"org.apache.zookeeper.server.ZooKeeperServerMain", r.file("zoo.cfg")), r.serves, err
+	return func(_ context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
+		err := at.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
+			at.file("data"), at.port, at.host)+settings)
+		return at.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
+			"org.apache.zookeeper.server.ZooKeeperServerMain", at.file("zoo.cfg")), at.serves, err
 	}
 }
 
 // serves asks a ZooKeeper for its mode, which it has once it serves.
-func (r room) serves() error {
-	version, mode, err := ensemble.Ask(context.Background(), r.addr)
+func (at location) serves() error {
+	version, mode, err := ensemble.Ask(context.Background(), at.addr)
 	if err == nil {
 		fmt.Fprintf(os.Stderr, "ZooKeeper %s, %s\n", version, mode)
 	}
 	return err
 }
 
-func postgres(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+func postgres(ctx context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
 	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(folders) == 0 {
 		return "", nil, nil, fmt.Errorf("/usr/lib/postgresql has no server (Debian: postgresql)")
 	}
 	bin := folders[len(folders)-1]
-	if err := r.write("password", "secret\n"); err != nil {
+	if err := at.write("password", "secret\n"); err != nil {
 		return "", nil, nil, err
 	}
-	err := quietly(as(bin+"/initdb", "-D", r.file("data"), "-U", "zklock", "-A", "scram-sha-256", "--pwfile="+r.file("password")))
-	return "postgres://zklock:secret@" + r.addr + "/postgres",
-		as(bin+"/postgres", "-D", r.file("data"), "-h", r.host, "-p", r.port, "-k", ""), r.hasLogged("ready to accept connections"), err
+	err := quietly(as(bin+"/initdb", "-D", at.file("data"), "-U", "zklock", "-A", "scram-sha-256", "--pwfile="+at.file("password")))
+	return "postgres://zklock:secret@" + at.addr + "/postgres",
+		as(bin+"/postgres", "-D", at.file("data"), "-h", at.host, "-p", at.port, "-k", ""), at.hasLogged("ready to accept connections"), err
 }
 
-func mariadb(ctx context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-	err := quietly(as("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+r.file("data")))
-	err = cmp.Or(err, r.write("init.sql", `CREATE DATABASE zklock;
+func mariadb(ctx context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
+	err := quietly(as("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+at.file("data")))
+	err = cmp.Or(err, at.write("init.sql", `CREATE DATABASE zklock;
 DELETE FROM mysql.global_priv WHERE user = '';
 FLUSH PRIVILEGES;
 CREATE USER zklock IDENTIFIED BY 'secret';
 GRANT ALL ON *.* TO zklock;
 `))
-	cmd := as("mariadbd", "--no-defaults", "--datadir="+r.file("data"), "--bind-address="+r.host, "--port="+r.port,
-		"--socket="+r.file("socket"), "--init-file="+r.file("init.sql"))
+	cmd := as("mariadbd", "--no-defaults", "--datadir="+at.file("data"), "--bind-address="+at.host, "--port="+at.port,
+		"--socket="+at.file("socket"), "--init-file="+at.file("init.sql"))
 	// In a zone with summer time: a lock must not live an hour longer or shorter there.
 	cmd.Env = append(os.Environ(), "TZ=CET-1CEST,M3.5.0,M10.5.0/3")
-	return "mysql://zklock:secret@" + r.addr + "/zklock", cmd, r.hasLogged("ready for connections"), err
+	return "mysql://zklock:secret@" + at.addr + "/zklock", cmd, at.hasLogged("ready for connections"), err
 }
 
-func redis(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
-	return r.addr, as("redis-server", "--bind", r.host, "--port", r.port, "--dir", r.dir, "--save", ""), r.hasLogged("Ready to accept connections"), nil
+func redis(_ context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
+	return at.addr, as("redis-server", "--bind", at.host, "--port", at.port, "--dir", at.dir, "--save", ""), at.hasLogged("Ready to accept connections"), nil
 }
 
-func etcd(_ context.Context, r room, as command) (string, *exec.Cmd, func() error, error) {
+func etcd(_ context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
 	peer, err := FreeAddr()
-	url := "http://" + r.addr
-	return r.addr, as("etcd", "--data-dir", r.file("data"), "--listen-peer-urls", "http://"+peer,
+	url := "http://" + at.addr
+	return at.addr, as("etcd", "--data-dir", at.file("data"), "--listen-peer-urls", "http://"+peer,
 			"--listen-client-urls", url, "--advertise-client-urls", url,
 			"--heartbeat-interval", "1000", "--election-timeout", "10000"), // a request may take 5 s and twice that: the machine may stop
-		r.hasLogged("ready to serve client requests"), err
+		at.hasLogged("ready to serve client requests"), err
 }
 
 // dockerd starts a daemon if none serves. What a killed process has left there is removed by the next one that opens servers.
-func dockerd(ctx context.Context, _ room, as command) (string, *exec.Cmd, func() error, error) {
+func dockerd(ctx context.Context, _ location, as command) (string, *exec.Cmd, func() error, error) {
 	serves := func() error { return exec.CommandContext(ctx, "docker", "info").Run() }
 	if serves() == nil {
 		return "", nil, nil, nil
@@ -259,21 +259,21 @@ func (s *Started) begin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	r := room{dir: filepath.Join(s.dir, name), addr: address}
-	r.host, r.port, _ = net.SplitHostPort(address)
-	if err := os.Mkdir(r.dir, 0o755); err != nil {
+	at := location{dir: filepath.Join(s.dir, name), addr: address}
+	at.host, at.port, _ = net.SplitHostPort(address)
+	if err := os.Mkdir(at.dir, 0o755); err != nil {
 		return err
 	}
 	as := exec.Command
 	if k.user != "" && os.Getuid() == 0 { // it refuses to run as root
-		if err := quietly(exec.Command("chown", k.user, r.dir)); err != nil {
+		if err := quietly(exec.Command("chown", k.user, at.dir)); err != nil {
 			return err
 		}
 		as = func(name string, args ...string) *exec.Cmd {
 			return exec.Command("setpriv", append([]string{"--reuid=" + k.user, "--regid=" + k.user, "--init-groups", name}, args...)...)
 		}
 	}
-	value, cmd, ready, err := k.prepare(ctx, r, as)
+	value, cmd, ready, err := k.prepare(ctx, at, as)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (s *Started) begin(ctx context.Context, name string) error {
 	if cmd == nil {
 		return nil // it runs
 	}
-	p, err := begin(ctx, r.file("log"), ready, cmd)
+	p, err := begin(ctx, at.file("log"), ready, cmd)
 	if err == nil {
 		p.stop = cmp.Or(k.stop, p.stop)
 		s.processes = append(s.processes, p)

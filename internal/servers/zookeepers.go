@@ -21,8 +21,8 @@ type ZooKeeper struct {
 	Addr string
 	Data string // the folder of its snapshots and logs
 
-	room    room
-	process *Process // nil if it does not run
+	location location
+	process  *Process // nil if it does not run
 }
 
 // ZooKeepers starts an ensemble of n servers, or one that stands alone, until the test ends. It
@@ -32,12 +32,12 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	Needs(t, "java", "zookeeper", "ZK")
 	members := ""
 	for i := range n {
-		r := room{dir: t.TempDir(), addr: Addr(t)}
-		r.host, r.port, _ = net.SplitHostPort(r.addr)
-		nodes = append(nodes, &ZooKeeper{Addr: r.addr, Data: r.file("data"), room: r})
+		at := location{dir: t.TempDir(), addr: Addr(t)}
+		at.host, at.port, _ = net.SplitHostPort(at.addr)
+		nodes = append(nodes, &ZooKeeper{Addr: at.addr, Data: at.file("data"), location: at})
 		_, peers, _ := net.SplitHostPort(Addr(t))
 		_, elections, _ := net.SplitHostPort(Addr(t))
-		members += fmt.Sprintf("server.%d=%s:%s:%s\n", i+1, r.host, peers, elections)
+		members += fmt.Sprintf("server.%d=%s:%s:%s\n", i+1, at.host, peers, elections)
 	}
 	for i, z := range nodes {
 		require.NoError(t, os.Mkdir(z.Data, 0o755))
@@ -49,11 +49,11 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	var wg sync.WaitGroup
 	for _, z := range nodes { // none of them serves before the others run
 		wg.Go(func() {
-			_, cmd, _, err := zookeeper("")(t.Context(), z.room, exec.Command)
+			_, cmd, _, err := zookeeper("")(t.Context(), z.location, exec.Command)
 			if err == nil && n > 1 {
-				err = appendTo(z.room.file("zoo.cfg"), "initLimit=10\nsyncLimit=5\n"+members)
+				err = appendTo(z.location.file("zoo.cfg"), "initLimit=10\nsyncLimit=5\n"+members)
 				cmd = exec.Command("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
-					"org.apache.zookeeper.server.quorum.QuorumPeerMain", z.room.file("zoo.cfg"))
+					"org.apache.zookeeper.server.quorum.QuorumPeerMain", z.location.file("zoo.cfg"))
 			}
 			if err == nil {
 				err = z.start(t, cmd)
@@ -86,7 +86,7 @@ func appendTo(name, text string) error {
 }
 
 func (z *ZooKeeper) start(t testing.TB, cmd *exec.Cmd) (err error) {
-	z.process, err = begin(t.Context(), z.room.file("log"), z.room.serves, cmd)
+	z.process, err = begin(t.Context(), z.location.file("log"), z.location.serves, cmd)
 	return err
 }
 

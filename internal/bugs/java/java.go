@@ -31,8 +31,8 @@ func Begin(gap func(name string)) (end func()) {
 	return func() { close(p.over) }
 }
 
-// over is closed when the play ends; nil if none runs.
-func over() <-chan struct{} {
+// endOfPlay is closed when the play ends; nil if none runs.
+func endOfPlay() <-chan struct{} {
 	if p := running.Load(); p != nil {
 		return p.over
 	}
@@ -48,7 +48,7 @@ type CountDownLatch struct {
 
 // NewCountDownLatch returns a latch that is closed.
 func NewCountDownLatch() *CountDownLatch {
-	return &CountDownLatch{open: make(chan struct{}), over: over()}
+	return &CountDownLatch{open: make(chan struct{}), over: endOfPlay()}
 }
 
 // CountDown opens the latch.
@@ -113,7 +113,7 @@ func (m *Monitor) Wait() {
 	m.mu.Unlock()
 	select {
 	case <-woken:
-	case <-over():
+	case <-endOfPlay():
 		runtime.Goexit()
 	}
 }
@@ -169,7 +169,7 @@ func (t *Thread) Sleep(d time.Duration) error {
 		return nil
 	case <-t.interrupted:
 		return ErrInterrupted
-	case <-over():
+	case <-endOfPlay():
 		runtime.Goexit()
 		return nil
 	}

@@ -115,7 +115,7 @@ func (w *Player) setUp() {
 	}
 	w.makeParents()
 	if w.Unconnected {
-		w.Clients[0].Conn.Close()
+		w.Clients[0].Conn.Close()       // it was connected to make the parents
 		synctest.Wait()                 // its goroutines have ended
 		w.Do(func() { w.free = false }) // from here on they wait for the explorer
 		for _, c := range w.Clients {
