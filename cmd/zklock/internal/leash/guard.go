@@ -185,7 +185,7 @@ func (w *watcher) watch() {
 			if w.start() != nil {
 				return
 			}
-		case left <= next && !waits && late == nil:
+		case left <= next && !waits:
 			next = w.Margin
 			report(warned, 0)
 			below(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
@@ -198,7 +198,7 @@ func (w *watcher) watch() {
 				syscall.Kill(pid, syscall.SIGTERM)
 				syscall.Kill(pid, syscall.SIGCONT) // it may be stopped
 			})
-			late = time.After(w.Grace)
+			next, late = w.Margin, time.After(w.Grace)
 		case <-late: // the processes above see to the rest
 			return
 		case <-time.After(min(max(end.left()-next, 0), 50*time.Millisecond)): // no longer: the machine may be suspended, or the clock set

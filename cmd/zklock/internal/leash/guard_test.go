@@ -25,44 +25,78 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWhatTheStarterDoesWithWhatIsLeft of the lease, by the two clocks. A grace of two hours and a margin of one are more
-// than what passes meanwhile. The machine may have been suspended, and nohup has SIGHUP ignored.
+// TestWhatTheStarterDoesWithWhatIsLeft of the lease, by the two clocks, and of the command. Two hours of grace, and one of
+// margin, are more than what passes. It reads two ends at once, as if it had been stopped. nohup has SIGHUP ignored.
 func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
-	const enough, little, none = 3 * time.Hour, 90 * time.Minute, 59 * time.Minute
+	const enough, little, none, closed = 3 * time.Hour, 90 * time.Minute, 59 * time.Minute, 0
+	leaves := func(atTERM string) string {
+		return `sh -c 'trap "` + atTERM + `" TERM; kill -STOP $$; kill -STOP $$' & ` +
+			"until grep -q '^State:.T' /proc/$!/status; do sleep 0.01; done; exit 3"
+	}
 	signal.Ignore(syscall.SIGHUP)
 	for _, c := range []struct {
-		script, says    string
-		monotonic, wall time.Duration
+		script, says            string
+		margin, monotonic, wall time.Duration
 	}{
-		{"echo; sleep 600", "ended 9\n", none, enough},
-		{"echo; sleep 600", "ended 9\n", enough, none},
-		{"echo; kill -HUP $$; exit 4", "ended 1024\n", enough, enough},
-		{`sh -c 'trap exit TERM; kill -STOP $$; :' & until grep -q '^State:.T' /proc/$!/status; do sleep 0.01; done; echo; exit 3`, "ended 768\n", enough, enough},
+		{"echo; sleep 600", "ended 9\n", time.Hour, none, enough},
+		{"echo; sleep 600", "ended 9\n", time.Hour, enough, none},
+		{"echo; sleep 60", "ended 9\n", time.Hour, enough, closed},
+		{`trap 'trap "" TERM; sleep 0.1; exit 5' TERM; echo; sleep 60 & wait`, "warned 0\nended 1280\n", time.Hour, little, enough},
+		{"echo; kill -HUP $$; exit 4", "ended 1024\n", time.Hour, enough, enough},
+		{leaves("echo; exit"), "ended 768\n", time.Hour, enough, enough},
+		{leaves("echo"), "ended 768\n", 1, 0, enough}, // it has its SIGTERM, and little is left, before none is
 	} {
-		text := testenv.Must(json.Marshal(plan{Grace: 2 * time.Hour, Margin: time.Hour, Program: "/bin/sh", Command: []string{"sh", "-c", c.script}}))(t)
+		text := testenv.Must(json.Marshal(plan{Grace: 2 * time.Hour, Margin: c.margin, Program: "/bin/sh", Command: []string{"sh", "-c", c.script}}))(t)
 		reports, report := testenv.Must2(os.Pipe())(t)
 		lease, end := testenv.Must2(os.Pipe())(t)
+		defer end.Close() // not earlier, as garbage
 		starter := exec.CommandContext(t.Context(), "/proc/self/exe", verbs[0], string(text))
 		starter.ExtraFiles = []*os.File{report, lease}
 		out := testenv.Must(starter.StdoutPipe())(t)
 		unread := func(fd uintptr) int { return testenv.Must(unix.IoctlGetInt(int(fd), unix.TIOCINQ))(t) }
 		told, said := lease.Fd(), reports.Fd() // not later: Fd has all those wait that read it
 		tell := func(monotonic, wall time.Duration) {
-			fmt.Fprintln(end, int64(monotonic), time.Now().Add(wall).UnixNano(), 0)
+			fmt.Fprintf(end, "0 0 0\n%d %d 0\n", monotonic, time.Now().Add(wall).UnixNano())
+		}
+		tellLittle := func() {
+			for range 20 { // when it has read one more, it has done all that it does by those before
+				tell(little, enough)
+				require.Eventually(t, func() bool { return unread(told) == 0 }, time.Minute, time.Millisecond)
+			}
 		}
 		require.NoError(t, starter.Start())
 		report.Close()
-		for range 20 { // when it has read one more, it has done all that it does by those before
-			tell(little, enough)
-			require.Eventually(t, func() bool { return unread(told) == 0 }, time.Minute, time.Millisecond)
-		}
+		tellLittle()
 		require.Zero(t, unread(said), "the command has begun")
 		tell(enough, enough)
 		testenv.Must(bufio.NewReader(out).ReadString('\n'))(t)
-		tell(c.monotonic, c.wall)
+		if c.monotonic == 0 {
+			tellLittle()
+		}
+		if c.wall == closed {
+			end.Close()
+		} else {
+			tell(c.monotonic, c.wall)
+		}
 		require.Regexp(t, `^begun \d+\n`+c.says+`$`, string(testenv.Must(io.ReadAll(reports))(t)), c.script)
 		require.NoError(t, starter.Wait())
 	}
+}
+
+// TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal, too.
+func TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal(t *testing.T) {
+	all, signalled := []int{os.Getpid()}, []int(nil)
+	gets := func(pid int) {
+		if signalled = append(signalled, pid); len(all) < 10 {
+			child := exec.CommandContext(t.Context(), "sleep", "600")
+			require.NoError(t, child.Start())
+			t.Cleanup(func() { child.Wait() })
+			all = append(all, child.Process.Pid)
+		}
+	}
+	gets(os.Getpid())
+	below(0, gets)
+	require.Equal(t, all, signalled)
 }
 
 func TestAProcessThatIsBeingReapedHasNoNumber(t *testing.T) {
