@@ -45,7 +45,9 @@ func stamps(file string) (first, last time.Time) {
 // A trial is a command that runs under the lock while another one waits for it.
 type trial struct {
 	*testing.T
-	line           *proxy.Proxy // to the server, of the first
+	server         *servers.ZooKeeper // nil: it is that of other tests
+	line           *proxy.Proxy       // to the server, of the first
+	first, next    string             // the files that the two stamp
 	runner, second *program
 	guards         []int
 }
@@ -93,11 +95,19 @@ var faults = []fault{
 		tr.send(syscall.SIGSTOP, tr.guards...)
 		tr.line.Silence(proxy.ToServer, proxy.ToClient)
 	}, true},
+	{"server stopped", func(tr *trial) {
+		tr.server.Pause(tr)
+		time.Sleep(*overlapSession * 3 / 2) // every lease has ended by then
+		_, last := stamps(tr.first)
+		require.Greater(tr, time.Since(last), *overlapSession/8, "the command has outlived the lease")
+		tr.server.Continue(tr)
+	}, true},
 }
 
 // begin starts the two commands. The first has a shell around it, as most have.
-func begin(t *testing.T, server string, conn *zk.Conn, path, first, second string) *trial {
-	tr := &trial{T: t, line: proxy.New(t, server)}
+func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *trial {
+	path, dir := fmt.Sprintf("/overlap-%d", rand.Int64()), t.TempDir()
+	tr := &trial{T: t, server: own, line: proxy.New(t, server), first: filepath.Join(dir, "first"), next: filepath.Join(dir, "next")}
 	run := func(server, file string) *program {
 		return start(t, "run", "-zk", server, "-session", overlapSession.String(), path, "--",
 			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done", testenv.Must(os.Executable())(t), file)
@@ -110,8 +120,8 @@ func begin(t *testing.T, server string, conn *zk.Conn, path, first, second strin
 			names, _, _ = conn.Children(path)
 		}
 	}
-	tr.runner = run(tr.line.Addr(), first)
-	appears(t, first)
+	tr.runner = run(tr.line.Addr(), tr.first)
+	appears(t, tr.first)
 	for _, pid := range tr.runner.family(t) {
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.Contains(string(line), "__guard") {
 			tr.guards = append(tr.guards, pid)
@@ -121,7 +131,7 @@ func begin(t *testing.T, server string, conn *zk.Conn, path, first, second strin
 	slices.Sort(tr.guards) // in the order in which they were started
 	require.Len(t, tr.guards, 2)
 	queued(1)
-	tr.second = run(server, second)
+	tr.second = run(server, tr.next)
 	queued(2)
 	time.Sleep(rand.N(*overlapSession)) // so that the fault meets each part of the lease's cycle
 	tr.lives()
@@ -141,12 +151,12 @@ func (tr *trial) lives() {
 }
 
 // runs checks that the first command runs: it makes another stamp.
-func (tr *trial) runs(file string) {
+func (tr *trial) runs() {
 	now := time.Now()
 	for last := now; !last.After(now); time.Sleep(20 * time.Millisecond) { // nothing but its file tells that another process stamps
 		tr.lives()
 		require.Less(tr, time.Since(now), patience, "it writes no stamp")
-		_, last = stamps(file)
+		_, last = stamps(tr.first)
 	}
 }
 
@@ -158,11 +168,11 @@ func (tr *trial) goOn() {
 }
 
 // finish checks that the first command was dead before the second began, and that nothing is left.
-func (tr *trial) finish(first, second string) {
-	require.Eventually(tr, func() bool { begun, _ := stamps(second); return !begun.IsZero() }, 5**overlapSession+time.Minute, 5*time.Millisecond)
+func (tr *trial) finish() {
+	require.Eventually(tr, func() bool { begun, _ := stamps(tr.next); return !begun.IsZero() }, 5**overlapSession+time.Minute, 5*time.Millisecond)
 	time.Sleep(200 * time.Millisecond) // ten stamps: a first command that still runs writes some of them
-	_, last := stamps(first)
-	begun, _ := stamps(second)
+	_, last := stamps(tr.first)
+	begun, _ := stamps(tr.next)
 	tr.Log("between the two commands:", begun.Sub(last))
 	require.Positive(tr, begun.Sub(last), "two commands ran at once")
 
@@ -185,66 +195,39 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 	}
 	testenv.NotRaced(t, "it runs other processes")
 	t.Parallel()
-	server := zoo.Servers()[0]
-	conn := connected(t, server)
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
+			server, own := zoo.Servers()[0], (*servers.ZooKeeper)(nil)
+			if f.name == "server stopped" {
+				own = servers.ZooKeepers(t, 1)[0]
+				server = own.Addr
+			}
+			conn := connected(t, server)
 			for i := range *overlapN {
 				play := func(t *testing.T) {
-					path, dir := fmt.Sprintf("/overlap-%d", rand.Int64()), t.TempDir()
-					first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-					tr := begin(t, server, conn, path, first, second)
+					tr := begin(t, server, own, conn)
 					f.do(tr)
 					if f.ends && f.name == "network cut" {
 						time.Sleep(*overlapSession / 8) // of the lease a sixth of it is left then: at first it lasts for 3/8 after a write
-						tr.runs(first)
+						tr.runs()
 					}
 					if !f.ends {
 						time.Sleep(*overlapSession * 3 / 2) // in which a lease that nobody renews would have ended
-						tr.runs(first)
-						begun, _ := stamps(second)
+						tr.runs()
+						begun, _ := stamps(tr.next)
 						require.Zero(t, begun)
 						tr.send(syscall.SIGKILL, tr.pid())
 					}
-					tr.finish(first, second)
+					tr.finish()
 				}
 				t.Run(strconv.Itoa(i), func(t *testing.T) {
-					t.Parallel()
+					if f.name != "server stopped" { // all of its trials would be stopped together
+						t.Parallel()
+					}
 					testenv.Again(t, play)
 				})
 			}
 		})
-	}
-}
-
-// TestTwoCommandsNeverRunAtOnceIfTheServerStops, and goes on later than the session timeout.
-func TestTwoCommandsNeverRunAtOnceIfTheServerStops(t *testing.T) {
-	if locktest.Real(t) == nil {
-		t.Skip("in real time, on a real server: ZK=host:port")
-	}
-	testenv.NotRaced(t, "it runs other processes")
-	t.Parallel()
-	testenv.Again(t, overlapIfTheServerStops)
-}
-
-func overlapIfTheServerStops(t *testing.T) {
-	zoo := servers.ZooKeepers(t, 1)[0]
-	conn := connected(t, zoo.Addr)
-	var trials []*trial
-	dir := t.TempDir()
-	file := func(name string, i int) string { return filepath.Join(dir, fmt.Sprint(name, i)) }
-	for i := range *overlapN {
-		trials = append(trials, begin(t, zoo.Addr, conn, fmt.Sprint("/overlap-", i), file("first", i), file("second", i)))
-	}
-	zoo.Pause(t)
-	time.Sleep(*overlapSession * 3 / 2) // every lease has ended by then
-	for i := range trials {
-		_, last := stamps(file("first", i))
-		require.Greater(t, time.Since(last), *overlapSession/8, "the command has outlived the lease")
-	}
-	zoo.Continue(t)
-	for i, tr := range trials {
-		tr.finish(file("first", i), file("second", i))
 	}
 }

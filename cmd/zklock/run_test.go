@@ -111,6 +111,8 @@ func alone(t *testing.T, srv *zkserver.Server) {
 
 func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 	srv, _, conn := onServer(t)
+	garbled := filepath.Join(t.TempDir(), "garbled")
+	require.NoError(t, os.WriteFile(garbled, []byte("\x7fELF\n"), 0o700))
 	for _, c := range []struct {
 		args   string
 		status int
@@ -122,6 +124,7 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		{"run /q -- sh -c kill+-USR1+$$", 128 + int(syscall.SIGUSR1), ""},
 		{"run /q -- no-such-command", exitNotFound, "executable file not found"},
 		{"run /q -- /etc/passwd", exitNotRunnable, "permission denied"},
+		{"run /q -- " + garbled, exitNotRunnable, "exec format error"},
 		{"run -zk 127.0.0.1:1 -wait 100ms /q -- true", exitUnavailable, "run /q at 127.0.0.1:1, after "},
 		{"run -grace 208ms /q -- true", exitUsage, "-grace: 208ms is not"},
 		{"run -grace 5s /q -- true", exitUsage, "-grace: 5s is not between a 48th and a fifth of the session timeout, 10s"},
@@ -175,17 +178,11 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 	alone(t, srv)
 }
 
-// traps is a command that writes down that it runs and which signals it gets, and has a process
-// of its own.
-func traps(dir string) []string {
-	script := `for s in TERM INT HUP QUIT USR1 USR2 WINCH; do trap "echo $s >>got" $s; done; sleep 60 & echo $$ >runs; while :; do wait; done`
-	return []string{"sh", "-c", "cd " + dir + "; " + script}
-}
-
 func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	srv, _, _ := onServer(t)
 	dir := t.TempDir()
-	p := start(t, append([]string{"run", "/q", "--"}, traps(dir)...)...)
+	script := `for s in TERM INT HUP QUIT USR1 USR2 WINCH; do trap "echo $s >>got" $s; done; sleep 60 & echo $$ >runs; while :; do wait; done`
+	p := start(t, "run", "/q", "--", "sh", "-c", "cd "+dir+"; "+script)
 	appears(t, filepath.Join(dir, "runs"))
 	require.Len(t, p.family(t), 5, "two guards, the starter, the command and its child")
 	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
@@ -227,11 +224,11 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 		}
 	}
 	for _, flags := range []uintptr{0, syscall.CLONE_NEWPID} {
-		for end, want := range map[string]int{"exit": 3, "SIGTERM": 128 + 15, "twice": 128 + 9, "SIGKILL": -1, "panic": 2} {
+		for end, want := range map[string]int{"exit": 3, "SIGTERM": 128 + 15, "twice": 128 + 9, "SIGKILL": -1, "panic": 2, "deleted": 128 + 9} {
 			if flags != 0 && (os.Geteuid() != 0 || !testenv.AtLanding()) {
 				continue // it takes root
 			}
-			srv, _, _ := onServer(t)
+			srv, _, conn := onServer(t)
 			t.Setenv(panics, map[string]string{"panic": "1"}[end])
 			dir, script := t.TempDir(), map[string]string{"twice": "trap '' TERM INT\n"}[end]
 			for name, way := range ways {
@@ -249,6 +246,8 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 			case "twice":
 				p.Process.Signal(syscall.SIGTERM)
 				p.Process.Signal(syscall.SIGINT)
+			case "deleted": // the node
+				require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
 			default:
 				p.Process.Signal(unix.SignalNum(end))
 			}
@@ -260,6 +259,7 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 			}
 			require.Empty(t, p.family(t), "what is left")
 			require.Equal(t, end == "panic", strings.Contains(p.stderr.String(), "panic: "), &p.stderr)
+			require.Equal(t, end == "deleted", strings.Contains(p.stderr.String(), "the lock was lost, and the command was ended: signal: killed"))
 			require.Empty(t, srv.Children("/q"), "the lock is released")
 		}
 	}
@@ -294,18 +294,6 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 		require.Equal(t, 5, p.status(t))
 		alone(t, srv)
 	}
-}
-
-func TestACommandWhoseNodeIsDeletedIsKilled(t *testing.T) {
-	srv, _, conn := onServer(t)
-	dir := t.TempDir()
-	p := start(t, append([]string{"run", "-session", "8s", "/q", "--"}, traps(dir)...)...)
-	appears(t, filepath.Join(dir, "runs"))
-	require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
-	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
-	oneLine(t, p.stderr.String(), "the lock was lost, and the command was ended: signal: killed")
-	require.Empty(t, p.family(t), "what is left")
-	alone(t, srv)
 }
 
 // TestACommandRunsOnceForEachKey though several come at the same time: each waits for the one before.
@@ -352,7 +340,7 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 	for i, which := range []string{"-session", "__start", ""} { // a word of zklock itself, of its starter, of all
 		session := []string{"4s", "40s", "40s"}[i]
 		runs := filepath.Join(t.TempDir(), "runs")
-		p := start(t, "run", "-session", session, "/q", "--", "sh", "-c", "echo $$ >"+runs+"; read x")
+		p := start(t, "run", "-session", session, "/q", "--", "sh", "-c", "trap 'echo >>"+runs+"' TERM; echo $$ >"+runs+"; while :; do read x; done")
 		pid := testenv.Must(strconv.Atoi(appears(t, runs)))(t)
 		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} { // none of them sees the end of another one
 			for _, zklock := range append(p.family(t), p.Process.Pid) {
@@ -363,6 +351,7 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 			}
 		}
 		ended(t, pid)
+		require.LessOrEqual(t, strings.Count(string(testenv.Must(os.ReadFile(runs))(t)), "\n"), 2, "more than one SIGTERM")
 		if which != "" {
 			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.status(t))
