@@ -126,7 +126,7 @@ func TestWhenTheNextRoundIsDue(t *testing.T) {
 }
 
 // TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime: nobody needed the session
-// for a while, and a lease that begins then would be lost by one late answer.
+// for a while, and a lease that begins then would be lost by one late answer. It begins with a write, its create.
 func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 	for _, c := range []struct {
 		last float64
@@ -141,6 +141,10 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 		require.Equal(t, c.kept, due.After(at(c.last)), "a write is due at once")
 		p.note(answered{aWrite, c.last + .08, c.last + .08}.answer())
 		require.InDelta(t, c.last, part(p.signs[0].sent), 1e-6, "the write puts off the next proof")
+		require.False(t, p.need(false))
+		p.note(answered{aWrite, .9, .9}.answer())
+		require.True(t, p.need(true))
+		require.InDelta(t, .9+3./8, part(p.safeUntil()), 1e-6)
 	}
 }
 

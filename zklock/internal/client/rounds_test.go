@@ -24,6 +24,17 @@ func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
 	return conn
 }
 
+// needed opens a client whose session is needed until over is called.
+func needed(t *testing.T, srv *zkserver.Server) (c *Client, over func()) {
+	c, user := Of(open(t, srv), 0), new(Tasks)
+	require.NoError(t, c.call(aQuorum, c.probe))
+	c.Use(user, 1)
+	return c, func() {
+		c.Use(user, -1)
+		<-user.Idle()
+	}
+}
+
 // nextSession ends a client's session, and returns when it has another one.
 func nextSession(srv *zkserver.Server, conn *zk.Conn) {
 	old := conn.SessionID()
@@ -67,6 +78,22 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	})
 }
 
+// TestANewSessionIsProvedFromItsFirstAnswerOn, and not when the next round in the old session would have been due:
+// until then a lease would have too little time left.
+func TestANewSessionIsProvedFromItsFirstAnswerOn(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		c, over := needed(t, srv)
+		time.Sleep(asked) // it is proved
+		done, _ := c.NextProof()
+		<-done
+		nextSession(srv, c.conn)
+		require.NoError(t, c.call(aQuorum, c.probe), "as a create does")
+		time.Sleep(asked / 4) // of virtual time: the next round of the old session is due a third after its last
+		require.True(t, c.Lasts(c.SessionID()))
+		over()
+	})
+}
+
 // TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
 // another one, for which an earlier proof is not valid.
 func TestAProofIsOfOneSessionTimeout(t *testing.T) {
@@ -101,15 +128,11 @@ func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 // TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
 func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		s := Of(conn, 0)
-		require.NoError(t, s.call(aQuorum, s.probe))
 		var refused []*zkserver.Fault
 		for range 100 {
 			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
 		}
-		var user Tasks
-		s.Use(&user, 1)
+		s, over := needed(t, srv)
 		time.Sleep(2 * asked)
 		sent := 0
 		for _, f := range refused {
@@ -124,8 +147,7 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 		done, _ = s.NextProof()
 		<-done
 		testenv.Must(s.NextProof())(t)
-		s.Use(&user, -1)
-		<-user.Idle()
+		over()
 	})
 }
 
@@ -178,14 +200,10 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 // server has just begun to answer.
 func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := open(t, srv)
-		c := Of(conn, 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		var user Tasks
-		c.Use(&user, 1)
+		c, over := needed(t, srv)
 		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
-		srv.Cut(conn.SessionID())
+		srv.Cut(c.SessionID())
 		listens := func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -194,16 +212,15 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		for !listens() {
 			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
 		}
-		require.NotEqual(t, zk.StateHasSession, conn.State())
+		require.NotEqual(t, zk.StateHasSession, c.conn.State())
 		time.Sleep(asked/8 - 50*time.Millisecond)
 		<-back.Hit()
 		back.Release()
 		<-late.Hit()
 		time.Sleep(asked / 20) // less than an eighth
-		require.Equal(t, zk.StateHasSession, conn.State(), "the client has left a server that it has just found")
+		require.Equal(t, zk.StateHasSession, c.conn.State(), "the client has left a server that it has just found")
 		late.Release()
-		c.Use(&user, -1)
-		<-user.Idle()
+		over()
 		c.leave() // its timer has fired a moment before the answer
 		require.False(t, c.rounds.silence.Stop(), "no proof waits for an answer any more")
 	})
@@ -237,11 +254,8 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 // server is, it would let through the requests that are kept back, and the answers to
 // the proof would wait for them.
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		c := Of(open(t, zkserver.Run(t)), 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		var user Tasks
-		c.Use(&user, 1)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		c, over := needed(t, srv)
 		for done, _ := c.NextProof(); !IsClosed(done); c.NextProof() { // which does not put it off
 			time.Sleep(asked / 60) // of virtual time
 		}
@@ -254,7 +268,6 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 		time.Sleep(asked * 4 / 10) // that proof waits for the request
 		require.NoError(t, c.call(anyServer, func() error { return nil }))
 		require.GreaterOrEqual(t, time.Since(began), asked*12/10, "it was let through by a proof that is over")
-		c.Use(&user, -1)
-		<-user.Idle()
+		over()
 	})
 }
