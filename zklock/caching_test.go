@@ -58,32 +58,34 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		ours, other := tb.mutex(tb.connect(), zklock.WithCaching(d)), tb.mutex(tb.connect())
 		alone := func(times int, pause time.Duration) {
 			for range times {
-				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+				l := tb.mustLock(ours, nil)
+				time.Sleep(d) // the time of a hold does not count
+				require.NoError(tb, l.Unlock(context.Background()))
 				time.Sleep(pause)
 			}
+		}
+		keptAfter := func(times int) {
+			tb.Helper()
+			alone(times-1, d/10)
+			tb.isNotCached(ours)
+			alone(1, d/10)
+			tb.isCached(ours)
 		}
 		alone(20, 2*d)
 		alone(4, d/10) // the first of them is the last that came late
 		tb.isNotCached(ours)
 		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
-		alone(4, d/10)
-		tb.isNotCached(ours)
-		alone(1, d/10)
-		tb.isCached(ours)
-		time.Sleep(d * 9 / 10)
-		tb.isNotCached(ours)
-		// It served one hold, which is little: twice as many are needed now.
-		alone(8, d/10)
-		tb.isNotCached(ours)
-		alone(1, d/10)
-		tb.isCached(ours)
-		alone(10, d/10) // and it serves many
+		keptAfter(5)
+		alone(1, d/10) // it serves two holds, and nobody comes: that changes nothing
+		time.Sleep(d)
+		keptAfter(5)
+		alone(2, d/10) // it serves three holds, which is little: twice as many nodes are needed now
 		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
-		tb.isNotCached(ours)
-		alone(100, d/10) // the second after another contender has come
-		tb.isNotCached(ours)
-		alone(1, d/10)
-		tb.isCached(ours)
+		time.Sleep(18 * (d + d/10))
+		keptAfter(9)
+		alone(3, d/10) // it serves four, which is not
+		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		keptAfter(61) // twice the time of thirty since another contender came before
 
 		var needed []int
 		for range 6 { // nodes that serve one hold
@@ -388,6 +390,24 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 		require.Len(tb, tb.srv.Children(top), 1, "it is not deleted, because Shutdown came late")
 		passes(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
 	})
+}
+
+// TestAHolderLearnsFromTheListThatItsNodeHasGone, by hand, alone or with the parent: nothing else watches it so soon.
+func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
+	for _, parent := range []bool{false, true} {
+		onClient(t, func(tb *table, conn *zk.Conn) {
+			list, admin := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top)), tb.connect()
+			l := tb.mustLock(tb.mutex(conn, always...), nil)
+			<-list.Hit()
+			require.NoError(tb, admin.Delete(l.Node(), -1))
+			if parent {
+				require.NoError(tb, admin.Delete(top, -1))
+			}
+			list.Release()
+			synctest.Wait()
+			require.True(tb, isClosed(l.Lost()), "the parent has gone, too: %v", parent)
+		})
+	}
 }
 
 // TestAChildThatIsNotAContenderDoesNotCount, though its event takes a cached node away.
