@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
@@ -49,18 +49,19 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 			ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 			tb.makeTop()
 			far := distant(ms(c.roundTrip))
-			var conn *zk.Conn
+			line := &bubble.Line{Server: tb.srv, Wrap: far}
+			var m *zklock.Mutex
 			if c.connect {
-				conn = tb.connectWith(ensemble.Options{Wrap: far})
+				_, m = tb.connectFor(ms(c.session), three, line.Dial)
 			} else {
-				conn = tb.connectAs(ordinary{sessionTimeout: ms(c.session), wrap: far})
+				m = tb.mutex(tb.connectAs(ordinary{sessionTimeout: ms(c.session), wrap: far}), zklock.WithSessionTimeout(ms(c.told)))
 			}
-			m := tb.mutex(conn, zklock.WithSessionTimeout(ms(c.told)))
 			rest := keepBusy(m, c.others, 100*time.Millisecond) // they ask at different times
 			defer rest()
 			require.ErrorIs(tb, testenv.Err(m.Lock(limited(tb, 10*time.Minute), nil)), zklock.ErrTooSlow)
 			testenv.Must(m.Participants(limited(tb, 10*time.Minute)))(tb, "requests are kept back without end")
 			rest()
+			require.LessOrEqual(tb, len(line.Dialed()), 1, "the client has left it")
 			leavesNothing(tb)
 			require.Empty(tb, tb.srv.Watches())
 		})
