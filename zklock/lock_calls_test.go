@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -58,43 +59,38 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 func TestALeaseEndsForWhateverReason(t *testing.T) {
 	type key struct{}
 	const young = "its session has expired before its node is watched"
+	expire := func(tb *table, conn *zk.Conn, _ *zklock.Lease) { tb.srv.Expire(conn.SessionID()) }
+	silence := func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		<-l.Lost()
+		time.Sleep(10 * time.Second) // until the session has ended
+		silence.Release()
+	}
 	for _, c := range []struct {
-		what    string
-		cause   error
-		ours    bool // the client is Connect's
-		end     func(tb *table, conn *zk.Conn, l *zklock.Lease)
-		counted func(s zklock.Stats) int64
+		what  string
+		cause error
+		ours  bool // the client is Connect's, which knows each server that was tried
+		end   func(tb *table, conn *zk.Conn, l *zklock.Lease)
 	}{
-		{"Unlock", nil, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+		{"Unlock", nil, false, func(tb *table, _ *zk.Conn, l *zklock.Lease) {
 			require.NoError(tb, l.Unlock(context.Background()))
-		}, func(s zklock.Stats) int64 { return 1 - s.Lost }},
-		{"its session has expired", zklock.ErrSessionExpired, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-			tb.srv.Expire(conn.SessionID())
-		}, func(s zklock.Stats) int64 { return s.LostExpired }},
-		{young, zklock.ErrSessionExpired, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-			tb.srv.Expire(conn.SessionID())
-		}, func(s zklock.Stats) int64 { return s.LostExpired }},
-		{"its node was deleted", zklock.ErrNodeDeleted, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
+		}},
+		{"its session has expired", zklock.ErrSessionExpired, false, expire},
+		{young, zklock.ErrSessionExpired, false, expire},
+		{"its node was deleted", zklock.ErrNodeDeleted, false, func(tb *table, _ *zk.Conn, _ *zklock.Lease) {
 			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
-		}, func(s zklock.Stats) int64 { return s.LostDeleted }},
-		{"its server is silent", zklock.ErrNotProved, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-			silence := tb.srv.Hold(from(conn.SessionID())).Every()
-			<-l.Lost()
-			time.Sleep(10 * time.Second) // until the session has ended
-			silence.Release()
-		}, func(s zklock.Stats) int64 { return s.LostNotProved }},
-		{"its servers have lost their data", zklock.ErrSessionRefused, true, func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-			tb.srv.StartEmpty()
-		}, func(s zklock.Stats) int64 { return s.LostRefused }},
-		{"its client was closed", zk.ErrClosing, false, func(tb *table, conn *zk.Conn, l *zklock.Lease) { conn.Close() },
-			func(s zklock.Stats) int64 { return s.LostClosed }},
+		}},
+		{"its server is silent", zklock.ErrNotProved, false, silence},
+		{"its servers are silent", zklock.ErrNotProved, true, silence},
+		{"its servers have lost their data", zklock.ErrSessionRefused, true, func(tb *table, _ *zk.Conn, _ *zklock.Lease) { tb.srv.StartEmpty() }},
+		{"its client was closed", zk.ErrClosing, false, func(_ *table, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
 	} {
 		onTables(t, c.what, func(tb *table) {
 			conn := tb.connectAs(ordinary{})
 			if c.ours {
 				conn = tb.connect()
 			}
-			log := new(record)
+			log := new(slowRecord)
 			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil)))), zklock.NewOwner("owner")
 			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner)
 			require.NoError(tb, inner.Unlock(context.Background()))
@@ -112,6 +108,15 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			require.NoError(tb, l.Context(parent).Err())
 			// A cleanup of the garbage collector counts while it runs.
 			require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
+			value := new(record)
+			request, done := context.WithCancel(context.WithValue(parent, key{}, value))
+			l.Context(request)
+			done()
+			left := weak.Make(value)
+			require.True(tb, bubble.Until(synctest.Wait, func() bool {
+				runtime.GC()
+				return left.Value() == nil
+			}), "what has ended is in memory for as long as the lease")
 
 			c.end(tb, conn, l)
 			<-l.Done()
@@ -128,18 +133,23 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			for range 100 { // in which one that does not end at once is seen
 				require.ErrorIs(tb, context.Cause(l.Context(parent)), cause)
 			}
-			require.EqualValues(tb, 1, c.counted(m.Stats()))
-			err := l.Unlock(context.Background())
+			err, s := l.Unlock(context.Background()), m.Stats()
 			require.ErrorIs(tb, err, cause)
-			for _, other := range []error{zklock.ErrSessionExpired, zklock.ErrNodeDeleted, zklock.ErrNotProved, zklock.ErrSessionRefused, zk.ErrClosing} {
-				require.Equal(tb, c.cause == other, errors.Is(err, other), "%v", err)
+			for cause, count := range map[error]int64{
+				zklock.ErrSessionExpired: s.LostExpired, zklock.ErrNodeDeleted: s.LostDeleted, zklock.ErrNotProved: s.LostNotProved,
+				zklock.ErrSessionRefused: s.LostRefused, zk.ErrClosing: s.LostClosed,
+			} {
+				require.Equal(tb, c.cause == cause, errors.Is(err, cause), "%v", err)
+				require.Equal(tb, c.cause == cause, count == 1, "%+v", s)
 			}
+			require.Equal(tb, c.cause != nil, s.Lost == 1)
+			require.Equal(tb, c.ours, strings.Contains(err.Error(), three[0]+": "), "%v", err)
+			require.NoError(tb, m.Shutdown(context.Background()), "which waits for the logger")
 			if c.cause == nil {
 				require.Empty(tb, log.lines)
 				return
 			}
 			require.ErrorIs(tb, context.Cause(ctx), c.cause)
-			require.EqualValues(tb, 1, m.Stats().Lost)
 			require.Len(tb, log.lines, 1)
 			require.Contains(tb, log.lines[0], "path=/lock owner=owner token="+fmt.Sprint(l.Token()))
 			require.Contains(tb, log.lines[0], c.cause.Error())
@@ -390,6 +400,13 @@ func (r *record) add(line string) {
 	if strings.Contains(line, "zklock: ") {
 		r.lines = append(r.lines, line)
 	}
+}
+
+type slowRecord struct{ record }
+
+func (r *slowRecord) Write(b []byte) (int, error) {
+	time.Sleep(time.Second) // of virtual time
+	return r.record.Write(b)
 }
 
 func (r *record) Printf(format string, a ...any) { r.add(fmt.Sprintf(format, a...)) }
