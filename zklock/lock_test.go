@@ -366,16 +366,6 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 	})
 }
 
-func TestNewTakesCharactersThatServersTake(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
-		for _, path := range []string{"/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/锁", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} {
-			m := testenv.Must(zklock.New(conn, path))(tb, path)
-			l := testenv.Must(m.TryLock(context.Background(), zklock.NewOwner("owner")))(tb, path)
-			require.NoError(tb, l.Unlock(context.Background()))
-		}
-	})
-}
-
 // TestAZeroValuePanicsWithASentence in each method, and not somewhere inside.
 func TestAZeroValuePanicsWithASentence(t *testing.T) {
 	const mutex, lease = "zklock: a Mutex is made with New", "zklock: a Lease is what Lock or TryLock returns with a nil error"

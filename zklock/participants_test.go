@@ -81,34 +81,26 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 	})
 }
 
+// TestAHolderIsAskedForTheLock, and a waiter that was asked gets the request when it holds the lock.
 func TestAHolderIsAskedForTheLock(t *testing.T) {
 	onEachClient(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect(), zklock.WithData([]byte("who"))), zklock.NewOwner("holder"))
-		synctest.Wait()
+		waiter := queues(tb.mutex(tb.connect()))
 		require.False(tb, isClosed(holder.RevokeRequested()), "nobody has asked")
 		m := tb.mutex(tb.connect())
 		all := tb.participants(m)
-		for range 3 { // it may be asked more than once
-			require.NoError(tb, m.Revoke(tb.Context(), all[0]))
+		require.Len(tb, all, 2)
+		for _, p := range append(all, all...) { // each may be asked more than once
+			require.NoError(tb, m.Revoke(tb.Context(), p))
 		}
 		<-holder.RevokeRequested()
 		require.Equal(tb, all, tb.participants(m), "a holder that is asked is not shown as before")
 		require.False(tb, isClosed(holder.Lost()), "a holder that is asked has lost the lock")
 		require.NoError(tb, holder.Unlock(tb.Context()))
 		require.NoError(tb, m.Revoke(tb.Context(), all[0]), "that it has gone is not an error")
-	})
-}
-
-func TestAWaiterThatWasAskedGetsTheRequestWhenItHoldsTheLock(t *testing.T) {
-	onEachClient(t, func(tb *table) {
-		m := tb.mutex(tb.connect())
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		done := queues(tb.mutex(tb.connect()))
-		require.NoError(tb, m.Revoke(tb.Context(), tb.participants(m)[1]))
-		require.NoError(tb, holder.Unlock(tb.Context()))
-		waiter := gets(tb, done)
-		<-waiter.RevokeRequested()
-		require.NoError(tb, waiter.Unlock(tb.Context()))
+		next := gets(tb, waiter)
+		<-next.RevokeRequested()
+		require.NoError(tb, next.Unlock(tb.Context()))
 	})
 }
 
@@ -194,7 +186,9 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", p)
 			require.ErrorContains(tb, err, "zklock: ", "%q", p)
 		}
-		testenv.Must(zklock.New(conn, "/zürich/锁"))(tb)
+		for _, p := range []string{"/zürich/锁", "/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} { // servers take them
+			require.NoError(tb, tb.mustLock(tb.mutexAt(p, conn), nil).Unlock(tb.Context()))
+		}
 		_, err := zklock.New(nil, top)
 		require.Error(tb, err)
 		for _, o := range []zklock.Option{

@@ -249,10 +249,7 @@ func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 // TestAWaiterBehindTwoIsProved: it may get the lock as soon as both have gone.
 func TestAWaiterBehindTwoIsProved(t *testing.T) {
 	onMeter(t, func(m *meter) {
-		for before, proved := range []bool{2: true, 3: false} {
-			if before < 2 {
-				continue
-			}
+		for before, proved := range map[int]bool{2: true, 3: false} {
 			var others []<-chan locked
 			for range before {
 				others = append(others, lockAside(context.Background(), m.mutex(m.connect()), nil))

@@ -68,17 +68,12 @@ func TestAClosedClientIsGarbageThoughItsDialerLeadsToIt(t *testing.T) {
 	p := &program{srv: zkserver.Run(t)}
 	conn := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(p.dial)))(t)
 	p.conn = conn
-	forgotten := make(chan struct{})
-	runtime.AddCleanup(conn, func(c chan struct{}) { close(c) }, forgotten)
+	var forgotten atomic.Bool
+	runtime.AddCleanup(conn, func(f *atomic.Bool) { f.Store(true) }, &forgotten)
 	conn.Close()
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		select {
-		case <-forgotten:
-			return true
-		default:
-			return false
-		}
+		return forgotten.Load()
 	}, 10*time.Minute, time.Millisecond)
 }
 
