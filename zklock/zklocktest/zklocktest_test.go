@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -93,21 +91,6 @@ func TestAWaiterIsNextAndALostLeaseIsLost(t *testing.T) {
 		locks.Lose(lease)
 		require.ErrorIs(t, lease.Unlock(t.Context()), zklock.ErrLost)
 		<-second
-	})
-}
-
-// TestAMutexMayKeepItsNode: another process takes it away.
-func TestAMutexMayKeepItsNode(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		locks := zklocktest.Run(t)
-		m := locks.Mutex("/l", zklock.WithCaching(time.Hour))
-		for range 10 {
-			require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *zklock.Lease) error { return nil }))
-			synctest.Wait()
-		}
-		require.Equal(t, 1, m.Stats().Cached)
-		require.NoError(t, locks.Holder("/l").Unlock(t.Context()))
-		require.Zero(t, m.Stats().Cached)
 	})
 }
 

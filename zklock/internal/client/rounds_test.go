@@ -227,27 +227,29 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 }
 
 // TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is proved to be safe for
-// only a short time when a proof is due.
+// only a short time when a proof is due, and a short session for a shorter one.
 func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		c := Of(open(t, srv), 0)
-		require.NoError(t, c.call(aQuorum, c.probe))
-		ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
-		var user Tasks
-		for range 2 { // the first proof, and a later one
-			refused := srv.Fail(-127, ofProof) // throttled
-			c.Use(&user, 1-len(c.rounds.users))
-			<-refused.Hit()
-			began := time.Now()
-			again := srv.Hold(ofProof)
-			<-again.Hit()
-			require.LessOrEqual(t, time.Since(began), shortPause)
-			again.Release()
-			time.Sleep(asked) // until it is proved
-		}
-		c.Use(&user, -1)
-		<-user.Idle()
-	})
+	for _, timeout := range []time.Duration{0, 400 * time.Millisecond} {
+		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+			c := Of(open(t, srv), timeout)
+			require.NoError(t, c.call(aQuorum, c.probe))
+			ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
+			var user Tasks
+			for range 2 { // the first proof, and a later one
+				refused := srv.Fail(-127, ofProof) // throttled
+				c.Use(&user, 1-len(c.rounds.users))
+				<-refused.Hit()
+				began := time.Now()
+				again := srv.Hold(ofProof)
+				<-again.Hit()
+				require.LessOrEqual(t, time.Since(began), min(shortPause, c.Timeout()/16))
+				again.Release()
+				time.Sleep(asked) // until it is proved
+			}
+			c.Use(&user, -1)
+			<-user.Idle()
+		})
+	}
 }
 
 // TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the
