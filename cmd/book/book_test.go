@@ -223,7 +223,7 @@ func TestTheSearchFinds(t *testing.T) {
 		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
 			more[name] = string(b.files[name])
 		}
-		a := nodetest.Ask[answer](t, "page", more, [2]string{c.query, tag(c.lang)}, `
+		a := nodetest.Ask[answer](t, "page", more, [2]string{c.query, langTag(c.lang)}, `
 			import "./glossary.js"; import "./names.js"; import "./search.js";
 			const [query, lang] = asked;
 			await import(lang === "en" ? "./texts.zh-CN.js" : "./texts.en.js");
@@ -245,10 +245,10 @@ func TestTheSearchFinds(t *testing.T) {
 func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
 	b := theBook(t)
 	dir := filepath.Join(t.TempDir(), "book")
-	require.NoError(t, refuse(dir))
+	require.NoError(t, checkFolder(dir))
 	size := testenv.Must(b.writeTo(dir))(t)
 	require.Less(t, size, 15_000_000)
-	require.NoError(t, refuse(dir), "an older book is replaced")
+	require.NoError(t, checkFolder(dir), "an older book is replaced")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.html"), nil, 0o644))
 	_ = testenv.Must(b.writeTo(dir))(t)
 	require.NoFileExists(t, filepath.Join(dir, "old.html"))
@@ -347,7 +347,7 @@ func TestADiagramIsThatOfItsFilm(t *testing.T) {
 		l := testenv.Must(locks.Find(scene.ID))(t)
 		play := testenv.Must(b.playOf(l.Open().String()))(t)
 		s := diagram.Of(play.Trace)
-		timed(s, play.Film)
+		setInstants(s, play.Film)
 		for _, step := range s.Steps {
 			if step.Arrow() {
 				require.True(t, slices.ContainsFunc(play.Film.Packets, func(p film.Packet) bool {

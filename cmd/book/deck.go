@@ -39,6 +39,6 @@ func slides(body string) (all []slide) {
 // writeDeck writes the slides of a page, and returns their file.
 func (b *book) writeDeck(p *page) (string, error) {
 	out := strings.Replace(p.out, "slides", "deck", 1)
-	return path.Base(out), b.execute("deck.html", out, map[string]any{"Tag": tag(p.lang), "Root": b.frame(p.out, "", p.lang).Root, "Policy": policy,
+	return path.Base(out), b.execute("deck.html", out, map[string]any{"Tag": langTag(p.lang), "Root": b.frame(p.out, "", p.lang).Root, "Policy": policy,
 		"Title": p.title, "Slides": slides(p.body)})
 }

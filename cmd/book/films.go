@@ -63,8 +63,8 @@ func requests(address string) (all []map[string]any, err error) {
 	return all, nil
 }
 
-// key is a request as the page looks it up: JSON with the fields in order.
-func key(request map[string]any) string {
+// requestKey is a request as the page looks it up: JSON with the fields in order.
+func requestKey(request map[string]any) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -107,7 +107,7 @@ func (b *book) film(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range append(all, fates(all)...) {
+		for _, r := range append(all, fatesRequest(all)...) {
 			if err := b.answer(t, r); err != nil {
 				return i18n.Errorf("%s: %w", "%s：%v", address, err)
 			}
@@ -116,8 +116,8 @@ func (b *book) film(t *testing.T) error {
 	return nil
 }
 
-// fates is what the page asks about a schedule other than the lock's own, of which the catalogue has them.
-func fates(play []map[string]any) []map[string]any {
+// fatesRequest is what the page asks about a schedule other than the lock's own, of which the catalogue has them.
+func fatesRequest(play []map[string]any) []map[string]any {
 	if len(play) != 1 || play[0]["do"] != "play" {
 		return nil
 	}
@@ -131,7 +131,7 @@ func fates(play []map[string]any) []map[string]any {
 
 // answer asks what the page asks its engine.
 func (b *book) answer(t *testing.T, request map[string]any) (err error) {
-	k := key(request)
+	k := requestKey(request)
 	if b.answers[k] != nil {
 		return nil
 	}
@@ -154,14 +154,14 @@ func (b *book) answer(t *testing.T, request map[string]any) (err error) {
 func (b *book) playOf(address string) (made lab.PlayedSchedule, err error) {
 	all, err := requests(address)
 	if err == nil && len(all) == 1 && all[0]["do"] == "play" {
-		err = json.Unmarshal(b.answers[key(all[0])], &made)
+		err = json.Unmarshal(b.answers[requestKey(all[0])], &made)
 	}
 	return made, err
 }
 
-// timed gives the arrows of a sequence the instants of their packets in the film of the same run: when a request
+// setInstants gives the arrows of a sequence the instants of their packets in the film of the same run: when a request
 // is carried out, when a reply or an event arrives.
-func timed(s *diagram.Sequence, f *film.Film) {
+func setInstants(s *diagram.Sequence, f *film.Film) {
 	packets := slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return p.Lost || p.Pending })
 	slices.SortStableFunc(packets, func(p, q film.Packet) int { return cmp.Compare(p.Arrived, q.Arrived) })
 	number, arrived := make(map[diagram.Packet]int), make(map[diagram.Packet]time.Duration)

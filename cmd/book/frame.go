@@ -62,7 +62,7 @@ func (f frame) Say(en, zh string) string {
 	return i18n.Text{En: en, Zh: zh}.In(f.lang)
 }
 
-func tag(lang i18n.Language) string {
+func langTag(lang i18n.Language) string {
 	if lang == i18n.Chinese {
 		return "zh-CN"
 	}
@@ -73,8 +73,8 @@ var layout = template.Must(template.ParseFS(assets, "page/*.html"))
 
 // frame is that of a file of the book.
 func (b *book) frame(out, title string, lang i18n.Language) frame {
-	return frame{Policy: policy, Tag: tag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(to(out, "."), "."),
-		Home: to(out, b.start(lang)), HomeZh: to(out, b.start(i18n.Chinese))}
+	return frame{Policy: policy, Tag: langTag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(relativeTo(out, "."), "."),
+		Home: relativeTo(out, b.start(lang)), HomeZh: relativeTo(out, b.start(i18n.Chinese))}
 }
 
 func (b *book) write(out string, f frame) error { return b.execute("page.html", out, f) }
@@ -117,7 +117,7 @@ func (b *book) assemble() error {
 	}
 	b.files[mark] = []byte{}
 	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
-		b.files["texts."+tag(lang)+".js"] = b.sectionsScript(lang)
+		b.files["texts."+langTag(lang)+".js"] = b.sectionsScript(lang)
 	}
 	b.files["glossary.js"], b.files["names.js"], b.files["films.js"] = b.glossaryScript(), b.namesScript(), globalScript("FILMS", b.answers)
 	return nil
@@ -128,22 +128,22 @@ func (b *book) writePage(place int, p *page) error {
 	f := b.frame(p.out, p.title, p.lang)
 	f.Body, f.Groups = template.HTML(p.body), b.contents(p)
 	if p.twin != nil {
-		f.Twin, f.TwinTag = to(p.out, p.twin.out), tag(p.twin.lang)
+		f.Twin, f.TwinTag = relativeTo(p.out, p.twin.out), langTag(p.twin.lang)
 	}
 	at := func(i int) *entry {
 		if i < 0 || i >= len(b.order) {
 			return nil
 		}
 		q := b.order[i].in(p.lang)
-		return &entry{link: link{to(p.out, q.out), q.title}}
+		return &entry{link: link{relativeTo(p.out, q.out), q.title}}
 	}
 	f.Previous, f.Next = at(place-1), at(place+1)
 	if i := slices.Index(steps, path.Dir(p.src)+"/"); i >= 0 {
 		l := b.listingOf(steps[i] + "lock.go")
-		f.File, f.Code = to(p.out, l.file+".html"), l.html(p.out, nil)
+		f.File, f.Code = relativeTo(p.out, l.file+".html"), l.html(p.out, nil)
 		for j := i; j <= i+1; j++ { // to the step before and to the next one
 			if j >= 1 && j < len(steps) {
-				f.Diffs = append(f.Diffs, link{to(p.out, differenceOf(j)), f.Say(fmt.Sprintf("step %d beside step %d", j, j+1), fmt.Sprintf("第 %d 步与第 %d 步对照", j, j+1))})
+				f.Diffs = append(f.Diffs, link{relativeTo(p.out, differenceOf(j)), f.Say(fmt.Sprintf("step %d beside step %d", j, j+1), fmt.Sprintf("第 %d 步与第 %d 步对照", j, j+1))})
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (b *book) writePage(place int, p *page) error {
 	case "docs/teaching/handout.md":
 		f.Sheet = true
 	case "docs/reading-guide.md":
-		f.Show = &link{to(p.out, readerPage(p.lang)), f.Say("Open the reader", "打开阅读器")}
+		f.Show = &link{relativeTo(p.out, readerPage(p.lang)), f.Say("Open the reader", "打开阅读器")}
 	}
 	return b.write(p.out, f)
 }
@@ -176,7 +176,7 @@ func (b *book) contents(p *page) (all []group) {
 				continue // they give an exercise away that is not opened
 			}
 			q = q.in(p.lang)
-			e := entry{link: link{to(p.out, q.out), q.title}, Deep: deep, Here: q == p}
+			e := entry{link: link{relativeTo(p.out, q.out), q.title}, Deep: deep, Here: q == p}
 			if e.Here {
 				for _, h := range p.heads {
 					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 { // of a longer page level 2 alone
@@ -198,7 +198,7 @@ func (b *book) writeListing(l *listing) error {
 	seen := make(map[*page]bool)
 	for _, m := range l.mentions {
 		if !seen[m.page] {
-			f.Mentions = append(f.Mentions, mentioned{link{to(out, m.page.out) + "#" + m.at, m.page.title}, tag(m.page.lang)})
+			f.Mentions = append(f.Mentions, mentioned{link{relativeTo(out, m.page.out) + "#" + m.at, m.page.title}, langTag(m.page.lang)})
 		}
 		seen[m.page] = true
 	}

@@ -127,7 +127,7 @@ func (l *listing) html(from string, of []mention) template.HTML {
 		fmt.Fprintf(&out, `<a id="L%d" href="#L%d"></a>%s`, i+1, i+1, line)
 		for _, m := range of {
 			if m.line == i+1 {
-				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, tag(m.page.lang), html.EscapeString(to(from, m.page.out)+"#"+m.at),
+				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, langTag(m.page.lang), html.EscapeString(relativeTo(from, m.page.out)+"#"+m.at),
 					html.EscapeString(m.page.title), html.EscapeString(m.label()))
 			}
 		}

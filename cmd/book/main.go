@@ -63,7 +63,7 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	}
 	var ln net.Listener
 	if *out != "" { // before the work
-		err = refuse(*out)
+		err = checkFolder(*out)
 	} else if ln, err = loopback.Listen(*addr); err == nil {
 		defer ln.Close()
 	}
@@ -111,9 +111,9 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 // Pages from leaving out the folders that begin with _.
 const mark = ".nojekyll"
 
-// refuse makes sure that a folder exists. It returns an error if it has files that are not a
+// checkFolder makes sure that a folder exists. It returns an error if it has files that are not a
 // book's: those would mix.
-func refuse(dir string) error {
+func checkFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	entries, wrong := os.ReadDir(dir)
 	if err = cmp.Or(err, wrong); err != nil {

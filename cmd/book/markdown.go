@@ -72,7 +72,7 @@ func (b *book) parse(p *page) {
 		switch n := n.(type) {
 		case *ast.Heading:
 			flush()
-			h := heading{n.Level, "", plain(n, p.source)}
+			h := heading{n.Level, "", plainText(n, p.source)}
 			h.ID = scenes.Anchor(h.Title)
 			for i := 1; used[h.ID]; i++ {
 				h.ID = fmt.Sprintf("%s-%d", scenes.Anchor(h.Title), i)
@@ -85,15 +85,15 @@ func (b *book) parse(p *page) {
 			}
 			here, scene = section{id: h.ID, title: h.Title}, ""
 		case *ast.CodeSpan:
-			if m := playLine.FindStringSubmatch(plain(n, p.source)); m != nil {
+			if m := playLine.FindStringSubmatch(plainText(n, p.source)); m != nil {
 				scene = b.sceneOf(m[1])
 			}
 		case *ast.HTMLBlock:
-			if comment.Match(lines(n, p.source)) {
+			if comment.Match(codeLines(n, p.source)) {
 				comments = append(comments, n)
 			}
 		case *ast.FencedCodeBlock:
-			code := lines(n, p.source)
+			code := codeLines(n, p.source)
 			drawn := string(n.Language(p.source)) == "mermaid"
 			if !drawn { // its source is not prose
 				words.WriteString("\t" + strings.Join(strings.Fields(string(code)), " "))
@@ -133,10 +133,10 @@ func walk(n ast.Node, f func(ast.Node)) {
 	})
 }
 
-func lines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
+func codeLines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
 
-// plain is the text of a node without its marks.
-func plain(n ast.Node, source []byte) string {
+// plainText is the text of a node without its marks.
+func plainText(n ast.Node, source []byte) string {
 	var all strings.Builder
 	walk(n, func(n ast.Node) {
 		switch n := n.(type) {
@@ -166,14 +166,14 @@ func (b *book) link(p *page) {
 			}
 			head++
 		case *ast.CodeSpan:
-			code := plain(n, p.source)
+			code := plainText(n, p.source)
 			names = append(names, code)
 			if m := playLine.FindStringSubmatch(code); m != nil {
 				scene = b.sceneOf(m[1])
 				b.play(n, scene)
 			}
 		case *ast.FencedCodeBlock:
-			if _, what := info(n, p.source); what != "" {
+			if _, what := fenceInfo(n, p.source); what != "" {
 				b.show(p, n, what)
 			} else if string(n.Language(p.source)) == "mermaid" && scene != "" {
 				n.SetAttributeString("data-scene", scene)
@@ -183,7 +183,7 @@ func (b *book) link(p *page) {
 				scene = ""
 			}
 		case *ast.Link:
-			if code := behind(n, p.source); code != "" {
+			if code := nameBehind(n, p.source); code != "" {
 				names = []string{code}
 			}
 			b.follow(p, n, at, names)
@@ -195,18 +195,18 @@ func (b *book) link(p *page) {
 	})
 }
 
-// behind is the name behind a link, as Chinese has it: [lock.go](…) 的 `Lock`.
-func behind(n ast.Node, source []byte) string {
+// nameBehind is the name behind a link, as Chinese has it: [lock.go](…) 的 `Lock`.
+func nameBehind(n ast.Node, source []byte) string {
 	if of, ok := n.NextSibling().(*ast.Text); ok && strings.TrimSpace(string(of.Value(source))) == "的" {
 		if code, ok := of.NextSibling().(*ast.CodeSpan); ok {
-			return plain(code, source)
+			return plainText(code, source)
 		}
 	}
 	return ""
 }
 
-// info is the text at the fence of a block of code: its language, and what it shows.
-func info(n *ast.FencedCodeBlock, source []byte) (language, what string) {
+// fenceInfo is the text at the fence of a block of code: its language, and what it shows.
+func fenceInfo(n *ast.FencedCodeBlock, source []byte) (language, what string) {
 	if n.Info != nil {
 		language, what, _ = strings.Cut(string(n.Info.Value(source)), " ")
 	}
@@ -336,7 +336,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		fragment = l.mention(p, at, names, fragment)
 	}
 	if file != "" || q == nil {
-		file = to(p.out, target)
+		file = relativeTo(p.out, target)
 	}
 	if fragment != "" {
 		file += "#" + fragment
@@ -360,9 +360,9 @@ func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			return ast.WalkContinue, nil
 		}
 		block := n.(*ast.FencedCodeBlock)
-		code, err := string(lines(block, source)), error(nil)
+		code, err := string(codeLines(block, source)), error(nil)
 		scene, _ := block.AttributeString("data-scene")
-		switch kind, what := info(block, source); kind {
+		switch kind, what := fenceInfo(block, source); kind {
 		case "mermaid":
 			code, err = w.diagram(code, scene)
 		case "scene":
@@ -404,7 +404,7 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 		if drawn, _ := s.Mermaid(w.p.lang); drawn != mermaid {
 			continue
 		}
-		timed(s, play.Film)
+		setInstants(s, play.Film)
 		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.p.title, w.p.lang))
 		if runAt == storyAt {
 			figureHTML += "<ol class=\"stops\">\n"

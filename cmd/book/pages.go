@@ -204,8 +204,8 @@ func (p *page) in(lang i18n.Language) *page {
 // start is the first page in a language.
 func (b *book) start(lang i18n.Language) string { return b.pages["README.md"].in(lang).out }
 
-// to is the address of a file of the book, as seen from another one.
-func to(from, file string) string {
+// relativeTo is the address of a file of the book, as seen from another one.
+func relativeTo(from, file string) string {
 	up := strings.Repeat("../", strings.Count(from, "/"))
 	if dir := path.Dir(from); dir != "." && strings.HasPrefix(file, dir+"/") {
 		return file[len(dir)+1:]

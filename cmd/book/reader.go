@@ -86,7 +86,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if n.Level == 2 {
-				article, count = articleHead.FindString(plain(n, p.source)), 0
+				article, count = articleHead.FindString(plainText(n, p.source)), 0
 			}
 			if article != "" {
 				all = append(all, guide.Row{Name: article, Heading: n.Level - 1, En: html(n)})
@@ -94,7 +94,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 		case *tables.TableRow:
 			if phrase, ok := n.FirstChild().FirstChild().(*ast.CodeSpan); ok && article != "" {
 				count++
-				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count), Phrase: plain(phrase, p.source), En: html(n.LastChild())})
+				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count), Phrase: plainText(phrase, p.source), En: html(n.LastChild())})
 			}
 		}
 	})
@@ -135,7 +135,7 @@ func (b *book) writeReader() error {
 	b.files["rows.js"] = globalScript("GUIDE", b.rows)
 	for lang, other := range map[i18n.Language]i18n.Language{i18n.English: i18n.Chinese, i18n.Chinese: i18n.English} {
 		f := b.frame(readerPage(lang), "", lang)
-		f.Twin, f.TwinTag = readerPage(other), tag(other)
+		f.Twin, f.TwinTag = readerPage(other), langTag(other)
 		if err := b.execute("reader.html", readerPage(lang), f); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ type term struct{ en, zh, meaning, words string }
 func newTerm(tableRow ast.Node, source []byte) term {
 	var cells []string
 	for c := tableRow.FirstChild(); c != nil; c = c.NextSibling() {
-		cells = append(cells, strings.TrimSpace(plain(c, source)))
+		cells = append(cells, strings.TrimSpace(plainText(c, source)))
 	}
 	cells = append(cells, make([]string, 4)...) // a narrower table leaves the rest ""
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
