@@ -76,7 +76,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 			if len(servers) > 1 && (mode == "leader" || mode == "follower") {
 				mode = fmt.Sprintf("ensemble of %d", len(servers))
 			}
-			label := fmt.Sprintf("%s (%s)", spec, kind(version, mode))
+			label := fmt.Sprintf("%s (%s)", spec, serverKind(version, mode))
 			return &Ensemble{servers: servers, label: label, dial: net.DialTimeout}, nil
 		}
 		errs = append(errs, err)
@@ -177,8 +177,8 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	return version, mode, nil
 }
 
-// kind is a server's answer to srvr, for people.
-func kind(version, mode string) string {
+// serverKind is a server's answer to srvr, for people.
+func serverKind(version, mode string) string {
 	if version == zkserver.Build {
 		return "embedded, served by another process: in memory, no disk"
 	}
@@ -234,7 +234,7 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 	var members []string
 	for _, s := range e.servers {
 		if version, mode, err := Ask(ctx, s); err == nil {
-			members = append(members, s+": "+kind(version, mode))
+			members = append(members, s+": "+serverKind(version, mode))
 		}
 	}
 	return members

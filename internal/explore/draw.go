@@ -16,8 +16,8 @@ func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 	return player.TraceOf(w, player.Play(t, w, false, func(p *player.Point) int { return draw(rng, p) }, nil))
 }
 
-// random draws schedules.
-func random(t *testing.T, w player.World, s Search, r *Report, began time.Time) {
+// randomSearch draws schedules.
+func randomSearch(t *testing.T, w player.World, s Search, r *Report, began time.Time) {
 	for n := uint64(0); !s.over(r, began); n++ {
 		rng := rand.New(rand.NewPCG(s.Seed, n))
 		choose := func(p *player.Point) int { return draw(rng, p) }

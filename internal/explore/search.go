@@ -124,7 +124,7 @@ func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time
 		r.seen = make(map[uint64][]string)
 	}
 	if s.Seed != 0 {
-		random(t, w, s, r, began)
+		randomSearch(t, w, s, r, began)
 		return
 	}
 	var stack []*branch

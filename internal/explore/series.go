@@ -25,7 +25,7 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 				one.Kinds, one.Faults = append(one.Kinds, player.EndContext), 2
 			}
 			for n := 0; ; n++ {
-				choose, happened := strike(kind, n)
+				choose, happened := strikeNth(kind, n)
 				tr := player.TraceOf(one, player.Play(t, one, false, choose, nil))
 				if !*happened {
 					break
@@ -40,8 +40,8 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 	return played
 }
 
-// strike chooses the n-th of the faults of one kind that are possible, and then the first end of a ctx.
-func strike(kind player.Fault, n int) (choose func(p *player.Point) int, happened *bool) {
+// strikeNth chooses the n-th of the faults of one kind that are possible, and then the first end of a ctx.
+func strikeNth(kind player.Fault, n int) (choose func(p *player.Point) int, happened *bool) {
 	happened = new(bool)
 	return func(p *player.Point) int {
 		for i, f := range p.Faults {

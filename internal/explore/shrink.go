@@ -9,9 +9,9 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// follow chooses by name, and then by itself. A name that is not possible is
+// chooseByName chooses by name, and then by itself. A name that is not possible is
 // left out.
-func follow(wanted []string) func(p *player.Point) int {
+func chooseByName(wanted []string) func(p *player.Point) int {
 	return func(p *player.Point) int {
 		if len(p.Enabled) == 1 {
 			return 0
@@ -34,7 +34,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 	try := func(wanted []string) (*player.Run, bool) {
 		var r *player.Run
 		for range 2 { // once more, as a schedule may not repeat: see player.Tries
-			if r = player.Play(t, w, false, follow(wanted), nil); still(r) {
+			if r = player.Play(t, w, false, chooseByName(wanted), nil); still(r) {
 				return r, true
 			}
 		}

@@ -191,8 +191,8 @@ func cellsOf(row string) []string {
 var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$` +
 	`|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
 
-// shape is a line of a diagram without its words, but with the figures in them.
-func shape(line string) string {
+// diagramShape is a line of a diagram without its words, but with the figures in them.
+func diagramShape(line string) string {
 	line = strings.TrimSpace(line)
 	var figures []string
 	line = diagramLabel.ReplaceAllStringFunc(line, func(found string) string {
@@ -223,7 +223,7 @@ var translated = map[string]struct {
 	name string
 	same func(line string) string
 }{
-	"mermaid": {"diagram", shape},
+	"mermaid": {"diagram", diagramShape},
 	"console": {"transcript", func(line string) string { return strings.Join(sameInTranscript.FindAllString(line, -1), " ") }},
 	"text":    {"picture", func(line string) string { return strings.Join(sameInPicture.FindAllString(line, -1), " ") }},
 }

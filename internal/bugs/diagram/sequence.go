@@ -169,8 +169,8 @@ func textWidth(s string) (w float64) {
 	return w
 }
 
-// wrapped breaks a text into lines that are about as wide as w at most.
-func wrapped(s string, w float64) (all []string) {
+// wrapText breaks a text into lines that are about as wide as w at most.
+func wrapText(s string, w float64) (all []string) {
 	line := ""
 	for _, word := range breakable.FindAllString(s, -1) {
 		if line != "" && textWidth(line+word) > w && !strings.ContainsAny(word, "，。：；、） ") {
@@ -316,7 +316,7 @@ func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 		if step.Kind == "note" {
 			most = 190
 		}
-		d.lines = append(d.lines, wrapped(step.Text.In(lang), most))
+		d.lines = append(d.lines, wrapText(step.Text.In(lang), most))
 	}
 	d.place()
 	for i, step := range s.Steps {

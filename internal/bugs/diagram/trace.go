@@ -83,17 +83,17 @@ func lineOf(log []player.Entry, i int) Step {
 	}
 	says := func(e player.Entry, suffix i18n.Text) i18n.Text {
 		watch := map[bool]i18n.Text{true: {En: " and watch", Zh: " 并监听"}}[e.Watch]
-		return i18n.Join([]i18n.Text{i18n.Same(message(e)), watch, suffix}, "")
+		return i18n.Join([]i18n.Text{i18n.Same(requestText(e)), watch, suffix}, "")
 	}
 	switch e.Kind {
 	case "carried out":
 		if reply := slices.IndexFunc(log[i:], other("reply")); reply >= 0 {
 			e = log[i+reply]
 		}
-		return Request(e.Who, says(e, answer(e)))
+		return Request(e.Who, says(e, answerText(e)))
 	case "reply":
 		if !slices.ContainsFunc(log[:i], other("carried out")) {
-			return Step{Kind: "-->>", From: "S", To: e.Who, Text: says(e, cmp.Or(answer(e), i18n.Text{En: ": done", Zh: "：完成"}))}
+			return Step{Kind: "-->>", From: "S", To: e.Who, Text: says(e, cmp.Or(answerText(e), i18n.Text{En: ": done", Zh: "：完成"}))}
 		}
 	case "event":
 		return Step{Kind: "-)", From: "S", To: e.Who, Text: i18n.Textf(events[e.Op].En, events[e.Op].Zh, scenes.Short(e.Path))}
@@ -108,13 +108,13 @@ func lineOf(log []player.Entry, i int) Step {
 	return Step{}
 }
 
-// message is a request with the node that it is about.
-func message(e player.Entry) string {
+// requestText is a request with the node that it is about.
+func requestText(e player.Entry) string {
 	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
 }
 
-// answer says which error a reply has.
-func answer(e player.Entry) i18n.Text {
+// answerText says which error a reply has.
+func answerText(e player.Entry) i18n.Text {
 	if text, known := answers[e.Err]; known {
 		return text
 	}

@@ -82,26 +82,26 @@ func (s *stock) lost() (v player.Violation) {
 // refuses all holders before this one from now on.
 func (s *stock) read(conn *zk.Conn, at string, token int64) (int, error) {
 	if s.fenced {
-		return fence(conn, at, token, func(number int) int { return number })
+		return updateFenced(conn, at, token, func(number int) int { return number })
 	}
-	number, _, _, err := look(conn, at)
+	number, _, _, err := readStock(conn, at)
 	return number, err
 }
 
 // write writes the number.
 func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
 	if s.fenced {
-		_, err := fence(conn, at, token, func(int) int { return number })
+		_, err := updateFenced(conn, at, token, func(int) int { return number })
 		return err
 	}
-	return store(conn, at, number, token, -1)
+	return writeStock(conn, at, number, token, -1)
 }
 
-// fence stores a token, and the number that follows from the one that is there. It refuses a token lower
+// updateFenced stores a token, and the number that follows from the one that is there. It refuses a token lower
 // than one that the stock has seen, and nothing comes between its look and its write.
-func fence(conn *zk.Conn, at string, token int64, next func(number int) int) (int, error) {
+func updateFenced(conn *zk.Conn, at string, token int64, next func(number int) int) (int, error) {
 	for {
-		number, seen, version, err := look(conn, at)
+		number, seen, version, err := readStock(conn, at)
 		switch {
 		case err != nil:
 			return 0, err
@@ -109,14 +109,14 @@ func fence(conn *zk.Conn, at string, token int64, next func(number int) int) (in
 			return 0, errStale
 		}
 		number = next(number)
-		if err := store(conn, at, number, token, version); !errors.Is(err, zk.ErrBadVersion) {
+		if err := writeStock(conn, at, number, token, version); !errors.Is(err, zk.ErrBadVersion) {
 			return number, err
 		}
 	}
 }
 
-// look returns the stored numbers: 0 and 0 at first.
-func look(conn *zk.Conn, at string) (number int, token int64, version int32, err error) {
+// readStock returns the stored numbers: 0 and 0 at first.
+func readStock(conn *zk.Conn, at string) (number int, token int64, version int32, err error) {
 	data, stat, err := conn.Get(at)
 	if err != nil {
 		return 0, 0, 0, err
@@ -127,7 +127,7 @@ func look(conn *zk.Conn, at string) (number int, token int64, version int32, err
 	return number, token, stat.Version, err
 }
 
-func store(conn *zk.Conn, at string, number int, token int64, version int32) error {
+func writeStock(conn *zk.Conn, at string, number int, token int64, version int32) error {
 	_, err := conn.Set(at, []byte(fmt.Sprint(number, " ", token)), version)
 	return err
 }

@@ -53,7 +53,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 			continue
 		}
 		searched := explore.Explore(t, r.World, r.Search)
-		line := fmt.Sprintf("| %s | %d | %d | %s |", r.columns, searched.Schedules, searched.States, result(searched))
+		line := fmt.Sprintf("| %s | %d | %d | %s |", r.columns, searched.Schedules, searched.States, resultText(searched))
 		t.Log(line)
 		if found = append(found, line); !*update {
 			want := lines[i]
@@ -74,7 +74,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 // twice is gone through again, so there may be more schedules on a busy machine.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
-func result(r *explore.Report) string {
+func resultText(r *explore.Report) string {
 	switch {
 	case r.Found != nil:
 		return "**" + string(r.Found.Violation.Kind) + "**"

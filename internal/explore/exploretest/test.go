@@ -158,7 +158,7 @@ func Test(t *testing.T, s player.Subject) {
 	for _, p := range Plans(s) {
 		t.Run(p.What, func(t *testing.T) {
 			r := explore.Explore(t, p.World, p.Search)
-			report(t, r)
+			reportFound(t, r)
 			for name := range r.Known {
 				known[name] = true
 			}
@@ -196,7 +196,7 @@ func Faults(t *testing.T, s player.Subject) {
 	}
 }
 
-func report(t *testing.T, r *explore.Report) {
+func reportFound(t *testing.T, r *explore.Report) {
 	t.Helper()
 	if r.Found == nil {
 		t.Log(r)
@@ -223,7 +223,7 @@ func exploreOwn(t *testing.T, s player.Subject) {
 		if *duration == 0 {
 			search.Limit = 10000
 		}
-		report(t, explore.Explore(t, w, search))
+		reportFound(t, explore.Explore(t, w, search))
 		return
 	}
 	began := time.Now()
@@ -238,7 +238,7 @@ func exploreOwn(t *testing.T, s player.Subject) {
 		}
 		search.Merge = true
 		r := explore.Explore(t, w, search)
-		report(t, r)
+		reportFound(t, r)
 		if r.Found != nil {
 			return
 		}

@@ -68,7 +68,7 @@ func Variables(lock player.Lock) (list []Variable) {
 					text = f.String()
 				case f.Int() == 0 || f.Type().PkgPath() != "": // such as a time.Duration
 				case name == "session":
-					text = session(f.Int())
+					text = sessionNumber(f.Int())
 				default:
 					text = strconv.FormatInt(f.Int(), 10)
 				}
@@ -117,8 +117,8 @@ func (r *recorder) text(value string) string {
 
 const mostText = 200 // bytes of a value
 
-// session is a session's number as ZooKeeper's tools write it.
-func session(id int64) string {
+// sessionNumber is a session's number as ZooKeeper's tools write it.
+func sessionNumber(id int64) string {
 	if id == 0 {
 		return ""
 	}

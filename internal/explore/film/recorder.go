@@ -89,7 +89,7 @@ func (r *recorder) begin() {
 	r.w.Camera = r
 	for _, c := range r.w.Clients {
 		r.clients = append(r.clients, client{watches: make(map[watchKey]bool), asked: make(map[watchKey][]string)})
-		f := Client{Name: c.Name, Session: session(c.Session)}
+		f := Client{Name: c.Name, Session: sessionNumber(c.Session)}
 		for _, k := range c.Contenders {
 			f.Contenders = append(f.Contenders, k.Name)
 			r.contenders[k] = &contender{}
@@ -124,7 +124,7 @@ func (r *recorder) Client(c *player.Client, state string) {
 	*is = state
 	m := Mark{Kind: "client", Who: c.Name, State: state}
 	if state == "connected" {
-		m.Session = session(c.Session)
+		m.Session = sessionNumber(c.Session)
 	}
 	r.mark(m)
 }
@@ -285,7 +285,7 @@ func (r *recorder) scanNodes() {
 			if !ok {
 				continue // it is a name with nodes below it
 			}
-			z := znode{data: string(n.Data), czxid: n.Stat.Czxid, version: n.Stat.Version, session: session(n.Stat.EphemeralOwner)}
+			z := znode{data: string(n.Data), czxid: n.Stat.Czxid, version: n.Stat.Version, session: sessionNumber(n.Stat.EphemeralOwner)}
 			if n.Stat.EphemeralOwner != 0 {
 				z.owner = r.w.OwnerLocked(n.Stat.EphemeralOwner)
 			}

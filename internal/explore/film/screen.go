@@ -31,7 +31,7 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 		}
 		return -1
 	}
-	err = player.Follow(choices, nil, offer, func(choose func(p *player.Point) int) { f, tr = screen(t, w, choose) })
+	err = player.Follow(choices, nil, offer, func(choose func(p *player.Point) int) { f, tr = playFilmed(t, w, choose) })
 	if err == nil && f == nil {
 		err = doesNotEnd(tr)
 	}
@@ -41,8 +41,8 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 	return f, tr, possible, nil
 }
 
-// screen plays a schedule and films it.
-func screen(t *testing.T, config player.World, choose func(p *player.Point) int) (f *Film, tr *player.Trace) {
+// playFilmed plays a schedule and films it.
+func playFilmed(t *testing.T, config player.World, choose func(p *player.Point) int) (f *Film, tr *player.Trace) {
 	defer player.Alone()()
 	n, points := 0, []int{} // of the points so far, those with a choice
 	r := player.InBubble(t, config, func(w *player.Player) {
@@ -84,13 +84,13 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 	t.Helper()
 	for range player.Tries {
 		var again *player.Trace
-		err = tr.Follow(func(choose func(p *player.Point) int) { f, again = screen(t, tr.World, choose) })
+		err = tr.Follow(func(choose func(p *player.Point) int) { f, again = playFilmed(t, tr.World, choose) })
 		switch {
 		case err != nil:
 		case f == nil:
 			err = doesNotEnd(again)
 		case len(tr.Log) > 0 && !slices.EqualFunc(again.Log, tr.Log, player.Entry.Equal):
-			err = i18n.Errorf("the trace does not repeat: %s", "这个 trace 不能重现：%s", differs(tr.Log, again.Log))
+			err = i18n.Errorf("the trace does not repeat: %s", "这个 trace 不能重现：%s", firstDifference(tr.Log, again.Log))
 		default:
 			return f, nil
 		}
@@ -102,8 +102,8 @@ func doesNotEnd(tr *player.Trace) error {
 	return i18n.Errorf("the schedule does not end: %v", "这个调度不会结束：%v", tr.Violation.Text())
 }
 
-// differs returns the first difference of two logs.
-func differs(was, is []player.Entry) i18n.Text {
+// firstDifference returns the first difference of two logs.
+func firstDifference(was, is []player.Entry) i18n.Text {
 	for i := range was {
 		if i >= len(is) {
 			return i18n.Textf("line %d was %q, and now there is none", "第 %d 行原来是 %q，现在没有这一行", i+1, was[i])

@@ -66,7 +66,7 @@ func (r *recorder) where() {
 		var stack []byte
 		stack, rest, _ = bytes.Cut(rest, []byte("\n\n"))
 		if k := byGoroutine[player.GoroutineNumber(stack)]; k != nil {
-			found[k] = frames(stack)
+			found[k] = lockFrames(stack)
 		}
 	}
 	for _, k := range r.w.Contenders { // one whose goroutine has ended is nowhere
@@ -90,8 +90,8 @@ func (r *recorder) moved() bool {
 	return true
 }
 
-// frames returns the lines of a stack that are the lock's, from the inside out.
-func frames(stack []byte) (list []Place) {
+// lockFrames returns the lines of a stack that are the lock's, from the inside out.
+func lockFrames(stack []byte) (list []Place) {
 	lines := strings.Split(string(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {
 		if strings.HasPrefix(lines[i], "created by ") {

@@ -137,7 +137,7 @@ func (w *Player) setUp() {
 		}
 		if w.Tagged {
 			for _, k := range c.Contenders {
-				k.Lock = w.Lock.Open(c.Conn, tagged(at, k.Name))(k.Name)
+				k.Lock = w.Lock.Open(c.Conn, taggedPath(at, k.Name))(k.Name)
 			}
 			continue
 		}

@@ -17,8 +17,8 @@ import (
 
 const tagMark = "~"
 
-// tagged is a contender's own path to the lock.
-func tagged(at, name string) string {
+// taggedPath is a contender's own path to the lock.
+func taggedPath(at, name string) string {
 	root, rest := cutRoot(at)
 	return root + tagMark + name + rest
 }
@@ -117,7 +117,7 @@ func (p *Frame) retag() {
 			part.Decode(d)
 			part.Encode(e)
 		}
-		e.String(tagged(path.Clean(d.String()), p.Tag))
+		e.String(taggedPath(path.Clean(d.String()), p.Tag))
 		e.Raw(p.raw[len(p.raw)-d.Len():])
 	})
 }
@@ -133,7 +133,7 @@ func (p *Frame) forEach(contenders []*Contender) []byte {
 	plainPath := ev.Path
 	var all []byte
 	for _, k := range contenders {
-		ev.Path = tagged(plainPath, k.Name)
+		ev.Path = taggedPath(plainPath, k.Name)
 		all = append(all, packet(h.Encode, ev.Encode)...)
 	}
 	return all

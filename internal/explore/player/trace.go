@@ -111,7 +111,7 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 		if e.Point != point {
 			continue
 		}
-		name := brief(e.Path)
+		name := briefName(e.Path)
 		switch e.Kind {
 		case "carried out":
 			what := i18n.Same(e.Op + " " + name)
@@ -126,11 +126,11 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 				case r.Err != "":
 					what = i18n.Textf("%s: %s", "%s：%s", what, i18n.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
 				case r.Made != "":
-					what = i18n.Same(e.Op + ": " + brief(r.Made))
+					what = i18n.Same(e.Op + ": " + briefName(r.Made))
 				case len(r.Names) > 0:
 					var children []i18n.Text
 					for _, child := range r.Names {
-						children = append(children, i18n.Same(brief(child)))
+						children = append(children, i18n.Same(briefName(child)))
 					}
 					what = i18n.Textf("%s: %s", "%s：%s", what, i18n.Join(children, " "))
 				}
@@ -159,8 +159,8 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 
 var errorsZh = map[string]string{Code(jute.ErrNoNode): "节点不存在", Code(jute.ErrNodeExists): "节点已存在"}
 
-// brief is the last part of a path, without the middle of a random name.
-func brief(p string) string {
+// briefName is the last part of a path, without the middle of a random name.
+func briefName(p string) string {
 	name := path.Base(p)
 	if n := len(name); n > 26 {
 		name = name[:8] + "…" + name[n-10:]

@@ -154,9 +154,9 @@ func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o)
 func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
 
 // Variables is how many times the owner holds the lock.
-func (o *owner) Variables() []film.Variable { return times(o.m.Holds(o.o)) }
+func (o *owner) Variables() []film.Variable { return holdsVariable(o.m.Holds(o.o)) }
 
-func times(n int) []film.Variable {
+func holdsVariable(n int) []film.Variable {
 	if n == 0 {
 		return nil
 	}
@@ -293,7 +293,7 @@ func (l *leaseLock) Variables() []film.Variable {
 	if len(l.leases) == 0 {
 		return nil
 	}
-	return append(times(len(l.leases)), film.Variable{Name: "node", Value: l.Lease().Node()},
+	return append(holdsVariable(len(l.leases)), film.Variable{Name: "node", Value: l.Lease().Node()},
 		film.Variable{Name: "token", Value: strconv.FormatInt(l.Lease().Token(), 10)})
 }
 

@@ -56,7 +56,7 @@ func (b *Builder) exercises() (string, error) {
 		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
 		fmt.Fprintf(&imports, "\t%s %q\n", p, "example.com/zklock/docs/exercises/_"+e.Folder)
 		fmt.Fprintf(&list, "\tlocks.AddExercise(%q, locks.Text{En: %q, Zh: %q}, %s, %s.%s)\n",
-			e.Folder, heading(dir, "README.md", "Exercise "+number), heading(dir, "README.zh-CN.md", "练习 "+number), fmt.Sprintf(g.open, p), p, g.notLocked)
+			e.Folder, firstHeading(dir, "README.md", "Exercise "+number), firstHeading(dir, "README.zh-CN.md", "练习 "+number), fmt.Sprintf(g.open, p), p, g.notLocked)
 	}
 	if list.Len() == 0 {
 		return "", nil
@@ -169,8 +169,8 @@ func declared(dir string) (pkg string, has map[string]bool, err error) {
 	return pkg, has, err
 }
 
-// heading is the first heading of a page in a folder.
-func heading(dir, page, otherwise string) string {
+// firstHeading is the first heading of a page in a folder.
+func firstHeading(dir, page, otherwise string) string {
 	b, _ := os.ReadFile(filepath.Join(dir, page)) // if the page is not there, otherwise will do
 	_, text, _ := strings.Cut("\n"+string(b), "\n# ")
 	text, _, _ = strings.Cut(text, "\n")

@@ -47,7 +47,7 @@ func (r *reader) source(file string) (*source, error) {
 	}
 	s := &source{text: strings.ReplaceAll(string(text), "\r\n", "\n")}
 	if !strings.HasSuffix(file, ".go") {
-		s.parts = blocks(file, s.text)
+		s.parts = codeBlocks(file, s.text)
 		r.files[file] = s
 		return s, nil
 	}
@@ -97,8 +97,8 @@ func Declared(file, text string) (parts []Excerpt, err error) {
 
 var block = regexp.MustCompile("(?ms)^#+ ([^\n]+)\n|^```\\w*\n(.*?)^```")
 
-// blocks are the first blocks of code below the headings of a page.
-func blocks(file, text string) (all []Excerpt) {
+// codeBlocks are the first blocks of code below the headings of a page.
+func codeBlocks(file, text string) (all []Excerpt) {
 	heading := ""
 	for _, m := range block.FindAllStringSubmatchIndex(text, -1) {
 		if m[2] >= 0 {

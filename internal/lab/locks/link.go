@@ -76,14 +76,14 @@ func (a Address) String() string {
 	}
 	add("seed", a.Seed)
 	if len(a.Changes) > 0 {
-		add("do", joined(a.Changes, ",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + dashed(c.Do) }))
+		add("do", joinEach(a.Changes, ",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + withDashes(c.Do) }))
 	}
 	if a.Beside {
 		add("vs", "parent")
 	}
 	if a.Mode != "watch" {
 		add("mode", a.Mode)
-		add("kinds", joined(a.Kinds, ",", dashed))
+		add("kinds", joinEach(a.Kinds, ",", withDashes))
 		add("faults", a.Faults)
 		if a.Sequence != 0 {
 			add("sequence", a.Sequence)
@@ -95,20 +95,20 @@ func (a Address) String() string {
 		}
 	}
 	if len(a.Scripts) > 0 { // between them, as in link.js
-		add("scripts", joined(a.Scripts, ",", callsText))
+		add("scripts", joinEach(a.Scripts, ",", callsText))
 	}
 	if a.Mode != "watch" {
 		if a.Want != "" {
 			add("want", wantName(a.Want))
 		}
 		if len(a.Choices) > 0 {
-			add("choices", joined(a.Choices, ",", escape))
+			add("choices", joinEach(a.Choices, ",", escape))
 		}
 	}
 	return "#" + strings.Join(append(list, a.Extra...), "&")
 }
 
-func joined[T any](list []T, separator string, format func(T) string) string {
+func joinEach[T any](list []T, separator string, format func(T) string) string {
 	var all []string
 	for _, x := range list {
 		all = append(all, format(x))
@@ -121,7 +121,7 @@ func callsText(script []player.Op) string {
 	if len(script) == 0 {
 		script = []player.Op{player.LockOp, player.UnlockOp}
 	}
-	return joined(script, ".", func(op player.Op) string { return string(op) })
+	return joinEach(script, ".", func(op player.Op) string { return string(op) })
 }
 
 // wantName is a kind without what is special in an address or in a shell.
@@ -150,7 +150,7 @@ func AllBut(want player.Kind) []player.Kind {
 	return player.KindsBut(want)
 }
 
-func dashed(f player.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
+func withDashes(f player.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
 
 // escape is encodeURIComponent, except that a blank is + and a colon stays.
 func escape(s string) string {

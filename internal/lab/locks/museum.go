@@ -28,7 +28,7 @@ func listingLocks() (list []Lock) {
 		list = append(list,
 			Lock{
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
-				Scene: played, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: story(s, *played),
+				Scene: played, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: storyOf(s, *played),
 				Level: &Level{s.Level, place, scenes.Chapters[s.Chapter()], s.Way()[:s.Plays()]},
 				World: s.World, Subject: withSession(s.World.Lock),
 				Fates: percents(fates[s.ID]),
@@ -42,8 +42,8 @@ func listingLocks() (list []Lock) {
 	return list
 }
 
-// story is that of a bug, nil if its entry has none.
-func story(b scenes.Bug, played Scene) *Story {
+// storyOf is that of a bug, nil if its entry has none.
+func storyOf(b scenes.Bug, played Scene) *Story {
 	if len(b.Stops) == 0 {
 		return nil
 	}

@@ -80,11 +80,11 @@ func (s *store) Lock(context.Context) error {
 	s.refused = errors.Is(err, s.stale)
 	switch {
 	case s.refused && !s.all.higherThan(s.token):
-		return wrong(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", "用令牌 %d 调用 Write 返回 ErrStale，却没有更大的令牌开始写入", s.token)
+		return wrongAnswer(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", "用令牌 %d 调用 Write 返回 ErrStale，却没有更大的令牌开始写入", s.token)
 	case s.refused:
 		return nil
 	case err == nil && before > s.token:
-		return wrong(player.StaleWrite, "Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
+		return wrongAnswer(player.StaleWrite, "Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
 			"an old token has written. Compare the tokens before each Set",
 			"用令牌 %d 调用 Write 没有返回错误，而在它开始之前，令牌 %d 的写入已经得到确认：旧令牌写了进去。每次 Set 之前都要比较令牌", s.token, before)
 	case err == nil:
@@ -99,7 +99,7 @@ func (s *store) Unlock(context.Context) error {
 	before := s.all.begins(0)
 	token, _, err := s.r.Read()
 	if err == nil && token < before {
-		return wrong(player.StaleWrite, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
+		return wrongAnswer(player.StaleWrite, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
 			"Compare the tokens again before each Set that is repeated",
 			"令牌 %d 的 Write 没有返回错误，现在 Read 却返回令牌 %d：旧令牌写了进去。每次重发 Set 之前都要重新比较令牌", before, token)
 	}
@@ -114,6 +114,6 @@ func (s *store) Does() i18n.Text {
 	return i18n.Textf("has written, with token %d", "已写入，令牌为 %d", s.token)
 }
 
-func wrong(kind player.Kind, en, zh string, args ...any) error {
+func wrongAnswer(kind player.Kind, en, zh string, args ...any) error {
 	return player.Broken{Kind: kind, Text: i18n.Textf(en, zh, args...)}
 }
