@@ -91,7 +91,7 @@ func (r *Report) SameStates(other *Report) bool {
 type branch struct {
 	enabled []string
 	log     []player.Entry              // up to here
-	sleep   map[string]player.Footprint // actions that need not be taken here
+	sleep   map[string]player.Footprint // the sleep set: actions that need not be taken here, see inherit
 	tried   map[string]player.Footprint // actions that were taken here, and what they have touched
 	only    []string                    // if it is not nil: all other actions were taken in the same situation
 	chosen  int

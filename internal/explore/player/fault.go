@@ -70,7 +70,7 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 	case live && len(l.Up) > 0 && !c.stalled:
 		add(c.Name, LoseRequest, func() { w.Cut(c) })
 		add(c.Name, LoseReply, func() { w.loseReply(c) })
-	case live && w.Packets && len(l.Down) > 0:
+	case live && w.Packets && len(l.Down) > 0: // the request has been carried out already
 		add(c.Name, LoseReply, func() { w.Cut(c) })
 	case live:
 		add(c.Name, Cut, func() { w.Cut(c) })

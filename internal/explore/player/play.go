@@ -13,7 +13,7 @@ import (
 // number of the action, from 0, and its footprint. With hashing each state has a hash: Point.State.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
-	defer Alone()()
+	defer Alone()() // waits for its turn now, and ends it on return
 	var made atomic.Pointer[[]string]
 	var names []string
 	made.Store(new([]string))

@@ -30,7 +30,7 @@ type Trace struct {
 	Results   []i18n.Text `json:"results"`
 	Log       []Entry     `json:"log"`
 
-	needed int      // choices after which the explorer would have gone on as it did
+	needed int      // how many choices a replay needs: from then on the explorer goes on as it did by itself
 	acts   []string // all actions, of which the choices are those that had an alternative
 	chosen []bool   // which of them had one
 }
