@@ -458,9 +458,7 @@ func wrapping(wrap func(leaseUnderTest) leaseUnderTest) func(acquireFunc) acquir
 	}
 }
 
-type fakeLease struct {
-	token int64
-}
+type fakeLease struct{ token int64 }
 
 func (i fakeLease) Token() int64                   { return i.token }
 func (fakeLease) Lost() <-chan struct{}            { return nil }

@@ -130,17 +130,6 @@ func lockAside(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan
 	return done
 }
 
-// unlockUnanswered unlocks aside. The node goes, the reply is lost with the
-// connection, and the session has no other one until back is released.
-func (tb *table) unlockUnanswered(session int64, holder *zklock.Lease) (back *zkserver.Fault, unlocked <-chan error) {
-	lost := tb.srv.LoseReply(of(session, jute.OpDelete, ""))
-	back = tb.srv.Hold(of(session, jute.OpConnect, ""))
-	unlocked = aside(func() error { return holder.Unlock(context.Background()) })
-	<-lost.Hit()
-	<-back.Hit()
-	return back, unlocked
-}
-
 // unlockThrottled unlocks aside. The server refuses the deletes for three seconds: the
 // node is about to go, and still in the queue.
 func (tb *table) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
@@ -237,13 +226,6 @@ func lasts(tb *table, l *zklock.Lease) {
 	tb.Helper()
 	time.Sleep(time.Minute) // long enough for it to be lost by mistake
 	require.NoError(tb, l.Unlock(context.Background()))
-}
-
-// leavesNothing asserts that each node goes that is no longer needed.
-func leavesNothing(tb *table) {
-	tb.Helper()
-	time.Sleep(time.Minute) // until it is deleted, or its session has ended
-	require.Empty(tb, tb.srv.Children(top))
 }
 
 func releaseAll(faults []*zkserver.Fault) {

@@ -20,12 +20,6 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// withHandOver makes a Mutex of a client of its own.
-func (tb *table) withHandOver(holds int, d time.Duration) *zklock.Mutex {
-	tb.Helper()
-	return tb.mutex(tb.connect(), zklock.WithHandOver(holds, d))
-}
-
 // queued locks aside n times, one after the other.
 func queued(m *zklock.Mutex, n int) (waiters []<-chan locked) {
 	for range n {
@@ -78,7 +72,7 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 		{50, 2, time.Hour, time.Second}, {50, 16, time.Hour, time.Second},
 	} {
 		onTables(t, fmt.Sprint(c), func(tb *table) {
-			m := tb.withHandOver(c.holds, c.during)
+			m := tb.mutex(tb.connect(), zklock.WithHandOver(c.holds, c.during))
 			ctx, stop := context.WithCancel(context.Background())
 			for range c.goroutines {
 				go func() {
@@ -396,7 +390,10 @@ func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 // TestALostReplyToADeleteThatMarks: the node has gone, and Unlock says so once the client is back.
 func TestALostReplyToADeleteThatMarks(t *testing.T) {
 	crowded(t, func(c *crowd) {
-		back, unlocked := c.unlockUnanswered(c.conns[5].SessionID(), c.holder)
+		id := c.conns[5].SessionID()
+		lost, back := c.srv.LoseReply(of(id, jute.OpDelete, "")), c.srv.Hold(of(id, jute.OpConnect, ""))
+		unlocked := aside(func() error { return c.holder.Unlock(context.Background()) })
+		<-lost.Hit()
 		next := gets(c.table, c.waiters[6])
 		require.Equal(c, c.mark(5), c.data())
 		back.Release()
