@@ -12,8 +12,10 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
+	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zkserver"
 )
@@ -24,15 +26,6 @@ const (
 )
 
 var everybody = zk.WorldACL(zk.PermAll)
-
-// guardedBy returns a write by a lease's guard.
-func guardedBy(tb *table, l *zklock.Lease) (write func(value string) error) {
-	g := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
-	return func(value string) error {
-		_, err := g.Set(context.Background(), guarded, []byte(value), -1)
-		return err
-	}
-}
 
 func (tb *table) deleteGuard(admin *zk.Conn) {
 	tb.Helper()
@@ -47,21 +40,20 @@ func (tb *table) deleteGuard(admin *zk.Conn) {
 func TestALateWriteIsFencedByAGuard(t *testing.T) {
 	for what, again := range map[string]bool{"the guard stays": false, "the guard is made again": true} {
 		onTables(t, what, func(tb *table) {
-			conn, other := tb.connect(), tb.connect()
+			other := tb.connect()
 			tb.create(other, guarded, "", 0)
-			l := tb.mustLock(tb.mutex(conn), nil)
-			first := guardedBy(tb, l)
+			first, l := tb.guard(tb.connect())
 			require.NoError(tb, other.Delete(l.Node(), -1))
 			require.NoError(tb, other.Delete(top, -1)) // the numbers begin again
 			if again {
 				tb.deleteGuard(other)
 			}
-			second := guardedBy(tb, tb.mustLock(tb.mutex(other), nil))
-			require.NoError(tb, second("the second's"))
-			require.ErrorIs(tb, first("the first's"), zklock.ErrFenced)
+			second, _ := tb.guard(other)
+			testenv.Must(second.Set(context.Background(), guarded, []byte("the second's"), -1))(tb)
+			require.ErrorIs(tb, testenv.Err(first.Set(context.Background(), guarded, []byte("the first's"), -1)), zklock.ErrFenced)
 			node, _ := tb.srv.Node(guarded)
 			require.Equal(tb, "the second's", string(node.Data))
-			require.NoError(tb, second("the second's again"))
+			testenv.Must(second.Set(context.Background(), guarded, []byte("the second's again"), -1))(tb)
 		})
 	}
 }
@@ -198,11 +190,12 @@ func TestWhatGuardRefuses(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
 		tb.create(admin, guarded, "no token", 0)
+		tb.create(admin, "/deep", "1-a/b", 0) // of which no mark can be the child
 		testenv.Must(admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead)))(tb)
 		g, l := tb.guard(conn)
 		testenv.Must(l.Guard(context.Background(), top+"-guard"))(tb)
 		for path, want := range map[string]string{
-			guarded: "is not a guard", "/no/parent": "the parent of the guard has to exist", "guard": "slash",
+			guarded: "is not a guard", "/deep": "is not a guard", "/no/parent": "the parent of the guard has to exist", "guard": "slash",
 			"/closed": zk.ErrNoAuth.Error(), "/closed/guard": zk.ErrNoAuth.Error(),
 			top: "outside that of the lock", top + "/guard": "outside that of the lock",
 		} {
@@ -232,7 +225,8 @@ func TestWhatGuardRefuses(t *testing.T) {
 // TestAGuardIsMadeThoughItsServerIsBehind: what it has read is old.
 func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 	onTable(t, func(tb *table) {
-		conn, admin := tb.connect(), tb.connect()
+		tap := wiretap.New()
+		conn, admin := tb.connectWith(ensemble.Options{Tap: tap}), tb.connect()
 		for i, change := range []func(){
 			func() { admin.Create(guardNode, nil, 0, everybody) },
 			func() { admin.Set(guardNode, []byte("1"), -1) },
@@ -244,6 +238,7 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 			made := aside(func() error { _, err := l.Guard(limited(tb, time.Minute), guardNode); return err })
 			<-read.Hit()
 			change()
+			before := tap.Counts()
 			read.Release()
 			if i == 3 {
 				err := <-made
@@ -253,6 +248,7 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 				require.NoError(tb, <-made)
 				require.Len(tb, tb.marks(l), 1)
 			}
+			require.Positive(tb, tap.Counts().Since(before).Requests[jute.OpSync], "it asks a server that is behind again and again")
 			require.NoError(tb, l.Unlock(context.Background()))
 		}
 	})

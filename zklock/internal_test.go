@@ -1,10 +1,14 @@
 package zklock
 
 import (
+	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -169,6 +173,24 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), session/8)
 		require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
 		require.NoError(t, m.Shutdown(t.Context()))
+	})
+}
+
+// TestANodeThatIsTakenAwayLeavesNothingInMemory, however long it might have stayed.
+func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
+		m, l, end := underLock(t, srv, 10*time.Second)
+		defer end()
+		require.NoError(t, l.Unlock(t.Context()))
+		m.caching, m.habit.least = 1000*time.Hour, 0
+		require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *Lease) error { return nil }))
+		synctest.Wait()
+		node := weak.Make(m.current)
+		srv.Expire(m.client.SessionID())
+		require.True(t, bubble.Until(synctest.Wait, func() bool {
+			runtime.GC()
+			return node.Value() == nil
+		}))
 	})
 }
 

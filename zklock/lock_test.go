@@ -351,6 +351,9 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		testenv.Must(admin.SetACL(top, list("old"), -1))(tb)
 		lease = tb.mustLock(old, nil)
 		require.ErrorIs(tb, admin.Delete(lease.Node(), -1), zk.ErrNoAuth)
+		testenv.Must(lease.Guard(context.Background(), guardNode))(tb)
+		below := guardNode + "/" + tb.marks(lease)[0] + "/x" // with which no later Guard could delete the mark
+		require.ErrorIs(tb, testenv.Err(admin.Create(below, nil, 0, everybody)), zk.ErrNoAuth)
 		_, err := latest.Lock(context.Background(), nil)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		require.NoError(tb, lease.Unlock(context.Background()))

@@ -407,30 +407,20 @@ func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		closed := make(chan struct{})
+		dialed := make(chan net.Conn, 1)
 		handshake := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		defer handshake.Release()
 		_, err := Connect(ctx, servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			time.Sleep(3 * time.Second) // whatever the timeout is
 			nc, err := srv.Dial(network, address, timeout)
-			return &closeNotifier{Conn: nc, closed: closed}, err
+			dialed <- nc
+			return nc, err
 		}))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		<-closed
+		_, err = (<-dialed).Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.ErrClosedPipe, "this end is closed, and not the server's")
 		require.Empty(t, handshake.Hit())
 	})
-}
-
-// A closeNotifier closes a channel with its connection.
-type closeNotifier struct {
-	net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (c *closeNotifier) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
 }
 
 // TestServersThatHaveAllBeenTriedAreTriedAgainSoon: each 100 ms for a second. A request
