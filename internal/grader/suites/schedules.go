@@ -179,7 +179,7 @@ func (p *planner) inOneSession() {
 	if p.Reentrant {
 		owners := worldOf(3)
 		owners.Shared, owners.OneOwner = true, true
-		owners.Scripts = [][]player.Op{twice, twice}
+		owners.Scripts = [][]player.Op{{player.TryLockOp, player.UnlockOp, player.LockOp, player.UnlockOp}, twice}
 		p.add(locktest.Liveness, i18n.Textf(
 			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
 	}
@@ -205,12 +205,12 @@ func (p *planner) atRandom() {
 	}
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
-		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet)
+		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
 		tries.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
-		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求，或者等待者的节点被删除、被改写", random(pairs.Limit, n)), tries, pairs)
+		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求、有一个会话结束，或者等待者的节点被删除、被改写", random(pairs.Limit, n)), tries, pairs)
 	}
 }
 

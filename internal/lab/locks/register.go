@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,26 +43,12 @@ type acknowledged struct {
 	highest, begun int64 // of the writes that have returned nil; and of all that have begun
 }
 
-// begins notes a write with a token, 0 for a read, and returns the highest token that is acknowledged.
-func (a *acknowledged) begins(token int64) (highest int64) {
+// note adds a write that begins, or one that has returned nil, and returns the highest tokens of both; 0 adds none.
+func (a *acknowledged) note(begins, succeeds int64) (begun, highest int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.begun = max(a.begun, token)
-	return a.highest
-}
-
-// higherThan reports whether a write with a higher token has begun.
-func (a *acknowledged) higherThan(token int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.begun > token
-}
-
-// succeeds notes that a write has returned nil.
-func (a *acknowledged) succeeds(token int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.highest = max(a.highest, token)
+	a.begun, a.highest = max(a.begun, begins), max(a.highest, succeeds)
+	return a.begun, a.highest
 }
 
 type store struct {
@@ -74,12 +61,13 @@ type store struct {
 }
 
 func (s *store) Lock(context.Context) error {
-	before := s.all.begins(s.token)
+	_, before := s.all.note(s.token, 0)
 	s.writes++
 	err := s.r.Write(s.token, fmt.Appendf(nil, "%d, %d", s.token, s.writes))
 	s.refused = errors.Is(err, s.stale)
+	begun, _ := s.all.note(0, 0)
 	switch {
-	case s.refused && !s.all.higherThan(s.token):
+	case s.refused && begun <= s.token:
 		return wrongAnswer(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", "用令牌 %d 调用 Write 返回 ErrStale，却没有更大的令牌开始写入", s.token)
 	case s.refused:
 		return nil
@@ -88,7 +76,7 @@ func (s *store) Lock(context.Context) error {
 			"an old token has written. Compare the tokens before each Set",
 			"用令牌 %d 调用 Write 没有返回错误，而在它开始之前，令牌 %d 的写入已经得到确认：旧令牌写了进去。每次 Set 之前都要比较令牌", s.token, before)
 	case err == nil:
-		s.all.succeeds(s.token)
+		s.all.note(0, s.token)
 	}
 	return err
 }
@@ -96,8 +84,12 @@ func (s *store) Lock(context.Context) error {
 func (s *store) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
 
 func (s *store) Unlock(context.Context) error {
-	before := s.all.begins(0)
-	token, _, err := s.r.Read()
+	_, before := s.all.note(0, 0)
+	token, value, err := s.r.Read()
+	if err == nil && token > 0 && !strings.HasPrefix(string(value), fmt.Sprint(token, ",")) {
+		return wrongAnswer(player.Failure, "Read returns token %d and the value %q, which another token has written: read both at once",
+			"Read 返回令牌 %d 和值 %q，这个值是用另一个令牌写的：请同时读取两者", token, value)
+	}
 	if err == nil && token < before {
 		return wrongAnswer(player.StaleWrite, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
 			"Compare the tokens again before each Set that is repeated",
