@@ -180,10 +180,10 @@ func (w *World) waiterSleeps(f func(s *Session)) {
 	w.ends(waiter, it)
 }
 
-// LongHold has a holder that holds the lock for a day. It lives, and no contender
+// LongHold has a holder that holds the lock for weeks. It lives, and no contender
 // can find out more than its session shows.
 func LongHold(w *World) {
-	const day = 24 * time.Hour
+	const weeks = 40 * 24 * time.Hour
 	holder, hs := w.holder()
 	held := w.Nodes()
 	var waiters []Lock
@@ -218,33 +218,34 @@ func LongHold(w *World) {
 	// A lock that looks now and then, its watch notwithstanding, has looked often
 	// enough some time: after half a minute, if it is each millisecond; after three hours,
 	// if it is each second or two.
-	enough := func() bool {
-		looks := len(stage.RequestsOf(sessions[0]))
+	enough := func(s *Session) bool {
+		looks := len(stage.RequestsOf(s))
 		return looks >= 60_000 || looks >= 6000 && time.Since(began) > 3*time.Hour
 	}
-	for step := time.Second; time.Since(began) < day && !enough(); step = min(2*step, 10*time.Minute) {
+	for step := time.Second; time.Since(began) < weeks && !enough(sessions[0]) && !enough(hs); {
 		time.Sleep(step)
 		synctest.Wait()
 		check()
+		step = min(2*step, max(10*time.Minute, time.Since(began)/4))
 	}
-	if w.Server != nil && !enough() {
+	if w.Server != nil && !enough(sessions[0]) {
 		w.wakeOften(all)
 		check()
 	}
 	late, _ := w.Contender()
-	if ok, err := w.Try(late, i18n.Textf("TryLock on a lock that has been held for a day", "锁已被别人持有一天时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
+	if ok, err := w.Try(late, i18n.Textf("TryLock on a lock that has been held for weeks", "锁已被别人持有几周时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err,
-			"TryLock on a lock that has been held for a day fails: false says that another contender holds it", "锁已被别人持有一天，TryLock 失败了：锁在别人手里，应该返回 false")
-		w.False(ok, "TryLock takes a lock that another contender has held for a day: two holders", "别的竞争者已持有锁一天，TryLock 又拿到了锁：出现两个持有者")
+			"TryLock on a lock that has been held for weeks fails: false says that another contender holds it", "锁已被别人持有几周，TryLock 失败了：锁在别人手里，应该返回 false")
+		w.False(ok, "TryLock takes a lock that another contender has held for weeks: two holders", "别的竞争者已持有锁几周，TryLock 又拿到了锁：出现两个持有者")
 	}
 	w.Has(w.Nodes(), held,
-		"the holder has held the lock for a day, its session lives, and a contender that came later has deleted another contender's node, the holder's", "持有者已持有锁一天，会话还在，后来的竞争者却删除了持有者的节点，那不是它自己的节点")
+		"the holder has held the lock for weeks, its session lives, and a contender that came later has deleted another contender's node, the holder's", "持有者已持有锁几周，会话还在，后来的竞争者却删除了持有者的节点，那不是它自己的节点")
 	require.Equal(w, hs.ID, hs.SessionID())
 	for i, result := range results {
 		w.Empty(result,
-			"a contender that came later has let %s in, and the holder has held the lock for a day: two holders", "持有者已持有锁一天，后来的竞争者却让 %s 拿到了锁：出现两个持有者", stage.Contender(i+1))
+			"a contender that came later has let %s in, and the holder has held the lock for weeks: two holders", "持有者已持有锁几周，后来的竞争者却让 %s 拿到了锁：出现两个持有者", stage.Contender(i+1))
 	}
-	w.Unlock(holder, i18n.Textf("the holder, after a day,", "已持有一天的持有者"))
+	w.Unlock(holder, i18n.Textf("the holder, after weeks,", "已持有几周的持有者"))
 	for range waiters {
 		next := -1
 		w.Eventually(i18n.Textf("a waiter gets the lock after the release", "释放之后，有一个等待者拿到锁"), func() bool {
@@ -261,7 +262,7 @@ func LongHold(w *World) {
 // path: all that may wake a waiter for nothing, hundreds of times.
 func (w *World) wakeOften(nodes []string) {
 	admin := w.Session()
-	for range 300 {
+	for range 1100 {
 		for _, node := range nodes {
 			if !w.Server.Touch(w.Path + "/" + node) {
 				w.Server.Touch(w.Path)
@@ -277,7 +278,7 @@ func (w *World) wakeOften(nodes []string) {
 }
 
 func MissingParents(w *World) {
-	w.Path += "-7/lock-0000000000/read-write" // what an author may look for in a node's name is in its path, too
+	w.Path += "-17+/lock-0000000000/read-write" // what an author may look for in a node's name is in its path, too
 	a, _ := w.Contender()
 	b, s := w.Contender()
 	w.NoError(w.Result(w.Lock(a), i18n.Textf("Lock where the parents are missing", "父节点不存在时的 Lock")),
@@ -311,7 +312,10 @@ func tryLockHeld(w *World) {
 	other, _ := w.Contender()
 	for _, more := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
 		w.number(before, more)
+		began := time.Now()
 		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+		took := time.Since(began)
+		w.True(w.Server == nil || took < 100*time.Millisecond, "TryLock on a held lock takes %v: it waits for nobody", "锁在别人手里，TryLock 用了 %v：TryLock 不应等待", took)
 		w.NoError(err, "TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
 		w.False(ok, "TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	}

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -277,17 +278,24 @@ func silentServer(w *contexts) {
 		w.begin(waiter)
 		met := w.Meets(held, waiter.s, i18n.Textf("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
 		op := stage.LastRequest(waiter.s, n)
-		waiter.giveUp()
-		select {
-		case err := <-waiter.result:
-			w.ErrorIs(err, context.Canceled,
-				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
-			w.ErrorContains(err, w.Path,
-				"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
-		case <-time.After(soon):
-			w.Failf(
-				"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
+		for range 2 {
+			waiter.giveUp()
+			select {
+			case err := <-waiter.result:
+				w.ErrorIs(err, context.Canceled,
+					"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+				w.ErrorContains(err, w.Path,
+					"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+			case <-time.After(soon):
+				w.Failf(
+					"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
+			}
+			// It calls Lock again, with another ctx, and the server still has not answered.
+			waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
+			w.begin(waiter)
+			time.Sleep(soon)
 		}
+		waiter.giveUp()
 		held.Release()
 		w.Rest()
 		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
@@ -306,6 +314,7 @@ func silentServer(w *contexts) {
 // meanwhile ctx ends. The first try to clean up is lost at times.
 func answeredTooLate(w *contexts) {
 	for try := 2; w.GoesOn(try); try++ {
+		w.Path = fmt.Sprintf("/locktest/%d/lock", try) // its parents are missing each time
 		n, p := try/2, w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
@@ -358,6 +367,14 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	case <-time.After(soon): // there is no node
 	}
 	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock", n))
+	w.begin(p)
+	w.ErrorIs(w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock")), context.Canceled,
+		"a Lock has given up, and called again with the same ctx, which has ended, it returns no error that wraps ctx.Err()", "Lock 已经放弃，再用同一个已经结束的 ctx 调用，返回的错误没有包装 ctx.Err()")
+	if ok, _ := w.Try(p, i18n.Textf("TryLock after a Lock that gave up", "Lock 放弃之后的 TryLock")); ok {
+		w.Rest()
+		w.NotEmpty(w.NodesOf(p.s),
+			"request %d of a Lock was answered after its ctx had ended, TryLock has got the lock meanwhile, and there is no node, so that the next contender gets in: two holders; the node that came late is deleted: make another", "Lock 的第 %d 个请求在 ctx 结束之后才得到响应，其间 TryLock 拿到了锁，节点却不存在，下一个竞争者也会拿到锁：出现两个持有者；来迟的节点会被删除，请另外创建", n)
+	}
 	failed.Release()
 	p.s.Conn.Close()
 	w.Rest()

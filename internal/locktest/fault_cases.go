@@ -172,10 +172,14 @@ type spoiler struct {
 	fault   func(when func(zkserver.Request) bool) *zkserver.Fault
 	loses   bool // the connection breaks, and nothing else goes wrong
 	cleanUp bool // the first try to clean up is lost, too
+	away    bool // no server can be reached
 }
 
 // spoil spoils the n-th request of a contender. Release lets it clean up again.
 func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
+	if sp.away {
+		w.Unreachable(s)
+	}
 	fault = sp.fault(stage.Number(s, n))
 	if !sp.cleanUp {
 		return fault, func() {}
@@ -278,6 +282,15 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
 func errorInTryLock(w *World) {
 	w.Parent()
+	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith} {
+		l, s := w.Contender()
+		trouble(s)
+		ok, err := w.Try(l, i18n.Textf("TryLock, when no server can be reached, or its session ends,", "TryLock（连不上服务器，或者会话结束）"))
+		w.True(ok || err != nil, "no server can be reached, or the session ends, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it", "连不上服务器，或者会话结束，没有人持有锁，TryLock 却返回 false，没有错误：这表示锁在别人手里")
+		if ok {
+			w.Unlock(l, it)
+		}
+	}
 	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
 		how := sp.how(s, n)
 		w.False(met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", how, err)
@@ -362,13 +375,14 @@ var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSession
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
 // return an error, and then it can be called again.
 func UnlockAgain(w *World) {
-	for _, sp := range w.spoilers()[:3] {
+	away := spoiler{what: i18n.Textf("cannot be sent: no server can be reached for four seconds", "发不出去：四秒钟连不上任何服务器"), fault: w.Server.LoseRequest, away: true}
+	for _, sp := range append(w.spoilers()[:3], away) {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := w.holder()
 			before := w.Nodes()
 			fault, _ := w.spoil(sp, s, n)
 			err := w.UnlockErr(l, i18n.Same("Unlock"))
-			met := len(fault.Hit()) > 0
+			met := sp.away && err != nil || len(fault.Hit()) > 0
 			fault.Release()
 			how := i18n.Textf("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
 			if err != nil {
@@ -392,6 +406,9 @@ func UnlockAgain(w *World) {
 			w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
 			w.NotLocked(l, i18n.Textf("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
+			if sp.away {
+				break
+			}
 			if !met {
 				w.True(n > 1, "Unlock sends no request", "Unlock 没有发送任何请求")
 				break

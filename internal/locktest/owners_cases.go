@@ -308,25 +308,44 @@ func lockFailsForOne(w *owners) {
 	w.NothingLeft()
 }
 
+// lockDuringUnlock has the answer to the last Unlock come late, and at last not at all.
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
-	w.MustLock(owner, i18n.Textf("the owner", "所有者"))
-	nodes := w.Nodes()
-	held := w.Server.Hold(stage.Sent(s, jute.OpDelete))
-	unlocked := w.Aside("Unlock", owner.Unlock)
-	w.Hit(held, i18n.Textf("the request is sent", "请求已发出"))
-	result := w.Lock(owner)
-	synctest.Wait()
-	held.Release()
-	require.NoError(w, w.Result(unlocked, i18n.Textf("the last Unlock", "最后一次 Unlock")))
-	w.Holds(result, i18n.Textf("an owner that locks during its last Unlock", "最后一次 Unlock 期间又加锁的所有者"))
-	now := w.Nodes()
-	w.NotEmpty(now,
-		"an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders", "最后一次 Unlock 期间又加锁的所有者没有节点却持有锁，下一个竞争者就能拿到锁：出现两个持有者")
-	w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind", "最后一次 Unlock 期间又加锁的所有者留下了节点")
-	w.NotEqual(nodes, now, "the node must be a new one", "应当是一个新节点")
-	w.ends(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
+	lock := func() (bool, error) { return true, owner.Lock() }
+	for i, call := range []func() (bool, error){lock, owner.TryLock, lock} {
+		w.MustLock(owner, i18n.Textf("the owner", "所有者"))
+		nodes := w.Nodes()
+		held := w.Server.HoldReply(stage.Sent(s, jute.OpDelete))
+		unlocked := w.Aside("Unlock", owner.Unlock)
+		w.Hit(held, i18n.Textf("the request is sent", "请求已发出"))
+		ok := false
+		result := w.Aside("Lock", func() (err error) {
+			ok, err = call()
+			return err
+		})
+		synctest.Wait()
+		if i == 2 {
+			require.True(w, w.Server.Cut(s.ID))
+		}
+		held.Release()
+		failed := w.Result(unlocked, i18n.Textf("the last Unlock", "最后一次 Unlock")) != nil
+		err := w.Result(result, i18n.Textf("Lock of an owner during its last Unlock", "最后一次 Unlock 期间，同一所有者的 Lock"))
+		if !ok || failed && err != nil {
+			continue // TryLock waits for nobody, and an Unlock that has failed is to be called again
+		}
+		w.NoError(err, "Lock of an owner during its last Unlock fails", "最后一次 Unlock 期间，同一所有者的 Lock 失败")
+		now := w.Nodes()
+		w.NotEmpty(now,
+			"an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders", "最后一次 Unlock 期间又加锁的所有者没有节点却持有锁，下一个竞争者就能拿到锁：出现两个持有者")
+		w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind", "最后一次 Unlock 期间又加锁的所有者留下了节点")
+		w.NotEqual(nodes, now, "the node must be a new one", "应当是一个新节点")
+		w.Unlock(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
+		if failed {
+			w.UnlockErr(owner, i18n.Textf("Unlock, called again,", "再次调用的 Unlock")) // which may have been counted, or not
+		}
+		w.NothingLeft()
+	}
 }
 
 func tryLockOwners(w *owners) {

@@ -102,13 +102,10 @@ func (c *Case) Observe(srv *zkserver.Server) {
 	})
 }
 
-// bound is how much virtual time a case may take.
-const bound = 50 * time.Hour
-
-// Bound ends a case that waits without patience: its clients' pings keep virtual time
-// going. Call it in the bubble, and stop at the end of the case.
-func (c *Case) Bound() (stop func() bool) {
-	return time.AfterFunc(bound, func() {
+// Bound ends a case that takes more virtual time than that, for it waits without patience, and its
+// clients' pings keep time going. Call it in the bubble, and stop at the end of the case.
+func (c *Case) Bound(most time.Duration) (stop func() bool) {
+	return time.AfterFunc(most, func() {
 		if self == nil {
 			panic(c.Name() + ": days of virtual time have passed")
 		}

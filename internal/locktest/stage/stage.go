@@ -62,15 +62,17 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 			goroutines := runtime.NumGoroutine()
 			t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // after all others: the clients and the server are closed
 			defer w.Left()
-			var options []zkserver.Option
+			options := []zkserver.Option{zkserver.WithEpoch(3)} // a zxid does not fit in 32 bits
+			bound := 50 * time.Hour
 			if needs.Calm {
 				options = append(options, zkserver.WithTick(CalmTimeout/2))
+				bound *= 24
 			}
 			w.Server = zkserver.New(options...) // not Run: a lock need not send the request that a case would hold
 			t.Cleanup(w.Server.Close)
 			w.zoo = ensemble.OverPipes(w.Server)
 			w.Observe(w.Server)
-			defer w.Bound()()
+			defer w.Bound(bound)()
 			run(w)
 			if !w.strict {
 				w.waitForLock(afterwards)
@@ -491,6 +493,20 @@ func (w *Stage) Goes(s *Session) {
 // those after it, until back is called: all of it, or requests of these kinds.
 func (w *Stage) CutOff(fault func(func(zkserver.Request) bool) *zkserver.Fault, s *Session, ops ...jute.Op) (back func()) {
 	return fault(Sent(s, ops...)).Every().Release
+}
+
+// Unreachable keeps a client from any server for four seconds, for which its session lives: requests
+// fail with zk.ErrNoServer.
+func (w *Stage) Unreachable(s *Session) {
+	time.AfterFunc(4*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
+	require.True(w, w.Server.Cut(s.ID))
+	time.Sleep(100 * time.Millisecond) // until the client has noticed
+}
+
+// EndsWith has the next request of a client's lock answered that the session has ended; a second later it has.
+func (w *Stage) EndsWith(s *Session) {
+	w.Server.Fail(jute.ErrSessionExpired, Number(s, 1))
+	time.AfterFunc(time.Second, func() { w.Server.Expire(s.ID) })
 }
 
 // Rest lets what a lock does in the background come to its end, on the embedded server.
