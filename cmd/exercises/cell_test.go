@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -103,22 +102,7 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 
 	out.Reset()
 	require.NoError(t, writeJSON(&out, g))
-	var all struct {
-		Students []struct {
-			Points    *int
-			Exercises []struct {
-				Points, Passed *int
-				Why            string
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(out.Bytes(), &all))
-	require.Nil(t, all.Students[0].Points)
-	require.Equal(t, 10, *all.Students[0].Exercises[0].Points)
-	require.Nil(t, all.Students[0].Exercises[1].Points)
-	require.Nil(t, all.Students[0].Exercises[1].Passed)
-	require.Equal(t, "nothing was graded: x", all.Students[0].Exercises[1].Why)
-	require.Equal(t, 10, *all.Students[1].Points)
+	require.Regexp(t, `(?s)"student": "anna",\s+"points": null,.*"points": 10,.*"points": null,.*"why": "nothing was graded: x".*"student": "bob",\s+"points": 10,`, out.String())
 }
 
 // TestProcessorTimeIsLimited, and not that of the clock: that of all processes together, of which

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
 )
 
@@ -54,21 +52,6 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 		{"grade", "-j", "0", "x"}, {"show", "7"}, {"next"}} {
 		require.Empty(t, leftEnglish(said("", "zh_CN.UTF-8", args...)), "%v", args)
 	}
-}
-
-// TestAResultSpeaksChinese: the first lines that a student sees. The results are
-// those of a stub, so that nothing need be built here.
-func TestAResultSpeaksChinese(t *testing.T) {
-	var out bytes.Buffer
-	a := &app{root: rootOf(t), out: &out, language: "zh"}
-	e := exercises[2]
-	at := &attempt{exercise: e, dir: e.dir(a.root)}
-	r := &result{Exercise: 3, Of: 15, Cases: e.cases(), Unsafe: true,
-		Parts: []part{{Group: "safety", Of: 5}, {Group: "cost", Of: 2}}, Failed: []failure{{
-			Case: "the holder has a node and it is ephemeral", Group: "liveness", Words: i18n.Textf("Lock of the holder fails\n    %s", "持有者的 Lock 失败\n    %s", "predecessor: not written yet"), Printed: "the waiter waits on a watch",
-		}}}
-	a.failed(e, at, r)
-	require.Equal(t, "\n没有通过（活性）：持有者有节点，而且是临时节点（the holder has a node and it is ephemeral）\n    持有者的 Lock 失败\n        predecessor: not written yet\n\n程序的输出：\n    the waiter waits on a watch\n", out.String(), "what a lock prints is its own")
 }
 
 // leftEnglish returns what is left of English in a text for a reader of Chinese, besides the names of the cases.

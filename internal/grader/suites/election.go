@@ -387,7 +387,7 @@ func longestTerm(w *election) {
 }
 
 func leaderShortCut(w *election) {
-	a := w.leader()
+	a, next := w.leaderAndNext()
 	for range 5 {
 		time.Sleep(7 * time.Second) // less than the session timeout
 		require.True(w, w.Server.Cut(a.s.ID))
@@ -400,7 +400,13 @@ func leaderShortCut(w *election) {
 	}
 	w.NoError(a.ctx.Err(),
 		"the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
-	w.resigns(a)
+	back := w.CutOff(w.Server.Hold, a.s)
+	time.Sleep(7500 * time.Millisecond) // the leadership may be lost, and the session lives
+	back()
+	a.resign(nil)
+	w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
+	w.leads(next)
+	w.resigns(next)
 }
 
 func longTerm(w *election) {

@@ -1,6 +1,9 @@
 package suites
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
@@ -117,6 +120,7 @@ func writeUnderWay(w *election) {
 }
 
 func writeFails(w *election) {
+	w.timeout = 30 * time.Second // it leads on when no server can be reached for a moment
 	a := w.leader()
 	err := w.write(a.candidate, a.number, "x")
 	w.ErrorIs(err, zk.ErrNoNode,
@@ -125,11 +129,22 @@ func writeFails(w *election) {
 		"the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost", "要写的节点不存在，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
 	w.NoError(a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended", "要写的节点不存在，领导者的 ctx 却结束了")
 	w.record()
-	lost := w.Server.LoseReply(func(r zkserver.Request) bool {
+	changes := func(r zkserver.Request) bool {
 		return r.Session == a.s.ID && (r.Op == jute.OpMulti || r.Op == jute.OpSetData)
-	})
-	w.NotErrorIs(w.write(a.candidate, a.number, "x"), w.subject.ErrStale,
-		"the reply to a write is lost, the data may have changed, and Write returns ErrStale: the leader takes its leadership for lost", "写请求的响应丢失，数据可能已经改变，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
-	lost.Release()
+	}
+	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseReply, w.Server.LoseRequest, nil} {
+		if lose != nil {
+			lose(changes)
+		} else {
+			w.Unreachable(a.s)
+		}
+		err := w.write(a.candidate, a.number, fmt.Sprint(i))
+		w.NotErrorIs(err, w.subject.ErrStale,
+			"a write or its reply is lost, or no server can be reached, and Write returns ErrStale: the leader takes its leadership for lost", "写请求或其响应丢失，或者连不上服务器，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
+		if err == nil {
+			w.recorded(fmt.Sprint(i), i18n.Textf("Write returns no error, and the data is another", "Write 没有返回错误，数据却不是它写的"))
+		}
+		w.Rest() // it is connected again
+	}
 	w.resigns(a)
 }

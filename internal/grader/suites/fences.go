@@ -278,7 +278,7 @@ func lowerInBetween(w *fences) {
 
 // manyInBetween lets another process of the store win one race after the other.
 func manyInBetween(w *fences) {
-	const token, races = 1000, 300
+	const token, races = 10_000, 1100
 	r, s := w.store()
 	meanwhile, _ := w.store()
 	w.passes(meanwhile, 1, "before", i18n.Textf("it is the first", "这是第一次写"))
@@ -329,6 +329,13 @@ func anyBytes(w *fences) {
 // spoiledWrite loses each request of a Write in turn, and each reply, and ends
 // the connection with it.
 func spoiledWrite(w *fences) {
+	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.EndsWith} {
+		w.another()
+		r, s := w.store()
+		trouble(s)
+		w.NotErrorIs(w.write(r, 33, "before"), w.subject.ErrStale,
+			"no server can be reached, or the session of the store ends, and Write returns ErrStale: no higher token has been seen; return the client's error", "连不上服务器，或者存储的会话结束，Write 返回 ErrStale：并没有见过更大的令牌；请返回客户端的错误")
+	}
 	for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
 		for n := 1; w.GoesOn(n); n++ {
 			w.another()
@@ -349,6 +356,9 @@ func spoiledWrite(w *fences) {
 					"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 				w.Eventually(i18n.Textf("the client is connected again", "客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
 				time.Sleep(time.Second)
+				if token, _, _ := r.Read(); token == 33 {
+					w.passes(r, 33, "before", i18n.Textf("the write with token 34 has not been stored", "令牌为 34 的写没有存入"))
+				}
 				w.passes(r, 34, "after", i18n.Textf("the holder tries again after %s", "%s 之后，持有者再试一次", what))
 			}
 			w.has(r, 34, "after", what)

@@ -1,7 +1,10 @@
 package suites
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"testing/synctest"
 
 	"github.com/go-zookeeper/zk"
@@ -156,6 +159,26 @@ func manyPermits(w *semaphoreWorld) {
 			w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
 		})(w)
 	}
+	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // the second is 0 in 32 bits
+		with(permits, (*semaphoreWorld).hugePermits)(w)
+	}
+}
+
+// hugePermits takes a place in both ways, and a free one is there. A lock that makes room for as many
+// as there are permits has no memory for that, and need not.
+func (w *semaphoreWorld) hugePermits() {
+	defer func() {
+		if p := recover(); p != nil && !strings.Contains(fmt.Sprint(p), "make") { // makechan, makeslice
+			panic(p)
+		}
+	}()
+	for range 2 {
+		l, _ := w.Contender()
+		ok, err := l.TryLock()
+		w.True(ok && err == nil, "%d permits, next to all of them are free, and TryAcquire returns %v and %v", "共有 %d 个许可，几乎都空着，TryAcquire 却返回 %v 和 %v", w.permits, ok, err)
+		l, _ = w.Contender()
+		w.NoError(l.Lock(), "Acquire with %d permits fails", "共有 %d 个许可，Acquire 失败了", w.permits)
+	}
 }
 
 func whicheverGoes(w *semaphoreWorld) {
@@ -292,7 +315,7 @@ func placeGoroutines(w *semaphoreWorld) {
 
 func noPermits(w *semaphoreWorld) {
 	s := w.Session()
-	for _, permits := range []int{0, -1} {
+	for _, permits := range []int{0, -1, math.MinInt} {
 		l := semaphoreLock{w.subject.New(s.Conn, w.Path, permits)}
 		w.HasError(w.Result(w.Lock(l), i18n.Textf("Acquire with %d permits", "许可为 %d 个时的 Acquire", permits)),
 			"Acquire with %d permits returns no error", "许可为 %d 个时，Acquire 没有返回错误", permits)
@@ -300,5 +323,5 @@ func noPermits(w *semaphoreWorld) {
 		w.HasError(err, "TryAcquire with %d permits returns no error", "许可为 %d 个时，TryAcquire 没有返回错误", permits)
 		w.False(ok, "TryAcquire with %d permits returns true", "许可为 %d 个时，TryAcquire 返回 true", permits)
 	}
-	w.NoNodes(i18n.Textf("with less than one permit, Acquire has left a node behind", "许可少于一个时，Acquire 留下了节点"))
+	w.Empty(stage.RequestsOf(s), "with less than one permit, Acquire or TryAcquire has sent a request: look at the permits before anything else", "许可少于一个时，Acquire 或 TryAcquire 发了请求：请先检查许可的个数，再做别的")
 }
