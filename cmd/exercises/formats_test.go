@@ -181,5 +181,4 @@ func TestASumPerStudent(t *testing.T) {
 		sums = append(sums, line[points]+" of "+line[most])
 	}
 	require.Equal(t, []string{"17 of 25", "17 of 25", "6 of 25", "0 of 25"}, sums)
-
 }
