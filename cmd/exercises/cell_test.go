@@ -102,7 +102,8 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 
 	out.Reset()
 	require.NoError(t, writeJSON(&out, g))
-	require.Regexp(t, `(?s)"student": "anna",\s+"points": null,.*"points": 10,.*"points": null,.*"why": "nothing was graded: x".*"student": "bob",\s+"points": 10,`, out.String())
+	require.Regexp(t, `(?s)"student": "anna",\s+"points": null,.*"points": 10,`+
+		`.*"points": null,.*"why": "nothing was graded: x".*"student": "bob",\s+"points": 10,`, out.String())
 }
 
 // TestProcessorTimeIsLimited, and not that of the clock: that of all processes together, of which
