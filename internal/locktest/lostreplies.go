@@ -90,10 +90,11 @@ func waitersReplyLost(w *World) {
 	// are in no order, hardly ever finds it. Their data begins as that of its node does, as it may with ids that are counted.
 	name, first := w.NodesOf(s)[0], w.NodesOf(hs)[0]
 	mine, _ := w.Server.Node(name)
-	theirs := append(mine.Data, '0')
-	for range 200 {
+	theirs, short := append(mine.Data, '0'), []byte("x") // an id may be any text, of another length, too
+	for i := range 200 {
+		data := [][]byte{theirs, short}[i%2]
 		w.Aside("create", func() error {
-			_, err := s.Create(w.Path+"/lock-", theirs, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			_, err := s.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 			return err
 		})
 	}
@@ -113,7 +114,7 @@ func waitersReplyLost(w *World) {
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
 	require.Contains(w, []error{nil, zk.ErrNoNode}, hs.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
-		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) {
+		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) || string(n.Data) == string(short) {
 			require.NoError(w, hs.Delete(node, -1))
 		}
 	}
