@@ -40,9 +40,8 @@ func (c *conn) authenticate(p *jute.AuthPacket) bool {
 	return false
 }
 
-// resolveACL returns the list that a node gets when c asks for acl: without
-// duplicates, and "auth" replaced by the identities of c. It returns false
-// for a list that is not valid.
+// resolveACL returns the list that a node gets when c asks for acl: without duplicates, and "auth"
+// replaced by the identities of c. It returns false for a list that is not valid.
 func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	var out []jute.ACL
 	add := func(a jute.ACL) {
@@ -98,8 +97,7 @@ func (c *conn) may(perms int32, acl []jute.ACL) bool {
 	return false
 }
 
-// maskDigests hides the password hashes from a client that may not administer
-// the node.
+// maskDigests hides the password hashes from a client that may not administer the node.
 func maskDigests(acl []jute.ACL) []jute.ACL {
 	out := slices.Clone(acl)
 	for i, a := range out {

@@ -9,8 +9,8 @@ import (
 // bool will do in its place.
 type Condition func(Request) bool
 
-// variants are the requests that do the same on the wire. A client sends the one
-// or the other, which its user does not see.
+// variants are other requests that do the same. Which of them a client sends, its user
+// does not see.
 var variants = map[Op][]Op{
 	OpCreate:      {OpCreate2, OpCreateContainer, OpCreateTTL},
 	OpGetChildren: {OpGetChildren2},
@@ -19,13 +19,13 @@ var variants = map[Op][]Op{
 
 // On is the condition that a request is an op at a path. The pattern is that of
 // package path: "/locks/*" means the children of /locks. The name of a
-// sequential node has no number yet when it is asked for. An empty pattern means any
-// path, and no path, which a handshake or a ping has; AnyOp means any request.
+// sequential node has no number yet in its create. An empty pattern means any
+// path, or none, as in a handshake or a ping; AnyOp means any request.
 //
-// OpCreate means a create of any kind (create2, createContainer, createTTL), and a multi whose
-// first part is one: a Mutex of zklock sends its first create alone, and later ones so. OpDelete, too, means
-// a multi whose first part is a delete. OpGetChildren and OpSetWatches mean both forms that these have on the wire. On panics if
-// the pattern is malformed.
+// OpCreate means a create of any kind (create2, createContainer, createTTL), or a multi whose
+// first part is a create, as all creates of a zklock.Mutex are but its first. OpDelete also
+// means a multi whose first part is a delete. OpGetChildren and OpSetWatches mean both forms
+// that these have on the wire. On panics if the pattern is malformed.
 func On(op Op, pattern string) Condition {
 	if _, err := path.Match(pattern, ""); err != nil {
 		panic("zkserver: the pattern " + pattern + " is malformed")
@@ -43,8 +43,8 @@ func On(op Op, pattern string) Condition {
 	}
 }
 
-// From is the condition that, besides, the request is of a session. Clients
-// know the number of theirs: zk.Conn's is SessionID().
+// From is c with one more condition: the request comes from this session. The number is
+// that of zk.Conn's SessionID.
 func (c Condition) From(session int64) Condition {
 	return func(r Request) bool { return r.Session == session && c(r) }
 }

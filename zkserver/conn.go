@@ -11,25 +11,23 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// maxBacklog is how many bytes may wait for a client before no more of its
-// requests are read: a client that asks and never reads must not fill the
-// memory.
+// maxBacklog is how many bytes may wait for a client before no more of its requests
+// are read: a client that sends requests and never reads must not fill the memory.
 const maxBacklog = 1 << 20
 
-// sendAt is how many bytes of replies are sent although there is another request at hand: to send
-// less at a time costs a system call for each, and more is memory that the processor has to fetch.
+// sendAt is how many bytes of replies wait before they are sent, if another request is at hand.
+// Fewer cost more system calls; more no longer fit in the processor's caches.
 const sendAt = 64 << 10
 
-// A conn is one client connection: a reader goroutine that carries out its
-// requests in order and sends their replies, and a writer goroutine that
-// sends what other goroutines put into out.
+// A conn is one client connection: a reader goroutine that carries out its requests in order and
+// sends their replies, and a writer goroutine that sends what other goroutines put into out.
 type conn struct {
 	s      *Server
 	net    net.Conn
 	wake   chan struct{} // there may be something to send
 	space  chan struct{} // the writer has taken the backlog
 	closed chan struct{} // closed with the connection
-	number int64         // of the connections, in the order in which they came
+	number int64         // of this connection, in the order in which connections came
 	addr   string        // that the client has dialed; "" for one that came by Serve
 
 	// Guarded by s.mu.
@@ -41,11 +39,12 @@ type conn struct {
 	gates      []gate       // where sending stops, in order
 	ending     bool         // to be closed once out is sent
 	dead       bool
-	met        Request   // the last that a fault has met
-	since      time.Time // when the connection came
-	last       Request   // the last of the session
-	received   int64     // packets, for cons
-	sent       int64
+	lastMet    Request // that a fault has met
+
+	// For the four-letter words. Guarded by s.mu.
+	opened         time.Time
+	lastRequest    Request
+	received, sent int64 // packets
 }
 
 // A gate holds back all of out from an offset on.
@@ -57,7 +56,7 @@ type gate struct {
 // serve takes over a connection that has come in at an address.
 func (s *Server) serve(nc net.Conn, addr string) error {
 	c := &conn{
-		s: s, net: nc, addr: addr, since: time.Now(),
+		s: s, net: nc, addr: addr, opened: time.Now(),
 		wake:   make(chan struct{}, 1),
 		space:  make(chan struct{}, 1),
 		closed: make(chan struct{}),
@@ -84,17 +83,16 @@ func (s *Server) serve(nc net.Conn, addr string) error {
 	return nil
 }
 
-// closeLocked ends the connection at once. What was not sent is lost; the
-// session lives on.
+// closeLocked ends the connection at once. What was not sent is lost; the session lives on.
 func (c *conn) closeLocked() {
-	if c.killLocked() {
+	if c.removeLocked() {
 		c.net.Close()
 	}
 }
 
-// killLocked is closeLocked except for the line itself. It returns false if the
+// removeLocked is closeLocked, but leaves the line itself open. It returns false if the
 // connection has ended before.
-func (c *conn) killLocked() bool {
+func (c *conn) removeLocked() bool {
 	if c.dead {
 		return false
 	}
@@ -132,7 +130,7 @@ func (c *conn) close() {
 func (c *conn) countReceivedLocked(r Request) {
 	c.s.received++
 	c.received++
-	c.last = r
+	c.lastRequest = r
 }
 
 func (c *conn) countSentLocked() {
@@ -158,8 +156,7 @@ func (c *conn) sendEventLocked(event jute.EventType, path string) {
 	signal(c.wake)
 }
 
-// sendReplyLocked queues a reply, for the reader to send; the body is dropped
-// unless all went well.
+// sendReplyLocked queues a reply, for the reader to send; the body is dropped unless all went well.
 func (c *conn) sendReplyLocked(h jute.ReplyHeader, body []byte) {
 	if c.dead || c.ending {
 		return
@@ -188,14 +185,13 @@ func (c *conn) write() {
 	}
 }
 
-// flush sends what is queued, up to the first gate. It returns when there is
-// no more, or at once if the other goroutine sends already. It returns false if the
-// connection is to be closed.
+// flush sends what is queued, up to the first gate. It returns when there is no more, or at once if
+// the other goroutine sends already. It returns false if the connection is to be closed.
 func (c *conn) flush() bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if c.writing {
-		return true // it looks again before it stops
+		return true // it looks for more before it stops
 	}
 	c.writing = true
 	defer func() { c.writing = false }()
@@ -244,14 +240,15 @@ func (c *conn) read() {
 		return
 	}
 	var frame []byte
-	busy := false // whether this connection is among those that Server.busy counts
-	answered := func() {
+	busy := false // whether Server.busy counts this connection
+	endBusy := func() {
 		if busy && c.s.busy.Add(-1) == 0 {
 			c.s.lulls.Add(1)
 		}
 		busy = false
 	}
-	defer answered()
+	defer endBusy()
+
 	for {
 		// Replies are sent when there is no other request at hand: one by
 		// one to a client that waits for each, many at once under load.
@@ -261,11 +258,12 @@ func (c *conn) read() {
 			// two requests of this one.
 			runtime.Gosched()
 		} else {
-			answered()
+			endBusy()
 		}
 		if (!ready || c.backlog() >= sendAt) && !c.flush() {
 			return
 		}
+
 		var err error
 		if frame, err = jute.ReadFrame(r, frame, jute.MaxFrame); err != nil {
 			return
@@ -278,7 +276,7 @@ func (c *conn) read() {
 			return
 		}
 		if cap(frame) > 64<<10 {
-			frame = nil // one large packet is not a reason to keep its memory
+			frame = nil // the memory of one large packet is not kept
 		}
 	}
 }
@@ -299,8 +297,7 @@ func (c *conn) backlog() int {
 	return c.out.Len()
 }
 
-// waitForSpace returns when the backlog is short enough, or false when the connection
-// is closed.
+// waitForSpace returns when the backlog is short enough, or false when the connection is closed.
 func (c *conn) waitForSpace() bool {
 	for c.backlog() > maxBacklog {
 		if !c.flush() {
@@ -338,11 +335,12 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	if d.Err() != nil {
 		return false
 	}
-	s := c.s
 	f, ok := c.meetFault(Request{Session: req.SessionID, Op: jute.OpConnect})
 	if !ok {
 		return false
 	}
+
+	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.countReceivedLocked(Request{})
@@ -354,7 +352,7 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 		return false // a client that has seen more than this server has must try another one
 	}
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
-	_, refused := f.answer()
+	_, refused := f.errorInstead()
 	attached := !refused && s.attachLocked(c, &req)
 	if attached {
 		resp.TimeoutMs = int32(c.session.timeout / time.Millisecond)

@@ -22,12 +22,11 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// TestDifferential sends generated sequences of requests to the embedded
-// server and to the real one that ZK names, byte for byte the same. Replies,
-// events and their order must agree; session ids, passwords and times are
-// masked, zxids compared by their order. A difference is shrunk to its
-// smallest case. -rapid.checks says how many sequences. Where there is no real
-// server, two embedded ones must agree.
+// TestDifferential sends generated sequences of requests to the embedded server and to the real one
+// that ZK names, byte for byte the same. Replies, events and their order must agree; session ids,
+// passwords and times are masked, zxids compared by their order. A difference is shrunk to its
+// smallest case. -rapid.checks says how many sequences. Where there is no real server, two embedded
+// ones must agree.
 func TestDifferential(t *testing.T) {
 	var options []zkserver.Option
 	if !testenv.Elsewhere() {
@@ -57,11 +56,14 @@ func TestDifferentialFindsADifference(t *testing.T) {
 	require.Contains(t, found, "embedded:\n  Unimplemented")
 }
 
-// newRoot is a node that a sequence works on, under a parent of its own: the
-// numbers of sequential nodes count what is made there.
+// newRoot is the path of the node that a sequence works on. It has a parent of its own,
+// because a sequential node's number depends on what was made below its parent before.
 func newRoot() string { return "/diff" + rand.Text() + "/r" }
 
-const clients, unknownOp = 3, 99 // unknownOp is the number of no request
+const (
+	clients   = 3
+	unknownOp = 99 // the number of no request
+)
 
 // A player plays a sequence on one server and records the answers.
 type player struct {
@@ -118,14 +120,14 @@ func play(t require.TestingT, tg *target, root string, steps []step) []string {
 	for i := range p.conns {
 		p.connect(i)
 	}
-	for _, l := range steps {
-		p.say("%v", l)
-		p.step(l, root)
-		p.events(parent, l.text == "closeSession")
+	for _, st := range steps {
+		p.say("%v", st)
+		p.step(st, root)
+		p.events(parent, st.text == "closeSession")
 		admin.eventsNow() // keeps its session alive
 	}
 	for _, c := range p.conns {
-		c.write(frame(&jute.RequestHeader{Xid: 1 << 20, Op: jute.OpCloseSession})) // as no request of a sequence
+		c.write(frame(&jute.RequestHeader{Xid: 1 << 20, Op: jute.OpCloseSession})) // an xid that no step has
 		io.Copy(io.Discard, c.r)
 		c.Close()
 	}
@@ -158,22 +160,23 @@ func (p *player) word(word string) {
 	p.say("  %s | %s", strings.Join(slices.Compact(ofClients), " | "), strings.Join(lines, " | "))
 }
 
-func (p *player) step(l step, root string) {
-	c := p.conns[l.client]
-	if word, ok := strings.CutPrefix(l.text, "word "); ok {
+func (p *player) step(st step, root string) {
+	c := p.conns[st.client]
+	if word, ok := strings.CutPrefix(st.text, "word "); ok {
 		p.word(word)
 		return
 	}
-	if l.text == "wrongPassword" {
-		p.reattach(l.client, []byte("wrong password !"))
-		p.reattach(l.client, c.session.Password)
+	if st.text == "wrongPassword" {
+		p.reattach(st.client, []byte("wrong password !"))
+		p.reattach(st.client, c.session.Password)
 		return
 	}
-	text, reconnects := strings.CutPrefix(l.text, "reconnect ")
+	text, reconnects := strings.CutPrefix(st.text, "reconnect ")
 	if reconnects {
-		p.reattach(l.client, c.session.Password)
-		c = p.conns[l.client]
+		p.reattach(st.client, c.session.Password)
+		c = p.conns[st.client]
 	}
+
 	op, body := parse(text, root, p.writes)
 	code := p.request(c, op, body)
 	if op != jute.OpCloseSession && code != jute.ErrAuthFailed && op != unknownOp {
@@ -182,9 +185,9 @@ func (p *player) step(l step, root string) {
 	_, err := c.readFrame(patience)
 	p.say("  connection closed: %v", err != nil && !errors.Is(err, os.ErrDeadlineExceeded))
 	if op == jute.OpCloseSession {
-		p.connect(l.client)
+		p.connect(st.client)
 	} else {
-		p.reattach(l.client, c.session.Password)
+		p.reattach(st.client, c.session.Password)
 	}
 }
 
@@ -197,7 +200,7 @@ var codes = map[jute.Code]string{
 	jute.ErrAuthFailed: "AuthFailed", jute.ErrNoWatcher: "NoWatcher",
 }
 
-// request sends one request and writes down its reply and the events before.
+// request sends one request and records its reply and the events before it.
 func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 	c.xid++
 	c.write(frame(&jute.RequestHeader{Xid: c.xid, Op: op}, body))
@@ -210,7 +213,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 		return 0
 	}
 	text := cmp.Or(codes[h.Err], fmt.Sprint("code ", int32(h.Err)))
-	switch { // a read's zxid counts what others may write to the real server meanwhile
+	switch { // the zxid of a read depends on what others write to the real server
 	case isWrite(op):
 		p.writes = append(p.writes, h.Zxid)
 		text += " " + mark(h.Zxid)
@@ -357,7 +360,8 @@ func (p *player) masked(root string) []string {
 	return p.received
 }
 
-// difference is the first place at which two servers answer otherwise, with all before it; "" if there is none.
+// difference returns the first place at which the answers of two servers differ, with all
+// before it; "" if there is none.
 func difference(ours, other []string) string {
 	for i := range max(len(ours), len(other)) {
 		if i < len(ours) && i < len(other) && ours[i] == other[i] {

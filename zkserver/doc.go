@@ -7,20 +7,18 @@
 //	srv := zkserver.Run(t)
 //	conn, _, err := zk.Connect([]string{srv.Addr()}, 10*time.Second)
 //
-// [Server.Addr] is on loopback TCP. [Server.Dial] is a pipe in memory: with it
-// server and clients run in virtual time inside a testing/synctest bubble, so
-// that a session expires in no time. The host must be an IP address then, or
-// the client looks it up before it dials:
+// [Server.Addr] is on loopback TCP. [Server.Dial] is a pipe in memory: with it server and clients
+// run in virtual time inside a testing/synctest bubble, so that a session expires in no time. The
+// host must be an IP address then, or the client looks it up before it dials:
 //
 //	conn, _, err := zk.Connect([]string{"127.0.0.1"}, 10*time.Second, zk.WithDialer(srv.Dial))
 //
-// A test can look into the server: [Server.Tree], [Server.Node],
-// [Server.Children], [Server.Sessions], [Server.Ephemerals], [Server.Watches].
-// It can do what happens to a server and its clients: [Server.Expire],
-// [Server.Cut], [Server.CutAll], [Server.Stop], [Server.Start],
-// [Server.StartEmpty]. And it can have an exact request go wrong:
-// [Server.Hold], [Server.HoldReply], [Server.LoseRequest], [Server.LoseReply],
-// [Server.Fail], each with a condition such as
+// A test can look into the server: [Server.Tree], [Server.Node], [Server.Children],
+// [Server.Sessions], [Server.Ephemerals], [Server.Watches]. It can do what happens to a server and
+// its clients: [Server.Expire], [Server.Cut], [Server.CutAll], [Server.Stop], [Server.Start],
+// [Server.StartEmpty]. And it can have an exact request go wrong: [Server.Hold],
+// [Server.HoldReply], [Server.LoseRequest], [Server.LoseReply], [Server.Fail], each with a
+// condition such as
 //
 //	lost := srv.LoseReply(zkserver.On(zkserver.OpCreate, "/locks/*"))
 //	…
@@ -43,9 +41,10 @@
 //     fails, and one that succeeds uses up a zxid and gets no reply.
 //   - A setWatches or setWatches2 with a null list does nothing and is answered
 //     with -5, by both; the real server first carries out the lists before it.
-//   - Behind 2³¹-1, creates that are under way together get negative numbers, and later ones
-//     2³¹-1 again, on both. Here they are together if no connection was without a request in
-//     between; on a real server, which waits for its disk, more of them are.
+//   - The numbers of sequential nodes end at 2³¹-1, on both. After that, creates that are under way
+//     together get negative numbers, and other creates get 2³¹-1 again. Here they are together if
+//     the server had a request to answer all the time between them; on a real server, which waits
+//     for its disk, more creates are together.
 //   - No quotas, no read-only mode, no TLS, no limit of connections per
 //     address. TTL nodes are refused, as by a real server, without [WithTTL].
 //   - ACL schemes: world, auth, digest, ip (in canonical form). No super

@@ -33,8 +33,7 @@ func Example() {
 	// after the session has expired: []
 }
 
-// The reply to a create is lost: the node is there, and its client has only an
-// error.
+// The reply to a create is lost: the node is there, and its client has only an error.
 func ExampleServer_LoseReply() {
 	srv := zkserver.New()
 	defer srv.Close()

@@ -15,8 +15,8 @@ type Request struct {
 	Session int64 // in a handshake the session asked for, 0 for a new one
 	Xid     int32
 	Op      Op     // OpConnect for a handshake
-	First   Op     // of a multi, the operation of its first part
-	Path    string // as sent: a sequential create has no number yet; of a multi, that of its first part; "" if there is none
+	First   Op     // of a multi: the operation of its first part
+	Path    string // as sent: that of a sequential create has no number yet, and that of a multi is its first part's; "": none
 }
 
 type faultKind int
@@ -29,38 +29,36 @@ const (
 	fail
 )
 
-// A Fault interferes with the first request, from when it was made on, that
-// fulfils its condition. Then it is spent, unless it is for Every. Where
-// several wait for the same request, it meets the one that was made first; the
-// others go on waiting.
+// A Fault interferes with one request: the first that fulfils its condition and comes after the
+// fault was made. With Every it interferes with each such request. If several faults wait for the
+// same request, it meets the one that was made first; the others go on waiting.
 //
-// Conditions are called one at a time, in the order in which requests come in.
-// A condition may look at the server. If it panics, the process ends with
-// its stack. If it ends its goroutine, as the FailNow of a test does, the fault is called
-// off and the connection of the request is closed.
+// Conditions are called one at a time, in the order in which requests come in. A condition may look
+// at the server. If it panics, the process ends with its stack. If it ends its goroutine, as the
+// FailNow of a test does, the fault is called off and the connection of the request is closed.
 type Fault struct {
-	s    *Server
-	when func(Request) bool
-	kind faultKind
-	code Code
-	from string        // the caller's file and line
-	hit  chan Request  // has room for one: what follows waits in late
-	free chan struct{} // closed by Release
-	once sync.Once
+	s        *Server
+	when     func(Request) bool
+	kind     faultKind
+	code     Code          // of Fail
+	from     string        // the caller's file and line
+	hit      chan Request  // what Hit returns; it has room for one request
+	released chan struct{} // closed by Release
+	once     sync.Once     // closes it
 
 	// Guarded by s.mu.
-	every bool
-	isMet bool
-	asked bool      // Hit has been called
-	late  []Request // have met the fault, and did not fit into hit, in order
-	feeds bool      // a goroutine sends late to hit
+	every       bool
+	isMet       bool
+	hitCalled   bool
+	undelivered []Request // have met the fault, and did not fit into hit, in order
+	feeding     bool      // the goroutine feed sends undelivered to hit
 }
 
 func (s *Server) fault(kind faultKind, code Code, when func(Request) bool) *Fault {
 	if when == nil {
 		panic("zkserver: a fault without a condition")
 	}
-	f := &Fault{s: s, when: when, kind: kind, code: code, hit: make(chan Request, 1), free: make(chan struct{})}
+	f := &Fault{s: s, when: when, kind: kind, code: code, hit: make(chan Request, 1), released: make(chan struct{})}
 	if _, file, line, ok := runtime.Caller(2); ok { // of Hold, HoldReply, LoseRequest, LoseReply or Fail
 		f.from = fmt.Sprintf("%s:%d", filepath.Base(file), line)
 	}
@@ -87,9 +85,8 @@ func (s *Server) LoseRequest(when func(Request) bool) *Fault { return s.fault(lo
 // fails has a reply, too: a create below a node that does not exist meets the fault.
 func (s *Server) LoseReply(when func(Request) bool) *Fault { return s.fault(loseReply, 0, when) }
 
-// Fail answers a request with an error in place of carrying it out. Whatever
-// the error is, the answer to a handshake is that its session has expired: it can
-// carry no other error.
+// Fail answers a request with an error in place of carrying it out. Whatever the error is, the
+// answer to a handshake is that its session has expired: it can carry no other error.
 func (s *Server) Fail(code Code, when func(Request) bool) *Fault { return s.fault(fail, code, when) }
 
 // Every makes the fault meet every request that fulfils its condition, until
@@ -101,37 +98,35 @@ func (f *Fault) Every() *Fault {
 	defer f.s.mu.Unlock()
 	f.every = true
 	select {
-	case <-f.free:
+	case <-f.released:
 	default:
-		if !slices.Contains(f.s.faults, f) { // a request has been faster
+		if !slices.Contains(f.s.faults, f) { // a request has met it already
 			f.s.faults = append(f.s.faults, f)
 		}
 	}
 	return f
 }
 
-// Hit delivers the request that met the fault, once: for HoldReply and
-// LoseReply after it has been carried out, else before. With Every it delivers
-// each request that met the fault, in order, however late it is received: also
-// after Release. The channel is always the same one and is never closed. It has
-// room for one request, so its length is 0 or 1. After Close of the server, each
+// Hit delivers the request that met the fault, once: for HoldReply and LoseReply after it has been
+// carried out, else before. With Every it delivers each request that met the fault, in order,
+// however late it is received: also after Release. The channel is always the same one and is never
+// closed. It has room for one request, so its length is 0 or 1. After Close of the server, each
 // call of Hit puts one more of those that are left into the channel.
 func (f *Fault) Hit() <-chan Request {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.asked = true
-	f.passLocked()
+	f.hitCalled = true
+	f.offerLocked()
 	return f.hit
 }
 
-// Release lets the held request or reply go on, and cancels the fault if no
-// request has met it yet, or if it is for Every. It may be called more than
-// once.
+// Release lets the held request or reply go on, and cancels the fault if no request has met it yet,
+// or if it is for Every. It may be called more than once.
 func (f *Fault) Release() {
-	f.once.Do(func() { close(f.free) })
+	f.once.Do(func() { close(f.released) })
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	f.s.faults = slices.DeleteFunc(f.s.faults, func(g *Fault) bool { return g == f })
+	f.s.faults = slices.DeleteFunc(f.s.faults, func(other *Fault) bool { return other == f })
 	for c := range f.s.conns {
 		if n := len(c.gates); n > 0 {
 			c.gates = slices.DeleteFunc(c.gates, func(g gate) bool { return g.fault == f })
@@ -157,8 +152,8 @@ func (s *Server) reportUnmet() {
 	}
 }
 
-// find takes the fault that a request meets, or returns nil.
-func (c *conn) find(req Request) *Fault {
+// firstFault returns the first fault that a request meets, nil if it meets none.
+func (c *conn) firstFault(req Request) *Fault {
 	s := c.s
 	s.mu.Lock()
 	none := len(s.faults) == 0
@@ -166,22 +161,22 @@ func (c *conn) find(req Request) *Fault {
 	if none {
 		return nil
 	}
-	s.conditions.Lock()
-	defer s.conditions.Unlock()
+	s.conditionsMu.Lock()
+	defer s.conditionsMu.Unlock()
 	s.mu.Lock()
 	faults := slices.Clone(s.faults)
 	s.mu.Unlock()
 	for _, f := range faults {
-		if f.asks(req) && f.take(c, req) {
+		if f.matches(req) && f.meet(c, req) {
 			return f
 		}
 	}
 	return nil
 }
 
-// asks calls the condition, which may do anything: no lock of the server is
-// held but the one that keeps conditions apart.
-func (f *Fault) asks(req Request) bool {
+// matches calls the condition, which may do anything: conditionsMu is the only mutex
+// of the server that is held.
+func (f *Fault) matches(req Request) bool {
 	returned := false
 	defer func() {
 		if !returned {
@@ -195,8 +190,9 @@ func (f *Fault) asks(req Request) bool {
 	return yes
 }
 
-// take has the fault meet a request, unless it has been released meanwhile.
-func (f *Fault) take(c *conn, req Request) bool {
+// meet notes that a request meets the fault. It returns false if the fault has been
+// released, or another request has met it, since it was found.
+func (f *Fault) meet(c *conn, req Request) bool {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,38 +204,39 @@ func (f *Fault) take(c *conn, req Request) bool {
 		s.faults = slices.Delete(s.faults, i, i+1)
 	}
 	f.isMet = true
-	c.met = req
+	c.lastMet = req
 	switch f.kind {
 	case loseRequest:
 		c.endLocked()
 	case holdRequest:
 		signal(c.wake) // the replies before it are not held
 	}
-	if f.kind != holdReply && f.kind != loseReply {
+	if f.kind != holdReply && f.kind != loseReply { // for these two applyReplyFaultLocked does it
 		f.deliverLocked(req)
 	}
 	return true
 }
 
+// deliverLocked has Hit deliver a request.
 func (f *Fault) deliverLocked(req Request) {
-	f.late = append(f.late, req)
-	f.passLocked()
+	f.undelivered = append(f.undelivered, req)
+	f.offerLocked()
 }
 
-// passLocked puts into hit what fits. If Hit has been called, the goroutine feed sends
+// offerLocked puts into hit what fits. If Hit has been called, the goroutine feed sends
 // the rest: it ends when all has been received, or with the server.
-func (f *Fault) passLocked() {
-	for !f.feeds && len(f.late) > 0 {
+func (f *Fault) offerLocked() {
+	for !f.feeding && len(f.undelivered) > 0 {
 		select {
-		case f.hit <- f.late[0]:
-			f.late = f.late[1:]
+		case f.hit <- f.undelivered[0]:
+			f.undelivered = f.undelivered[1:]
 			continue
 		default:
 		}
-		if !f.asked || f.s.closed {
+		if !f.hitCalled || f.s.closed {
 			return
 		}
-		f.feeds = true
+		f.feeding = true
 		f.s.wg.Go(f.feed)
 	}
 }
@@ -247,8 +244,8 @@ func (f *Fault) passLocked() {
 func (f *Fault) feed() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
-	for len(f.late) > 0 && !f.s.closed {
-		next := f.late[0]
+	for len(f.undelivered) > 0 && !f.s.closed {
+		next := f.undelivered[0]
 		f.s.mu.Unlock()
 		sent := false
 		select {
@@ -258,16 +255,16 @@ func (f *Fault) feed() {
 		}
 		f.s.mu.Lock()
 		if sent {
-			f.late = f.late[1:]
+			f.undelivered = f.undelivered[1:]
 		}
 	}
-	f.feeds = false
+	f.feeding = false
 }
 
-// meetFault finds the fault that applies to a request, and holds or loses
-// the request accordingly. It returns false if the request is lost.
+// meetFault finds the fault that a request meets, and holds the request if the fault says
+// so. It returns false if the request is lost.
 func (c *conn) meetFault(req Request) (f *Fault, ok bool) {
-	f = c.find(req)
+	f = c.firstFault(req)
 	switch {
 	case f == nil:
 		return nil, true
@@ -275,7 +272,7 @@ func (c *conn) meetFault(req Request) (f *Fault, ok bool) {
 		return nil, false
 	case f.kind == holdRequest:
 		select {
-		case <-f.free:
+		case <-f.released:
 		case <-c.closed:
 			return nil, false
 		}
@@ -283,28 +280,29 @@ func (c *conn) meetFault(req Request) (f *Fault, ok bool) {
 	return f, true
 }
 
-// answer is the error in place of carrying the request out, if any.
-func (f *Fault) answer() (jute.Code, bool) {
+// errorInstead returns the error that a request is answered with in place of being
+// carried out; false if it is to be carried out. f may be nil.
+func (f *Fault) errorInstead() (code jute.Code, instead bool) {
 	if f == nil || f.kind != fail {
 		return 0, false
 	}
 	return f.code, true
 }
 
-// applyReplyFaultLocked holds or loses the reply that begins at mark in out.
+// applyReplyFaultLocked holds or loses the reply that begins at mark in out. f may be nil.
 func (c *conn) applyReplyFaultLocked(f *Fault, mark int) {
 	if f == nil {
 		return
 	}
 	switch f.kind {
 	case loseReply:
-		f.deliverLocked(c.met)
+		f.deliverLocked(c.lastMet)
 		c.out.Truncate(mark)
 		c.endLocked()
 	case holdReply:
-		f.deliverLocked(c.met)
+		f.deliverLocked(c.lastMet)
 		select {
-		case <-f.free: // released before it was met
+		case <-f.released: // released before it was met
 		default:
 			c.gates = append(c.gates, gate{mark, f})
 		}

@@ -39,15 +39,15 @@ func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		fake := &fakeTB{}
 		srv := zkserver.Run(fake)
-		other := &target{T: tg.T, srv: srv}
-		c := other.connect()
+		c := (&target{T: tg.T, srv: srv}).connect()
 		never := zkserver.On(zkserver.OpCreate, "/never")
 		srv.Hold(zkserver.On(zkserver.OpExists, "/met")).Release()
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpExists, "/"))
-		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpGetChildren, "/")).Every() // its Release is not missed
+		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpGetChildren, "/")).Every() // it was met, so it need not be released
 		_, _, line, _ := runtime.Caller(0)
-		lose := srv.LoseReply
+		lose := srv.LoseReply // a method value has a wrapper, which does not count as the caller
 		lose(never)
+
 		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpExists, "/"))
 		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpGetChildren2, "/"))
 		fake.end()
@@ -172,6 +172,7 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 			stacks := make([]byte, 1<<20)
 			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "zkserver.(*Fault).feed(")
 		}
+
 		early := refuse()
 		kept := early.Hit()
 		meet(early)
@@ -179,6 +180,7 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			require.Equal(t, fmt.Sprint("/", i), (<-kept).Path)
 		}
+
 		late := refuse()
 		meet(late)
 		require.Zero(t, feeders(), "nobody has asked")
@@ -244,8 +246,7 @@ func TestTheTreeIsTextToCompare(t *testing.T) {
 		require.Equal(tg, jute.OK, c.create(acl, jute.FlagPersistent))
 		n, _ := tg.srv.Node(acl)
 		require.Equal(tg, []zkserver.ACL{{Perms: 31, Scheme: "world", ID: "anyone"}}, n.ACL)
-		var s zkserver.Stat = c.stat(acl)
-		require.Equal(tg, n.Stat, s)
+		require.Equal(tg, n.Stat, c.stat(acl))
 	})
 }
 
@@ -253,7 +254,7 @@ func TestHoldKeepsARequestFromTheServer(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c, other := tg.connect(), tg.connect()
 		held := tg.srv.Hold(on(c, jute.OpCreate))
-		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
+		c.write(createFrame(7, tg.root+"/x"))
 		require.Equal(tg, zkserver.Request{Session: c.session.SessionID, Xid: 7, Op: jute.OpCreate, Path: tg.root + "/x"}, <-held.Hit())
 		synctest.Wait()
 		require.Empty(tg, tg.srv.Children(tg.root))
@@ -270,7 +271,7 @@ func TestARequestThatIsHeldDiesWithItsConnection(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
 		held := tg.srv.Hold(on(c, jute.OpCreate))
-		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
+		c.write(createFrame(7, tg.root+"/x"))
 		<-held.Hit()
 		tg.srv.Expire(c.session.SessionID)
 		held.Release()
@@ -284,7 +285,7 @@ func TestHoldReplyCarriesOutAndKeepsWhatFollows(t *testing.T) {
 		c, other := tg.connect(), tg.connect()
 		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
 		held := tg.srv.HoldReply(on(c, jute.OpCreate))
-		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}))
+		c.write(createFrame(7, tg.root+"/x"))
 		<-held.Hit()
 		synctest.Wait()
 		require.Equal(tg, []string{"x"}, tg.srv.Children(tg.root))
@@ -306,10 +307,7 @@ func TestRepliesBeforeAHeldRequestAreSent(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
 		held := tg.srv.Hold(func(r zkserver.Request) bool { return r.Path == tg.root+"/2" })
-		create := func(xid int32, name string) []byte {
-			return frame(&jute.RequestHeader{Xid: xid, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + name, ACL: jute.WorldACL()})
-		}
-		c.write(append(create(1, "/1"), create(2, "/2")...))
+		c.write(append(createFrame(1, tg.root+"/1"), createFrame(2, tg.root+"/2")...))
 		<-held.Hit()
 		h, _ := c.reply()
 		require.EqualValues(tg, 1, h.Xid)
@@ -324,8 +322,7 @@ func TestAHeldReplyIsSentHoweverLateItIsReleased(t *testing.T) {
 		c := tg.connect()
 		first := tg.srv.HoldReply(on(c, jute.OpCreate))
 		second := tg.srv.HoldReply(on(c, jute.OpCloseSession))
-		c.write(append(frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL()}),
-			frame(&jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession})...))
+		c.write(append(createFrame(1, tg.root+"/x"), frame(&jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession})...))
 		<-first.Hit()
 		<-second.Hit()
 		require.False(tg, tg.lives(c))
@@ -392,7 +389,8 @@ func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
 		tg.srv.Fail(jute.ErrSessionExpired, comesBack)
 		resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))(tg)
 		require.Zero(tg, resp.SessionID)
-		require.True(tg, tg.lives(c), "it was a lie")
+		require.True(tg, tg.lives(c), "the session has not expired in truth")
+
 		held := tg.srv.Hold(comesBack)
 		second := tg.dial()
 		second.write(frame(&jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))

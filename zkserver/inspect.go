@@ -23,14 +23,14 @@ type Node struct {
 func (s *Server) Node(path string) (Node, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.nodes[path]; n != nil {
-		return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container, time.Duration(n.ttl) * time.Millisecond}, true
+	n := s.nodes[path]
+	if n == nil {
+		return Node{}, false
 	}
-	return Node{}, false
+	return Node{bytes.Clone(n.data), slices.Clone(n.acl), n.stat(), n.container, time.Duration(n.ttl) * time.Millisecond}, true
 }
 
-// Children returns the names of a node's children, sorted; none if there is
-// no such node.
+// Children returns the names of a node's children, sorted; none if there is no such node.
 func (s *Server) Children(path string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,10 +40,9 @@ func (s *Server) Children(path string) []string {
 	return nil
 }
 
-// Tree returns the whole tree as text, sorted, a node a line, to be compared
-// in a test: the path, the kind if it is ephemeral, a container, or has a
-// time to live, and the data, quoted, if there is any. The root and /zookeeper are
-// left out.
+// Tree returns the whole tree as text, for a test to compare: a line for each node,
+// sorted by path. A line has the path, the kind if it is ephemeral, a container, or has a
+// time to live, and the data, quoted, if there is any. The root and /zookeeper are left out.
 //
 //	/locks container
 //	/locks/lock-0000000001 ephemeral "host 1"
@@ -104,8 +103,8 @@ func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	return nil, false
 }
 
-// A Watch is armed: a session's connection is to get an event of a change. A watch
-// of addWatch counts as two, one with Children and one without.
+// A Watch has been set and has not fired. A watch of addWatch counts as two, one with
+// Children and one without.
 type Watch struct {
 	Path       string
 	Children   bool // of the list of children; else of the node itself
@@ -146,92 +145,4 @@ func (c *conn) watchesLocked() (out []Watch) {
 		}
 	}
 	return out
-}
-
-// Expire ends a session as if its timeout had run out: its ephemeral nodes
-// are deleted and its connection is closed. It returns false if there is no such
-// session.
-func (s *Server) Expire(session int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ss := s.sessions[session]
-	if ss != nil {
-		s.expireLocked(ss)
-	}
-	return ss != nil
-}
-
-// Cut closes a session's connection; the session lives on until its timeout.
-// It returns false if there is no such session, or no client is attached to it.
-func (s *Server) Cut(session int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ss := s.sessions[session]
-	if ss == nil || ss.conn == nil {
-		return false
-	}
-	ss.conn.closeLocked()
-	return true
-}
-
-// CutAll closes all connections, as Cut does. The clients may come back at
-// once, which is what distinguishes it from Stop.
-func (s *Server) CutAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
-		c.closeLocked()
-	}
-}
-
-// Delete deletes the node at path, as another client does, and its watches fire. It
-// returns false if there is no such node, or it has children.
-func (s *Server) Delete(path string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.nodes[path]
-	if n == nil || len(n.children) > 0 {
-		return false
-	}
-	t := s.begin()
-	t.remove(path)
-	t.commit()
-	return true
-}
-
-// Touch writes the data of the node at path again, as another client does, and its watches fire. It returns
-// false if there is no such node.
-func (s *Server) Touch(path string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.nodes[path]
-	if n == nil {
-		return false
-	}
-	t := s.begin()
-	t.set(path, n, n.data)
-	t.commit()
-	return true
-}
-
-// SetSequence makes the next child of the node at path the one with number
-// next, as if that many had been made before; a negative one as if they had wrapped. It returns false if there is no such
-// node.
-func (s *Server) SetSequence(path string, next int32) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.nodes[path]
-	if n != nil {
-		n.creates, n.together = next, -1 // -1 is never the number of lulls, so nextOf returns creates
-	}
-	return n != nil
-}
-
-// ReapContainers removes the containers that have been used and are empty, and
-// the nodes whose time to live is over, as the server does by itself once a
-// minute.
-func (s *Server) ReapContainers() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reapContainersLocked()
 }

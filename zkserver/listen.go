@@ -13,15 +13,13 @@ import (
 // errStopped is returned by Dial and Serve while the server is stopped.
 var errStopped = fmt.Errorf("zkserver: server stopped: %w", syscall.ECONNREFUSED)
 
-// seeWithin is how long Start waits for a client to see that its connection is
-// broken.
-const seeWithin = time.Second
+// noticeTimeout is how long Start waits for a client to see that its connection is broken.
+const noticeTimeout = time.Second
 
-// Addr returns the address at which the server listens, such as
-// "127.0.0.1:41234": a port on loopback, chosen by the system when Addr is
-// called first. It panics if it cannot listen, as package httptest does. Not for
-// use in a testing/synctest bubble, where time stops while a socket is waited
-// for: use Dial there.
+// Addr returns the address at which the server listens, such as "127.0.0.1:41234": a port on
+// loopback, chosen by the system when Addr is called first. It panics if it cannot listen, as
+// package httptest does. Not for use in a testing/synctest bubble, where time stops while a socket
+// is waited for: use Dial there.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	addr := s.addr
@@ -32,10 +30,9 @@ func (s *Server) Addr() string {
 	return s.ListenAlso()
 }
 
-// ListenAlso returns one more address at which the server listens, on a port
-// chosen by the system. A client that is given several addresses can so be led
-// from one to the other: each can be stopped and started by itself. It panics
-// if it cannot listen.
+// ListenAlso returns one more address at which the server listens, on a port chosen by the system.
+// A client that is given several addresses can so be led from one to the other: each can be stopped
+// and started by itself. It panics if it cannot listen.
 func (s *Server) ListenAlso() string {
 	addr, err := s.Listen("127.0.0.1:0")
 	if err != nil {
@@ -44,10 +41,9 @@ func (s *Server) ListenAlso() string {
 	return addr
 }
 
-// Listen opens a port at an address of the caller's choice and returns the
-// address, with the port that the system has chosen if that of address is 0.
-// The host must be an IP address of loopback, or localhost, which is
-// 127.0.0.1: the server asks nobody for a password, so it listens nowhere
+// Listen opens a port at an address of the caller's choice and returns the address, with the port
+// that the system has chosen if that of address is 0. The host must be an IP address of loopback,
+// or localhost, which is 127.0.0.1: the server asks nobody for a password, so it listens nowhere
 // else. The first address at which the server listens is that of Addr.
 func (s *Server) Listen(address string) (addr string, err error) {
 	host, port, err := net.SplitHostPort(address)
@@ -103,10 +99,9 @@ func (s *Server) accept(l net.Listener, addr string) {
 	}
 }
 
-// Dial connects to the server over a pipe, in a testing/synctest bubble, too.
-// It has the type of a zk.Dialer. The address says only which of the addresses
-// that Stop and Start know the client has dialed; it may be any. The client
-// looks up a host name before it dials, so give it an IP address.
+// Dial connects to the server over a pipe, in a testing/synctest bubble, too. It has the type of a
+// zk.Dialer. The address says only which of the addresses that Stop and Start know the client has
+// dialed; it may be any. The client looks up a host name before it dials, so give it an IP address.
 func (s *Server) Dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	client, server := net.Pipe()
 	seen := make(chan struct{})
@@ -121,8 +116,7 @@ func (s *Server) Dial(network, address string, timeout time.Duration) (net.Conn,
 // with it. After Close it returns ErrClosed and leaves nc alone.
 func (s *Server) Serve(nc net.Conn) error { return s.serve(nc, "") }
 
-// A clientEnd is that of a pipe. Its client closes it when it has seen that the
-// pipe is broken.
+// A clientEnd is that of a pipe. Its client closes it when it has seen that the pipe is broken.
 type clientEnd struct {
 	net.Conn
 	once sync.Once
@@ -136,13 +130,12 @@ func (e *clientEnd) Close() error {
 
 type serverEnd struct {
 	net.Conn
-	seen <-chan struct{}
+	seen <-chan struct{} // closed by the clientEnd
 }
 
-// Stop breaks all connections and refuses new ones until Start, as if the
-// process of the server had been killed. With addresses it does so at these
-// alone. The nodes are kept, and so are the sessions: while the whole
-// server is stopped no session expires.
+// Stop breaks all connections and refuses new ones until Start, as if the process of the server had
+// been killed. With addresses it does so at these alone. The nodes are kept, and so are the
+// sessions: while the whole server is stopped no session expires.
 func (s *Server) Stop(addrs ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,10 +153,10 @@ func (s *Server) Stop(addrs ...string) {
 		}
 	}
 	for c := range s.conns {
-		if s.stoppedLocked(c.addr) && c.killLocked() {
-			left := make(chan bool, 1)
-			s.leaving = append(s.leaving, left)
-			s.wg.Go(func() { left <- c.hangUp() })
+		if s.stoppedLocked(c.addr) && c.removeLocked() {
+			seen := make(chan bool, 1)
+			s.broken = append(s.broken, seen)
+			s.wg.Go(func() { seen <- c.hangUp() })
 		}
 	}
 }
@@ -177,9 +170,9 @@ func (s *Server) stoppedLocked(addr string) bool {
 func (c *conn) hangUp() bool {
 	defer c.net.Close()
 	switch line := c.net.(type) {
-	case *serverEnd:
+	case *serverEnd: // a pipe, whose other end tells when its client closes it
 		line.Close()
-		late := time.NewTimer(seeWithin)
+		late := time.NewTimer(noticeTimeout)
 		defer late.Stop()
 		select {
 		case <-line.seen:
@@ -187,9 +180,9 @@ func (c *conn) hangUp() bool {
 		case <-late.C:
 		case <-c.s.done:
 		}
-	case *net.TCPConn:
+	case *net.TCPConn: // a client closes its end when it reads that this one has ended
 		line.CloseWrite()
-		line.SetReadDeadline(time.Now().Add(seeWithin))
+		line.SetReadDeadline(time.Now().Add(noticeTimeout))
 		ended := make(chan struct{})
 		defer close(ended)
 		c.s.wg.Go(func() {
@@ -206,34 +199,33 @@ func (c *conn) hangUp() bool {
 	return false
 }
 
-// Start serves again after Stop, at the same addresses, with the nodes and the
-// sessions there were; every session has its whole timeout again. With
-// addresses it does so at these alone. Before, it waits until the
-// clients have closed their ends of the connections that Stop has broken, at most
-// one second: a request that a client sends from then on is for the new
-// connection. It returns false if a client has not seen the break in that time.
-// It panics if another process has taken a port meanwhile.
+// Start serves again after Stop, at the same addresses, with the nodes and the sessions there were;
+// every session has its whole timeout again. With addresses it does so at these alone. Before, it
+// waits until the clients have closed their ends of the connections that Stop has broken, at most
+// one second: a request that a client sends from then on is for the new connection. It returns
+// false if a client has not seen the break in that time. It panics if another process has taken a
+// port meanwhile.
 func (s *Server) Start(addrs ...string) (seen bool) {
 	return s.startAgain(func() {}, addrs...)
 }
 
-// StartEmpty is Start for a server that has lost its data: it has no nodes, no
-// sessions, and begins to count its transactions again. It stops the server
-// first. A client that has seen a later transaction than the server has is
-// refused, as by a real server, until it begins a new session.
+// StartEmpty is Start for a server that has lost its data: it has no nodes, no sessions, and begins
+// to count its transactions again. It stops the server first. A client that has seen a later
+// transaction than the server has is refused, as by a real server, until it begins a new session.
 func (s *Server) StartEmpty() (seen bool) {
 	s.Stop()
-	return s.startAgain(s.plantLocked)
+	return s.startAgain(s.resetLocked)
 }
 
+// startAgain is Start. prepareLocked is called when the clients have seen the break.
 func (s *Server) startAgain(prepareLocked func(), addrs ...string) (seen bool) {
 	s.mu.Lock()
-	leaving := s.leaving
-	s.leaving = nil
+	broken := s.broken
+	s.broken = nil
 	s.mu.Unlock()
 	seen = true
-	for _, left := range leaving {
-		seen = <-left && seen
+	for _, seenByClient := range broken {
+		seen = <-seenByClient && seen
 	}
 
 	s.mu.Lock()

@@ -31,8 +31,7 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 		addr := testenv.Must(srv.Listen(address))(t, address)
 		host, _ := testenv.Must2(net.SplitHostPort(addr))(t)
 		require.True(t, net.ParseIP(host).IsLoopback(), "listens on %s", host)
-		nc := testenv.Must(net.Dial("tcp", addr))(t)
-		nc.Close()
+		testenv.Must(net.Dial("tcp", addr))(t).Close()
 	}
 	first, _, _ := net.SplitHostPort(srv.Addr())
 	require.Equal(t, "127.0.0.1", first)
@@ -175,8 +174,7 @@ func TestAnAddressOverPipesIsStoppedByItsName(t *testing.T) {
 		nc.Close()
 		require.True(tg, tg.srv.Start())
 		for _, addr := range []string{"192.0.2.1:2181", "192.0.2.2:2181"} {
-			nc := testenv.Must(tg.srv.Dial("tcp", addr, 0))(tg)
-			nc.Close()
+			testenv.Must(tg.srv.Dial("tcp", addr, 0))(tg).Close()
 		}
 	})
 }

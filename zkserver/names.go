@@ -40,9 +40,8 @@ const (
 	OpWhoAmI               = jute.OpWhoAmI
 )
 
-// A Code is the outcome of a request on the wire: 0, or why not. A client
-// makes an error of it: go-zookeeper makes zk.ErrNoNode of CodeNoNode. Fail
-// takes any, also one that is not listed here.
+// A Code is the outcome of a request on the wire: 0, or why not. A client makes an error of it:
+// go-zookeeper makes zk.ErrNoNode of CodeNoNode. Fail takes any, also one that is not listed here.
 type Code = jute.Code
 
 // The codes that the server answers with.
@@ -63,12 +62,11 @@ const (
 	CodeNoWatcher               = jute.ErrNoWatcher
 )
 
-// A Stat is what the server keeps of a node besides its data. Its fields are
-// those of ZooKeeper: Czxid, Mzxid, Pzxid (the transactions that made the node, that
-// changed its data last, and its list of children), Ctime and Mtime (in ms
-// since 1970), Version, Cversion, Aversion (the changes of the data, of the list of
-// children, of the ACL), EphemeralOwner (the session that the node ends with,
-// or 0), DataLength (in bytes) and NumChildren.
+// A Stat is what the server keeps of a node besides its data. Its fields are those of ZooKeeper:
+// Czxid, Mzxid, Pzxid (the transactions that made the node, that changed its data last, and its
+// list of children), Ctime and Mtime (in ms since 1970), Version, Cversion, Aversion (the changes
+// of the data, of the list of children, of the ACL), EphemeralOwner (the session that the node ends
+// with, or 0), DataLength (in bytes) and NumChildren.
 type Stat = jute.Stat
 
 // An ACL grants the permissions Perms (read 1, write 2, create 4, delete 8,

@@ -35,16 +35,16 @@ func (c *conn) handle(frame []byte) bool {
 	}
 	s.touchLocked(c.session)
 
-	do, implemented := operations[h.Op]
+	kind, implemented := operations[h.Op]
 	if !implemented {
-		do = unknown
+		kind = notImplemented
 	}
 	reply := jute.ReplyHeader{Xid: h.Xid}
 	s.body.Reset()
-	if code, answer := f.answer(); answer {
+	if code, instead := f.errorInstead(); instead {
 		reply.Err = code
 	} else {
-		reply.Err = do.execute(c, h.Op, d, &s.body)
+		reply.Err = kind.execute(c, h.Op, d, &s.body)
 	}
 	if h.Op == jute.OpAuth && reply.Err == jute.ErrMarshalling {
 		return false // without a reply
@@ -53,13 +53,13 @@ func (c *conn) handle(frame []byte) bool {
 	if h.Op == jute.OpPing {
 		reply.Xid = jute.XidPing
 	}
-	if reply.Zxid = s.zxid; do.zxid != nil {
-		reply.Zxid = do.zxid(s.zxid)
+	if reply.Zxid = s.zxid; kind.zxid != nil {
+		reply.Zxid = kind.zxid(s.zxid)
 	}
 	mark := c.out.Len()
 	c.sendReplyLocked(reply, s.body.Bytes())
 	c.applyReplyFaultLocked(f, mark)
-	if do.ends != nil && do.ends(reply.Err) {
+	if kind.ends != nil && kind.ends(reply.Err) {
 		c.endLocked()
 	}
 	return !c.ending
@@ -71,31 +71,31 @@ type operation struct {
 	// it causes are queued before it returns, so that each client sees an event before it can
 	// read the change.
 	execute func(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code
-	ends    func(code jute.Code) bool // whether the connection ends after the reply; nil: no
+	ends    func(code jute.Code) bool // whether the connection ends after the reply; nil: it does not
 	zxid    func(last int64) int64    // of the reply; nil: that of the last change
 }
 
-// operations are all that the server implements.
+// operations are all requests that the server implements.
 var operations = map[jute.Op]operation{
 	jute.OpPing:         {execute: func(*conn, jute.Op, *jute.Decoder, *jute.Encoder) jute.Code { return jute.OK }},
-	jute.OpAuth:         {(*conn).executeAuth, on(jute.ErrAuthFailed), func(int64) int64 { return 0 }},
-	jute.OpCloseSession: {execute: (*conn).executeCloseSession, ends: on(jute.OK)},
+	jute.OpAuth:         {execute: (*conn).executeAuth, ends: endsOn(jute.ErrAuthFailed), zxid: func(int64) int64 { return 0 }},
+	jute.OpCloseSession: {execute: (*conn).executeCloseSession, ends: endsOn(jute.OK)},
 	jute.OpSync:         {execute: (*conn).executeSync},
 
 	jute.OpExists:               {execute: (*conn).executeRead},
 	jute.OpGetData:              {execute: (*conn).executeRead},
 	jute.OpGetChildren:          {execute: (*conn).executeRead},
 	jute.OpGetChildren2:         {execute: (*conn).executeRead},
-	jute.OpGetACL:               {execute: (*conn).executeAbout},
-	jute.OpGetAllChildrenNumber: {execute: (*conn).executeAbout},
+	jute.OpGetACL:               {execute: (*conn).executePlainRead},
+	jute.OpGetAllChildrenNumber: {execute: (*conn).executePlainRead},
 	jute.OpGetEphemerals:        {execute: (*conn).executeGetEphemerals},
 	jute.OpWhoAmI:               {execute: (*conn).executeWhoAmI},
 
 	jute.OpSetWatches:    {execute: (*conn).executeSetWatches},
 	jute.OpSetWatches2:   {execute: (*conn).executeSetWatches},
 	jute.OpAddWatch:      {execute: (*conn).executeAddWatch},
-	jute.OpCheckWatches:  {execute: (*conn).executeWatches},
-	jute.OpRemoveWatches: {execute: (*conn).executeWatches},
+	jute.OpCheckWatches:  {execute: (*conn).executeCheckOrRemoveWatches},
+	jute.OpRemoveWatches: {execute: (*conn).executeCheckOrRemoveWatches},
 
 	jute.OpCreate:          {execute: (*conn).executeWrite},
 	jute.OpCreate2:         {execute: (*conn).executeWrite},
@@ -107,22 +107,25 @@ var operations = map[jute.Op]operation{
 	jute.OpMulti:           {execute: (*conn).executeMulti},
 }
 
-// unknown is every other operation; a check is one, outside of a multi.
-var unknown = operation{
-	func(*conn, jute.Op, *jute.Decoder, *jute.Encoder) jute.Code { return jute.ErrUnimplemented },
-	on(jute.ErrUnimplemented), func(int64) int64 { return -1 },
+// notImplemented is for every other request; a check is one, outside of a multi.
+var notImplemented = operation{
+	execute: func(*conn, jute.Op, *jute.Decoder, *jute.Encoder) jute.Code { return jute.ErrUnimplemented },
+	ends:    endsOn(jute.ErrUnimplemented),
+	zxid:    func(int64) int64 { return -1 },
 }
 
-func on(end jute.Code) func(jute.Code) bool { return func(code jute.Code) bool { return code == end } }
+func endsOn(end jute.Code) func(jute.Code) bool {
+	return func(code jute.Code) bool { return code == end }
+}
 
 // executeWrite carries out a write that is not in a multi.
 func (c *conn) executeWrite(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	t := c.s.begin()
-	w := decodeWrite(op, d)
+	execute := decodeWrite(op, d)
 	if d.Err() != nil {
 		return jute.ErrMarshalling
 	}
-	code := w(t, c, body)
+	code := execute(t, c, body)
 	if code == jute.OK {
 		t.commit()
 	}
@@ -184,8 +187,8 @@ func (c *conn) executeAddWatch(_ jute.Op, d *jute.Decoder, body *jute.Encoder) j
 	return jute.OK
 }
 
-// executeAbout answers the reads that leave no watch.
-func (c *conn) executeAbout(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+// executePlainRead answers reads that cannot leave a watch: getACL and getAllChildrenNumber.
+func (c *conn) executePlainRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	path := d.String()
 	if d.Err() != nil {
 		return jute.ErrMarshalling
@@ -218,8 +221,8 @@ func (c *conn) executeGetEphemerals(_ jute.Op, d *jute.Decoder, body *jute.Encod
 	if d.Err() != nil {
 		return jute.ErrMarshalling
 	}
-	// A prefix of the path as text, not of its nodes: /a has /ab, too.
-	if all := javaTrim(prefix); all == "" || all == "/" {
+	// The prefix is compared as text, so /a is also one of /ab.
+	if trimmed := javaTrim(prefix); trimmed == "" || trimmed == "/" {
 		prefix = ""
 	}
 	var paths []string
@@ -245,13 +248,13 @@ func (c *conn) executeWhoAmI(_ jute.Op, _ *jute.Decoder, body *jute.Encoder) jut
 	return jute.OK
 }
 
-// executeWatches asks for watches, or removes them.
-func (c *conn) executeWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
+// executeCheckOrRemoveWatches answers checkWatches and removeWatches.
+func (c *conn) executeCheckOrRemoveWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
 	var r jute.PathType
 	if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
 		return jute.ErrMarshalling
 	}
-	found := func(w *watchTable, kind int32) bool { // and removed, if op is that
+	checkOrRemove := func(w *watchTable, kind int32) (found bool) {
 		if r.Type != kind && r.Type != jute.WatcherAny {
 			return false
 		}
@@ -260,8 +263,9 @@ func (c *conn) executeWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute
 		}
 		return len(w.conns[r.Path]) > 0 // of any connection, as on the real server
 	}
-	children, data := found(c.s.childWatches, jute.WatcherChildren), found(c.s.dataWatches, jute.WatcherData)
-	if !children && !data {
+	childFound := checkOrRemove(c.s.childWatches, jute.WatcherChildren)
+	dataFound := checkOrRemove(c.s.dataWatches, jute.WatcherData)
+	if !childFound && !dataFound {
 		return jute.ErrNoWatcher
 	}
 	return jute.OK
@@ -319,8 +323,7 @@ func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 // A write is a decoded request that changes the tree, alone or in a multi.
 type write func(t *txn, c *conn, body *jute.Encoder) jute.Code
 
-// decodeWrite reads the body of a write. The Decoder's Err says whether it
-// was one.
+// decodeWrite reads the body of a write. If it is malformed, the Decoder's Err says so.
 func decodeWrite(op jute.Op, d *jute.Decoder) write {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
@@ -363,7 +366,7 @@ func decodeCreate(op jute.Op, d *jute.Decoder) *jute.CreateTTLRequest {
 	return &r
 }
 
-// createAs makes a node and answers as a request of kind op does.
+// createAs returns the write that makes a node and answers as a request of kind op.
 func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
 	return func(t *txn, c *conn, body *jute.Encoder) jute.Code {
 		path, code := t.create(c, op, r)
@@ -379,75 +382,79 @@ func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
 	}
 }
 
-// executeMulti carries out all operations of a multi or none. The reply's
-// header has OK either way; each operation has its own error.
-func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
-	type step struct {
-		op  jute.Op
-		do  write
-		ttl bool // its flags ask for a time to live, and its kind cannot carry one
-	}
-	var steps []step
-	t := c.s.begin()
+// A multiPart is one operation of a multi.
+type multiPart struct {
+	op       jute.Op
+	execute  write
+	lacksTTL bool // its flags ask for a time to live, and its kind cannot carry one
+}
+
+// decodeMulti reads the body of a multi. It returns false if it is malformed.
+func decodeMulti(d *jute.Decoder) (parts []multiPart, ok bool) {
 	for {
 		var h jute.MultiHeader
-		if h.Decode(d); d.Err() != nil {
-			return jute.ErrMarshalling
-		}
-		if h.Done {
-			break
+		if h.Decode(d); d.Err() != nil || h.Done {
+			return parts, d.Err() == nil
 		}
 		switch h.Op {
 		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
-			// In a multi the flags alone say what is made, and what the result
-			// looks like.
+			// In a multi the flags alone say what is made, and what the result looks like.
 			r := decodeCreate(h.Op, d)
-			op, toLive := jute.OpCreate, r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL
-			if toLive {
+			op := jute.OpCreate
+			if hasTTL(r.Flags) {
 				op = jute.OpCreateTTL
 			} else if r.Flags == jute.FlagContainer {
 				op = jute.OpCreateContainer
 			}
-			steps = append(steps, step{op, createAs(op, r), toLive && h.Op != jute.OpCreateTTL})
+			parts = append(parts, multiPart{op, createAs(op, r), hasTTL(r.Flags) && h.Op != jute.OpCreateTTL})
 		case jute.OpDelete, jute.OpSetData, jute.OpCheck:
-			steps = append(steps, step{h.Op, decodeWrite(h.Op, d), false})
+			parts = append(parts, multiPart{h.Op, decodeWrite(h.Op, d), false})
 		default:
-			return jute.ErrMarshalling
-		}
-		if d.Err() != nil {
-			return jute.ErrMarshalling
+			return nil, false
 		}
 	}
+}
 
-	for i, st := range steps {
-		if st.ttl { // the real server stumbles over it
+// executeMulti carries out all operations of a multi or none. The reply's
+// header has OK either way; each operation has its own error.
+func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
+	t := c.s.begin()
+	parts, ok := decodeMulti(d)
+	if !ok {
+		return jute.ErrMarshalling
+	}
+	for i, part := range parts {
+		if part.lacksTTL { // the real server fails to read such a request, too
 			t.rollback()
 			return jute.ErrMarshalling
 		}
-		h := jute.MultiHeader{Op: st.op}
-		if st.op == jute.OpCreateContainer || st.op == jute.OpCreateTTL {
+		h := jute.MultiHeader{Op: part.op}
+		if part.op == jute.OpCreateContainer || part.op == jute.OpCreateTTL {
 			h.Op = jute.OpCreate2 // path and stat
 		}
 		h.Encode(body)
-		code := st.do(t, c, body)
-		if code == jute.OK {
-			continue
+		if code := part.execute(t, c, body); code != jute.OK {
+			t.rollback()
+			body.Reset()
+			encodeFailure(body, len(parts), i, code)
+			break
 		}
-		t.rollback()
-		body.Reset()
-		for j := range steps {
-			result := jute.OK
-			if j == i {
-				result = code
-			} else if j > i {
-				result = jute.ErrRuntimeInconsistency
-			}
-			(&jute.MultiHeader{Op: jute.OpError, Err: result}).Encode(body)
-			body.Int32(int32(result))
-		}
-		break
 	}
 	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(body)
-	t.commit() // after a rollback: of nothing
+	t.commit() // nothing, after a rollback
 	return jute.OK
+}
+
+// encodeFailure writes the results of a multi of n operations, of which one has failed.
+func encodeFailure(body *jute.Encoder, n, failed int, code jute.Code) {
+	for i := range n {
+		result := jute.OK
+		if i == failed {
+			result = code
+		} else if i > failed {
+			result = jute.ErrRuntimeInconsistency
+		}
+		(&jute.MultiHeader{Op: jute.OpError, Err: result}).Encode(body)
+		body.Int32(int32(result))
+	}
 }

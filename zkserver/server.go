@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// ErrClosed is returned by Dial, Serve and Listen once the server has been
-// closed.
+// ErrClosed is returned by Dial, Serve and Listen once the server has been closed.
 var ErrClosed = errors.New("zkserver: server closed")
 
 const (
@@ -22,8 +21,7 @@ const (
 	handshakeTimeout  = 10 * time.Second // a connection without a handshake is closed after it, or after a longer tick
 )
 
-// A Server is one embedded ZooKeeper. All methods may be called from any
-// goroutine at any time.
+// A Server is one embedded ZooKeeper. All methods may be called from any goroutine at any time.
 type Server struct {
 	tick    time.Duration
 	refuses func() // set by WithRefusal
@@ -35,9 +33,9 @@ type Server struct {
 	done    chan struct{} // closed by Close
 	wg      sync.WaitGroup
 
-	busy       atomic.Int64 // connections of which a request has been read that is not answered
-	lulls      atomic.Int64 // times that there was none
-	conditions sync.Mutex   // held while the conditions of faults are called, and never under mu
+	busy         atomic.Int64 // connections with a request that has been read and not answered
+	lulls        atomic.Int64 // how many times busy has fallen to 0
+	conditionsMu sync.Mutex   // held while the conditions of faults are called, and never under mu
 
 	// mu guards everything below, and every conn and session: the server's steps
 	// are one sequence, as in ZooKeeper. Nothing blocks while it is held.
@@ -47,7 +45,7 @@ type Server struct {
 	listeners    map[string]net.Listener // by address; nil while it is stopped
 	down         bool                    // by Stop
 	away         map[string]struct{}     // addresses, by Stop
-	leaving      []<-chan bool           // for each connection that Stop has broken, whether its client has seen it
+	broken       []<-chan bool           // for each connection that Stop has broken, whether its client has seen it
 	conns        map[*conn]struct{}
 	lastConn     int64
 	sessions     map[int64]*session
@@ -67,10 +65,9 @@ type Server struct {
 // An Option changes a new Server.
 type Option func(*Server)
 
-// WithTick sets the tick, the grain of session expiry; the default is
-// 2 s. Session timeouts are clamped to between 2 and 20 ticks.
-// A client has 10 s for its handshake, or a tick if that is longer.
-// It panics if tick is not positive.
+// WithTick sets the tick, the grain of session expiry; the default is 2 s. Session timeouts are
+// clamped to between 2 and 20 ticks. A client has 10 s for its handshake, or a tick if that is
+// longer. It panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic("zkserver: a tick must be positive")
@@ -78,11 +75,10 @@ func WithTick(tick time.Duration) Option {
 	return func(s *Server) { s.tick = tick }
 }
 
-// WithRefusal sets a function that is called whenever the server refuses a
-// client that has seen a later transaction than the server has, which happens
-// if a server has lost its data. The client gets no reason: its connection
-// is closed, as by a real server. f is called with the server locked: it must not
-// call the server, and must not block.
+// WithRefusal sets a function that is called whenever the server refuses a client that has seen a
+// later transaction than the server has, which happens if a server has lost its data. The client
+// gets no reason: its connection is closed, as by a real server. f is called with the server
+// locked: it must not call the server, and must not block.
 func WithRefusal(f func()) Option {
 	return func(s *Server) { s.refuses = f }
 }
@@ -93,8 +89,8 @@ func WithRefusal(f func()) Option {
 // time; like containers it is looked for once a minute, and by ReapContainers.
 func WithTTL() Option { return func(s *Server) { s.withTTL = true } }
 
-// WithEpoch has zxids begin as those of an ensemble in this epoch, which counts its leaders; by default the
-// server is in epoch 0. From epoch 1 on a zxid does not fit in 32 bits.
+// WithEpoch sets the upper 32 bits of each zxid, which in an ensemble are the number of the leader; the
+// default is 0. From epoch 1 on a zxid does not fit in 32 bits.
 func WithEpoch(epoch int32) Option { return func(s *Server) { s.epoch = int64(epoch) } }
 
 // WithWords sets the four-letter words that are answered, as 4lw.commands.whitelist
@@ -129,10 +125,10 @@ func New(options ...Option) *Server {
 	for _, option := range options {
 		option(s)
 	}
-	// Ids as the real server makes them, unlike those of any server before:
-	// its own id (1), the time, room to count.
+	// As on a real server, an id is made of the server's own id (1), the time and a
+	// counter: no earlier server has given the same.
 	s.lastSession = 1<<56 | int64(uint64(s.start.UnixMilli())<<24>>8)
-	s.plantLocked() // nobody else has the server yet
+	s.resetLocked() // no other goroutine has the server yet
 	s.wg.Go(s.clock)
 	return s
 }
@@ -158,8 +154,7 @@ func Run(t TB, options ...Option) *Server {
 	return s
 }
 
-// Close ends all connections and sessions and returns when every goroutine
-// of the server has ended.
+// Close ends all connections and sessions and returns when every goroutine of the server has ended.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -190,7 +185,7 @@ func (s *Server) clock() {
 		case <-ticker.C:
 		}
 		s.mu.Lock()
-		if s.down { // nobody counts while the server is away
+		if s.down { // no session expires meanwhile
 			s.mu.Unlock()
 			continue
 		}

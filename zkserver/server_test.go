@@ -1,15 +1,10 @@
 package zkserver_test
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"hash/adler32"
-	"math"
 	"math/rand"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +15,6 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
@@ -137,79 +131,6 @@ func TestExpireEndsASessionAtOnce(t *testing.T) {
 	}
 }
 
-func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		for _, name := range []string{"/used", "/unused", "/busy"} {
-			code, _ := c.do(jute.OpCreateContainer, &jute.CreateRequest{Path: tg.root + name, Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagContainer})
-			require.Equal(tg, jute.OK, code)
-			n, _ := tg.srv.Node(tg.root + name)
-			require.True(tg, n.Container)
-		}
-		require.Equal(tg, jute.OK, c.create(tg.root+"/used/x", jute.FlagPersistent))
-		require.Equal(tg, jute.OK, c.create(tg.root+"/busy/x", jute.FlagPersistent))
-		require.Equal(tg, jute.OK, c.delete(tg.root+"/used/x"))
-		watcher := tg.connect()
-		require.Equal(tg, jute.OK, watcher.watch(jute.OpExists, tg.root+"/used"))
-		require.Equal(tg, jute.OK, c.delete(tg.root+"/busy/x"))
-		require.Equal(tg, jute.OK, c.delete(tg.root+"/busy")) // by hand, before it is looked for
-		var events []event
-		for range 20 { // for 140 s: containers are looked for once a minute
-			time.Sleep(7 * time.Second)
-			events = append(events, watcher.eventsNow()...)
-		}
-		require.Equal(tg, []string{"unused"}, tg.srv.Children(tg.root))
-		require.Equal(tg, []event{{jute.EventDeleted, tg.root + "/used"}}, events)
-	})
-}
-
-func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
-	embedded(t)
-	bubble.Test(t, func(t *testing.T) {
-		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithTTL())}
-		c := tg.connect()
-		create := func(path string, ttl int64) {
-			r := jute.CreateRequest{Path: path, ACL: jute.WorldACL(), Flags: jute.FlagTTL}
-			code, _ := c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: r, TTL: ttl})
-			require.Equal(t, jute.OK, code)
-		}
-		create("/idle", 10_000)
-		create("/set", 10_000)
-		create("/parent", 10_000)
-		require.Equal(t, jute.OK, c.create("/parent/child", jute.FlagPersistent))
-		n, _ := tg.srv.Node("/idle")
-		require.Equal(t, 10*time.Second, n.TTL)
-		time.Sleep(10 * time.Second)
-		require.Equal(t, jute.OK, c.set("/set", "", -1))
-		tg.srv.ReapContainers()
-		require.Equal(t, "/idle ttl 10s\n/parent ttl 10s\n/parent/child\n/set ttl 10s\n", tg.srv.Tree(), "its time is not over yet")
-		time.Sleep(time.Millisecond)
-		tg.srv.ReapContainers()
-		require.Equal(t, "/parent ttl 10s\n/parent/child\n/set ttl 10s\n", tg.srv.Tree())
-		require.Equal(t, jute.OK, c.delete("/parent/child"))
-		watcher := tg.connect()
-		require.Equal(t, jute.OK, watcher.watch(jute.OpExists, "/parent"))
-		time.Sleep(38 * time.Second)
-		require.Equal(t, jute.OK, c.set("/set", "", -1))
-		require.Empty(t, watcher.eventsNow())
-		time.Sleep(25 * time.Second) // it looks once a minute
-		require.Equal(t, []event{{jute.EventDeleted, "/parent"}}, watcher.eventsNow())
-		require.Empty(t, tg.srv.Tree())
-	})
-}
-
-// No other test makes nodes here, so that the whole tree can be counted.
-func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
-	inBubble(t, func(tg *target) {
-		c := tg.connect()
-		for path, want := range map[string]int32{"/": 4, "": 5} { // /zookeeper and two below it, and tg.root; "/" itself
-			code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
-			require.Equal(tg, jute.OK, code)
-			require.Equal(tg, want, d.Int32(), "%q", path)
-		}
-	})
-}
-
 func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
@@ -310,112 +231,6 @@ func FuzzConn(f *testing.F) {
 	})
 }
 
-// nearTheEnd is a target at whose root the next number is the last but one. A real server is one
-// of the test's own, which is stopped, and the number is written into its snapshot.
-func nearTheEnd(t *testing.T) *target {
-	tg := newTarget(t)
-	if tg.srv != nil {
-		require.True(t, tg.srv.SetSequence(tg.root, math.MaxInt32-1))
-		require.False(t, tg.srv.SetSequence(tg.root+"/no", 0))
-		return tg
-	}
-	zoo := servers.ZooKeepers(t, 1)[0]
-	tg = &target{T: t, addr: zoo.Addr, root: "/t"}
-	require.Equal(t, jute.OK, tg.connect().create(tg.root, jute.FlagPersistent))
-	zoo.Stop()
-	zoo.Start(t) // it writes a snapshot, of whose folder the name is the last
-	zoo.Stop()
-	files := testenv.Must(filepath.Glob(filepath.Join(zoo.Data, "version-2", "snapshot.*")))(t)
-	b := testenv.Must(os.ReadFile(files[len(files)-1]))(t)
-	const name, data, acl, zxidsAndTimes, version, sum, end, digest = 6, 4, 8, 32, 4, 8, 5, 20
-	at := bytes.Index(b, []byte("\x00\x00\x00\x02/t")) + name + data + acl + zxidsAndTimes + version
-	binary.BigEndian.PutUint32(b[at:], math.MaxInt32-1)
-	for _, at := range []int{len(b) - end - sum - digest - end - sum, len(b) - end - sum} {
-		binary.BigEndian.PutUint64(b[at:], uint64(adler32.Checksum(b[:at])))
-	}
-	require.NoError(t, os.WriteFile(files[len(files)-1], b, 0o644))
-	zoo.Start(t)
-	return tg
-}
-
-// TestSequenceNumbersEndAtTheLargest: creates that are under way together get negative numbers
-// behind it. When nothing is under way, the largest comes again. None of these creates shows
-// in the parent, except by the number of children; their deletes do.
-func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
-	tg := nearTheEnd(t)
-	c := tg.connect()
-	var made []string
-	create := func() *jute.CreateRequest {
-		c.xid++ // so that the name is another one
-		return &jute.CreateRequest{Path: fmt.Sprint(tg.root, "/", c.xid, "n"), ACL: jute.WorldACL(), Flags: jute.FlagSequential}
-	}
-	reply := func() *jute.Decoder {
-		h, d := c.reply()
-		require.Equal(t, jute.OK, h.Err)
-		return d
-	}
-	one := func() {
-		c.write(frame(&jute.RequestHeader{Op: jute.OpCreate}, create()))
-		made = append(made, reply().String())
-	}
-	inMulti := func() {
-		parts := []encoder{&jute.RequestHeader{Op: jute.OpMulti}}
-		for range 4 {
-			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, create())
-		}
-		c.write(frame(append(parts, &jute.MultiHeader{Op: -1, Done: true, Err: -1})...))
-		d := reply()
-		for range 4 {
-			new(jute.MultiHeader).Decode(d)
-			made = append(made, d.String())
-		}
-	}
-	pipelined := func() {
-		var all []byte
-		for range 4 {
-			all = append(all, frame(&jute.RequestHeader{Op: jute.OpCreate}, create())...)
-		}
-		c.write(all)
-		for range 4 {
-			made = append(made, reply().String())
-		}
-	}
-
-	one()
-	full := c.stat(tg.root)
-	require.Equal(t, c.stat(made[0]).Czxid, full.Pzxid)
-	const largest = "2147483647"
-	const again = largest + " -2147483648 -2147483647 -2147483646"
-	for _, part := range []struct {
-		create func()
-		want   string
-	}{{one, largest}, {one, largest}, {inMulti, again}, {pipelined, again}, {one, largest}} {
-		for got := ""; got != part.want; {
-			before := len(made)
-			part.create()
-			numbers := made[before:]
-			for i, path := range numbers {
-				_, numbers[i], _ = strings.Cut(path, "n")
-			}
-			got = strings.Join(numbers, " ")
-			if tg.srv != nil || len(numbers) == 1 {
-				require.Equal(t, part.want, got)
-			} // or some of them have been carried out before the server has read the others
-		}
-	}
-
-	full.NumChildren += int32(len(made) - 1)
-	full.Cversion -= int32(len(made) - 1) // it counts each creation twice, less the children
-	require.Equal(t, full, c.stat(tg.root))
-	require.Equal(t, jute.OK, c.delete(made[0]))
-	require.Equal(t, c.zxid, c.stat(tg.root).Pzxid)
-	if tg.srv != nil {
-		tg.srv.SetSequence(tg.root, math.MinInt32) // the number after the largest
-		one()
-		require.Contains(t, made[len(made)-1], "n-2147483648")
-	}
-}
-
 // opNames are all that a client can send to a 3.8.0 (ZooDefs.OpCode in the Apache source).
 var opNames = map[jute.Op]string{
 	1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 6: "getACL", 7: "setACL", 8: "getChildren", 9: "sync",
@@ -425,8 +240,7 @@ var opNames = map[jute.Op]string{
 	106: "addWatch", 107: "whoAmI", -10: "createSession", -11: "closeSession",
 }
 
-// The package's documentation lists what is not served: here the list is made from
-// the answers.
+// The package's documentation lists what is not served: here the list is made from the answers.
 func TestWhatIsNotServedIsDocumented(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		text := testenv.Must(os.ReadFile("doc.go"))(tg)

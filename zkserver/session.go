@@ -56,9 +56,8 @@ func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 	return true
 }
 
-// endSessionLocked removes a session and, in one transaction, all its
-// ephemeral nodes, by path. A real server promises no order; a fixed one lets
-// a run be repeated exactly.
+// endSessionLocked removes a session and, in one transaction, all its ephemeral nodes, by path. A
+// real server promises no order; a fixed one lets a run be repeated exactly.
 func (s *Server) endSessionLocked(ss *session) {
 	t := s.begin()
 	for _, path := range slices.Sorted(maps.Keys(ss.ephemerals)) {

@@ -17,9 +17,9 @@ type node struct {
 	czxid, mzxid, pzxid int64
 	ctime, mtime        int64
 	version, aversion   int32
-	creates             int32 // children ever made: the next sequence number, up to the largest
-	wrapped             int32 // the next one after that, among creates that are under way together
-	together            int64 // Server.lulls when wrapped was set: it counts while the two are equal
+	creates             int32 // children ever made: the number of the next sequential child, up to the largest
+	wrapped             int32 // behind the largest: the number of the next one, for creates that are under way together
+	wrappedIn           int64 // Server.lulls when wrapped was set: wrapped is valid until that changes
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	ttl                 int64 // of a node with a time to live, in ms, else 0
@@ -32,8 +32,8 @@ func (n *node) stat() jute.Stat {
 		Czxid: n.czxid, Mzxid: n.mzxid, Pzxid: n.pzxid,
 		Ctime: n.ctime, Mtime: n.mtime,
 		Version: n.version, Aversion: n.aversion,
-		// Clients are shown changes, the server counts creations: each child
-		// was made once, and those that are gone were deleted once.
+		// Clients see the number of changes, and the server counts creates: each child
+		// was created once, and those that are gone were deleted once.
 		Cversion:       2*n.creates - int32(len(n.children)),
 		EphemeralOwner: n.owner,
 		DataLength:     int32(len(n.data)),
@@ -61,8 +61,8 @@ func split(path string) (parent, name string) {
 	return path[:max(i, 1)], path[i+1:]
 }
 
-// plantLocked begins with the nodes that every server has, and with no session.
-func (s *Server) plantLocked() {
+// resetLocked leaves the nodes that every server has, and no session.
+func (s *Server) resetLocked() {
 	s.zxid = s.epoch << 32
 	s.sessions = make(map[int64]*session)
 	s.nodes = make(map[string]*node)
@@ -138,22 +138,31 @@ func (t *txn) rollback() {
 	t.undo, t.events = nil, nil
 }
 
-// create makes a node, whatever its kind, as c asks.
-func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string, code jute.Code) {
-	if r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL {
-		return "", jute.ErrBadArguments
-	}
-	toLive := r.Flags == jute.FlagTTL || r.Flags == jute.FlagSequentialTTL
-	ttl := int64(-1) // none
-	if op == jute.OpCreateTTL {
-		ttl = r.TTL
-	}
+// hasTTL reports whether the flags of a create ask for a time to live.
+func hasTTL(flags int32) bool { return flags == jute.FlagTTL || flags == jute.FlagSequentialTTL }
+
+// timeToLive returns that of the node that r asks for, in milliseconds; 0 if it has none.
+func (s *Server) timeToLive(op jute.Op, r *jute.CreateTTLRequest) (ttl int64, code jute.Code) {
 	switch {
-	case toLive && !t.s.withTTL:
-		return "", jute.ErrUnimplemented
-	case toLive && (ttl <= 0 || ttl > longestTTL),
-		!toLive && ttl >= 0: // flags that do not ask for it
-		return "", jute.ErrBadArguments
+	case r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL:
+		return 0, jute.ErrBadArguments
+	case !hasTTL(r.Flags) && op == jute.OpCreateTTL && r.TTL >= 0: // the flags do not ask for it
+		return 0, jute.ErrBadArguments
+	case !hasTTL(r.Flags):
+		return 0, jute.OK
+	case !s.withTTL:
+		return 0, jute.ErrUnimplemented
+	case op != jute.OpCreateTTL || r.TTL <= 0 || r.TTL > longestTTL:
+		return 0, jute.ErrBadArguments
+	}
+	return r.TTL, jute.OK
+}
+
+// create makes a node of any kind, as c asks.
+func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string, code jute.Code) {
+	ttl, code := t.s.timeToLive(op, r)
+	if code != jute.OK {
+		return "", code
 	}
 	slash := strings.LastIndexByte(r.Path, '/')
 	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 {
@@ -163,6 +172,7 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	if !ok {
 		return "", jute.ErrInvalidACL
 	}
+
 	parentPath := r.Path[:slash]
 	parent := t.s.lookup(parentPath)
 	if parent == nil {
@@ -171,8 +181,9 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	if !c.may(jute.PermCreate, parent.acl) {
 		return "", jute.ErrNoAuth
 	}
+
 	path = r.Path
-	number := t.s.nextOf(parent)
+	number := t.s.nextNumber(parent)
 	if r.Flags&jute.FlagSequential != 0 {
 		path += fmt.Sprintf("%010d", number)
 	}
@@ -186,27 +197,23 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	}
 
 	n := &node{
-		data: r.Data, acl: acl,
+		data: r.Data, acl: acl, ttl: ttl,
 		czxid: t.s.zxid, mzxid: t.s.zxid, pzxid: t.s.zxid,
 		ctime: t.now, mtime: t.now,
-		children: make(map[string]struct{}),
+		children:  make(map[string]struct{}),
+		container: op == jute.OpCreateContainer, // whatever the flags
 	}
-	// What makes a container is the kind of the request, not the flag in it.
-	n.container = op == jute.OpCreateContainer
-	switch {
-	case toLive:
-		n.ttl = ttl
-	case r.Flags&jute.FlagEphemeral != 0 && !n.container:
+	if r.Flags&jute.FlagEphemeral != 0 && ttl == 0 && !n.container {
 		n.owner = c.session.id
 	}
 	parentPath, _ = split(path) // "/" where it was ""
 	before := *parent
 	t.undo = append(t.undo, func() {
 		t.s.unlink(path)
-		parent.creates, parent.wrapped, parent.together, parent.pzxid = before.creates, before.wrapped, before.together, before.pzxid
+		parent.creates, parent.wrapped, parent.wrappedIn, parent.pzxid = before.creates, before.wrapped, before.wrappedIn, before.pzxid
 	})
 	t.s.link(path, n)
-	t.s.count(parent, number, before.pzxid)
+	t.s.countChild(parent, number, before.pzxid)
 	t.events = append(t.events, func() {
 		t.s.dataWatches.fire(path, jute.EventCreated, n.acl, nil)
 		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, parent.acl, nil)
@@ -214,19 +221,20 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	return path, jute.OK
 }
 
-// nextOf returns the number of the parent's next child.
-func (s *Server) nextOf(parent *node) int32 {
-	if parent.creates == math.MaxInt32 && parent.together == s.lulls.Load() {
+// nextNumber returns the number of the parent's next sequential child.
+func (s *Server) nextNumber(parent *node) int32 {
+	if parent.creates == math.MaxInt32 && parent.wrappedIn == s.lulls.Load() {
 		return parent.wrapped
 	}
 	return parent.creates
 }
 
-// count notes that the child of a number was made. The real server counts creates that are under
-// way together in a copy of the parent, where the number wraps. In the tree the number is only
-// ever raised: at the largest it stays, and the zxid of the change with it.
-func (s *Server) count(parent *node, number int32, pzxid int64) {
-	parent.wrapped, parent.together = number+1, s.lulls.Load()
+// countChild notes that the parent's child of this number was made; pzxid is the parent's
+// before that. The real server counts creates that are under way together in a copy of the
+// parent, where the number wraps. In its tree the number is only ever raised: once it is the
+// largest, creates change neither the number nor the parent's pzxid.
+func (s *Server) countChild(parent *node, number int32, pzxid int64) {
+	parent.wrapped, parent.wrappedIn = number+1, s.lulls.Load()
 	if number+1 > parent.creates {
 		parent.creates = number + 1
 	} else {
@@ -260,7 +268,7 @@ func (t *txn) delete(c *conn, r *jute.PathVersion) jute.Code {
 	return jute.OK
 }
 
-// remove takes a node away that is known to be there and to have no children.
+// remove deletes a node, which exists and has no children.
 func (t *txn) remove(path string) {
 	n := t.s.nodes[path]
 	parentPath, _ := split(path)
@@ -278,8 +286,7 @@ func (t *txn) remove(path string) {
 	})
 }
 
-// link and unlink enter a node into the tree and all indexes, and take it
-// out of them.
+// link enters a node into the tree and all indexes; unlink takes it out of them.
 func (s *Server) link(path string, n *node) {
 	parentPath, name := split(path)
 	parent := s.nodes[parentPath]
@@ -311,8 +318,8 @@ func (s *Server) unlink(path string) {
 	}
 }
 
-// change finds a node that a write is about. The real server checks the
-// path's form first, which a read does not.
+// change finds the node that a write is about, and can undo what the write changes. As on
+// the real server, a write checks the form of its path first, which a read does not.
 func (t *txn) change(c *conn, path string, perm int32) (*node, jute.Code) {
 	if !validPath(path) {
 		return nil, jute.ErrBadArguments

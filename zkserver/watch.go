@@ -16,13 +16,12 @@ const (
 	recursive                   // every event of the node and all below it, except changes of a list of children
 )
 
-// A watchTable holds the watches of one kind: which connections watch which
-// path. A connection that watches a path more than once gets one event, and the
-// mode of its last watch counts: in 3.8.0 a read with a watch makes a
-// persistent watch on the same path a one-shot one.
+// A watchTable holds the watches of one kind: which connections watch which path. A connection that
+// watches a path more than once gets one event, and the mode of its last watch counts: in 3.8.0 a
+// read with a watch makes a persistent watch on the same path a one-shot one.
 type watchTable struct {
 	conns     map[string]map[*conn]watchMode // by path
-	paths     map[*conn]map[string]struct{}  // the same pairs, by connection
+	paths     map[*conn]map[string]struct{}  // the same watches, by connection
 	recursive int                            // how many of them are recursive
 }
 
@@ -72,8 +71,8 @@ func (w *watchTable) drop(c *conn) {
 // fire sends an event to all connections that watch path, except those in sent, and ends
 // the one-shot watches among theirs. A connection that may not read the node,
 // by its acl, gets no event; its watch has fired all the same (CVE-2024-23944).
-// The result holds all connections whose watch has fired, oldest first: the
-// order of their events, so that a run can be repeated exactly.
+// It returns all connections whose watch has fired, oldest first. Their events are sent
+// in this order, so that a run can be repeated exactly.
 func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sent []*conn) (fired []*conn) {
 	for at := path; ; at, _ = split(at) { // up to the root if there are recursive watches
 		for c, mode := range w.conns[at] {
@@ -93,7 +92,7 @@ func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sen
 	slices.SortFunc(fired, older)
 	fired = slices.Compact(fired) // a connection that watches the node and one above it gets one event
 	for _, c := range fired {
-		if _, known := slices.BinarySearchFunc(sent, c, older); !known && c.may(jute.PermRead, acl) {
+		if _, alreadySent := slices.BinarySearchFunc(sent, c, older); !alreadySent && c.may(jute.PermRead, acl) {
 			c.sendEventLocked(event, path)
 		}
 	}
@@ -102,29 +101,27 @@ func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sen
 
 func older(a, b *conn) int { return cmp.Compare(a.number, b.number) }
 
-// addWatchLocked arms a watch of addWatch, which is about the node and about
-// its list of children.
+// addWatchLocked arms a watch of addWatch, which is about the node and about its list of children.
 func (s *Server) addWatchLocked(c *conn, path string, mode watchMode) {
 	s.dataWatches.add(path, c, mode)
 	s.childWatches.add(path, c, mode)
 }
 
-// setWatchesLocked arms the watches of a client that has come back, and sends
-// it at once what it missed. A watch of addWatch gets nothing: its client
-// reads again when it is connected again.
+// setWatchesLocked arms the watches of a client that has come back, and sends it at once what it
+// missed. A watch of addWatch gets nothing: its client reads again when it is connected again.
 func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
-	again := func(paths []string, table *watchTable, changed jute.EventType, last func(*node) int64) {
+	rearm := func(paths []string, table *watchTable, changed jute.EventType, lastChange func(*node) int64) {
 		for _, path := range paths {
 			if n := s.lookup(path); n == nil {
 				c.sendEventLocked(jute.EventDeleted, path)
-			} else if last(n) > r.RelativeZxid {
+			} else if lastChange(n) > r.RelativeZxid {
 				c.sendEventLocked(changed, path)
 			} else {
 				table.add(path, c, oneShot)
 			}
 		}
 	}
-	again(r.Data, s.dataWatches, jute.EventDataChanged, func(n *node) int64 { return n.mzxid })
+	rearm(r.Data, s.dataWatches, jute.EventDataChanged, func(n *node) int64 { return n.mzxid })
 	for _, path := range r.Exist {
 		if s.lookup(path) != nil {
 			c.sendEventLocked(jute.EventCreated, path)
@@ -132,7 +129,7 @@ func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
 			s.dataWatches.add(path, c, oneShot)
 		}
 	}
-	again(r.Child, s.childWatches, jute.EventChildrenChanged, func(n *node) int64 { return n.pzxid })
+	rearm(r.Child, s.childWatches, jute.EventChildrenChanged, func(n *node) int64 { return n.pzxid })
 	for _, path := range r.Persistent {
 		s.addWatchLocked(c, path, persistent)
 	}

@@ -65,7 +65,7 @@ func (tg *target) removeAll(c *wire, path string) {
 	c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
 }
 
-// dial opens a connection that has said nothing yet.
+// dial opens a connection, and sends nothing on it.
 func (tg *target) dial() *wire {
 	tg.Helper()
 	var nc net.Conn
@@ -91,8 +91,7 @@ func (tg *target) say(word string) string {
 	return string(answer)
 }
 
-// longest is the longest session timeout that a server grants by default, in
-// milliseconds.
+// longest is the longest session timeout that a server grants by default, in milliseconds.
 const longest = 40_000
 
 // connect opens a connection with a session of its own. The session has the
@@ -113,7 +112,7 @@ type wire struct {
 	xid     int32
 	session jute.ConnectResponse
 	zxid    int64   // of the reply to the last write
-	seen    int64   // of the last reply: a read's counts what other sessions have written, too
+	seen    int64   // the zxid of the last reply, of a read, too
 	events  []event // that came before the last reply
 }
 
@@ -138,6 +137,11 @@ func frame(parts ...encoder) []byte {
 	var e jute.Encoder
 	e.Frame(parts...)
 	return e.Bytes()
+}
+
+// createFrame is the packet of a create of a persistent node.
+func createFrame(xid int32, path string) []byte {
+	return frame(&jute.RequestHeader{Xid: xid, Op: jute.OpCreate}, &jute.CreateRequest{Path: path, ACL: jute.WorldACL()})
 }
 
 // write sends bytes from a goroutine of its own: over a pipe a write waits
@@ -189,7 +193,7 @@ func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
 	}
 }
 
-// reply is read on a line that does not break.
+// reply is read, of a connection that must not break.
 func (c *wire) reply() (jute.ReplyHeader, *jute.Decoder) {
 	c.t.Helper()
 	h, d, err := c.read()
@@ -278,8 +282,7 @@ func (c *wire) addWatch(path string, mode int32) jute.Code {
 	return code
 }
 
-// eventsNow returns the events that have been sent so far: a ping comes back
-// behind them.
+// eventsNow returns the events that have been sent so far: a ping comes back behind them.
 func (c *wire) eventsNow() []event {
 	c.t.Helper()
 	c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))

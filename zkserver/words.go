@@ -15,8 +15,7 @@ import (
 // knows that it talks to this server, and not to one that has a disk.
 const Build = "zklock, embedded, in memory"
 
-// mntr has the lines of a 3.8.0 that has just begun, of which this server can fill
-// in a few.
+// mntr has the lines of a 3.8.0 that has just begun, of which this server can fill in a few.
 //
 //go:embed mntr.txt
 var mntr string
@@ -65,8 +64,7 @@ func (s *Server) statistics() string {
 		"Zxid: %#x\nMode: standalone\nNode count: %d\n", s.received, s.sent, len(s.conns), s.zxid, len(s.nodes))
 }
 
-// clients is a line for each connection, with what is known of its session if
-// that is asked for.
+// clients is a line for each connection, with what is known of its session if that is asked for.
 func (s *Server) clients(sessions bool) string {
 	var b strings.Builder
 	for _, c := range slices.SortedFunc(maps.Keys(s.conns), older) {
@@ -81,11 +79,11 @@ func (s *Server) clients(sessions bool) string {
 		fmt.Fprintf(&b, " /%s[%d](queued=0,recved=%d,sent=%d", addr, interest, c.received, c.sent)
 		if c.session != nil && sessions {
 			op := "SESS"
-			if c.last.Op != 0 {
-				op = strings.ToUpper(c.last.Op.String())[:4]
+			if c.lastRequest.Op != 0 {
+				op = strings.ToUpper(c.lastRequest.Op.String())[:4]
 			}
 			fmt.Fprintf(&b, ",sid=%#x,lop=%s,est=%d,to=%d,lcxid=%#x,lzxid=%#x,lresp=%d,llat=0,minlat=0,avglat=0,maxlat=0",
-				c.session.id, op, c.since.UnixMilli(), c.session.timeout.Milliseconds(), c.last.Xid, s.zxid, time.Since(s.start).Milliseconds())
+				c.session.id, op, c.opened.UnixMilli(), c.session.timeout.Milliseconds(), c.lastRequest.Xid, s.zxid, time.Since(s.start).Milliseconds())
 		}
 		b.WriteString(")\n")
 	}
@@ -99,8 +97,7 @@ func (s *Server) configuration() string {
 		port, s.tick.Milliseconds(), 2*s.tick.Milliseconds(), 20*s.tick.Milliseconds())
 }
 
-// environment says little: the server has no Java, and whose process it is in is
-// nobody's business.
+// environment says little: the server has no Java, and whose process it is in is nobody's business.
 var environment = "Environment:\nzookeeper.version=" + version + "\nhost.name=localhost\njava.version=\njava.vendor=\njava.home=\njava.class.path=\n" +
 	"java.library.path=\njava.io.tmpdir=\njava.compiler=<NA>\nos.name=" + runtime.GOOS + "\nos.arch=" + runtime.GOARCH + "\nos.version=\n" +
 	"user.name=\nuser.home=\nuser.dir=\nos.memory.free=0MB\nos.memory.max=0MB\nos.memory.total=0MB\n"

@@ -70,8 +70,7 @@ func ReadRecord(r io.Reader, record interface{ Decode(*Decoder) }) error {
 	return d.Err()
 }
 
-// BeginFrame leaves room for a packet's length and returns the mark that
-// EndFrame needs.
+// BeginFrame leaves room for a packet's length and returns the mark that EndFrame needs.
 func (e *Encoder) BeginFrame() (mark int) {
 	mark = len(e.buf)
 	e.Int32(0)

@@ -2,9 +2,8 @@
 // strings, buffers and vectors with a 32-bit length in front (-1 for null),
 // packed into records, one record or two to a frame.
 //
-// Nothing that is decoded is trusted: a length is used only once that many
-// bytes are there, so a packet of n bytes never costs more than a small
-// multiple of n bytes of memory.
+// Nothing that is decoded is trusted: a length is used only once that many bytes are there, so a
+// packet of n bytes never costs more than a small multiple of n bytes of memory.
 package jute
 
 import (
@@ -17,9 +16,8 @@ import (
 // end too early, or announce a length that cannot be.
 var ErrMalformed = errors.New("jute: malformed record")
 
-// A Decoder reads values from the front of a byte slice. After the first
-// failure every call returns a zero value, so that a whole record can be read
-// before Err is asked.
+// A Decoder reads values from the front of a byte slice. After the first failure every call returns
+// a zero value, so that a whole record can be read before Err is asked.
 type Decoder struct {
 	rest []byte
 	err  error

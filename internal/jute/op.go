@@ -91,8 +91,7 @@ func (o Op) PathFirst() bool {
 	return false
 }
 
-// Special values of a packet's xid; a client numbers its other requests
-// itself.
+// Special values of a packet's xid; a client numbers its other requests itself.
 const (
 	XidEvent int32 = -1
 	XidPing  int32 = -2

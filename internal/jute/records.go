@@ -3,8 +3,7 @@ package jute
 // Each record has Encode and Decode, which list its fields in the order of
 // the wire (zookeeper.jute in the Apache source).
 
-// ConnectRequest opens a connection: it starts a session (SessionID 0) or
-// attaches to one.
+// ConnectRequest opens a connection: it starts a session (SessionID 0) or attaches to one.
 type ConnectRequest struct {
 	Protocol     int32
 	LastZxidSeen int64
@@ -37,8 +36,7 @@ func (r *ConnectRequest) Decode(d *Decoder) {
 	}
 }
 
-// ConnectResponse answers a ConnectRequest; all zero means that the session
-// is unknown or expired.
+// ConnectResponse answers a ConnectRequest; all zero means that the session is unknown or expired.
 type ConnectResponse struct {
 	Protocol    int32
 	TimeoutMs   int32
@@ -77,8 +75,7 @@ type RequestHeader struct {
 func (h *RequestHeader) Encode(e *Encoder) { e.Int32(h.Xid); e.Int32(int32(h.Op)) }
 func (h *RequestHeader) Decode(d *Decoder) { h.Xid = d.Int32(); h.Op = Op(d.Int32()) }
 
-// ReplyHeader comes before every reply and event; after an error there is
-// no body.
+// ReplyHeader comes before every reply and event; after an error there is no body.
 type ReplyHeader struct {
 	Xid  int32
 	Zxid int64
@@ -169,8 +166,7 @@ func (e *Encoder) ACLs(acl []ACL) {
 	}
 }
 
-// ACLs reads a vector of ACLs; a null scheme or id reads as "", which no
-// scheme accepts.
+// ACLs reads a vector of ACLs; a null scheme or id reads as "", which no scheme accepts.
 func (d *Decoder) ACLs() []ACL {
 	var acl []ACL
 	d.vector(func() {
@@ -252,8 +248,7 @@ func (r *SetACLRequest) Decode(d *Decoder) {
 	r.Path, r.ACL, r.Version = d.String(), d.ACLs(), d.Int32()
 }
 
-// SetWatches arms a client's watches again after a reconnect. None of its
-// lists may be null.
+// SetWatches arms a client's watches again after a reconnect. None of its lists may be null.
 type SetWatches struct {
 	RelativeZxid       int64 // the last zxid that the client has seen
 	Data, Exist, Child []string
@@ -287,8 +282,7 @@ func (r *SetWatches2) Decode(d *Decoder) {
 	r.Persistent, r.Recursive = d.notNullStrings(), d.notNullStrings()
 }
 
-// AddWatch is the body of addWatch. A null path reads as "", which no node
-// has.
+// AddWatch is the body of addWatch. A null path reads as "", which no node has.
 type AddWatch struct {
 	Path string
 	Mode int32 // ModePersistent or ModePersistentRecursive
@@ -297,8 +291,7 @@ type AddWatch struct {
 func (r *AddWatch) Encode(e *Encoder) { e.String(r.Path); e.Int32(r.Mode) }
 func (r *AddWatch) Decode(d *Decoder) { r.Path, _ = d.NullString(); r.Mode = d.Int32() }
 
-// PathType is the body of checkWatches and removeWatches. A null path reads
-// as "".
+// PathType is the body of checkWatches and removeWatches. A null path reads as "".
 type PathType struct {
 	Path string
 	Type int32 // WatcherChildren, WatcherData or WatcherAny
@@ -307,8 +300,7 @@ type PathType struct {
 func (r *PathType) Encode(e *Encoder) { e.String(r.Path); e.Int32(r.Type) }
 func (r *PathType) Decode(d *Decoder) { r.Path, _ = d.NullString(); r.Type = d.Int32() }
 
-// AuthPacket adds an identity to a connection. A null scheme reads as "",
-// which is none.
+// AuthPacket adds an identity to a connection. A null scheme reads as "", which is none.
 type AuthPacket struct {
 	Type   int32
 	Scheme string
@@ -322,8 +314,7 @@ func (r *AuthPacket) Decode(d *Decoder) {
 	r.Auth = d.Buffer()
 }
 
-// MultiHeader comes before each operation of a multi and, with Done, after
-// the last.
+// MultiHeader comes before each operation of a multi and, with Done, after the last.
 type MultiHeader struct {
 	Op   Op
 	Done bool
@@ -335,10 +326,9 @@ func (h *MultiHeader) Decode(d *Decoder) {
 	h.Op, h.Done, h.Err = Op(d.Int32()), d.Bool(), Code(d.Int32())
 }
 
-// FirstOfMulti reads a multi, or its reply, up to what its first part is about:
-// the part's operation, and the path that the request names, or that the reply
-// says was made. After it, the next read begins behind that path. A reply to a multi
-// that has failed has no path.
+// FirstOfMulti reads a multi, or its reply, up to what its first part is about: the part's
+// operation, and the path that the request names, or that the reply says was made. After it, the
+// next read begins behind that path. A reply to a multi that has failed has no path.
 func FirstOfMulti(d *Decoder) (op Op, path string) {
 	var h MultiHeader
 	h.Decode(d)

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// patience is the time that something may take that must happen.
+// patience is the longest wait for something that must happen.
 const patience = 5 * time.Minute
 
 // needs skips a test of a foreign client unless it is asked for, and unless the files of some Debian packages are
@@ -60,15 +60,15 @@ func start(t *testing.T, argv ...string) *process {
 	p.stdin = testenv.Must(cmd.StdinPipe())(t)
 	require.NoError(t, cmd.Start())
 	go func() {
-		cmd.Wait() // killed, or it says why not
+		cmd.Wait() // its error says no more than its output
 		close(p.exited)
 	}()
 	t.Cleanup(func() { <-p.exited })
 	return p
 }
 
-// line returns the last line that begins with a text, without that. It is "" if there is none within a time, or the
-// process ends.
+// line returns the last line that begins with a text, without that text. If none comes within a time, or before the
+// process ends, it returns "".
 func (p *process) line(begin string, within time.Duration) (found string) {
 	over := false
 	for late := time.Now().Add(within); found == "" && !over && time.Now().Before(late); time.Sleep(5 * time.Millisecond) {
@@ -86,9 +86,8 @@ func (p *process) line(begin string, within time.Duration) (found string) {
 	return found
 }
 
-// newSharedTest opens a session on the server that ZK names, which others may
-// use as well, and makes a node for the test alone. The node goes with the
-// test.
+// newSharedTest opens a session on the server that ZK names, which others may use as well, and
+// makes a node for the test alone. The node goes with the test.
 func newSharedTest(t *testing.T) (addr string, conn *zk.Conn, root string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

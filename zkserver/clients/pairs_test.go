@@ -25,12 +25,12 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// locks are those of docs/sharing-a-path.md, each with the program that has it, in testdata/pairs, and the Library of
-// its Participant.
+// locks are those of docs/sharing-a-path.md.
 var locks = []struct {
-	name             string
-	title            i18n.Text
-	program, library string
+	name    string // in a command "open"
+	title   i18n.Text
+	program string // that has the lock, in testdata/pairs
+	library string // zklock's name for it: the Library of its Participant
 }{
 	{"zklock", i18n.Textf("zklock", "zklock"), "go", "zklock"},
 	{"zk.Lock", i18n.Textf("`zk.Lock`", "`zk.Lock`"), "go", "zk.Lock"},
@@ -48,7 +48,7 @@ var locks = []struct {
 	{"zookeeper-c", i18n.Textf("ZooKeeper's C recipe", "ZooKeeper 的 C 语言锁"), "python", "ZooKeeper WriteLock"},
 }
 
-// inChinese is what a cell of the table says of the second lock, and the last two of a row of the first one's parent.
+// inChinese has the texts of the cells: of the second lock of a pair, and, in the last two columns, of a lock's parent.
 var inChinese = map[string]string{
 	"waits": "等待", "waits, also for empty folders": "等待，也等空容器", "**passes**": "**越过**",
 	"**fails**": "**出错**", "**fails**, leaves its node": "**出错**，留下节点",
@@ -100,17 +100,18 @@ func (c contender) ask(verb string, args ...string) {
 	io.WriteString(c.stdin, strings.Join(append([]string{verb, c.name}, args...), " ")+"\n")
 }
 
-// answer is what it answers, or "" if it does not within a time.
+// answer returns the answer to a command, or "" if there is none within a time.
 func (c contender) answer(verb string, within time.Duration) string {
 	return c.line(c.name+" "+verb+" ", within)
 }
 
+// does sends a command that must succeed.
 func (c contender) does(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	require.Empty(t, c.fails(verb, args...))
 }
 
-// fails says what it answers in place of "done", or "".
+// fails sends a command, and returns why it has not been done; "" if it has.
 func (c contender) fails(verb string, args ...string) string {
 	c.ask(verb, args...)
 	if answer := c.answer(verb, patience); answer != "done" {
@@ -132,27 +133,28 @@ func open(t *testing.T, programs map[string]*process, i int, path, name, addr st
 	return c
 }
 
-// play has the first lock hold, lets the second come, and returns the cell of the table. If the second has
-// not passed after a time, the first is released; or it was cut off before the second came, and its session
-// expires. Then the second must get in. It also says why the first did not hold, whose session may have been
-// too short for a busy machine.
-func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process, expires bool, long time.Duration) (cell, why string) {
+// play has the first lock hold and the second lock come, and returns the cell of the table. If the second has not got the
+// lock after the pause, the first one is unlocked; or, with expires, it was cut off before the second came, and its session
+// ends. Then the second must get the lock. why is not empty if the first did not hold: on a busy machine its session may
+// have been too short.
+func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process, expires bool, pause time.Duration) (cell, why string) {
 	server, _, _ := strings.Cut(addr, ",")
 	line, timeout := proxy.New(t, server), session
 	if expires {
-		timeout = 5 * long
+		timeout = 5 * pause
 	}
 	first, second := open(t, programs, p.first, path, "/1", line.Addr(), timeout), open(t, programs, p.second, path, "/2", addr, session)
 	defer first.ask("close")
 	defer second.ask("close")
+
 	if why := first.fails("lock"); why != "" {
 		return "", why
 	}
-	library, below := locks[p.first].library, path
+	library, queuePath := locks[p.first].library, path
 	if library == "Curator semaphore" {
-		below += "/leases"
+		queuePath += "/leases"
 	}
-	queue := testenv.Must(testenv.Must(zklock.New(conn, below))(t).Participants(t.Context()))(t)
+	queue := testenv.Must(testenv.Must(zklock.New(conn, queuePath))(t).Participants(t.Context()))(t)
 	if len(queue) == 0 && expires {
 		return "", "the session of the first has expired"
 	}
@@ -160,8 +162,9 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	if expires {
 		line.CutOff()
 	}
+
 	second.ask("lock")
-	cell, answer := "**passes**", second.answer("lock", long)
+	cell, answer := "**passes**", second.answer("lock", pause)
 	if !expires {
 		first.does(t, "unlock")
 	}
@@ -169,7 +172,7 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	require.Eventually(t, gone, patience, 100*time.Millisecond)
 	if answer == "" {
 		cell = "waits"
-		if answer = second.answer("lock", long); answer == "" {
+		if answer = second.answer("lock", pause); answer == "" {
 			cell, answer = "waits, also for empty folders", second.answer("lock", removeFolders(t, conn, path))
 		}
 	}
@@ -178,6 +181,7 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	} else {
 		cell = "**fails**"
 	}
+
 	for _, child := range childrenOf(t, conn, path) {
 		if _, stat, err := conn.Exists(path + "/" + child); err == nil && stat.EphemeralOwner > 0 {
 			cell += ", leaves its node"
@@ -193,7 +197,7 @@ func childrenOf(t *testing.T, conn *zk.Conn, path string) []string {
 	return children
 }
 
-// removeFolders removes what has no children, as the server removes containers after a minute.
+// removeFolders removes empty nodes, as the server removes containers after a minute. It returns how long to wait then.
 func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration) {
 	for _, child := range childrenOf(t, conn, path) {
 		if _, stat, err := conn.Exists(path + "/" + child); err == nil && stat.EphemeralOwner <= 0 {
@@ -203,7 +207,7 @@ func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration
 	return patience
 }
 
-// readCells reads the table.
+// readCells reads the cells of the page's table.
 func readCells(t *testing.T) map[pair]string {
 	all := map[pair]string{}
 	_, table, _, _ := site.Cut(site.Read(t, "docs/sharing-a-path.md"), "pairs")
@@ -234,7 +238,7 @@ func holdCells(t *testing.T, all map[pair]string) {
 	table := []i18n.Text{rowOf(append(head, i18n.Textf("makes its parent", "这把锁建的父节点"), i18n.Textf("when that has gone", "父节点消失之后"))...)}
 	short := []i18n.Text{rowOf(i18n.Textf("library", "库"), i18n.Textf("zklock comes second", "这个库先持有，zklock 后来"),
 		i18n.Textf("zklock holds, it comes second", "zklock 先持有，这个库后来"), i18n.Textf("beside zklock", "和 zklock 一起用是否安全"))}
-	in := func(i, j int) i18n.Text {
+	cellOf := func(i, j int) i18n.Text {
 		cell := all[pair{i, j}]
 		require.Contains(t, inChinese, cell)
 		return i18n.Text{En: cell, Zh: inChinese[cell]}
@@ -242,13 +246,13 @@ func holdCells(t *testing.T, all map[pair]string) {
 	for i, l := range locks {
 		row := []i18n.Text{i18n.Textf("**%s**", "**%s**", l.title)}
 		for j := range len(locks) + 2 {
-			row = append(row, in(i, j))
+			row = append(row, cellOf(i, j))
 		}
 		verdict := i18n.Textf("**not safe**", "**不安全**")
-		if in(i, 0).En == "waits" && in(0, i).En == "waits" {
+		if cellOf(i, 0).En == "waits" && cellOf(0, i).En == "waits" {
 			verdict = i18n.Textf("safe", "安全")
 		}
-		table, short = append(table, rowOf(row...)), append(short, rowOf(l.title, in(i, 0), in(0, i), verdict))
+		table, short = append(table, rowOf(row...)), append(short, rowOf(l.title, cellOf(i, 0), cellOf(0, i), verdict))
 	}
 	const page = "docs/sharing-a-path.md"
 	site.HoldsBoth(t, page, "pairs", tableOf(len(locks)+3, table))
@@ -268,12 +272,13 @@ func TestPairs(t *testing.T) {
 		versions += "- " + programs[program].line("", patience) + "\n"
 	}
 	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
-	known, now, played, recipe := readCells(t), readCells(t), map[pair]string{}, len(locks)-1 // the recipe needs sources
-	var mu sync.Mutex                                                                         // guards now and played
+	known, recipe := readCells(t), len(locks)-1 // the recipe is there at length only
+	var mu sync.Mutex                           // guards now and played
+	now, played := readCells(t), map[pair]string{}
 	t.Run("all", func(t *testing.T) {
 		for i, first := range locks {
 			for j, second := range locks {
-				// The recipe in C takes what is behind the last - of a name, and does not check that there is one.
+				// The recipe in C fails on a name without a "-".
 				if j == recipe && (strings.HasPrefix(first.name, "kazoo") || first.name == "curator-semaphore-mutex") {
 					now[pair{i, j}] = "not played"
 					continue
@@ -286,14 +291,14 @@ func TestPairs(t *testing.T) {
 						t.Parallel()
 						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, ".", expires)
 						cell, why := p.play(t, addr, conn, path, programs, expires, time.Second)
-						if cell != known[p] { // the machine may be busy
+						if cell != known[p] { // the pause may have been too short for a busy machine
 							cell, why = p.play(t, addr, conn, path+".again", programs, expires, 5*time.Second)
 						}
 						require.Empty(t, why)
 						mu.Lock()
 						defer mu.Unlock()
 						if was, again := played[p]; again {
-							require.Equal(t, was, cell, "it depends on how the holder goes")
+							require.Equal(t, was, cell, "a release and an expiry give different cells")
 						}
 						now[p], played[p] = cell, cell
 					})
@@ -304,7 +309,7 @@ func TestPairs(t *testing.T) {
 	holdCells(t, now)
 }
 
-// TestParentsThatGo: which locks make a container, and what a lock does when its parent has gone.
+// TestParentsThatGo finds out which locks make a container, and what a lock does when its parent has gone.
 func TestParentsThatGo(t *testing.T) {
 	testenv.Long(t, "waits until the server has removed empty containers")
 	addr, conn, root := newSharedTest(t)
@@ -318,7 +323,7 @@ func TestParentsThatGo(t *testing.T) {
 		c.does(t, "unlock")
 		contenders = append(contenders, c)
 	}
-	time.Sleep(200 * time.Second) // it looks once a minute, and there are three, one in the other
+	time.Sleep(200 * time.Second) // the server removes containers once a minute, and one lock makes three, one in the other
 	now := readCells(t)
 	for i, c := range contenders {
 		made, gone := pair{i, len(locks)}, pair{i, len(locks) + 1} // the last two cells of the row
@@ -334,8 +339,8 @@ func TestParentsThatGo(t *testing.T) {
 	holdCells(t, now)
 }
 
-// Those that the table calls safe beside zklock count on one path: each of them beside zklock alone, and as many as are safe
-// beside each other; at length, each pair of which both wait.
+// Locks of which the table says that they wait for each other count together on one path: each beside zklock, and as many as
+// wait for all others; at length, each pair.
 func TestSafeLocksCountTogether(t *testing.T) {
 	addr, conn, root := newSharedTest(t)
 	programs := startLocks(t, addr)
@@ -359,12 +364,13 @@ func TestSafeLocksCountTogether(t *testing.T) {
 			all = append(all, i)
 		}
 	}
+
 	for n, group := range append(groups, all) {
 		path, counter := fmt.Sprintf("%s/%d", root, n), fmt.Sprintf("%s/counter%d", root, n)
 		for _, node := range []string{path, counter} {
 			testenv.Must(conn.Create(node, []byte("1"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		}
-		first := open(t, programs, group[0], path, "/first", addr, session) // until all queue: from there on each competes
+		first := open(t, programs, group[0], path, "/first", addr, session) // holds the lock until all contenders are in the queue
 		first.does(t, "lock")
 		var contenders []contender
 		for k := range 4 * len(group) {
@@ -372,7 +378,7 @@ func TestSafeLocksCountTogether(t *testing.T) {
 			c.ask("count", counter, strconv.Itoa(turns))
 			contenders = append(contenders, c)
 		}
-		queues := !strings.Contains(locks[group[0]].name, "semaphore") // whose queue is a level below, or has one of them alone
+		queues := !strings.Contains(locks[group[0]].name, "semaphore") // the queue of a semaphore is elsewhere
 		allQueue := func() bool { return !queues || len(childrenOf(t, conn, path)) == 1+len(contenders) }
 		require.Eventually(t, allQueue, patience, 10*time.Millisecond)
 		first.does(t, "unlock")

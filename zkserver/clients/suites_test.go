@@ -79,14 +79,15 @@ func (s suite) compare(t *testing.T) i18n.Text {
 		require.False(t, known && embedded[test], "%s passes on the embedded server, too: it is not apart", test)
 	}
 	require.Len(t, apart, len(s.apart), "a test that is apart did not run")
+
 	row := rowOf(i18n.Same(s.name), i18n.Same(s.version), i18n.Textf("%d", "%d", len(onReal)), i18n.Textf("%d", "%d", passed(embedded)),
 		i18n.Textf("%d", "%d", passed(onReal)), i18n.Join(apart, ", "))
 	t.Log(row)
 	return row
 }
 
-// results runs the suite up to three times, until what should pass has passed: the suites wait
-// in real time, so a test may fail on a busy machine.
+// results runs the suite up to three times, until all tests that should pass have passed once:
+// the suites wait in real time, so a test may fail on a busy machine.
 func (s suite) results(t *testing.T, onReal bool) map[string]bool {
 	results := map[string]bool{}
 	for range 3 {
@@ -113,7 +114,7 @@ func passed(results map[string]bool) (n int) {
 	return n
 }
 
-// address is a fresh server, for a suite that needs one.
+// address starts a server until the test ends, and returns its address.
 func address(t *testing.T, onReal bool) string {
 	if !onReal {
 		return zkserver.Run(t).Addr()
@@ -135,7 +136,7 @@ func copyModule(t *testing.T, module, version string) (dir string) {
 	return dir
 }
 
-// replace replaces a text that is once in a file.
+// replace replaces a text that must be in a file exactly once.
 func replace(t *testing.T, file, old, replacement string) {
 	text := testenv.Must(os.ReadFile(file))(t)
 	require.Equal(t, 1, bytes.Count(text, []byte(old)), "%s: %s", file, old)
@@ -145,7 +146,7 @@ func replace(t *testing.T, file, old, replacement string) {
 func goZookeeper(t *testing.T, version string, onReal bool) map[string]bool {
 	dir := copyModule(t, "github.com/go-zookeeper/zk", version)
 	helper := filepath.Join(dir, "server_help_test.go")
-	// FLWSrvr does not know the date of Debian's build.
+	// FLWSrvr cannot parse the date in the answer of Debian's build.
 	replace(t, helper, "_, ok := FLWSrvr(serverAddrs, time.Second)", `ok := true
 		for _, addr := range serverAddrs {
 			answer, _ := fourLetterWord(addr, "srvr", time.Second)
@@ -154,6 +155,7 @@ func goZookeeper(t *testing.T, version string, onReal bool) map[string]bool {
 	if onReal {
 		return goTests(t, dir, "ZOOKEEPER_BIN_PATH=/usr/share/zookeeper/bin", ".")
 	}
+
 	replace(t, helper, "func StartTestCluster(", "func startJava(")
 	replace(t, helper, "Srv    *server", "Srv    interface{ Start() error; Stop() error }")
 	root := testenv.Must(filepath.Abs("../.."))(t)
@@ -171,12 +173,12 @@ func goKit(t *testing.T, version string, onReal bool) map[string]bool {
 	return goTests(t, copyModule(t, "github.com/go-kit/kit", version), "ZK_ADDR="+address(t, onReal), "-tags=integration", "./sd/zk")
 }
 
-// goTests runs the tests of a module.
+// goTests runs the tests of a module, with one more setting in the environment.
 func goTests(t *testing.T, dir, setting string, args ...string) map[string]bool {
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-json", "-count=1", "-mod=mod", "-vet=off", "-timeout=30m"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), setting)
-	out, err := cmd.Output() // it fails if one test does
+	out, err := cmd.Output() // an error if one test fails
 	results, printed := map[string]bool{}, ""
 	for lines := json.NewDecoder(bytes.NewReader(out)); lines.More(); {
 		var event struct{ Action, Test, Output string }
@@ -204,14 +206,14 @@ func kazoo(t *testing.T, version string, onReal bool) map[string]bool {
 	source := testenv.Must(os.ReadFile(packages + "kazoo/tests/test_lock.py"))(t)
 	lockTests := filepath.Join(t.TempDir(), "test_lock.py")
 	require.NoError(t, os.WriteFile(lockTests, source, 0o644))
-	// If the next thread has the lock before this one looks, it waits forever.
+	// As it is, this thread waits forever if the next thread has the lock before it looks.
 	replace(t, lockTests, "                while self.active_thread:", "                while self.active_thread == contender:")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "at_zk", "-vrA", "-o", "faulthandler_timeout=60",
 		lockTests, "--pyargs", "kazoo.tests.test_election")
 	cmd.Env = append(os.Environ(), "PYTHONPATH=testdata/suites", "PYTHONDONTWRITEBYTECODE=1", "ZK="+address(t, onReal))
-	out, err := cmd.CombinedOutput() // it fails if one test does
+	out, err := cmd.CombinedOutput() // an error if one test fails
 	results := map[string]bool{}
 	for _, line := range regexp.MustCompile(`(?m)^(PASSED|FAILED|ERROR) \S*?::(\S+)`).FindAllSubmatch(out, -1) {
 		results[string(line[2])] = string(line[1]) == "PASSED"
