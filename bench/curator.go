@@ -98,7 +98,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	if err := p.round(ctx, &cold, servers); err != nil {
 		return cold, err
 	}
-	tap := wiretap.New()
+	tap := new(wiretap.Tap)
 	tapped, stop, err := proxies(p.server.Zoo().Servers()[:1], tap.Dialer(net.DialTimeout))
 	if err != nil {
 		return cold, err

@@ -141,7 +141,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 
 // measure runs all locks, and returns the rows of those that have run.
 func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io.Writer) (results []report.Run, err error) {
-	screen := newProgress(stderr, cfg)
+	screen := &progress{w: stderr, lang: cfg.lang, rounds: cfg.rounds, total: len(cfg.loads) * cfg.rounds * len(cfg.locks)}
 	settings := zookeeper.Settings{Path: cfg.path, Limit: cfg.limit, RTT: cfg.rtt, Say: screen.Say}
 	if holds {
 		settings.Program, _ = os.Executable()
@@ -159,7 +159,7 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 	facts := report.GatherFacts(zoo.Members(ctx))
 	facts.Command = "go run ./bench " + strings.Join(cfg.args, " ")
 	b := &counter.Benchmark{
-		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Facts: facts, Watcher: screen,
+		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Watcher: screen,
 	}
 	for _, c := range cfg.locks { // entries of contestants.go and peers.go
 		if c.Name == curator {
@@ -168,9 +168,11 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 			b.Players = append(b.Players, &zookeeper.Player{Of: c.Lock, Kind: c.Kind, On: server})
 		}
 	}
-	screen.jobs = b.Jobs()
 	err = b.Run(ctx)
 	screen.finish()
+	for i := range b.Results {
+		b.Results[i].Facts = facts
+	}
 	return b.Results, server.Close(errors.Join(err, b.Close()))
 }
 

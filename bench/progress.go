@@ -16,29 +16,23 @@ type progress struct {
 	w      io.Writer
 	lang   i18n.Language
 	rounds int
-	jobs   []counter.Job
+	total  int       // of the runs that are measured
 	runs   int       // begun so far
 	run    i18n.Text // that is under way
 
-	mu    sync.Mutex // held while something is shown
-	line  i18n.Text  // that has not ended
-	clear string     // ends it
+	mu   sync.Mutex // held while something is shown
+	line i18n.Text  // that has not ended
 }
 
-func newProgress(w io.Writer, cfg config) *progress {
-	p := &progress{w: w, lang: cfg.lang, rounds: cfg.rounds, clear: "\n"}
-	if report.IsTerminal(w) {
-		p.clear = eraseLine
-	}
-	return p
-}
+// isTerminal is another function in a test, which has no terminal.
+var isTerminal = report.IsTerminal
 
 const eraseLine = "\r\x1b[K"
 
 // Begin shows which of the measured runs begins.
 func (p *progress) Begin(j counter.Job) {
 	p.runs++
-	p.run = i18n.Textf("%d/%d %s, %s", "%d/%d %s，%s", p.runs, len(p.jobs), j.Lock().Name, j.Text())
+	p.run = i18n.Textf("%d/%d %s, %s", "%d/%d %s，%s", p.runs, p.total, j.Lock().Name, j.Text())
 	if p.rounds > 1 {
 		p.run = i18n.Textf("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", p.run, j.Round, p.rounds)
 	}
@@ -69,8 +63,10 @@ func (p *progress) finish() { p.show(i18n.Text{}, "") }
 func (p *progress) show(line i18n.Text, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.line.En != "" {
-		text = p.clear + text
+	if p.line.En != "" && isTerminal(p.w) {
+		text = eraseLine + text
+	} else if p.line.En != "" {
+		text = "\n" + text
 	}
 	fmt.Fprint(p.w, text)
 	p.line = line

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -50,12 +51,11 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 // A run that says something meanwhile, and one that says nothing.
 func TestOnATerminalTheLinesOfRunsStay(t *testing.T) {
 	var screen bytes.Buffer
-	p := newProgress(&screen, config{rounds: 1})
-	p.clear = eraseLine
+	setDuring(t, &isTerminal, func(io.Writer) bool { return true })
+	p := &progress{w: &screen, rounds: 1, total: 2}
 	p.Say(i18n.Same("trying"))
 	p.End(report.Run{Status: report.StatusNotRun})
 	job := counter.Job{Player: &curatorPlayer{}, Load: counter.Load{N: 2, Sessions: 1, Times: 1}}
-	p.jobs = []counter.Job{job, job}
 	p.Begin(job)
 	p.Say(i18n.Same("warming"))
 	p.End(report.Run{Status: report.StatusWarmUp})

@@ -225,7 +225,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 // TestAGuardIsMadeThoughItsServerIsBehind: what it has read is old.
 func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tap := wiretap.New()
+		tap := new(wiretap.Tap)
 		conn, admin := tb.connectWith(ensemble.Options{Tap: tap}), tb.connect()
 		for i, change := range []func(){
 			func() { admin.Create(guardNode, nil, 0, everybody) },

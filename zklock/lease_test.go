@@ -189,7 +189,7 @@ func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 	onClient(t, func(tb *table, admin *zk.Conn) {
 		sentBy := func(loses bool) int64 {
-			tap := wiretap.New()
+			tap := new(wiretap.Tap)
 			conn := tb.connectWith(ensemble.Options{Buffer: 64 << 10, Tap: tap})
 			m := tb.mutex(conn)
 			if loses {

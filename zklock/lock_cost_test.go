@@ -30,7 +30,7 @@ type meter struct {
 func onMeter(t *testing.T, play func(m *meter)) {
 	t.Helper()
 	onTable(t, func(tb *table) {
-		m := &meter{tb, wiretap.New()}
+		m := &meter{tb, new(wiretap.Tap)}
 		tb.makeTop() // or the first makes it
 		play(m)
 	})

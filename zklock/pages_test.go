@@ -72,7 +72,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 	var rows strings.Builder
 	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second, 30 * time.Second} {
 		on := func(play func(s *branch)) {
-			onTable(t, func(tb *table) { play(&branch{tb, timeout, wiretap.New()}) })
+			onTable(t, func(tb *table) { play(&branch{tb, timeout, new(wiretap.Tap)}) })
 		}
 		least, most := time.Hour, time.Duration(0) // from a holder's break until the next one holds it
 		for phase := range 8 {

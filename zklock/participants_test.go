@@ -221,7 +221,7 @@ func notExactly(name string) []string {
 
 func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	onTable(t, func(tb *table) {
-		tap := wiretap.New()
+		tap := new(wiretap.Tap)
 		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		m := tb.mutex(conn)

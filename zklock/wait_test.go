@@ -307,7 +307,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays a thousand attempts, and a hundred are played with it")
 	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
 		onTables(t, what, func(tb *table) {
-			tap := wiretap.New()
+			tap := new(wiretap.Tap)
 			m := tb.mutex(tb.connectAs(ordinary{wrap: tapped(tap)}))
 			var others []<-chan locked
 			for range behind {
@@ -363,7 +363,7 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 	for code, end := range map[jute.Code]error{jute.ErrNoAuth: zk.ErrNoAuth, throttled: context.DeadlineExceeded} {
 		onTables(t, fmt.Sprint(code), func(tb *table) {
-			tap := wiretap.New()
+			tap := new(wiretap.Tap)
 			conn := tb.connectAs(ordinary{wrap: tapped(tap)})
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, nil)

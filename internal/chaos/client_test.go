@@ -160,7 +160,7 @@ func (p *process) run() error {
 }
 
 func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, error) {
-	s := &clientSession{tap: wiretap.New()}
+	s := &clientSession{tap: new(wiretap.Tap)}
 	dial := s.tap.Dialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := net.DialTimeout(network, address, timeout)
 		s.mu.Lock()

@@ -22,7 +22,6 @@ type Benchmark struct {
 	Limit     time.Duration // of a run, by which the players end it; 0: none
 	Untried   bool          // no lock is tried before it is measured
 	Processes int           // that contend for the same locks; 0 and 1: this one alone
-	Facts     report.Facts  // of the machine
 	Watcher   Watcher
 
 	Results []report.Run // in the order of Loads and Players, once Run has returned
@@ -40,12 +39,19 @@ func (b *Benchmark) Run(ctx context.Context) error {
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
-	for _, j := range b.Jobs() {
-		if err := b.play(ctx, j); err != nil {
-			if !errors.Is(err, ErrInterrupted) {
-				b.notRun(j)
+	for _, l := range b.Loads {
+		for round := range b.Rounds {
+			// Each round begins with the next lock, so that none always runs after the same
+			// neighbour, or while the machine is still busy with what came before the benchmark.
+			first := round % len(b.Players)
+			players := slices.Concat(b.Players[first:], b.Players[:first])
+			// Locks that take long come last, so that the times of the others are there soon.
+			slices.SortStableFunc(players, func(x, y Player) int { return cmp.Compare(x.Lock().heavy(l.N), y.Lock().heavy(l.N)) })
+			for _, p := range players {
+				if err := b.play(ctx, Job{p, l, round + 1}); err != nil {
+					return err
+				}
 			}
-			return err
 		}
 	}
 	return nil
@@ -56,24 +62,6 @@ type Job struct {
 	Player
 	Load
 	Round int
-}
-
-// Jobs are all of them, in their order. Each round begins with the next lock:
-// none always runs after the same neighbour, or while the machine is still busy
-// with what came before the benchmark. Those that take long come last, so that the
-// times of the others are there soon.
-func (b *Benchmark) Jobs() (jobs []Job) {
-	for _, l := range b.Loads {
-		for round := range b.Rounds {
-			first := round % len(b.Players)
-			players := slices.Concat(b.Players[first:], b.Players[:first])
-			slices.SortStableFunc(players, func(x, y Player) int { return cmp.Compare(x.Lock().heavy(l.N), y.Lock().heavy(l.N)) })
-			for _, p := range players {
-				jobs = append(jobs, Job{p, l, round + 1})
-			}
-		}
-	}
-	return jobs
 }
 
 // Close closes the players.
@@ -118,6 +106,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 		return nil
 	}
 	b.ends(r, report.StatusFailed, i18n.TextOf(err))
+	b.notRun(j)
 	return i18n.Errorf("%s with %s on %s: %w", "%s，%s，在 %s 上：%v", name, j.Text(), r.Server, err)
 }
 
@@ -125,7 +114,7 @@ func (b *Benchmark) newResult(j Job) report.Run {
 	l, server := j.Lock(), j.Server()
 	r := report.Run{
 		Lock: l.Name, Server: server.En, Where: server, Goroutines: j.N, Sessions: j.Sessions, Times: j.Times, Round: j.Round,
-		Processes: max(b.Processes, 1), Facts: b.Facts, About: l.About(), Aside: j.Aside,
+		Processes: max(b.Processes, 1), About: l.About(), Aside: j.Aside,
 	}
 	if b.Processes <= 1 && j.Times == 1 {
 		r.Predicted = l.Formula.Predict(j.N)

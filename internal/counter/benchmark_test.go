@@ -66,10 +66,14 @@ func resultRows(b *Benchmark) (all []string) {
 }
 
 func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
-	b := &Benchmark{Players: playersNamed("naive", "herd", "predecessor"), Loads: loads(5, 7), Rounds: 4}
+	w := new(watcher)
+	b := &Benchmark{Players: playersNamed("naive", "herd", "predecessor"), Loads: loads(5, 7), Rounds: 4, Watcher: w}
+	require.NoError(t, b.Run(t.Context()))
 	var order []string
-	for _, j := range b.Jobs() {
-		order = append(order, j.Lock().Name)
+	for _, said := range w.said {
+		if name, begins := strings.CutPrefix(said, "begin "); begins {
+			order = append(order, name)
+		}
 	}
 	once := strings.Fields("naive herd predecessor  herd predecessor naive  predecessor naive herd  naive herd predecessor")
 	require.Equal(t, slices.Concat(once, once), order)

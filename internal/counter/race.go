@@ -28,7 +28,7 @@ type Race struct {
 	Contenders []Contender
 	Times      int           // that each of them locks
 	Limit      time.Duration // 0: none
-	Step       func()        // called after each time, by the contender; nil: nothing is
+	Step       func()        // called after each Unlock, by the contender; nil: nothing is
 	// Leave makes the contenders return where the end of their context does not; nil: it does.
 	Leave func()
 	// Work is done while the lock is held, besides counting; nil: none.
@@ -96,7 +96,10 @@ func (c *Race) Run(ctx context.Context, r *report.Run) error {
 	for i := range c.Contenders {
 		wg.Go(func() {
 			<-start
-			c.contend(ctx, i)
+			if err := c.contend(ctx, i); err != nil {
+				c.failed.Store(true)
+				c.end(err)
+			}
 		})
 	}
 	runtime.GC() // the garbage of the run before must not slow this one down
@@ -150,42 +153,40 @@ func (c *Race) all() int { return len(c.Contenders) * c.Times }
 // Holds is how many times the lock has been held so far.
 func (c *Race) Holds() int { return int(c.held.Load()) }
 
-// contend is one contender.
-func (c *Race) contend(ctx context.Context, i int) {
+// contend is one contender. What it does each time is article A's listing: lock, num++, unlock.
+func (c *Race) contend(ctx context.Context, i int) (err error) {
+	contender, call := c.Contenders[i], ""
+	defer func() {
+		if named, ok := contender.(fmt.Stringer); ok && err != nil {
+			err = i18n.Errorf("%v: %w", "%v：%v", named, err)
+		}
+	}()
+	defer panicIsError(&call, &err)
 	for k := range c.Times {
-		err := c.once(ctx, i, &c.turns[i*c.Times+k])
+		turn := &c.turns[i*c.Times+k]
+		call, turn.Arrived = "Lock", time.Since(c.began)
+		if err := contender.Lock(ctx); err != nil {
+			return err
+		}
+		call, turn.Got = "num++", time.Since(c.began)
+		err := c.count(ctx, i, turn)
+		call = "Unlock"
+		if err := cmp.Or(err, contender.Unlock(ctx)); err != nil {
+			return err
+		}
 		if c.Step != nil {
 			c.Step()
 		}
-		if err != nil {
-			if named, ok := c.Contenders[i].(fmt.Stringer); ok {
-				err = i18n.Errorf("%v: %w", "%v：%v", named, err)
-			}
-			c.failed.Store(true)
-			c.end(err)
-			return
-		}
 	}
+	return nil
 }
 
-// once is article A's listing: lock, num++, unlock.
-func (c *Race) once(ctx context.Context, i int, turn *report.Turn) error {
-	turn.Arrived = time.Since(c.began)
-	err := Guarded("Lock", func() error { return c.Contenders[i].Lock(ctx) })
-	turn.Got = time.Since(c.began)
-	if err != nil {
-		return err
-	}
+// count is num++, and notices another holder. A stock has counted in Lock.
+func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) {
 	if c.Stock {
 		turn.Place = int(c.held.Add(1)) - 1
-	} else {
-		err = c.count(ctx, i, turn)
+		return nil
 	}
-	return cmp.Or(err, Guarded("Unlock", func() error { return c.Contenders[i].Unlock(ctx) }))
-}
-
-// count is num++, and notices another holder.
-func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) {
 	// The end of the race may be the end of the sessions, and so of the lock.
 	if c.inside.Add(1) != 1 && ctx.Err() == nil {
 		c.overlap.Store(true)
@@ -276,19 +277,20 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Guarded calls a function of the lock under test. A panic becomes an error
-// that says where it was.
+// Guarded calls a function of the lock under test. A panic becomes an error.
 func Guarded(name string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = i18n.Errorf("%s panicked: %v%s", "%s panic：%v%s", name, p, panicPlace())
-		}
-	}()
+	defer panicIsError(&name, &err)
 	return f()
 }
 
-// panicPlace returns the line that panicked. It is called by the function
-// that recovers.
+// panicIsError, deferred by a function that calls the lock under test, makes a panic of that call an error.
+func panicIsError(call *string, err *error) {
+	if p := recover(); p != nil {
+		*err = i18n.Errorf("%s panicked: %v%s", "%s panic：%v%s", *call, p, panicPlace())
+	}
+}
+
+// panicPlace returns the line that panicked, to the function that recovers.
 func panicPlace() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

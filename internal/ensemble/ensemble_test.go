@@ -86,7 +86,7 @@ func TestConnect(t *testing.T) {
 	t.Parallel() // a client waits for a second before it goes to its server again
 	zoo := testenv.Must(ensemble.Open(t.Context(), os.Getenv("ZK")))(t)
 	defer zoo.Close()
-	tap := wiretap.New()
+	tap := new(wiretap.Tap)
 	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap, Buffer: 4096}))(t)
 	defer conn.Close()
 	testenv.Must2(conn.Get("/"))(t)
@@ -106,7 +106,7 @@ func TestConnect(t *testing.T) {
 	require.Less(t, zxid, after.Mzxid)
 	zxid = testenv.Must(zoo.EndSession(tap, session))(t, "it has ended already")
 	require.Zero(t, zxid)
-	require.ErrorContains(t, testenv.Err(zoo.EndSession(wiretap.New(), session)), "has not seen it begin")
+	require.ErrorContains(t, testenv.Err(zoo.EndSession(new(wiretap.Tap), session)), "has not seen it begin")
 }
 
 func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
@@ -116,7 +116,7 @@ func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
 	zoo := testenv.Must(ensemble.Open(t.Context(), closedPort+","+addr))(t)
 	defer zoo.Close()
 	require.Contains(t, zoo.String(), "(embedded, served by another process: in memory, no disk)")
-	tap := wiretap.New()
+	tap := new(wiretap.Tap)
 	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap}))(t)
 	defer conn.Close()
 	_ = testenv.Must(zoo.EndSession(tap, conn.SessionID()))(t)

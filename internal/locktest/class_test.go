@@ -236,7 +236,7 @@ func TestClassHoldersEvent(t *testing.T) {
 
 func classSession(t *testing.T, zoo *ensemble.Ensemble) (*zk.Conn, *wiretap.Tap) {
 	t.Helper()
-	tap := wiretap.New()
+	tap := new(wiretap.Tap)
 	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap}))(t)
 	t.Cleanup(conn.Close)
 	return conn, tap

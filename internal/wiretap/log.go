@@ -44,7 +44,7 @@ func (t *Tap) Armed() int {
 func (t *Tap) Password(session int64) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.passwords[session])
+	return slices.Clone(t.sessions[session].password)
 }
 
 // SessionTimeout returns the timeout that the server granted a session; 0 if
@@ -52,7 +52,7 @@ func (t *Tap) Password(session int64) []byte {
 func (t *Tap) SessionTimeout(session int64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.granted[session]
+	return t.sessions[session].timeout
 }
 
 // request counts one packet to the server. It returns false if that makes no sense.
@@ -94,8 +94,7 @@ func (c *conn) reply(b []byte) bool {
 		t := c.tap
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.passwords[r.SessionID] = r.Password
-		t.granted[r.SessionID] = time.Duration(r.TimeoutMs) * time.Millisecond
+		t.sessions[r.SessionID] = session{r.Password, time.Duration(r.TimeoutMs) * time.Millisecond}
 		return true
 	}
 	var h jute.ReplyHeader

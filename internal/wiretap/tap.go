@@ -2,7 +2,7 @@
 // server: it counts requests, watch events and bytes as they cross the wire,
 // and keeps a log of them on demand.
 //
-//	tap := wiretap.New()
+//	tap := new(wiretap.Tap)
 //	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dialer(net.DialTimeout)))
 //	…
 //	fmt.Println(tap.Counts().Requests[jute.OpCreate])
@@ -26,8 +26,8 @@ import (
 // A Dialer opens a connection; it is the type that zk.WithDialer takes.
 type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
 
-// A Tap counts the packets on the connections of all its dialers. All methods
-// may be called from any goroutine.
+// A Tap counts the packets on the connections of all its dialers. The zero Tap has seen
+// nothing yet. All methods may be called from any goroutine.
 type Tap struct {
 	requests [128]atomic.Int64 // by opcode + opBase
 	events   atomic.Int64
@@ -35,27 +35,25 @@ type Tap struct {
 	out, in  atomic.Int64 // bytes, to and from the server
 	logging  bool
 
-	mu        sync.Mutex         // guards the fields below
-	conns     map[*conn]struct{} // that are open
-	log       []jute.Op
-	passwords map[int64][]byte
-	granted   map[int64]time.Duration
+	mu       sync.Mutex         // guards the fields below
+	conns    map[*conn]struct{} // that are open
+	log      []jute.Op
+	sessions map[int64]session // that have begun, by their ids
+}
+
+// A session is what the server has granted a client.
+type session struct {
+	password []byte
+	timeout  time.Duration
 }
 
 // opBase moves closeSession, the lowest opcode, to an index.
 const opBase = -int32(jute.OpCloseSession)
 
-// New returns a Tap that has seen nothing yet.
-func New() *Tap {
-	return &Tap{conns: make(map[*conn]struct{}), passwords: make(map[int64][]byte), granted: make(map[int64]time.Duration)}
-}
-
 // NewWithLog returns a Tap that keeps the kind of every request, and looks at the whole of long packets. It
 // costs memory for each, and time.
 func NewWithLog() *Tap {
-	t := New()
-	t.logging = true
-	return t
+	return &Tap{logging: true}
 }
 
 // Counts are the numbers of a Tap. Handshakes are not requests.
@@ -123,6 +121,9 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 		defer t.mu.Unlock()
 		c := &conn{Conn: nc, buffered: bufio.NewReaderSize(nc, 32<<10), tap: t}
 		c.watchers = watchers{asked: make(map[int32]watchRequest), set: make(map[watch]int64)}
+		if t.conns == nil {
+			t.conns, t.sessions = make(map[*conn]struct{}), make(map[int64]session)
+		}
 		t.conns[c] = struct{}{}
 		c.up = framer{limit: t.prefix(), frame: c.request}
 		c.down = framer{limit: t.prefix(), frame: c.reply}

@@ -32,9 +32,8 @@ func connect(t *testing.T, srv *zkserver.Server, tap *wiretap.Tap) *zk.Conn {
 var world = zk.WorldACL(zk.PermAll)
 
 func TestCountsAreWhatCrossesTheWire(t *testing.T) {
-	for _, open := range []func() *wiretap.Tap{wiretap.New, wiretap.NewWithLog} {
+	for _, tap := range []*wiretap.Tap{new(wiretap.Tap), wiretap.NewWithLog()} {
 		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-			tap := open()
 			conn := connect(t, srv, tap)
 			require.Zero(t, tap.Counts().Total(), "a handshake is not a request")
 
@@ -66,7 +65,7 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 
 func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		tap := wiretap.New()
+		tap := new(wiretap.Tap)
 		conn := connect(t, srv, tap)
 		testenv.Must(conn.Create("/a", nil, zk.FlagPersistent, world))(t)
 		for range 5 {
@@ -181,7 +180,7 @@ func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
 	)
 	for piece := range 40 {
 		piece++
-		tap := wiretap.New()
+		tap := new(wiretap.Tap)
 		s := &stream{down: bytes.NewReader(down)}
 		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
 		for b := up; len(b) > 0; b = b[min(piece, len(b)):] {
@@ -207,12 +206,12 @@ func FuzzTap(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1}, false)
 	f.Add(frame((&jute.ConnectRequest{}).Encode, (&jute.SetWatches{Data: []string{"/a"}}).Encode), true)
 	f.Fuzz(func(t *testing.T, b []byte, logged bool) {
-		open := wiretap.New
+		tap := new(wiretap.Tap)
 		if logged {
-			open = wiretap.NewWithLog
+			tap = wiretap.NewWithLog()
 		}
 		s := &stream{down: bytes.NewReader(b)}
-		nc := testenv.Must(open().Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
+		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
 		_ = testenv.Must(nc.Write(b))(t)
 		require.True(t, bytes.Equal(b, s.wrote.Bytes()))
 		got := testenv.Must(io.ReadAll(nc))(t)

@@ -48,7 +48,7 @@ func valueIn(file, key, otherwise string) string {
 
 // GoClient is the client library of all but Curator, with its version if
 // the program's build information has it.
-func GoClient() string {
+var GoClient = func() string {
 	const module = "github.com/go-zookeeper/zk"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
@@ -58,4 +58,4 @@ func GoClient() string {
 		}
 	}
 	return "go-zookeeper"
-}
+}()

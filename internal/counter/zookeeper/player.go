@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,51 +81,112 @@ func (p *Player) Warm(ctx context.Context, r report.Run) (bool, error) {
 
 // Run is one round.
 func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
-	r.Client, r.RTT = report.GoClient(), p.On.RTT
+	r.Client, r.RTT = report.GoClient, p.On.RTT
 	if p.On.group != nil {
 		ctx = p.On.group.ctx
 		defer func() { err = p.On.because(err) }()
 	}
-	dir, path, err := p.On.Fresh(p.Of.Name, p.Node, r.Goroutines, r.Round)
-	if err != nil {
-		return err
+	sessionOf := make([]int, r.Goroutines)
+	for i := range sessionOf {
+		sessionOf[i] = i % r.Sessions
 	}
-	tap := wiretap.New()
-	conns, err := p.On.connect(ctx, tap, r.Sessions, r.Goroutines, p.On.RTT)
-	defer closeAll(conns)
-	if err != nil {
-		return err
-	}
-	contenders, err := p.contenders(r.Goroutines, tap, conns, path)
+	with, err := p.setUp(ctx, sessionOf, r.Round, p.On.RTT)
+	defer with.close()
 	if err != nil {
 		return err
 	}
 	race := &counter.Race{
-		Contenders: contenders, Times: r.Times, Limit: p.On.Limit, Work: p.On.Work, Step: p.On.Step,
+		Contenders: with.contenders, Times: r.Times, Limit: p.On.Limit, Work: p.On.Work, Step: p.On.Step,
 		Leave: func() {
-			closeAll(conns) // only the end of its session makes a contender leave Lock
-			tap.Cut()       // a silent server would keep the clients for their whole read deadline
+			with.close()   // only the end of its session makes a contender leave Lock
+			with.tap.Cut() // a silent server would keep the clients for their whole read deadline
 		},
-		Sent: func() int64 { return tap.Counts().Total() },
+		Sent: func() int64 { return with.tap.Counts().Total() },
 	}
 	var shared *tally // what the processes count in together
 	if p.On.group != nil && r.Round > 0 {
-		if shared, err = p.On.group.begin(dir); err != nil {
+		if shared, err = p.On.group.begin(with.dir); err != nil {
 			return err
 		}
-		race.Work = func(i int) error { return shared.add(conns[i%len(conns)]) }
+		race.Work = func(i int) error { return shared.add(with.conns[sessionOf[i]]) }
 	}
 
-	before := tap.Counts()
+	before := with.tap.Counts()
 	err = race.Run(ctx, r)
-	r.Used(tap.Counts().Since(before))
+	r.Used(with.tap.Counts().Since(before))
 	if err == nil && shared != nil {
 		err = shared.finish(r)
 	}
 	if err != nil {
 		return err
 	}
-	return shutDownAll(contenders)
+	return shutDownAll(with.contenders)
+}
+
+// A setup is what a run of a lock, or its trial, is played with.
+type setup struct {
+	dir        string // the node of this run
+	path       string // of the lock, in dir
+	tap        *wiretap.Tap
+	conns      []*zk.Conn // the sessions
+	contenders []counter.Contender
+}
+
+// setUp makes contenders, each with the session that sessionOf says, the server a round trip
+// away. The setup must be closed, also after an error. Round 0 is not measured.
+func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time.Duration) (s *setup, err error) {
+	n, sessions := len(sessionOf), slices.Max(sessionOf)+1
+	s = &setup{tap: new(wiretap.Tap)}
+	if s.dir, s.path, err = p.On.Fresh(p.Of.Name, p.Node, n, round); err != nil {
+		return s, err
+	}
+	options := ensemble.Options{Tap: s.tap, SessionTimeout: sessionTimeout}
+	if rtt > 0 {
+		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }
+	}
+	if sessions > 1 {
+		options.Buffer = 64<<10 + 80*n*max(p.On.Processes, 1) // enough for a list of all names, of less than 80 bytes each
+	}
+	for len(s.conns) < sessions {
+		limit := connectTimeout
+		if len(s.conns) > 0 {
+			limit /= 3 // the server is there
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
+		conn, err := p.On.zoo.Connect(ctx, options)
+		cancel()
+		if err != nil && len(s.conns) > 0 {
+			err = i18n.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
+				"takes from one address, 60 unless it is set: %w",
+				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(s.conns)+1, sessions, err)
+		}
+		if err != nil {
+			return s, err
+		}
+		s.conns = append(s.conns, conn)
+	}
+
+	err = counter.Guarded("New", func() error {
+		newContender := p.Make
+		if p.Begin != nil {
+			newContender = p.Begin(Run{n, func(conn *zk.Conn) time.Duration { return s.tap.SessionTimeout(conn.SessionID()) }})
+		}
+		for _, session := range sessionOf {
+			conn := s.conns[session]
+			s.contenders = append(s.contenders, contender{newContender(conn, s.path), conn.SessionID()})
+		}
+		return nil
+	})
+	return s, err
+}
+
+// close ends the sessions.
+func (s *setup) close() {
+	var wg sync.WaitGroup
+	for _, conn := range s.conns {
+		wg.Go(conn.Close)
+	}
+	wg.Wait()
 }
 
 // Fresh makes a node for one run of a lock, and returns it and the path of the lock in it,
@@ -145,46 +207,6 @@ func (s *Server) Fresh(lock string, ownNode bool, n, round int) (dir, lockPath s
 		made = dir
 	}
 	return dir, lockPath, create(s.admin, made, "")
-}
-
-// connect opens the sessions that n contenders share, with the server a round
-// trip away.
-func (s *Server) connect(ctx context.Context, tap *wiretap.Tap, sessions, n int, rtt time.Duration) ([]*zk.Conn, error) {
-	options := ensemble.Options{Tap: tap, SessionTimeout: sessionTimeout}
-	if rtt > 0 {
-		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }
-	}
-	if sessions > 1 {
-		options.Buffer = 64<<10 + 80*n*max(s.Processes, 1) // enough for a list of all names, of less than 80 bytes each
-	}
-	var conns []*zk.Conn
-	for range sessions {
-		limit := connectTimeout
-		if len(conns) > 0 {
-			limit /= 3 // the server is there
-		}
-		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
-		conn, err := s.zoo.Connect(ctx, options)
-		cancel()
-		if err != nil && len(conns) > 0 {
-			err = i18n.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
-				"takes from one address, 60 unless it is set: %w",
-				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(conns)+1, sessions, err)
-		}
-		if err != nil {
-			return conns, err
-		}
-		conns = append(conns, conn)
-	}
-	return conns, nil
-}
-
-func closeAll(conns []*zk.Conn) {
-	var wg sync.WaitGroup
-	for _, conn := range conns {
-		wg.Go(conn.Close)
-	}
-	wg.Wait()
 }
 
 // distant puts half of a round trip into each direction.
@@ -217,23 +239,6 @@ func (c contender) Lock(ctx context.Context) error {
 func (c contender) Unlock(context.Context) error { return c.Locker.Unlock() }
 
 func (c contender) String() string { return fmt.Sprintf("session %#x", c.session) }
-
-// contenders makes n contenders that share the connections.
-func (p *Player) contenders(n int, tap *wiretap.Tap, conns []*zk.Conn, path string) (all []counter.Contender, err error) {
-	err = counter.Guarded("New", func() error {
-		timeout := func(conn *zk.Conn) time.Duration { return tap.SessionTimeout(conn.SessionID()) }
-		newContender := p.Make
-		if p.Begin != nil {
-			newContender = p.Begin(Run{n, timeout})
-		}
-		for i := range n {
-			conn := conns[i%len(conns)]
-			all = append(all, contender{newContender(conn, path), conn.SessionID()})
-		}
-		return nil
-	})
-	return all, err
-}
 
 // shutDownAll returns when no contender works on in the background.
 func shutDownAll(contenders []counter.Contender) error {

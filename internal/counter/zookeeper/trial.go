@@ -9,7 +9,6 @@ import (
 
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/internal/wiretap"
 )
 
 // trialSessions are those of the contenders of a trial.
@@ -30,31 +29,19 @@ func (p *Player) Try(ctx context.Context) (err error) {
 
 // trial plays the trial. The holder keeps the lock for that long, besides.
 func (p *Player) trial(ctx context.Context, hold time.Duration) error {
-	_, path, err := p.On.Fresh(p.Of.Name, p.Node, counter.TrialContenders, 0)
+	with, err := p.setUp(ctx, trialSessions[:], 0, 0)
+	t := &counter.Trial{Hold: hold, Contenders: with.contenders}
+	defer t.End(with.close)
 	if err != nil {
-		return err
-	}
-	tap := wiretap.New()
-	conns, err := p.On.connect(ctx, tap, 3, counter.TrialContenders, 0)
-	t := &counter.Trial{Hold: hold}
-	defer t.End(func() { closeAll(conns) })
-	if err != nil {
-		return err
-	}
-	var ofContenders []*zk.Conn
-	for _, session := range trialSessions {
-		ofContenders = append(ofContenders, conns[session])
-	}
-	if t.Contenders, err = p.contenders(counter.TrialContenders, tap, ofContenders, path); err != nil {
 		return err
 	}
 	_, givesUp := t.Contenders[counter.Impatient].(contender).Locker.(cancellable)
 	t.Stays = !givesUp
 	t.Alive = func() (int64, bool) {
-		c := tap.Counts()
-		return c.BytesIn + c.BytesOut, tap.Pending() > 0
+		c := with.tap.Counts()
+		return c.BytesIn + c.BytesOut, with.tap.Pending() > 0
 	}
-	holders, sent := conns[0], int64(0)
+	holders, sent := with.conns[trialSessions[counter.Holder]], int64(0)
 	session := holders.SessionID()
 	t.Leaves = func() error {
 		if holders.SessionID() != session || holders.State() != zk.StateHasSession {
@@ -63,10 +50,10 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 		return nil
 	}
 	t.Close = func() error {
-		sent = tap.Counts().Total()
-		conns[trialSessions[counter.Closed]].Close()
+		sent = with.tap.Counts().Total()
+		with.conns[trialSessions[counter.Closed]].Close()
 		// In an ensemble the server of the next contender may receive the end of the session later.
-		_, err := conns[trialSessions[counter.Next]].Sync(path)
+		_, err := with.conns[trialSessions[counter.Next]].Sync(with.path)
 		return unlessGone(err)
 	}
 	if err := t.Run(ctx); err != nil {

@@ -16,7 +16,6 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/testenv"
-	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
 
@@ -117,10 +116,10 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 			}
 			srv.Stop()
 		}()
-		conns, err := s.connect(t.Context(), wiretap.New(), 10, 10, 20*time.Millisecond)
+		with, err := (&Player{On: s}).setUp(t.Context(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 20*time.Millisecond)
 		require.ErrorContains(t, err, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 		srv.Start()
-		closeAll(conns)
+		with.close()
 	})
 }
 
