@@ -1,14 +1,13 @@
-// Package bugs has what the exhibits of the bug museum share. An exhibit
-// forces one bug of the articles' listings to happen, by an exact schedule in virtual
-// time, and then plays the same schedule with our lock, where it must not happen. The
-// exhibits are the tests named TestBug…: that of a bug on ZooKeeper is
-// its scene, see [Bug.ByItsScene], in package bugs. Those of bugs on a database and on Redis are written
-// by hand, beside the locks there, see [Bug.HappensOff].
+// Package bugs has what the exhibits of the bug museum share. An exhibit forces one
+// bug of the articles' listings to happen, by an exact schedule in virtual time, and
+// then plays the same schedule with our lock, where the bug must not happen. The
+// exhibits are the tests named TestBug…. The exhibit of a bug on ZooKeeper plays its
+// scene: see [Bug.ByItsScene]. Those of bugs on a database and on Redis are written by
+// hand, beside the locks there: see [Bug.HappensOff].
 //
-// The requests, replies and events of that run are drawn as the bug's sequence
-// diagram in docs/bugs.md. The test fails if the page shows another diagram;
-// go generate writes the diagram. What else is said of the bug is in package
-// scenes.
+// The requests, replies and events of the run are drawn as the bug's sequence diagram
+// in docs/bugs.md. The test fails if the page shows another diagram; go generate
+// writes the diagram. What else the pages say of a bug is in package scenes.
 package bugs
 
 import (
@@ -31,64 +30,62 @@ import (
 // A Bug is one exhibit.
 type Bug struct{ scenes.Bug }
 
-// Example is the bug of an ID, with what the catalogue says of it.
+// Example returns the exhibit of the bug with this ID.
 func Example(id string) Bug { return Bug{scenes.Get(id)} }
 
-// HappensOff shows a bug of a lock that is on another server than ZooKeeper, in
-// real time; server is its kind. At its end play asserts that the
-// bug has happened. It is drawn. Then the bug's one line is
-// printed: its cure on that server passes tests beside this one.
+// HappensOff is the exhibit of a bug of a lock that is not on ZooKeeper. It runs play in
+// real time, which asserts at its end that the bug has happened, and draws what play has
+// recorded. Server is the name of the server's lane. The cure on that server has tests of
+// its own, beside this one.
 func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 	t.Helper()
 	s := &Script{T: t, server: server}
 	play(s)
-	b.inDocs(t, diagram.New(s.actors, s.server, s.steps))
+	b.requireInDocs(t, diagram.New(s.actors, s.server, s.steps))
 	b.Print(t)
 }
 
-// Print prints the bug's one line, if t has not failed; go test shows it with
-// -v.
+// Print prints one line about the bug in go test -v, if t has not failed.
 func (b Bug) Print(t *testing.T) {
 	if !t.Failed() && testing.Verbose() {
 		fmt.Printf("%-4s%-29s%-62scured in %s\n", b.ID, b.Kinds[0], b.Title.En, b.CuredIn().En)
 	}
 }
 
-// NeedsEmbedded skips a test if ZK names another server than the embedded
-// one.
+// NeedsEmbedded skips a test if ZK names another server than the embedded one.
 func NeedsEmbedded(t *testing.T) {
 	t.Helper()
 	testenv.Embedded(t, "needs exact control of the server, which only the embedded one gives")
 }
 
-// ByItsScene is the exhibit of a bug by the schedule that the explorer has found for it:
-// played with the article's lock it ends with the bug, and with the lock that cures the
-// bug it does not. If the bug's story has a schedule of its own, so must that, and it is the
-// one that is drawn.
+// ByItsScene is the exhibit of a bug on ZooKeeper. It plays the schedule that the explorer
+// has found for the bug: with the article's lock it must end with the bug, and with the
+// lock that cures the bug it must not. If the bug's story has a schedule of its own, that
+// is played as well, and it is the one that is drawn.
 func (b Bug) ByItsScene(t *testing.T) {
 	t.Helper()
 	NeedsEmbedded(t)
 	saved := b.Trace()
 	require.NotNil(t, saved, "%s has no schedule: go generate ./...", b.ID)
 	type schedule struct {
-		world, ours player.World
-		choices     []string
+		articles, ours player.World // differ in the lock alone
+		choices        []string
 	}
-	all := []schedule{{b.World, b.Ours, saved.Choices}}
-	if p := b.Play; p != nil {
-		all = append(all, schedule{p.In(b.World), p.In(b.Ours), p.Choices})
+	schedules := []schedule{{b.World, b.Ours, saved.Choices}}
+	if story := b.Play; story != nil {
+		schedules = append(schedules, schedule{story.In(b.World), story.In(b.Ours), story.Choices})
 	}
 	t.Run("it happens to the article's lock", func(t *testing.T) {
 		var last *player.Trace
-		for _, s := range all {
-			last, _ = explore.Play(t, s.world, s.choices)
+		for _, s := range schedules {
+			last, _ = explore.Play(t, s.articles, s.choices)
 			require.True(t, b.Shows(last), "%v", last)
 		}
-		b.inDocs(t, diagram.Of(last))
+		b.requireInDocs(t, diagram.Of(last))
 	})
 	t.Run("it does not happen to ours", func(t *testing.T) {
-		for _, s := range all {
-			tr := Played(t, b.Only(s.ours), s.choices)
+		for _, s := range schedules {
+			tr := Follow(t, b.Only(s.ours), s.choices)
 			require.Nil(t, tr.Violation, "%v", tr)
 			require.False(t, b.Shows(tr), "%v", tr)
 		}
@@ -96,17 +93,17 @@ func (b Bug) ByItsScene(t *testing.T) {
 	b.Print(t)
 }
 
-// Played plays a schedule in another world, as far as that has the same choices;
-// what is left is played in the order in which it comes.
-func Played(t *testing.T, w player.World, choices []string) *player.Trace {
+// Follow plays a world along the schedule of another world. It leaves out each choice that
+// is not possible here. If none that is left is possible, it makes the first possible one.
+func Follow(t *testing.T, w player.World, schedule []string) *player.Trace {
 	t.Helper()
 	var made []string
 	tr, possible := explore.Play(t, w, made)
 	for len(possible) > 0 {
 		next := possible[0]
-		for i, choice := range choices {
+		for i, choice := range schedule {
 			if slices.Contains(possible, choice) {
-				next, choices = choice, choices[i+1:]
+				next, schedule = choice, schedule[i+1:]
 				break
 			}
 		}
@@ -116,16 +113,15 @@ func Played(t *testing.T, w player.World, choices []string) *player.Trace {
 	return tr
 }
 
-// folderElsewhere has the folder in docs/other-locks, a module of its own, of each bug without a scene: its lock is on
-// another server.
-var folderElsewhere = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
+// otherLocks has, for each bug without a scene, the folder in docs/other-locks of its lock.
+var otherLocks = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
 
-// shown says what shows the bug, and which schedule is drawn below that.
-func (b Bug) shown() scenes.Text {
+// howToSee says which command shows the bug, and which schedule is drawn below that text.
+func (b Bug) howToSee() scenes.Text {
 	id := strings.ToLower(b.ID)
 	if b.NoScene != nil {
-		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, folderElsewhere[b.ID])
-		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", folderElsewhere[b.ID])
+		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, otherLocks[b.ID])
+		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", otherLocks[b.ID])
 		return scenes.Text{
 			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
 			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id),
@@ -144,8 +140,8 @@ func (b Bug) shown() scenes.Text {
 	}
 }
 
-// inDocs compares the bug's entry in both editions of the catalogue with what has happened.
-func (b Bug) inDocs(t *testing.T, drawn *diagram.Sequence) {
+// requireInDocs asserts that both editions of docs/bugs.md show this diagram for the bug.
+func (b Bug) requireInDocs(t *testing.T, drawn *diagram.Sequence) {
 	t.Helper()
 	if t.Failed() {
 		return
@@ -155,6 +151,6 @@ func (b Bug) inDocs(t *testing.T, drawn *diagram.Sequence) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		site.Holds(t, lang.Page("docs/bugs.md"), b.ID, b.shown().In(lang)+"\n\n```mermaid\n"+mermaid+"```\n")
+		site.Holds(t, lang.Page("docs/bugs.md"), b.ID, b.howToSee().In(lang)+"\n\n```mermaid\n"+mermaid+"```\n")
 	}
 }

@@ -12,15 +12,16 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// Of returns the sequence of a trace of the explorer, in the words of the museum's own. A request and its reply
-// are one arrow, drawn where the server carries the request out, unless the reply comes in a later action.
+// Of returns the sequence of a trace of the explorer, in the words of the bug museum. A
+// request and its reply are one arrow, drawn where the server carries the request out,
+// unless the reply comes in a later action.
 func Of(tr *player.Trace) *Sequence {
-	var actors, holders []string
-	var lines []Step
-	arrived := make(map[Packet]int)
+	var clients, holders []string
+	var steps []Step
+	arrived := make(map[Packet]int) // how many packets, by client and kind
 	for i, e := range tr.Log {
-		if e.Who != "" && e.Who != "server" && !slices.Contains(actors, e.Who) {
-			actors = append(actors, e.Who)
+		if e.Who != "" && e.Who != "server" && !slices.Contains(clients, e.Who) {
+			clients = append(clients, e.Who)
 		}
 		switch e.Text.En {
 		case "holds the lock":
@@ -28,40 +29,42 @@ func Of(tr *player.Trace) *Sequence {
 		case "unlocks":
 			holders = slices.DeleteFunc(holders, func(who string) bool { return who == e.Who })
 		}
-		line := lineOf(tr.Log, i)
-		if e.Kind == "note" {
-			line = noteOf(e, holders, lines)
-		}
+
 		packet := Packet{Client: e.Who, Kind: e.Kind}
 		if e.Kind == "carried out" {
 			packet.Kind = "request"
 		}
 		arrived[packet]++
 		packet.N = arrived[packet]
-		if line.Text.En != "" {
-			if strings.HasPrefix(line.Kind, "-") {
-				line.Packet = packet
-			}
-			lines = append(lines, line)
+
+		step := packetStep(tr.Log, i)
+		if e.Kind == "note" {
+			step = noteStep(e, holders, steps)
+		}
+		if step.Arrow() {
+			step.Packet = packet
+		}
+		if step.Text.En != "" {
+			steps = append(steps, step)
 		}
 	}
-	slices.Sort(actors)
-	return New(actors, i18n.Textf("server", "服务器"), cutRepeats(lines))
+	slices.Sort(clients)
+	return New(clients, i18n.Textf("server", "服务器"), cutRepeats(steps))
 }
 
-const longest = 6 // lines of which a repetition may consist
+const maxRepeated = 6 // steps of which a repetition may consist
 
-// cutRepeats cuts what repeats itself after the third time.
-func cutRepeats(lines []Step) (cut []Step) {
-	for i := 0; i < len(lines); i++ {
-		cut = append(cut, lines[i])
-		for n := 1; n <= longest && 3*n <= i+1; n++ {
+// cutRepeats puts a note in the place of what repeats itself after the third time.
+func cutRepeats(steps []Step) (cut []Step) {
+	for i := 0; i < len(steps); i++ {
+		cut = append(cut, steps[i])
+		for n := 1; n <= maxRepeated && 3*n <= i+1; n++ { // do the last n steps repeat themselves?
 			start, end := i+1-3*n, i+1
-			for end < len(lines) && lines[end].like(lines[end-n]) {
+			for end < len(steps) && steps[end].like(steps[end-n]) {
 				end++
 			}
-			if more := end - i - 1; more > 1 && slices.EqualFunc(lines[start:start+2*n], lines[start+n:i+1], Step.like) {
-				cut = append(cut, Note(i18n.Textf("… %d more", "……还有 %d 条", more), lines[start].From))
+			if more := end - i - 1; more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:i+1], Step.like) {
+				cut = append(cut, Note(i18n.Textf("… %d more", "……还有 %d 条", more), steps[start].From))
 				i = end - 1
 				break
 			}
@@ -70,30 +73,29 @@ func cutRepeats(lines []Step) (cut []Step) {
 	return cut
 }
 
-// lineOf is the line of an entry of a log, without a text if it has none.
-func lineOf(log []player.Entry, i int) Step {
+// packetStep returns the step of an entry about a packet. The step has no text if nothing is
+// drawn for the entry.
+func packetStep(log []player.Entry, i int) Step {
 	e := log[i]
 	if e.Op == jute.OpCloseSession.String() { // the client library sends it
 		return Step{}
 	}
-	other := func(kind string) func(o player.Entry) bool { // of the same request
-		return func(o player.Entry) bool {
-			return o.Kind == kind && o.Who == e.Who && o.Point == e.Point && o.Op == e.Op
+	sameRequest := func(kind string) func(other player.Entry) bool {
+		return func(other player.Entry) bool {
+			return other.Kind == kind && other.Who == e.Who && other.Point == e.Point && other.Op == e.Op
 		}
-	}
-	says := func(e player.Entry, suffix i18n.Text) i18n.Text {
-		watch := map[bool]i18n.Text{true: {En: " and watch", Zh: " 并监听"}}[e.Watch]
-		return i18n.Join([]i18n.Text{i18n.Same(requestText(e)), watch, suffix}, "")
 	}
 	switch e.Kind {
 	case "carried out":
-		if reply := slices.IndexFunc(log[i:], other("reply")); reply >= 0 {
-			e = log[i+reply]
+		answered := e
+		if later := slices.IndexFunc(log[i:], sameRequest("reply")); later >= 0 {
+			answered = log[i+later]
 		}
-		return Request(e.Who, says(e, answerText(e)))
+		return Request(e.Who, requestText(answered, answerText(answered)))
 	case "reply":
-		if !slices.ContainsFunc(log[:i], other("carried out")) {
-			return Step{Kind: "-->>", From: "S", To: e.Who, Text: says(e, cmp.Or(answerText(e), i18n.Text{En: ": done", Zh: "：完成"}))}
+		if !slices.ContainsFunc(log[:i], sameRequest("carried out")) {
+			answer := cmp.Or(answerText(e), i18n.Text{En: ": done", Zh: "：完成"})
+			return Step{Kind: "-->>", From: "S", To: e.Who, Text: requestText(e, answer)}
 		}
 	case "event":
 		return Step{Kind: "-)", From: "S", To: e.Who, Text: i18n.Textf(events[e.Op].En, events[e.Op].Zh, scenes.Short(e.Path))}
@@ -108,12 +110,16 @@ func lineOf(log []player.Entry, i int) Step {
 	return Step{}
 }
 
-// requestText is a request with the node that it is about.
-func requestText(e player.Entry) string {
-	return strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
+// requestText is a request, the node that it is about, and its answer.
+func requestText(e player.Entry, answer i18n.Text) i18n.Text {
+	what := strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
+	if e.Watch {
+		return i18n.Text{En: what + " and watch" + answer.En, Zh: what + " 并监听" + answer.Zh}
+	}
+	return i18n.Text{En: what + answer.En, Zh: what + answer.Zh}
 }
 
-// answerText says which error a reply has.
+// answerText says which error a reply has; it is empty if the reply has none.
 func answerText(e player.Entry) i18n.Text {
 	if text, known := answers[e.Err]; known {
 		return text
@@ -136,55 +142,58 @@ var events = map[string]i18n.Text{
 	jute.EventCreated.String():         {En: "event: %s is created", Zh: "事件：%s 已创建"},
 }
 
-var crash = i18n.Textf("panics", "panic")
-
-// museumWords are the museum's for what the explorer says in others.
+// museumWords has the words of the museum for a note whose explorer's words begin like this.
 var museumWords = map[string]i18n.Text{
-	string(player.Hang): i18n.Textf("waits forever", "永远等下去"), string(player.Endless): i18n.Textf("and so on", "如此反复"),
-	string(player.Crash): crash, "panics": crash, "gets an error": i18n.Textf("lock fails", "加锁失败"),
-	"the connection breaks": i18n.Textf("loses its connection", "连接断开"),
-	"unlocks":               {}, "has unlocked": {}, // its request says that
+	string(player.Hang):     {En: "waits forever", Zh: "永远等下去"},
+	string(player.Endless):  {En: "and so on", Zh: "如此反复"},
+	string(player.Crash):    {En: "panics", Zh: "panic"},
+	"panics":                {En: "panics", Zh: "panic"},
+	"gets an error":         {En: "lock fails", Zh: "加锁失败"},
+	"the connection breaks": {En: "loses its connection", Zh: "连接断开"},
+	"unlocks":               {}, "has unlocked": {}, // the request says that
 }
 
 var (
-	refused = regexp.MustCompile(`^(.*: )?(lock fails|finds the lock held)$`)
-	moment  = regexp.MustCompile(`(\d)\.0\d+s`) // a moment more than whole seconds
+	saysFailure = regexp.MustCompile(`^(.*: )?(lock fails|finds the lock held)$`)
+	secondsOver = regexp.MustCompile(`(\d)\.0\d+s`) // whole seconds, and a moment
 )
 
-// noteOf is the line of a note behind lines. Holders are the clients that hold the lock, or
-// go on as if they do.
-func noteOf(e player.Entry, holders []string, lines []Step) Step {
-	over := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}
+// noteStep returns the step of a note that follows the steps before it; it has no text if the
+// note is not drawn. Holders are the clients that hold the lock, or go on as if they do.
+func noteStep(e player.Entry, holders []string, before []Step) Step {
 	full := i18n.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "出现已知问题：")}
-	var text, what i18n.Text
-	text.En, what.En, _ = strings.Cut(full.En, ": ")
-	text.Zh, what.Zh, _ = strings.Cut(full.Zh, "：")
-	switch kind := player.Kind(text.En); {
+	var head, details i18n.Text // before the first colon, and behind it
+	head.En, details.En, _ = strings.Cut(full.En, ": ")
+	head.Zh, details.Zh, _ = strings.Cut(full.Zh, "：")
+	var last Step
+	if len(before) > 0 {
+		last = before[len(before)-1]
+	}
+
+	over, text := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}, head
+	kind := player.Kind(head.En)
+	if slices.Contains(player.Kinds, kind) {
+		full = details
+	}
+	words, known := museumWords[head.En]
+	switch {
 	case kind == player.TwoHolders || kind == player.Outlived:
 		over, text = slices.Sorted(slices.Values(holders)), player.TwoHolders.Text()
-	case kind == player.Failure && len(lines) > 0 && refused.MatchString(lines[len(lines)-1].Text.En):
+	case kind == player.Failure && saysFailure.MatchString(last.Text.En):
 		return Step{}
-	case kind == player.Hang && !strings.HasSuffix(what.En, "nothing can happen any more"):
-		text = what
-	default:
-		if slices.Contains(player.Kinds, kind) {
-			full = what
-		}
-		if word, known := museumWords[text.En]; known {
-			text = word
-		} else if !noMermaid.MatchString(full.En) {
-			text = i18n.Text{En: moment.ReplaceAllString(full.En, "${1}s"), Zh: moment.ReplaceAllString(full.Zh, "${1}s")}
-		}
+	case kind == player.Hang && !strings.HasSuffix(details.En, "nothing can happen any more"):
+		text = details
+	case known:
+		text = words
+	case !noMermaid.MatchString(full.En):
+		text = i18n.Text{En: secondsOver.ReplaceAllString(full.En, "${1}s"), Zh: secondsOver.ReplaceAllString(full.Zh, "${1}s")}
 	}
 	text.En = strings.ReplaceAll(text.En, ";", ",")
-	if text.En == "" {
+	step := Note(text, over...)
+	if step.like(last) {
 		return Step{}
 	}
-	line := Note(text, over...)
-	if len(lines) > 0 && lines[len(lines)-1].like(line) {
-		return Step{}
-	}
-	return line
+	return step
 }
 
 func clientText(name string) i18n.Text { return i18n.Textf("client %s", "客户端 %s", name) }

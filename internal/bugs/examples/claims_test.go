@@ -17,13 +17,13 @@ import (
 // the article's lock as in ours.
 func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T) {
 	bugs.NeedsEmbedded(t)
-	d := scenes.Get("D2") // a bug of the first version
-	for _, w := range []player.World{d.World, d.Ours} {
-		t.Run(w.Name, func(t *testing.T) {
-			w := d.Only(w) // a hang
+	scene := scenes.Get("D2") // a bug of the first version
+	for _, world := range []player.World{scene.World, scene.Ours} {
+		t.Run(world.Name, func(t *testing.T) {
+			w := scene.Only(world) // only a hang is reported
 			w.Kinds, w.Faults = []player.Fault{player.Expire}, 1
-			queued := []string{"A: request", "A: request", "A: request", "B: request", "B: request", "B: request", "B: request", "gap D2: go on"}
-			tr := bugs.Played(t, w, append(queued, "A: expire", "B: request"))
+			choices := slices.Concat(requests("A", 3), requests("B", 4), []string{"gap D2: go on", "A: expire", "B: request"})
+			tr := bugs.Follow(t, w, choices)
 			require.Nil(t, tr.Violation, "%v", tr)
 			watches := func(e player.Entry) bool { return e.Who == "B" && e.Kind == "reply" && e.Watch }
 			requireInOrder(t, tr, noteIs("A holds the lock"), watches, noteIs("A is cut off until its session has expired"),
@@ -32,42 +32,46 @@ func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T)
 	}
 }
 
-// E1 and E2 end with a write that comes late. Under step 5's lock more requests are sent, so the schedule
-// is one of its own: A is stopped while it holds the lock, B adds one and unlocks, and A goes on. It
-// reads the token at /stock, and does not write.
+// E1 and E2 end with a write that comes late. Step 5's lock sends more requests, so it has a
+// schedule of its own here: A is stopped while it holds the lock, B adds one and unlocks, and
+// A goes on. A reads the token at /stock, and does not write.
 func TestAStockThatComparesTokensRefusesTheLateWrite(t *testing.T) {
 	bugs.NeedsEmbedded(t)
-	request := func(who string, n int) []string { return slices.Repeat([]string{who + ": request"}, n) }
 	for _, id := range []string{"E1", "E2"} {
 		t.Run(id, func(t *testing.T) {
-			choices := slices.Concat(request("A", 5), []string{"A: stop"}, request("B", 5), []string{"B: unlock"}, request("B", 3),
-				[]string{"A: run on", "A: reconnect", "A: reconnect", "A: unlock"}, request("A", 3))
-			tr := bugs.Played(t, scenes.Get(id).Ours, choices)
+			choices := slices.Concat(requests("A", 5), []string{"A: stop"}, requests("B", 5), []string{"B: unlock"}, requests("B", 3),
+				[]string{"A: run on", "A: reconnect", "A: reconnect", "A: unlock"}, requests("A", 3))
+			tr := bugs.Follow(t, scenes.Get(id).Ours, choices)
 			require.Nil(t, tr.Violation, "%v", tr)
 			reads := func(e player.Entry) bool {
 				return e.Who == "A" && e.Kind == "reply" && e.Op == "getData" && e.Path == "/stock"
 			}
-			at := requireInOrder(t, tr, noteIs("A holds the lock"), noteIs("A is stopped; its session expires meanwhile"),
+			places := requireInOrder(t, tr, noteIs("A holds the lock"), noteIs("A is stopped; its session expires meanwhile"),
 				noteIs("B holds the lock"), noteIs("B has unlocked"), noteIs("A unlocks"), reads, noteIs("A finds that the lock was lost"))
-			require.False(t, slices.ContainsFunc(tr.Log[at[1]:], func(e player.Entry) bool { return e.Who == "A" && e.Op == "setData" }), "%v", tr)
+			writes := func(e player.Entry) bool { return e.Who == "A" && e.Op == "setData" }
+			require.False(t, slices.ContainsFunc(tr.Log[places[1]:], writes), "A writes after it was stopped: %v", tr)
 		})
 	}
 }
 
-// noteIs is true of a note of a contender.
+// requests are n choices that each let a request of a client be carried out.
+func requests(client string, n int) []string { return slices.Repeat([]string{client + ": request"}, n) }
+
+// noteIs reports for an entry whether it is this note: a contender, and what it does.
 func noteIs(note string) func(e player.Entry) bool {
 	return func(e player.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.En == note }
 }
 
-// requireInOrder asserts that a trace has such entries in this order, and returns their places.
-func requireInOrder(t *testing.T, tr *player.Trace, entries ...func(e player.Entry) bool) (at []int) {
+// requireInOrder asserts that the log of a trace has an entry for each condition, in this
+// order, and returns where these entries are.
+func requireInOrder(t *testing.T, tr *player.Trace, conditions ...func(e player.Entry) bool) (places []int) {
 	t.Helper()
 	next := 0
-	for n, entry := range entries {
-		i := slices.IndexFunc(tr.Log[next:], entry)
+	for n, condition := range conditions {
+		i := slices.IndexFunc(tr.Log[next:], condition)
 		require.GreaterOrEqual(t, i, 0, "entry %d is not there\n%v", n+1, tr)
-		at = append(at, next+i)
+		places = append(places, next+i)
 		next += i + 1
 	}
-	return at
+	return places
 }

@@ -1,22 +1,19 @@
 // Package java has the parts of Java that Go does not have, for the articles'
-// listings. A thread that still waits here at the end of a play exits, so that
-// a test ends although the bug makes the thread wait forever.
+// listings. If a thread still waits here when a schedule has been played, it exits: the
+// test must end although the bug makes the thread wait forever.
 package java
 
 import (
 	"errors"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"example.com/zklock/internal/bubble"
 )
 
-// running is the play that runs. Plays do not run in parallel.
-var running atomic.Pointer[play]
+// current is the play of a schedule that was begun last. Plays do not run in parallel.
+var current atomic.Pointer[play]
 
 type play struct {
 	over chan struct{}
@@ -24,22 +21,22 @@ type play struct {
 }
 
 // Begin begins a play. It calls gap whenever a thread comes to a gap, see
-// [Preemptible]. From the call of end on, a thread that waits exits.
+// [Preemptible]. After the call of end, a thread that waits exits.
 func Begin(gap func(name string)) (end func()) {
 	p := &play{make(chan struct{}), gap}
-	running.Store(p)
+	current.Store(p)
 	return func() { close(p.over) }
 }
 
-// endOfPlay is closed when the play ends; nil if none runs.
+// endOfPlay is closed when the current play ends; it is nil if there is none.
 func endOfPlay() <-chan struct{} {
-	if p := running.Load(); p != nil {
+	if p := current.Load(); p != nil {
 		return p.over
 	}
 	return nil
 }
 
-// A CountDownLatch of 1, as in java.util.concurrent.
+// A CountDownLatch is a java.util.concurrent.CountDownLatch of 1.
 type CountDownLatch struct {
 	open chan struct{}
 	once sync.Once
@@ -77,28 +74,6 @@ func (l *CountDownLatch) AwaitFor(d time.Duration) bool {
 	}
 }
 
-// A Field is one that two threads of a listing use, although it is neither volatile
-// nor guarded in the article: Java orders none of their accesses. Here they are
-// ordered, so that the schedule alone decides what a thread reads.
-type Field[T any] struct {
-	mu    sync.Mutex // held for each access
-	value T
-}
-
-// Get reads the field.
-func (f *Field[T]) Get() T {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.value
-}
-
-// Set writes the field.
-func (f *Field[T]) Set(value T) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.value = value
-}
-
 // A Monitor has the wait and notify of every Java object.
 type Monitor struct {
 	mu      sync.Mutex
@@ -128,7 +103,7 @@ func (m *Monitor) Notify() {
 	}
 }
 
-// BinarySearch is Java's: if the name is not found, the index is negative.
+// BinarySearch is Collections.binarySearch: if the name is not found, the index is negative.
 func BinarySearch(names []string, name string) int {
 	i, found := slices.BinarySearch(names, name)
 	if !found {
@@ -175,10 +150,10 @@ func (t *Thread) Sleep(d time.Duration) error {
 	}
 }
 
-// Preemptible marks a gap between two lines of a listing in which the
-// scheduler may let other threads run. The play may keep the thread there.
+// Preemptible marks a gap between two lines of a listing: a place where the scheduler may
+// let other threads run. The play may keep the thread there.
 func Preemptible(name string) {
-	p := running.Load()
+	p := current.Load()
 	if p == nil {
 		return
 	}
@@ -189,7 +164,3 @@ func Preemptible(name string) {
 	}
 	p.gap(name)
 }
-
-// Frames returns the number of frames of a function on the stacks of all
-// threads.
-func Frames(function string) int { return strings.Count(bubble.Stacks(), "."+function+"(") }

@@ -15,9 +15,11 @@ import (
 // methods in the same order. An exception that the article does not catch is a
 // panic here. It has the bugs A7 to A10.
 type zkClientLock struct {
-	lockPath       string
-	client         zkClient
-	countDownLatch java.Field[*java.CountDownLatch] // not volatile, and the watcher's thread reads it
+	lockPath string
+	client   zkClient
+	// Not volatile in the article, though the watcher's thread reads it: Java orders none of the
+	// accesses. Here they are ordered, so that the schedule alone decides what a thread reads.
+	countDownLatch atomic.Pointer[java.CountDownLatch]
 	beforePath     string
 	currentPath    string
 }
@@ -52,15 +54,15 @@ func (l *zkClientLock) tryLock() bool {
 
 func (l *zkClientLock) waitForRelease() {
 	listener := &dataListener{handleDataDeleted: func() {
-		if l.countDownLatch.Get() != nil {
-			l.countDownLatch.Get().CountDown()
+		if l.countDownLatch.Load() != nil {
+			l.countDownLatch.Load().CountDown()
 		}
 	}}
 	l.client.subscribeDataChanges(l.beforePath, listener)
 	if l.client.exists(l.beforePath) {
 		java.Preemptible("A7") // an event that comes here finds no latch [A7]
-		l.countDownLatch.Set(java.NewCountDownLatch())
-		l.countDownLatch.Get().Await()
+		l.countDownLatch.Store(java.NewCountDownLatch())
+		l.countDownLatch.Load().Await()
 	}
 	l.client.unsubscribeDataChanges(listener)
 }
@@ -78,7 +80,7 @@ type dataListener struct {
 	unsubscribed      atomic.Bool
 }
 
-// must throws.
+// must panics if the library throws an exception.
 func must(err error) {
 	if err != nil {
 		panic(err)

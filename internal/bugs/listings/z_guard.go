@@ -6,16 +6,16 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Guarded write is one to data in the same ZooKeeper as the lock. Begin comes after the
-// holder has locked and before it reads the data; End comes before it unlocks.
+// A Guarded makes the writes of one hold of the lock, to data in the same ZooKeeper. The holder
+// calls Begin after it has locked and before it reads the data, and End before it unlocks.
 type Guarded interface {
 	Begin(conn *zk.Conn, holdersNode string, token int64) error
 	Set(path string, data []byte) error
 	End()
 }
 
-// ByNode is proposed for Curator, in CURATOR-542: the holder's node exists as long as it
-// holds the lock.
+// ByNode writes if the holder's node exists, because that is so as long as it holds the lock.
+// CURATOR-542 proposes it.
 type ByNode struct {
 	conn *zk.Conn
 	node string
@@ -35,8 +35,8 @@ func (g *ByNode) Set(path string, data []byte) error {
 
 func (g *ByNode) End() {}
 
-// ByVersion writes the token to a node of its own: the next holder does, too, and then the
-// node has another version. The node goes with the lock.
+// ByVersion writes if the version of a node is the one that Begin made when it wrote the token
+// there: the next holder writes its token, and makes another version. End deletes the node.
 type ByVersion struct {
 	conn    *zk.Conn
 	version int32

@@ -7,9 +7,10 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
+// The bugs of article A's two listings. The locks and worlds with a name are in worlds.go.
 var articleA = []Bug{
 	{
-		// The article's lock tries without end. Ours is right to return the error.
+		// The article's lock tries without end. Ours returns the error, as it should.
 		ID: "A1", Step: step1, Cure: mayFail(naive),
 		Title:   Text{En: "every error means held, and the stack grows", Zh: "任何错误都被当成“锁被占用”，调用栈越来越深"},
 		Listing: listings.NewZookeeperLock, Kinds: []player.Kind{player.Endless},
@@ -19,10 +20,11 @@ var articleA = []Bug{
 		ID: "A2", Step: step1, Cure: naive,
 		Title:   Text{En: "unlock deletes its successor's node", Zh: "unlock 删除了后来者的节点"},
 		Listing: listings.NewZookeeperLock, World: oneFault(bare, player.Stop), Kinds: []player.Kind{player.ForeignDelete},
-		// Both have made the node and hold the lock, and the next holder works on.
+		// Both have made the node and hold the lock. The next holder has not unlocked.
 		Like: func(tr *player.Trace) bool {
-			made := countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Op == "create" && e.Err == "" })
-			return made == 2 && tr.Knows(player.Outlived) && countEntries(tr, func(e player.Entry) bool { return e.Text.En == "unlocks" }) == 1
+			creates := countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Op == "create" && e.Err == "" })
+			unlocks := countEntries(tr, func(e player.Entry) bool { return e.Text.En == "unlocks" })
+			return creates == 2 && unlocks == 1 && tr.Knows(player.Outlived)
 		},
 	},
 	{

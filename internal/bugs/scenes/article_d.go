@@ -13,7 +13,7 @@ var articleD = []Bug{
 	{
 		ID: "D1", Step: step3, Cure: predecessor,
 		Title: Text{En: "a watch on a deleted node never fires", Zh: "对已删除节点的监听永远不会触发"},
-		// D2 hangs, too. Here the node to watch has gone, there it has not.
+		// D2 hangs, too. Here the node to watch has gone; in D2 it has not.
 		Listing: listings.NewZkLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Hang}, Like: watchedGone,
 		Level: Level{Route: strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ",")},
 	},
@@ -66,8 +66,8 @@ var articleD = []Bug{
 			Lock: player.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3, Kinds: []player.Fault{player.Pause}, Faults: 2,
 		},
 		Kinds: []player.Kind{player.TooLong}, Search: atRandom,
-		// In the scene no waiter is woken. A client that is cut off connects again after a
-		// second, and meanwhile the clock of a wait goes on.
+		// The scene's schedule wakes no waiter. In the story a client is cut off for a second,
+		// while the clock of a wait goes on.
 		Play: &Play{Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1,
 			Choices: []string{"A: request", "A: request", "B: request", "B: request", "B: request", "A: cut", "A: reconnect", "B: request", "B: request", "B: request"}},
 	},
@@ -80,30 +80,27 @@ var articleD = []Bug{
 		ID: "D10", Step: step3, Cure: closesAfterUnlock(),
 		Title:   Text{En: "close() after a failed lock() deletes path null", Zh: "lock() 失败后的 close() 删除路径 null"},
 		Listing: listings.NewDistributedLock,
-		World: player.World{
-			Lock: mayFail(player.Subject{Path: "/private/lock", Closes: true}), Contenders: 1, Forbidden: true,
-		},
-		Kinds: []player.Kind{player.SessionLeft},
-		// The scene has no choice, and a scene without choices is not a schedule.
-		Play: &Play{Contenders: 1, Kinds: []player.Fault{player.Expire}, Faults: 1,
-			Choices: []string{"A: request"}},
+		World:   player.World{Lock: mayFail(player.Subject{Path: "/private/lock", Closes: true}), Contenders: 1, Forbidden: true},
+		Kinds:   []player.Kind{player.SessionLeft},
+		// The scene's schedule has no choices, and a story needs some.
+		Play: &Play{Contenders: 1, Kinds: []player.Fault{player.Expire}, Faults: 1, Choices: []string{"A: request"}},
 	},
 	{
 		ID: "D11", Step: step5, Cure: timeout,
 		Title:   Text{En: "the heartbeat outlives the lock, as a hot loop", Zh: "释放锁之后，心跳线程仍空转不停"},
 		Listing: listings.NewHeartbeatLock, World: player.World{Lock: deep, Contenders: 1}, Kinds: []player.Kind{player.Endless},
-		// In the scene no heartbeat is sent.
+		// The scene's schedule sends no heartbeat.
 		Play: &Play{Contenders: 1, Kinds: []player.Fault{player.Pause}, Faults: 1,
 			Choices: []string{"A: request", "A: request", "all: time passes", "gap D11: go on", "A: request", "A: reconnect"}},
 	},
 	{
 		ID: "D12", Step: step5, Cure: timeout,
 		Title: Text{En: "the heartbeat writes, and does not keep the lock", Zh: "心跳只是不停地写，保不住锁"},
-		// It is reported apart, and does not end a search.
+		// A holder that outlives its session is a known fault, which ends no search.
 		Listing: listings.NewHeartbeatLock, Kinds: []player.Kind{player.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
 		World: oneFault(deep, player.Expire),
-		// In the scene no heartbeat is sent. A client that is cut off connects again after a
-		// second, and meanwhile the clock of the heartbeat goes on.
+		// The scene's schedule sends no heartbeat. In the story a client is cut off for a second,
+		// while the clock of the heartbeat goes on.
 		Play: &Play{Contenders: 2, Kinds: []player.Fault{player.Cut, player.Expire}, Faults: 2,
 			Choices: []string{"A: request", "A: request", "A: cut", "A: reconnect", "A: request", "B: request", "B: request", "B: request", "A: expire", "B: request"}},
 	},
@@ -111,7 +108,7 @@ var articleD = []Bug{
 		ID: "D13", Step: step5, Cure: timeout,
 		Title:   Text{En: "a heartbeat uses up the waiter's watch", Zh: "心跳用掉了等待者的监听"},
 		Listing: listings.NewHeartbeatLock, World: oneFault(deep, player.Pause), Kinds: []player.Kind{player.Hang}, Search: atRandom,
-		// A contender waits before time passes.
+		// A contender has set its watch before time passes.
 		Like: func(tr *player.Trace) bool {
 			timePasses := slices.IndexFunc(tr.Log, func(e player.Entry) bool { return e.Kind == "note" && e.Who == "" })
 			watches := slices.IndexFunc(tr.Log, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch })

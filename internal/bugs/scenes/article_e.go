@@ -1,8 +1,6 @@
 package scenes
 
-import (
-	"example.com/zklock/internal/explore/player"
-)
+import "example.com/zklock/internal/explore/player"
 
 var articleE = []Bug{
 	{
@@ -20,8 +18,8 @@ var articleE = []Bug{
 		Title: Text{En: "compare and delete protects the key, not the resource", Zh: "先比较再删除，保护的是键，不是资源"},
 		World: oneFault(new(stock).under(naive), player.Stop),
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
-		// The late holder's Unlock finds the node of the next one, compares, and does
-		// not delete it. By then both have held the lock at once, and have written.
+		// The late holder's Unlock compares, finds the node of the next one, and does not
+		// delete it. By then both have held the lock at once, and have written.
 		Like: func(tr *player.Trace) bool {
 			return tr.Knows(player.Outlived) && comparesLate(tr)
 		},

@@ -10,8 +10,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// Z is not an article: these are two ways to guard writes to ZooKeeper itself that are
-// often proposed.
+// Z is not an article. These are two ways that are often proposed to guard writes to ZooKeeper;
+// neither is enough.
 var articleZ = []Bug{
 	{
 		ID: "Z1", Step: zklockFolder, Cure: late(byGuard).under(complete),
@@ -35,14 +35,15 @@ var articleZ = []Bug{
 	},
 }
 
-// late is a stock whose holders guard their writes in one way. A has its number written by a
-// goroutine, and unlocks without waiting for that.
+// late returns a stock whose holders guard their writes. A has a goroutine write, and unlocks
+// without waiting for it.
 func late(guard func(l *zklock.Lease) listings.Guarded) *stock { return &stock{guard: guard} }
 
 func byNode(*zklock.Lease) listings.Guarded    { return new(listings.ByNode) }
 func byVersion(*zklock.Lease) listings.Guarded { return new(listings.ByVersion) }
 func byGuard(l *zklock.Lease) listings.Guarded { return &zklocksGuard{lease: l} }
 
+// A zklocksGuard guards writes with the Guard of a zklock.Lease.
 type zklocksGuard struct {
 	lease *zklock.Lease
 	guard *zklock.Guard

@@ -14,37 +14,37 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// fatesOf plays the continuations of a scene's schedule, or of its route.
-func fatesOf(t *testing.T, s scenes.Bug, choices []string) []int {
-	return explore.Fates(t, s.World, choices, scenes.FateTries, s.Reached, nil)
-}
-
-// The file has the fates of each scene. A few scenes are played here, too.
+// TestTheFatesOfTheScenesAreTheirs: fates.json has a list for each schedule, and for each route of
+// a level. Of a few of them the continuations are played again here.
 func TestTheFatesOfTheScenesAreTheirs(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays some scenes hundreds of times, and other tests race each of them")
-	all := make(map[string][]string) // the choices
+	schedules := make(map[string][]string) // by the keys of scenes.Fates
 	for _, s := range scenes.All {
-		all[s.ID] = scenes.Schedules()[s.ID].Choices
+		schedules[s.ID] = scenes.Schedules()[s.ID].Choices
 		if s.Level.Route != nil {
-			all[s.ID+"/"] = s.Level.Route
+			schedules[s.ID+"/"] = s.Level.Route
 		}
 	}
-	found := func(id string) scenes.Bug { return scenes.Get(strings.TrimSuffix(id, "/")) }
+	play := func(key string) []int {
+		s := scenes.Get(strings.TrimSuffix(key, "/"))
+		return explore.Fates(t, s.World, schedules[key], scenes.FateTries, s.Reached, nil)
+	}
 	if site.Updates() {
-		counted := make(map[string][]int)
-		for id, choices := range all {
-			counted[id] = fatesOf(t, found(id), choices)
+		fates := make(map[string][]int)
+		for key := range schedules {
+			fates[key] = play(key)
 		}
-		text := testenv.Must(json.MarshalIndent(counted, "", ""))(t)
+		text := testenv.Must(json.MarshalIndent(fates, "", ""))(t)
 		site.Holds(t, "internal/bugs/scenes/fates.json", "", string(text)+"\n")
 		return
 	}
-	require.Len(t, scenes.Fates(), len(all), "fates.json is stale: go generate ./...")
-	for id, list := range scenes.Fates() {
-		require.Len(t, list, len(all[id])+1, id)
-		require.Equal(t, scenes.FateTries, list[len(list)-1], "%s: its whole schedule ends in its bug", id)
-		if id == "D3" || testenv.AtLanding() && (id == "D7/" || id == "A7") {
-			require.Equal(t, list, fatesOf(t, found(id), all[id]), id)
+
+	require.Len(t, scenes.Fates(), len(schedules), "fates.json is stale: go generate ./...")
+	for key, fates := range scenes.Fates() {
+		require.Len(t, fates, len(schedules[key])+1, key)
+		require.Equal(t, scenes.FateTries, fates[len(fates)-1], "%s: its whole schedule ends in its bug", key)
+		if key == "D3" || testenv.AtLanding() && (key == "D7/" || key == "A7") {
+			require.Equal(t, fates, play(key), key)
 		}
 	}
 	d3 := scenes.Fates()["D3"]

@@ -7,15 +7,15 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Level is what the game says around a goal. Without choices a scene has no Hints.
+// A Level has the texts of the game for a scene. The player is to reach the bug's Goal.
 type Level struct {
-	Name    Text   `json:"name"`    // which does not say what is wrong
-	Intro   Text   `json:"intro"`   // before: what the code promises, and what may happen; not the solution
-	Hints   []Text `json:"hints"`   // asked for one at a time; with the last one, Plays choices of the way are played
-	Victory Text   `json:"victory"` // after: what happened, why the code let it, and the rule to take away
-	// Else is said of a violation that is not the goal, or is not like it.
+	Name    Text   `json:"name"`    // does not say what is wrong
+	Intro   Text   `json:"intro"`   // what the code promises, and what may happen; not the solution
+	Hints   []Text `json:"hints"`   // shown one at a time; with the last one, Plays choices of the Way are made. None if there is no choice
+	Victory Text   `json:"victory"` // what happened, why the code let it happen, and the rule to take away
+	// Else is said of another violation than that of the goal.
 	Else map[player.Kind]Text `json:"else,omitempty"`
-	// Route is the solution as a person plays it, clients in the order A, B, C; nil: the
+	// Route is the solution as a person plays it, clients in the order A, B, C. Nil: it is the
 	// scene's schedule.
 	Route []string `json:"-"`
 }
@@ -31,13 +31,18 @@ var Chapters = []Text{
 	{En: "You cannot win", Zh: "赢不了的关"},
 }
 
-// The last two chapters have no scenes.
+// The numbers of the chapters. The last two have no scenes.
 const (
-	OnYourOwn = iota + 5
+	watchItBreak = iota
+	orderIsEnough
+	oneBadMoment
+	withOneFault
+	timeAndPauses
+	OnYourOwn
 	CannotWin
 )
 
-// Way is the solution that the hints play.
+// Way is the solution: the hints lead along it.
 func (b Bug) Way() []string {
 	if b.Level.Route != nil {
 		return b.Level.Route
@@ -45,6 +50,7 @@ func (b Bug) Way() []string {
 	return Schedules()[b.ID].Choices
 }
 
+// chances are the Fates of the Way.
 func (b Bug) chances() []int {
 	id := b.ID
 	if b.Level.Route != nil {
@@ -56,8 +62,8 @@ func (b Bug) chances() []int {
 	return Fates()[id]
 }
 
-// Plays is how many choices of its Way the last hint plays: all before the one from which
-// on the goal is more likely than not.
+// Plays is how many choices of the Way are made with the last hint. The next choice of the
+// Way is the one that makes the goal more likely than not.
 func (b Bug) Plays() int {
 	chances := b.chances()
 	n := len(chances) - 1
@@ -67,38 +73,34 @@ func (b Bug) Plays() int {
 	return max(n-1, 0)
 }
 
-// easy is the chance, of FateTries, from which on a goal without a fault is reached by
-// anybody who plays on.
+// easy is a chance, of FateTries: with this one, a person who plays on reaches the goal by luck.
 const easy = 30
 
-// Chapter is the number of its chapter.
+// Chapter is the number of the level's chapter.
 func (b Bug) Chapter() int {
-	kind := func(f player.Fault) bool { return slices.Contains(b.World.Kinds, f) }
+	mayHappen := func(f player.Fault) bool { return slices.Contains(b.World.Kinds, f) }
 	switch {
 	case len(b.Way()) == 0:
-		return 0 // watch it break
-	case kind(player.Stop) || kind(player.Pause):
-		return 4 // time and pauses
+		return watchItBreak
+	case mayHappen(player.Stop) || mayHappen(player.Pause):
+		return timeAndPauses
 	case len(b.World.Kinds) > 0:
-		return 3 // one fault
+		return withOneFault
 	case b.chances()[0] >= easy:
-		return 1 // order is enough
+		return orderIsEnough
 	}
-	return 2 // the one bad moment
+	return oneBadMoment
 }
 
 // Levels are the bugs with a scene in the order of the game: by chapter, then by the
-// chance to reach the goal at random, then by the number of choices.
+// chance to reach the goal at random, the best first, then by the number of choices.
 func Levels() []Bug {
-	list := slices.Clone(All)
-	slices.SortStableFunc(list, func(a, b Bug) int {
+	return slices.SortedStableFunc(slices.Values(All), func(a, b Bug) int {
 		return cmp.Or(cmp.Compare(a.Chapter(), b.Chapter()), cmp.Compare(b.chances()[0], a.chances()[0]), cmp.Compare(len(a.Way()), len(b.Way())))
 	})
-	return list
 }
 
-// Goals say what to reach, for a person who chooses the schedule, where a bug has no
-// Goal of its own.
+// Goals are, by kind of violation, the Goal of a bug that has none of its own.
 var Goals = map[player.Kind]Text{
 	player.Endless:       {En: "Make it send requests without end.", Zh: "让代码无休止地发请求。"},
 	player.ForeignDelete: {En: "Make one client delete another's node.", Zh: "让一个客户端删除别人的节点。"},

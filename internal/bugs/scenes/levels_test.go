@@ -13,11 +13,11 @@ import (
 	"example.com/zklock/internal/site"
 )
 
-// levels.txt has the order of the game, with the number of choices that the last hint of
-// each level plays. It follows from the chances that are measured: where it has changed,
-// look whether the last hint says what is left to do.
+// TestTheOrderOfTheLevelsIsMeasured compares levels.txt with the order of the game, and with the
+// number of choices that are made with the last hint of each level. Both follow from measured
+// chances: if such a number has changed, look whether the hint says what is left to do.
 func TestTheOrderOfTheLevelsIsMeasured(t *testing.T) {
-	var b strings.Builder
+	var text strings.Builder
 	chapter := -1
 	for _, s := range scenes.Levels() {
 		separator := ", "
@@ -26,30 +26,30 @@ func TestTheOrderOfTheLevelsIsMeasured(t *testing.T) {
 		} else if chapter == 0 {
 			separator = " "
 		}
-		b.WriteString(separator + s.ID)
+		text.WriteString(separator + s.ID)
 		if chapter > 0 {
-			fmt.Fprintf(&b, " %d/%d", s.Plays(), len(s.Way()))
+			fmt.Fprintf(&text, " %d/%d", s.Plays(), len(s.Way()))
 		}
 	}
-	site.Holds(t, "internal/bugs/scenes/levels.txt", "", strings.TrimSpace(b.String())+"\n")
+	site.Holds(t, "internal/bugs/scenes/levels.txt", "", strings.TrimSpace(text.String())+"\n")
 }
 
-// The way of each level reaches its goal, and what the last hint plays of it does not.
+// TestTheHintsLeadToTheGoal: the way of each level reaches its goal, and the part of it that is
+// played with the last hint does not.
 func TestTheHintsLeadToTheGoal(t *testing.T) {
 	for _, s := range scenes.Levels() {
-		way, l := s.Way(), s.Level
+		way, level := s.Way(), s.Level
 		tr, _ := explore.Play(t, s.World, way)
 		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
-		texts := append([]scenes.Text{l.Name, l.Intro, l.Victory}, l.Hints...)
-		for _, text := range texts {
+		for _, text := range append([]scenes.Text{level.Name, level.Intro, level.Victory}, level.Hints...) {
 			require.NotEmpty(t, text.En, "texts/%s.json is to have a level: a name, an intro and a victory, and three hints if there is a choice", s.ID)
 			require.Regexp(t, `\p{Han}`, text.Zh, "%s lacks a Chinese text", s.ID)
 		}
 		if len(way) == 0 {
-			require.Empty(t, l.Hints, "%s has nothing to choose", s.ID)
+			require.Empty(t, level.Hints, "%s has nothing to choose", s.ID)
 			continue
 		}
-		require.Len(t, l.Hints, 3, "the hints of %s", s.ID)
+		require.Len(t, level.Hints, 3, "the hints of %s", s.ID)
 		tr, possible := explore.Play(t, s.World, way[:s.Plays()])
 		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves the level: %v", s.ID, tr)
 	}

@@ -19,70 +19,72 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestEachScheduleEndsWithItsBug: with the article's lock, not with ours.
+// TestEachScheduleEndsWithItsBug plays the saved schedules with the articles' locks. With -update
+// it finds and saves them.
 func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	if site.Updates() {
 		writeSchedules(t)
-		return // what is embedded here is what was there before
+		return // this program has the former ones embedded
 	}
-	all := scenes.Schedules()
-	require.Len(t, all, len(scenes.All), "schedules.json has a schedule for each scene: go generate ./...")
+	schedules := scenes.Schedules()
+	require.Len(t, schedules, len(scenes.All), "schedules.json has a schedule for each scene: go generate ./...")
 	for _, s := range scenes.All {
 		t.Run(s.ID, func(t *testing.T) {
 			saved := s.Trace()
 			require.NotNil(t, saved, "there is no schedule: go generate ./...")
 			again := testenv.Must(explore.Replay(t, saved))(t, "the schedule is stale: go generate ./...")
 			require.True(t, s.Shows(again), "the schedule shows something else: go generate ./...\n%v", again)
-			require.Equal(t, all[s.ID].Violation, ending(s, again), "it ends in another way: go generate ./...")
+			require.Equal(t, schedules[s.ID].Violation, ending(s, again), "it ends in another way: go generate ./...")
 			played, _ := explore.Play(t, s.World, saved.Choices)
 			require.True(t, s.Shows(played), "the schedule goes on after its last choice: go generate ./...\n%v", played)
 		})
 	}
 }
 
-// ending returns the end of the trace of a scene.
+// ending returns the violation with which the trace of a scene ends.
 func ending(s scenes.Bug, tr *player.Trace) scenes.Text {
 	if slices.Contains(s.Kinds, player.Outlived) {
-		return player.Outlived.Text() // it is reported apart
+		return player.Outlived.Text() // it is a known fault, which ends no trace
 	}
 	return tr.Violation.Text()
 }
 
-// writeSchedules lets the explorer find the schedules again.
+// writeSchedules has the explorer find the schedules, and writes schedules.json.
 func writeSchedules(t *testing.T) {
-	all := make(map[string]scenes.Schedule)
+	schedules := make(map[string]scenes.Schedule)
 	for _, s := range scenes.All {
 		choices := findSchedule(t, s)
 		for {
 			tr, possible := explore.Play(t, s.World, choices)
 			if s.Shows(tr) {
 				t.Logf("%s: %d choices: %v %v", s.ID, len(choices), tr.Violation, tr.Known)
-				all[s.ID] = scenes.Schedule{Choices: choices, Widths: tr.Widths, Violation: ending(s, tr)}
+				schedules[s.ID] = scenes.Schedule{Choices: choices, Widths: tr.Widths, Violation: ending(s, tr)}
 				break
 			}
 			require.NotEmpty(t, possible, "%v", tr)
 			choices = append(slices.Clone(choices), possible[0]) // as a trace goes on
 		}
 	}
-	b := testenv.Must(json.MarshalIndent(all, "", "\t"))(t)
-	site.Holds(t, "internal/bugs/scenes/schedules.json", "", string(b)+"\n")
+	text := testenv.Must(json.MarshalIndent(schedules, "", "\t"))(t)
+	site.Holds(t, "internal/bugs/scenes/schedules.json", "", string(text)+"\n")
 }
 
 // findSchedule returns the choices of a schedule that shows the scene's bug.
 func findSchedule(t *testing.T, s scenes.Bug) []string {
 	if s.Like == nil {
-		r := explore.Explore(t, s.Only(s.World), s.Search)
+		result := explore.Explore(t, s.Only(s.World), s.Search)
 		if slices.Contains(s.Kinds, player.Outlived) {
-			r.Found = r.Known[string(player.Outlived)]
+			result.Found = result.Known[string(player.Outlived)]
 		}
-		cure := "write Search: atRandom into its entry, or change its World or its Kinds"
-		if r.Complete {
-			cure = "none of all schedules shows it: change its World, which says what may go wrong, or its Kinds"
+		advice := "write Search: atRandom into its entry, or change its World or its Kinds"
+		if result.Complete {
+			advice = "none of all schedules shows it: change its World, which says what may go wrong, or its Kinds"
 		}
-		require.NotNil(t, r.Found, "%s: nothing is found: %s\n%v", s.ID, cure, r)
-		return r.Found.Choices
+		require.NotNil(t, result.Found, "%s: nothing is found: %s\n%v", s.ID, advice, result)
+		return result.Found.Choices
 	}
-	// Shrinking might turn it into another bug.
+
+	// Explore makes what it has found shorter, which might turn it into another bug.
 	var shortest *player.Trace
 	for seed := uint64(0); seed < 3000 && (shortest == nil || seed < 300); seed++ { // 300 draws for a short one
 		tr := explore.Draw(t, s.World, seed)
@@ -102,25 +104,31 @@ func TestExploreFindsTheBugs(t *testing.T) {
 	}
 }
 
-// TestEachBugIsDescribed: a part that an entry lacks is named.
-func TestEachBugIsDescribed(t *testing.T) {
-	files := testenv.Must(filepath.Glob("article_*.go"))(t)
-	for _, file := range files {
-		require.True(t, slices.ContainsFunc(scenes.Bugs, func(b scenes.Bug) bool { return "article_"+strings.ToLower(b.Article())+".go" == file }),
-			"Bugs in scenes.go leaves out the bugs of %s", file)
-	}
-	told := testenv.Must(filepath.Glob("texts/*.json"))(t)
-	require.Len(t, told, len(scenes.All), "texts has a file for each bug that has a scene, and no other")
-	var marks []string
-	listings := testenv.Must(filepath.Glob("../listings/*.go"))(t)
-	for _, file := range listings {
+// fileOf is the name of the file that has the entry of a bug.
+func fileOf(b scenes.Bug) string { return "article_" + strings.ToLower(b.Article()) + ".go" }
+
+// marksOfListings are the IDs of bugs in the comments of the listings, such as [A7] and [A9, A10].
+func marksOfListings(t *testing.T) (ids []string) {
+	for _, file := range testenv.Must(filepath.Glob("../listings/*.go"))(t) {
 		text := testenv.Must(os.ReadFile(file))(t)
 		for _, mark := range regexp.MustCompile(`\[([A-Z]\d+(?:, [A-Z]\d+)*)\]`).FindAllStringSubmatch(string(text), -1) {
-			marks = append(marks, strings.Split(mark[1], ", ")...)
+			ids = append(ids, strings.Split(mark[1], ", ")...)
 		}
 	}
+	return ids
+}
+
+// TestEachBugIsDescribed: its message names the part that an entry lacks.
+func TestEachBugIsDescribed(t *testing.T) {
+	for _, file := range testenv.Must(filepath.Glob("article_*.go"))(t) {
+		hasEntry := func(b scenes.Bug) bool { return fileOf(b) == file }
+		require.True(t, slices.ContainsFunc(scenes.Bugs, hasEntry), "Bugs in scenes.go leaves out the bugs of %s", file)
+	}
+	textFiles := testenv.Must(filepath.Glob("texts/*.json"))(t)
+	require.Len(t, textFiles, len(scenes.All), "texts has a file for each bug that has a scene, and no other")
+	marks := marksOfListings(t)
 	for i, b := range scenes.Bugs {
-		where := fmt.Sprintf("%s in internal/bugs/scenes/article_%s.go", b.ID, strings.ToLower(b.Article()))
+		where := fmt.Sprintf("%s in internal/bugs/scenes/%s", b.ID, fileOf(b))
 		require.Regexp(t, `^[A-Z][1-9]\d*$`, b.ID)
 		require.False(t, i > 0 && scenes.Bugs[i-1].ID == b.ID, "%s is there twice", where)
 		require.DirExists(t, "../../../"+b.Step, where)
@@ -153,12 +161,10 @@ func TestEachBugIsDescribed(t *testing.T) {
 	}
 }
 
-// TestTokensAreShownToTheStockWhenItIsRead: then it refuses a late write that
-// comes between the read of the next holder and its write, too.
+// TestTokensAreShownToTheStockWhenItIsRead: so the stock refuses a late write also between the
+// read of the next holder and its write.
 func TestTokensAreShownToTheStockWhenItIsRead(t *testing.T) {
-	s, ok := scenes.Find("E1")
-	require.True(t, ok)
-	r := explore.Explore(t, s.Ours, explore.Search{Seed: 2, Limit: 300})
-	require.Nil(t, r.Found, "%v", r.Found)
-	require.Equal(t, 300, r.Schedules+r.Left)
+	result := explore.Explore(t, scenes.Get("E1").Ours, explore.Search{Seed: 2, Limit: 300})
+	require.Nil(t, result.Found, "%v", result.Found)
+	require.Equal(t, 300, result.Schedules+result.Left)
 }

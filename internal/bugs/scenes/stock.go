@@ -17,18 +17,17 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A stock is protected by the lock of E1 and E2: a number in the znode above
-// the lock's own. Each holder reads it when it gets the lock, and writes it,
-// with one added, when it unlocks. A holder that was paused in between writes
-// a result that it has computed from an old number.
+// A stock is a number that a lock protects, in the znode above the lock's own. Each holder
+// reads it when it gets the lock, and writes it, with one added, when it unlocks. A holder
+// that was paused in between writes a result that it has computed from an old number.
 type stock struct {
 	fenced bool                                   // it refuses a token that is lower than one it has seen
-	guard  func(l *zklock.Lease) listings.Guarded // a holder's; nil: holders write without one
-	gap    func(name string)
+	guard  func(l *zklock.Lease) listings.Guarded // makes a holder's guard; nil: holders write without one
+	gap    func(name string)                      // waits until the explorer lets the caller go on
 
-	mu      sync.Mutex
-	added   int // how many holders have written their number, and have called Unlock
-	highest int // of these numbers
+	mu      sync.Mutex // guards what follows
+	written int        // how many holders have written their number, and have called Unlock
+	highest int        // of these numbers
 }
 
 // lostAddition is what a person who plays the scheduler is to reach.
@@ -36,20 +35,20 @@ var lostAddition = Text{En: "Let two holders add one each to /stock, and make on
 
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
-// under lets the holders of a lock add one to the stock each.
-func (s *stock) under(lock player.Subject) player.Subject {
-	lock.Path = "/stock/lock"
-	lock.Requests, lock.Events = nil, nil // the stock's come on top
-	lock.Check = s.lost
-	lock.Begin = func(gap func(name string)) (end func()) {
+// under returns a lock that protects the stock: each of its holders adds one.
+func (s *stock) under(subject player.Subject) player.Subject {
+	subject.Path = "/stock/lock"
+	subject.Requests, subject.Events = nil, nil // those about the stock come on top
+	subject.Check = s.lost
+	subject.Begin = func(gap func(name string)) (end func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.gap = gap
-		s.added, s.highest = 0, 0
+		s.written, s.highest = 0, 0
 		return func() {}
 	}
-	return lock.Wrapped(func(l player.Lock, conn *zk.Conn, at, name string) player.Lock {
-		a := adder{s: s, conn: conn, stock: path.Dir(at), l: l, late: s.guard != nil && name == "A"}
+	return subject.Wrapped(func(l player.Lock, conn *zk.Conn, at, name string) player.Lock {
+		a := adder{stock: s, conn: conn, path: path.Dir(at), lock: l, late: s.guard != nil && name == "A"}
 		if leased, ok := l.(player.Leased); ok {
 			return &adderWithToken{a, leased}
 		}
@@ -57,23 +56,23 @@ func (s *stock) under(lock player.Subject) player.Subject {
 	})
 }
 
-// add notes that a holder has written a number.
-func (s *stock) add(number int) {
+// wrote records that a holder has written a number.
+func (s *stock) wrote(number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.added++
+	s.written++
 	s.highest = max(s.highest, number)
 }
 
-// lost reports whether an addition is lost: then there are more of them than the
+// lost returns a violation if an addition is lost: more holders have added one than the
 // highest number says.
 func (s *stock) lost() (v player.Violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.highest < s.added {
+	if s.highest < s.written {
 		v.Kind, v.What = player.LostAddition, i18n.Textf(
 			"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
-			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：少加了一次", s.added, s.highest)
+			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：少加了一次", s.written, s.highest)
 	}
 	return v
 }
@@ -97,8 +96,8 @@ func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
 	return writeStock(conn, at, number, token, -1)
 }
 
-// updateFenced stores a token, and the number that follows from the one that is there. It refuses a token lower
-// than one that the stock has seen, and nothing comes between its look and its write.
+// updateFenced stores a token, and the number that next makes of the stored one. It refuses a token lower than one
+// that the stock has seen. No other write comes between its read and its write.
 func updateFenced(conn *zk.Conn, at string, token int64, next func(number int) int) (int, error) {
 	for {
 		number, seen, version, err := readStock(conn, at)
@@ -115,7 +114,7 @@ func updateFenced(conn *zk.Conn, at string, token int64, next func(number int) i
 	}
 }
 
-// readStock returns the stored numbers: 0 and 0 at first.
+// readStock returns the number and the token that are stored: 0 and 0 at first.
 func readStock(conn *zk.Conn, at string) (number int, token int64, version int32, err error) {
 	data, stat, err := conn.Get(at)
 	if err != nil {
@@ -132,22 +131,23 @@ func writeStock(conn *zk.Conn, at string, number int, token int64, version int32
 	return err
 }
 
-// adder is a contender that adds one to the stock while it holds the lock.
+// An adder is a contender that adds one to the stock while it holds the lock.
 type adder struct {
-	s     *stock
+	stock *stock
 	conn  *zk.Conn
-	stock string // its path
-	l     player.Lock
-	late  bool // a goroutine writes, and Unlock does not wait for it
+	path  string // of the stock
+	lock  player.Lock
+	late  bool // Unlock has a goroutine write, and does not wait for it
 
-	guard  listings.Guarded // nil: there is none
+	guard  listings.Guarded // of this hold; nil: there is none
 	holds  bool
-	read   bool
-	number int // that it has read
+	read   bool // at least once
+	number int  // that it has read
 }
 
+// token is the fencing token of this hold, 0 if the lock has none.
 func (a *adder) token() int64 {
-	if leased, ok := a.l.(player.Leased); ok {
+	if leased, ok := a.lock.(player.Leased); ok {
 		return leased.Token()
 	}
 	return 0
@@ -155,16 +155,15 @@ func (a *adder) token() int64 {
 
 // Lock returns the lock's error, or that of the first read.
 func (a *adder) Lock(ctx context.Context) error {
-	if err := a.l.Lock(ctx); err != nil {
+	if err := a.lock.Lock(ctx); err != nil {
 		return err
 	}
-	err := a.begin()
-	number := 0
+	number, err := 0, a.beginGuard()
 	if err == nil {
-		number, err = a.s.read(a.conn, a.stock, a.token())
+		number, err = a.stock.read(a.conn, a.path, a.token())
 	}
 	if err != nil {
-		return errors.Join(err, a.l.Unlock(ctx))
+		return errors.Join(err, a.lock.Unlock(ctx))
 	}
 	a.holds, a.read, a.number = true, true, number
 	return nil
@@ -175,56 +174,54 @@ func (a *adder) TryLock(context.Context) (bool, error) { return false, errors.Er
 // Unlock writes once; if that fails, nothing was added.
 func (a *adder) Unlock(ctx context.Context) error {
 	if !a.holds {
-		return a.l.Unlock(ctx)
+		return a.lock.Unlock(ctx)
 	}
 	a.holds = false
 	guard, number, token := a.guard, a.number+1, a.token()
 	write := func() bool {
 		if guard != nil {
-			return guard.Set(a.stock, fmt.Append(nil, number, " ", token)) == nil
+			return guard.Set(a.path, fmt.Append(nil, number, " ", token)) == nil
 		}
-		return a.s.write(a.conn, a.stock, token, number) == nil
+		return a.stock.write(a.conn, a.path, token, number) == nil
 	}
-	wrote := false
-	if !a.late {
-		wrote = write()
-	} else {
+	wrote := !a.late && write()
+	if a.late {
 		go func() {
-			if a.s.gap("A's write"); write() {
-				a.s.add(number)
+			if a.stock.gap("A's write"); write() {
+				a.stock.wrote(number)
 			}
 		}()
 	}
 	if guard != nil {
 		guard.End()
 	}
-	err := a.l.Unlock(ctx)
+	err := a.lock.Unlock(ctx)
 	if wrote {
-		a.s.add(number)
+		a.stock.wrote(number)
 	}
 	return err
 }
 
-// begin begins the holder's guard.
-func (a *adder) begin() error {
-	if a.s.guard == nil {
+// beginGuard makes the guard of this hold, if holders have one.
+func (a *adder) beginGuard() error {
+	if a.stock.guard == nil {
 		return nil
 	}
-	lease := a.l.(interface{ Lease() *zklock.Lease }).Lease()
-	a.guard = a.s.guard(lease)
+	lease := a.lock.(interface{ Lease() *zklock.Lease }).Lease()
+	a.guard = a.stock.guard(lease)
 	return a.guard.Begin(a.conn, lease.Node(), lease.Token())
 }
 
 // Variables are the lock's, and the number that the contender has read.
 func (a *adder) Variables() []film.Variable {
-	list := film.Variables(a.l)
+	list := film.Variables(a.lock)
 	if a.read {
 		list = append(list, film.Variable{Name: "number", Value: strconv.Itoa(a.number)})
 	}
 	return list
 }
 
-// adderWithToken is such a contender whose lock has a lease.
+// An adderWithToken is an adder whose lock has leases.
 type adderWithToken struct {
 	adder
 	player.Leased

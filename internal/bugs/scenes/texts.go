@@ -11,33 +11,33 @@ import (
 //go:embed texts
 var texts embed.FS
 
-// tell fills in a bug's Level and its Stops from texts/ID.json. A bug without that file has neither, as
-// the tests say.
-func (b *Bug) tell() {
+// readTexts sets a bug's Level and its Stops from texts/ID.json. A bug without that file has neither; a
+// test fails if a bug with a scene lacks it.
+func (b *Bug) readTexts() {
 	file := "texts/" + b.ID + ".json"
 	text, err := texts.ReadFile(file)
 	if err != nil {
 		return
 	}
-	told := struct {
+	content := struct {
 		Level *Level
 		Stops []ToldStop
-	}{Level: &b.Level}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&told); err != nil {
+	}{Level: &b.Level} // whose Route stays
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&content); err != nil {
 		panic(fmt.Sprintf("scenes: %s: %v", file, err))
 	}
-	b.Stops = StopsOf(told.Stops)
+	b.Stops = StopsOf(content.Stops)
 }
 
-// A ToldStop is a Stop as a file of texts has it. At is such as "250ms".
+// A ToldStop is a Stop as a file of texts has it; At is a duration, such as "250ms".
 type ToldStop struct {
 	At, Quote, States, Nodes, Watchers, En, Zh string
 	Broken                                     bool
 }
 
-// StopsOf are the stops that a file tells. It panics if an instant is not a duration.
+// StopsOf returns the stops of a file of texts. It panics if an instant is not a duration.
 func StopsOf(told []ToldStop) (stops []Stop) {
 	for _, s := range told {
 		at, err := time.ParseDuration(s.At)

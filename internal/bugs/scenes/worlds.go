@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/bugs/java"
 	"example.com/zklock/internal/bugs/listings"
 	"example.com/zklock/internal/explore"
@@ -15,10 +17,9 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// What the bugs are made of: the steps, the locks that cure, and worlds.
+// What the entries are made of: the folders of the steps, the locks that cure, and worlds.
 const (
 	step1        = "01-naive-ephemeral"
-	step2        = "02-herd-effect"
 	step3        = "03-sequential-predecessor"
 	step4        = "04-reentrant"
 	step5        = "05-timeout"
@@ -29,13 +30,13 @@ var (
 	naive, herd, predecessor, reentrant = steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant()
 	timeout, complete                   = steps.Timeout(), steps.Zklock()
 
-	bare  = player.Subject{}                          // its path is the node of the lock
-	queue = player.Subject{Queue: true, Exists: true} // its path is the parent of the nodes, and is there
-	deep  = player.Subject{Path: "/locks/lock"}       // for a listing that makes nodes below /locks
+	bare  = player.Subject{}                          // the path is the lock's node
+	queue = player.Subject{Queue: true, Exists: true} // the path is the parent of the nodes, and exists
+	deep  = player.Subject{Path: "/locks/lock"}       // for a listing that makes its nodes below /locks
 )
 
-// atRandom: there are too many schedules to go through them all, or what is
-// looked for comes up late in their order.
+// atRandom is for a world that has too many schedules to go through them all, or in which
+// the bug comes up late in their order.
 var atRandom = explore.Search{Seed: 1, Limit: 5000}
 
 // oneFault is a world of two contenders in which one fault may happen.
@@ -43,7 +44,7 @@ func oneFault(lock player.Subject, f player.Fault) player.World {
 	return player.World{Lock: lock, Kinds: []player.Fault{f}, Faults: 1}
 }
 
-// oneFaultAmong is such a world with n contenders.
+// oneFaultAmong is a world of n contenders in which one fault may happen.
 func oneFaultAmong(n int, lock player.Subject, f player.Fault) player.World {
 	w := oneFault(lock, f)
 	w.Contenders = n
@@ -52,32 +53,33 @@ func oneFaultAmong(n int, lock player.Subject, f player.Fault) player.World {
 
 const cycles = 4 // of A in repeats
 
-// repeats: A locks several times, B locks once.
+// repeats are scripts by which A locks several times, and B locks once.
 var repeats = [][]player.Op{lockTimes(cycles)}
 
-// lockTimes is a script of n times Lock and Unlock.
+// lockTimes is the script of a contender that locks and unlocks n times.
 func lockTimes(n int) []player.Op {
 	return slices.Repeat([]player.Op{player.LockOp, player.UnlockOp}, n)
 }
 
-// mayFail: it is right that a call of Lock fails.
+// mayFail returns a lock whose Lock is right to fail.
 func mayFail(lock player.Subject) player.Subject {
 	lock.Ignore = []player.Kind{player.Failure}
 	return lock
 }
 
-// stackChecked has the stacks counted while the lock is played: no call of Lock is made within another one.
+// stackChecked returns a lock for which it is a violation if a call of Lock is made within another one. Function is
+// the name of its method Lock on the stacks.
 func stackChecked(lock player.Subject, function string) player.Subject {
 	lock.Check = func() (v player.Violation) {
-		if n := java.Frames(function); n > 3 { // two contenders have two without that
-			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", n)
+		if calls := strings.Count(bubble.Stacks(), "."+function+"("); calls > 3 { // two contenders that lock have two
+			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", calls)
 		}
 		return v
 	}
 	return lock
 }
 
-// countEntries counts the entries of a trace that are like one.
+// countEntries counts the entries of a trace for which like is true.
 func countEntries(tr *player.Trace, like func(e player.Entry) bool) (n int) {
 	for _, e := range tr.Log {
 		if like(e) {
@@ -87,15 +89,16 @@ func countEntries(tr *player.Trace, like func(e player.Entry) bool) (n int) {
 	return n
 }
 
-// watchedGone reports whether a node that somebody wanted to watch was gone.
+// watchedGone reports whether a contender wanted to watch a node that was gone.
 func watchedGone(tr *player.Trace) bool {
 	return countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
 }
 
-// comparesLate reports whether a client that has written reads, without a watch, a
-// node of another client that has written: step 1's Unlock, too late.
+// comparesLate reports whether step 1's Unlock compares too late: a client that has written
+// the stock reads the lock's node, without a watch, and the node is that of another client
+// that has written the stock.
 func comparesLate(tr *player.Trace) bool {
-	owner, wrote := "", make(map[string]bool)
+	owner, wrote := "", make(map[string]bool) // of the lock's node, and the stock
 	for _, e := range tr.Log {
 		if e.Kind != "reply" || e.Err != "" {
 			continue
@@ -106,7 +109,7 @@ func comparesLate(tr *player.Trace) bool {
 		case e.Op == "setData":
 			wrote[e.Who] = true
 			if e.Who != owner && !wrote[owner] {
-				return false // the next holder's is the late one
+				return false // the write that comes late is not that of the holder before
 			}
 		case e.Op == "getData" && e.Path == tr.World.Lock.Path && !e.Watch && e.Who != owner:
 			return wrote[owner] && wrote[e.Who]
@@ -115,7 +118,7 @@ func comparesLate(tr *player.Trace) bool {
 	return false
 }
 
-// Subject shows a listing to the explorer.
+// Subject returns a listing as the explorer plays it.
 func Subject(name string, lock listings.New) player.Subject {
 	return player.Subject{
 		Name:  name,
@@ -132,8 +135,7 @@ type listing struct{ lock listings.Lock }
 func (l listing) Lock(context.Context) error   { return l.lock.Lock() }
 func (l listing) Unlock(context.Context) error { return l.lock.Unlock() }
 
-// TryLock calls Lock, for a listing whose lock call returns false where
-// another client holds the lock.
+// TryLock calls Lock, for a listing whose Lock returns false if another client holds the lock.
 func (l listing) TryLock(context.Context) (bool, error) {
 	err := l.lock.Lock()
 	if errors.Is(err, listings.ErrFalse) {
@@ -144,36 +146,33 @@ func (l listing) TryLock(context.Context) (bool, error) {
 
 // withWaitTime is step 5's lock with the wait time of article D's second version.
 func withWaitTime() player.Subject {
-	return timeout.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return bounded{l} })
+	return timeout.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return timeLimited{l, l.(player.Leased)} })
 }
 
-type bounded struct{ l player.Lock }
+type timeLimited struct {
+	lock
+	player.Leased
+}
 
-func (b bounded) Lock(ctx context.Context) error {
+type lock = player.Lock
+
+func (l timeLimited) Lock(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listings.WaitTime)
 	defer cancel()
-	return b.l.Lock(ctx)
+	return l.lock.Lock(ctx)
 }
 
-func (b bounded) TryLock(ctx context.Context) (bool, error) { return b.l.TryLock(ctx) }
-func (b bounded) Unlock(ctx context.Context) error          { return b.l.Unlock(ctx) }
-func (b bounded) Token() int64                              { return b.l.(player.Leased).Token() }
-func (b bounded) Lost() <-chan struct{}                     { return b.l.(player.Leased).Lost() }
-
-// closesAfterUnlock is step 3's lock of a caller that closes its client after Unlock.
+// closesAfterUnlock is step 3's lock, whose caller closes its client after Unlock.
 func closesAfterUnlock() player.Subject {
-	return predecessor.Wrapped(func(l player.Lock, conn *zk.Conn, _, _ string) player.Lock { return closer{l, conn} })
+	return predecessor.Wrapped(func(l player.Lock, conn *zk.Conn, _, _ string) player.Lock { return closingLock{l, conn} })
 }
 
-type closer struct {
-	l    player.Lock
+type closingLock struct {
+	lock
 	conn *zk.Conn
 }
 
-func (c closer) Lock(ctx context.Context) error            { return c.l.Lock(ctx) }
-func (c closer) TryLock(ctx context.Context) (bool, error) { return c.l.TryLock(ctx) }
-
-func (c closer) Unlock(ctx context.Context) error {
-	defer c.conn.Close()
-	return c.l.Unlock(ctx)
+func (l closingLock) Unlock(ctx context.Context) error {
+	defer l.conn.Close()
+	return l.lock.Unlock(ctx)
 }
