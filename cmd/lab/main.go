@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run sets lang to the language of the flag.
+// run carries out the command, and sets lang to the language of the flag -lang, if it is given.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18n.Language) error {
 	flags := flag.NewFlagSet("lab", flag.ContinueOnError)
 	say := i18n.Both
@@ -53,12 +53,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	if help, err := i18n.Parse(flags, args, stderr, lang); help || err != nil {
 		return err
 	}
-	at := "" // of the scene, in the page
-	if *scene != "" {
-		var err error
-		if at, err = sceneAddress(*scene); err != nil {
-			return err
-		}
+	address, err := sceneAddress(*scene)
+	if err != nil {
+		return err
 	}
 	b, err := build.New(ctx, ".")
 	if err != nil {
@@ -69,9 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 		if b.Own, err = b.OwnLock(*lock); err != nil {
 			return err
 		}
-		if at == "" {
-			at = "#lock=exercise-" + b.Own.Folder
-		}
+		address = cmp.Or(address, "#lock=exercise-"+b.Own.Folder)
 	}
 	if *out != "" {
 		return writeTo(ctx, b, *out, stdout)
@@ -82,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	}
 	defer ln.Close()
 	s := newSite(ln.Addr().String())
-	url := "http://" + s.host + "/" + at
+	url := "http://" + s.host + "/" + address
 	fmt.Fprintln(stdout, i18n.Textf("the lab is at %s", "实验室的地址：%s", url).In(*lang))
 	if *open {
 		if err := loopback.OpenBrowser(url); err != nil {
@@ -99,11 +94,11 @@ func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer
 		return i18n.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s",
 			"-out %s 是文件夹：请写出其中的文件名，或者用 go run ./cmd/book -out %s 写入全部页面", out, out)
 	}
-	made, err := b.Build(ctx, false)
+	built, err := b.Build(ctx, false)
 	if err != nil {
 		return err
 	}
-	page, err := made.OneFile()
+	page, err := built.OneFile()
 	if err != nil {
 		return err
 	}
@@ -114,8 +109,8 @@ func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer
 	return nil
 }
 
-// languageOfEnvironment is the language that LC_ALL or LANG names. If they name none, as on
-// Windows, the result is empty: then the browser's language counts.
+// languageOfEnvironment is the language that LC_ALL or LANG names. If they name none, as on Windows, it is
+// empty, and the page opens in the browser's language.
 func languageOfEnvironment() i18n.Language {
 	switch name, _, _ := strings.Cut(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LANG")), "."); name {
 	case "", "C", "POSIX":
@@ -124,13 +119,11 @@ func languageOfEnvironment() i18n.Language {
 	return i18n.Of("")
 }
 
-// sceneAddress returns the address of a scene: that of the lock of this name, in capitals or
-// not (a7 is A7), or an address itself, which begins with #.
-//
-// The exercises' locks are in the page and not in this program: an address that
-// names one is left to the page.
+// sceneAddress returns the address of a scene; "" if none is given. It takes the name of its lock, in capitals or not
+// (a7 is A7), or the address itself, which begins with #. That of an exercise's lock is returned as it is, because only
+// the page has these locks.
 func sceneAddress(scene string) (string, error) {
-	if strings.HasPrefix(scene, "#lock=exercise-") {
+	if scene == "" || strings.HasPrefix(scene, "#lock=exercise-") {
 		return scene, nil
 	}
 	if strings.HasPrefix(scene, "#") {

@@ -25,15 +25,13 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-// TestEachCommandOnThePagesOpensAScene: each -scene in a command on a page of the
-// project, and each scene that it names, exists, and
-// docs/scenes.md has its address.
+// TestEachCommandOnThePagesOpensAScene: each scene that a page of the project names, in a command or in its
+// text, exists, and docs/scenes.md has its address.
 func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
-	list := testenv.Must(os.ReadFile("../../docs/scenes.md"))(t)
+	listed := testenv.Must(os.ReadFile("../../docs/scenes.md"))(t)
 	named := regexp.MustCompile("(?:-scene |[Ss]cenes? `)([\\w-]+)")
 	seen := make(map[string]bool)
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join("..", ".."), func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(file, ".md") {
 			return err
 		}
@@ -41,16 +39,14 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			a, err := sceneAddress(m[1])
 			require.NoError(t, err, "%s says %s", file, m[0])
-			require.Contains(t, string(list), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go generate ./... writes it", file, m[0])
+			require.Contains(t, string(listed), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go generate ./... writes it", file, m[0])
 			seen[m[1]] = true
 		}
 		return err
 	})
 	require.NoError(t, err)
 	require.True(t, seen["naive"] && seen["A7"] && seen["E1"], "this test finds no commands: %v", seen)
-	capital := testenv.Must(sceneAddress("A7"))(t)
-	small := testenv.Must(sceneAddress("a7"))(t)
-	require.Equal(t, capital, small)
+	require.Equal(t, testenv.Must(sceneAddress("A7"))(t), testenv.Must(sceneAddress("a7"))(t))
 }
 
 func TestErrorsAreOneClearLine(t *testing.T) {
@@ -76,9 +72,8 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 	}
 }
 
-// TestASavedLockRunsInThePage copies the sources, with an exercise that does not
-// compile, and serves them. Then it saves a lock that does not compile and one that
-// does, and an exercise whose lock panics. It plays the engines in node.
+// TestASavedLockRunsInThePage serves a copy of the sources in which an exercise does not compile. Then it saves a lock
+// that does not compile and one that does, and an exercise whose lock panics, which it plays in node.
 func TestASavedLockRunsInThePage(t *testing.T) {
 	testenv.Long(t, "compiles the engine of the page again and again; the browser's tests do once")
 	root := t.TempDir()
@@ -90,7 +85,7 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	tick := make(chan time.Time, 1)
 	save := func(name string, text []byte, more string) {
 		require.NoError(t, os.WriteFile(name, append(text, more...), 0o644))
-		tick <- time.Time{} // time passes
+		tick <- time.Time{} // the site looks at the sources
 	}
 	const wrong = "\nvar mark = 1 + \"\"\n"
 	save(exercise, exerciseText, wrong)
@@ -114,13 +109,13 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	}
 	first := engine()
 	require.True(t, strings.HasPrefix(first, "\x00asm"), "a page without the exercises is better than none")
-	n := listenTo(t, server.URL+"/events?seen=1")
-	n.until("error", "_01-naive")
+	events := listenTo(t, server.URL+"/events?seen=1")
+	events.until("error", "_01-naive")
 
 	save(lock, lockText, "\nfunc {\n")
-	n.until("error", "01-naive-ephemeral/lock.go")
+	events.until("error", "01-naive-ephemeral/lock.go")
 	save(lock, bytes.Replace(lockText, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), "")
-	n.until("error", "_01-naive")
+	events.until("error", "_01-naive")
 	require.True(t, first == engine(), "the last page that compiled is still there")
 	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"), []byte("\tgo badUnlock()\n\treturn errNotWritten"), 1), `
 func badUnlock() {
@@ -128,12 +123,12 @@ func badUnlock() {
 	panic("the node is gone")
 }
 `)
-	n.until("reload", "true")
+	events.until("reload", "true")
 	second := engine()
 	require.Contains(t, second, "a-mark-of-the-test")
-	t.Run("the page is told why the engine has ended", func(t *testing.T) { toldWhy(t, b, second) })
+	t.Run("the page says why the engine has ended", func(t *testing.T) { saysWhyItEnded(t, b, second) })
 	save(exercise, exerciseText, wrong)
-	n.until("error", "_01-naive")
+	events.until("error", "_01-naive")
 	require.True(t, second == engine(), "a page that lacks the exercises is worse than one that has them")
 }
 
@@ -147,8 +142,8 @@ func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 	}), err
 }
 
-// toldWhy plays an exercise that panics in a goroutine of its own, in node.
-func toldWhy(t *testing.T, b *build.Builder, engine string) {
+// saysWhyItEnded plays an exercise in node that panics in a goroutine of its own.
+func saysWhyItEnded(t *testing.T, b *build.Builder, engine string) {
 	files := testenv.Must(b.ReadFiles())(t)
 	more := map[string]string{"engine.wasm": engine, "wasm_exec.js": string(files["wasm_exec.js"])}
 	answer := nodetest.Ask[string](t, filepath.Join(b.Root, "internal", "lab", "page"), more, nil, `
@@ -192,7 +187,6 @@ func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
 		flags.Var(&lang, "lang", "")
 		require.NoError(t, flags.Parse(c.args))
 		require.Equal(t, c.want, lang, "%v", c)
-
 	}
 	require.ErrorContains(t, run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard, new(i18n.Language)), "see -help")
 	var help strings.Builder

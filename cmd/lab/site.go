@@ -17,8 +17,8 @@ import (
 	"example.com/zklock/internal/loopback"
 )
 
-// The page loads nothing from anywhere else, and no page may show it in a frame.
-// WebAssembly needs a word of its own.
+// policy lets the page load files of this server only, and no other page show it in a frame.
+// WebAssembly needs 'wasm-unsafe-eval'.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -26,65 +26,66 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-
 type site struct {
 	host string // with the port
 
-	mu       sync.Mutex  // guards what follows
+	mu      sync.Mutex // guards what follows
+	now     state
+	changed chan struct{} // closed at the next change of now
+}
+
+// A state says what has been built, and what is being built.
+type state struct {
 	last     *build.Page // nil: nothing has been built yet
 	builds   int         // how many have succeeded
 	failure  string      // of the newest build; "": it has not failed
-	building bool        // now
-	changed  chan struct{}
+	building bool
 }
 
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
-// endBuild notes how a build has ended.
-func (s *site) endBuild(b *build.Page, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.building = false
-	s.failure = ""
-	if err != nil {
-		s.failure = err.Error()
-	}
-	if b != nil {
-		s.last = b
-		s.builds++
-	}
-	s.notifyLocked()
-}
-
 // beginBuild notes that a build has begun.
 func (s *site) beginBuild() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.building = true
-	s.notifyLocked()
+	s.change(func(now *state) { now.building = true })
 }
 
-func (s *site) notifyLocked() {
+// endBuild notes how a build has ended.
+func (s *site) endBuild(page *build.Page, err error) {
+	s.change(func(now *state) {
+		now.building, now.failure = false, ""
+		if err != nil {
+			now.failure = err.Error()
+		}
+		if page != nil {
+			now.last = page
+			now.builds++
+		}
+	})
+}
+
+func (s *site) change(what func(now *state)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what(&s.now)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-func (s *site) state() (b *build.Page, builds int, failure string, building bool, changed <-chan struct{}) {
+// state returns the state, and a channel that is closed when it changes.
+func (s *site) state() (now state, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last, s.builds, s.failure, s.building, s.changed
+	return s.now, s.changed
 }
 
-// watch builds, and builds again when a tick shows that the sources have
-// changed, until ctx ends.
+// watch builds, and builds again when a tick shows that the sources have changed, until ctx ends.
 func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Time) {
 	for {
 		before := b.Stamp()
 		s.beginBuild()
-		// A page that lacks the exercises is better than none, and worse than one
-		// that has them.
-		last, _, _, _, _ := s.state()
-		made, err := b.Build(ctx, last == nil)
+		now, _ := s.state()
+		page, err := b.Build(ctx, now.last == nil) // a page without the exercises is better than none, but not than the last one
 		if ctx.Err() != nil {
 			return
 		}
-		s.endBuild(made, err)
+		s.endBuild(page, err)
 		for maps.Equal(before, b.Stamp()) {
 			select {
 			case <-ctx.Done():
@@ -109,52 +110,52 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	if name == "" {
 		name = "index.html"
 	}
-	b, builds, failure, _, changed := s.state()
-	if b == nil && (name == "index.html" || retries[name] != "") {
-		writeWaitPage(w, name, failure)
+	now, changed := s.state()
+	if now.last == nil && (name == "index.html" || retries[name] != "") {
+		writeWaitPage(w, name, now.failure)
 		return
 	}
-	for b == nil && failure == "" {
+	for now.last == nil && now.failure == "" { // a file of the page is there after the first build
 		select {
 		case <-r.Context().Done():
 			return
 		case <-changed:
 		}
-		b, builds, failure, _, changed = s.state()
+		now, changed = s.state()
 	}
-	if b == nil {
-		http.Error(w, failure, http.StatusServiceUnavailable)
+	if now.last == nil {
+		http.Error(w, now.failure, http.StatusServiceUnavailable)
 		return
 	}
-	body, ok := b.Files[name]
+	body, ok := now.last.Files[name]
 	if name == "engine.wasm" {
-		body, ok = b.Wasm, true
+		body, ok = now.last.Wasm, true
 	}
 	if !ok {
 		http.Error(w, "the lab has no "+name+"\n实验室里没有 "+name, http.StatusNotFound)
 		return
 	}
 	if name == "index.html" {
-		body = build.InHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, builds))
+		body = build.InHead(body, fmt.Sprintf(`<meta name="lab-events" content="events?seen=%d">`, now.builds))
 	}
 	loopback.Write(w, r, name, body)
 }
 
-// waitText is what a page says until the first build has ended.
+// waitText is what the page shows until the first build has ended.
 const waitText = `The Go compiler makes the locks, the client library and the server into one program that runs in this page.
 The first time it takes about a minute; then the page opens here.
 
 Go 编译器正在把锁、客户端库和服务器编译成一个在本页里运行的程序。
 第一次约需一分钟，完成后页面会自动打开。`
 
-// retries are the scripts of the pages that are shown before the first build: each loads its
-// page again after an event that has news.
+// retries are the scripts of the pages that are there before a build has succeeded: each loads its page again when an
+// event says that there is something else to show.
 var retries = map[string]string{
 	"building.js": `new EventSource("events?seen=0").onmessage = e => { const m = JSON.parse(e.data); if (m.reload || m.error) location.reload(); };` + "\n",
 	"failed.js":   `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };` + "\n",
 }
 
-// writeWaitPage answers while nothing has been built, or has failed.
+// writeWaitPage answers while no build has succeeded: with a page, or with its script.
 func writeWaitPage(w http.ResponseWriter, name, failure string) {
 	w.Header().Set("Content-Type", loopback.ContentType(name))
 	if script, ok := retries[name]; ok {
@@ -170,9 +171,8 @@ func writeWaitPage(w http.ResponseWriter, name, failure string) {
 		script, html.EscapeString(text))
 }
 
-// events notifies a page, which has seen a number of builds, of changes in the
-// sources since: {"building":true}, {"error":"…"} with the compiler's text, or
-// {"reload":true} when there is a newer build.
+// events sends the state to a page at once and after each change: {"building":true}, {"error":"…"} with the compiler's
+// text, {"reload":true} if there is a newer build than those that the page has seen, or {"current":true}.
 func (s *site) events(w http.ResponseWriter, r *http.Request) {
 	seen, err := strconv.Atoi(r.URL.Query().Get("seen"))
 	if err != nil {
@@ -185,21 +185,19 @@ func (s *site) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	alive := time.NewTicker(30 * time.Second) // finds out that the page has gone
+	alive := time.NewTicker(30 * time.Second) // writing then fails if the page has gone
 	defer alive.Stop()
 	for {
-		_, builds, failure, building, changed := s.state()
-		var message any
+		now, changed := s.state()
+		message := map[string]any{"current": true}
 		switch {
-		case building:
-			message = map[string]bool{"building": true}
-		case failure != "":
-			message = map[string]string{"error": failure}
-		case builds > seen:
-			message = map[string]bool{"reload": true}
-			seen = builds
-		default:
-			message = map[string]bool{"current": true}
+		case now.building:
+			message = map[string]any{"building": true}
+		case now.failure != "":
+			message = map[string]any{"error": now.failure}
+		case now.builds > seen:
+			message = map[string]any{"reload": true}
+			seen = now.builds
 		}
 		data, _ := json.Marshal(message) // it is a string or a bool
 		fmt.Fprintf(w, "data: %s\n\n", data)

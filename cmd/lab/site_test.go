@@ -18,7 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// readyPage is a page that is small.
+// readyPage is a small page that has been built.
 func readyPage() *build.Page {
 	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
 }

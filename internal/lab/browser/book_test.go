@@ -22,7 +22,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A test of a page of the book need not wait for a lab.
+// noLab is a script for the book's pages, which have no lab that a test could wait for.
 const noLab = `if (!/lab.html/.test(location.pathname)) window.lab = { ready: Promise.resolve(), settled: () => {} };`
 
 // writtenBook is the folder of the book, which the first test that needs it writes.
@@ -90,16 +90,17 @@ func scenesPlay(t *testing.T, dir string) {
 	p := openAt(t, "file://"+alone+"/lab.html"+scene("A7"), 900, 900)
 	for address := range played {
 		p.play(row{"open " + address, "s.panels.length > 0 && s.end > 0 && said() === ''", true})
-		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`}) // settled: its fates, if it shows any, are there
+		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`}) // until it has its fates, if it shows any
 	}
 }
 
-// playsSoon touches ten scenes, each in a new frame. At length it has three tries, and a limit.
+// playsSoon touches ten scenes, each in a new frame, and logs the times until they play. At length, which runs on a machine
+// that does nothing else, the best of three times has a limit.
 func playsSoon(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/docs/bugs.html", 1440, 900, noLab)
 	best := slices.Repeat([]float64{math.Inf(1)}, 10)
 	tries := 1
-	if testenv.AtLength() { // which runs on a machine that does nothing else
+	if testenv.AtLength() {
 		tries = 3
 	}
 	for range tries {
@@ -115,7 +116,7 @@ func playsSoon(t *testing.T, dir string) {
 	}
 }
 
-// pagesFit opens each page on a phone, and then makes the window that of a desk.
+// pagesFit opens each page in a window of a phone's size, and makes the window as large as that of a desk.
 func pagesFit(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/index.html", 390, 844, noLab)
 	for _, page := range pagesOfBook(t, dir) {

@@ -5,6 +5,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -22,33 +23,35 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// ceiling is for a machine that is very busy. Nothing waits for it.
+// ceiling is the time that a test may take on a very busy machine. No test waits until then.
 const ceiling = 50 * time.Minute
 
 var (
 	labCommand string // go run ./cmd/lab, built once
 	labFile    string // the page as one file
 	browser    context.Context
-	sources    sync.Once
+	readOnce   sync.Once
 )
 
 // TestMain builds the page once, and starts one browser. Each test has a tab.
 func TestMain(m *testing.M) {
-	if testenv.Elsewhere() {
-		os.Exit(0) // the lab has a server of its own
+	if testenv.Elsewhere() || testenv.Raced {
+		os.Exit(0) // the lab has a server of its own, and what runs here is in other processes
 	}
-	if testenv.Raced {
-		os.Exit(0) // what runs here is in other processes
+	code, err := run(m)
+	if err != nil {
+		fmt.Println(err)
+		code = 1
 	}
-	os.Exit(run(m))
+	os.Exit(code)
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M) (code int, err error) {
 	flag.Parse()
 	os.Setenv("LC_ALL", "en_US.UTF-8") // the page opens in this language
 	if !testenv.AtLanding() {
 		fmt.Println("the tests of the lab's page are skipped: ZKLOCK_TESTS=landing go test ./internal/lab/browser opens it in a browser")
-		return 0
+		return 0, nil
 	}
 	exe := ""
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -58,31 +61,27 @@ func run(m *testing.M) int {
 		}
 	}
 	if exe == "" {
-		fmt.Println("no browser is installed: apt-get install chromium-headless-shell")
-		return 1
+		return 0, errors.New("no browser is installed: apt-get install chromium-headless-shell")
 	}
 	dir, err := os.MkdirTemp("", "zklock-lab-")
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return 0, err
 	}
 	defer os.RemoveAll(dir)
 	labCommand = filepath.Join(dir, "lab")
 	if out, err := exec.Command("go", "build", "-o", labCommand, "../../../cmd/lab").CombinedOutput(); err != nil {
-		fmt.Printf("go build ./cmd/lab: %v\n%s", err, out)
-		return 1
+		return 0, fmt.Errorf("go build ./cmd/lab: %w\n%s", err, out)
 	}
 	labFile = filepath.Join(dir, "lab.html")
 	if given := os.Getenv("LAB_FILE"); given != "" { // to try a broken page
 		labFile = given
 	} else if out, err := exec.Command(labCommand, "-out", labFile).CombinedOutput(); err != nil {
-		fmt.Printf("go run ./cmd/lab -out FILE: %v\n%s", err, out)
-		return 1
+		return 0, fmt.Errorf("go run ./cmd/lab -out FILE: %w\n%s", err, out)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1200, 900),
 		chromedp.Flag("renderer-process-limit", "1"), // the process compiles the engine once for all tabs
-		chromedp.Flag("js-flags", "--liftoff-only"),  // and does not compile it again, to be faster later
-		chromedp.WSURLReadTimeout(ceiling))           // until it has started
+		chromedp.Flag("js-flags", "--liftoff-only"),  // it does not compile the engine a second time, to faster code
+		chromedp.WSURLReadTimeout(ceiling))           // how long the browser may take to start
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium has none for root
 	}
@@ -91,10 +90,9 @@ func run(m *testing.M) int {
 	browser, cancel = chromedp.NewContext(allocator)
 	defer cancel()
 	if err := chromedp.Do(browser, chromedp.Navigate("about:blank")); err != nil {
-		fmt.Printf("%s does not start: %v\n", exe, err)
-		return 1
+		return 0, fmt.Errorf("%s does not start: %w", exe, err)
 	}
-	return m.Run()
+	return m.Run(), nil
 }
 
 // A tab is a page that is open.
@@ -106,25 +104,24 @@ type tab struct {
 
 	mu       sync.Mutex
 	errors   []string // that the page has logged or thrown
-	expected string   // what errors are allowed to say from now on; "": none is allowed
+	expected string   // a part of errors that are allowed from now on; "": none is allowed
 }
 
-// ownStorage keeps what a tab stores from those that play beside it: the goals reached.
+// ownStorage gives each tab a storage of its own: the goals that are reached in one are not in the others.
 const ownStorage = `Object.defineProperty(window, "localStorage", {get: () => sessionStorage})`
 
-// open opens the page at an address, which begins with #, and returns when it
-// is ready.
+// open opens the page at an address, which begins with #, and returns when it is ready.
 func open(t *testing.T, address string) *tab {
 	t.Helper()
 	return openAt(t, "file://"+labFile+address, 1200, 900)
 }
 
-// openAt opens an address in a window of a size. The page runs the scripts
-// before its own.
+// openAt opens an address in a window of this size, and returns when the page is ready. The page runs the
+// scripts first before its own.
 func openAt(t *testing.T, url string, width, height int64, first ...string) *tab {
 	t.Helper()
-	sources.Do(func() {
-		// go test remembers a result until a file changes that a test has read.
+	readOnce.Do(func() {
+		// The result of go test is kept until a file changes that a test has read.
 		os.Stat(labFile)
 		filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
@@ -160,7 +157,7 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))
 	}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
-	p.await("document.readyState == 'complete' && typeof lab == 'object'")
+	require.NoError(t, p.waits("document.readyState == 'complete' && typeof lab == 'object'"))
 	js[any](p, "lab.ready.then(() => null)")
 	require.NoError(t, p.run("null"))
 	t.Cleanup(func() {

@@ -13,8 +13,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// decksFit opens the slides and the handout of the lecture in both languages. On paper, the slides
-// have a page each, and the handout is one sheet.
+// decksFit opens the slides and the handout of the lecture in both languages. Printed, each slide has
+// a page, and the handout is the two sides of one sheet.
 func decksFit(t *testing.T, dir string) {
 	for _, lang := range []string{"", ".zh-CN"} {
 		p := openAt(t, "file://"+dir+"/docs/teaching/deck"+lang+".html", 1280, 720, noLab)
@@ -34,7 +34,7 @@ func decksFit(t *testing.T, dir string) {
 			require.InDelta(t, columns[0], columns[1], 1.5)
 			require.InDelta(t, columns[0], columns[2], 1.5)
 			js[any](p, `void document.querySelectorAll(".zh").forEach(e => e.className = "")`)
-			require.Greater(t, js[float64](p, `left("4 reentrant") - left("最后一次")`), 5.0, "without it they do not")
+			require.Greater(t, js[float64](p, `left("4 reentrant") - left("最后一次")`), 5.0, "without their class, the columns are not flush")
 		}
 	}
 }

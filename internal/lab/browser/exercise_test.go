@@ -34,8 +34,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	}
 }
 
-// chosen are the choices of a schedule, clicked one after the other. The goal is reached
-// with the last one.
+// chosen are the choices of a schedule, clicked one after the other. The goal is reached with the last one.
 func chosen(a locks.Address) (rows []row) {
 	for i, choice := range a.Choices {
 		do := fmt.Sprintf("click [data-choice=%s] | wait app.play?.length == %d", quoted(choice), i+1)

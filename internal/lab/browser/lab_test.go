@@ -15,8 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// measuredTime is what docs/figures has for a lock with 1000 contenders on a real server, as the
-// page says it.
+// measuredTime is what docs/figures has for a lock with 1000 contenders on a real server, as the page says it.
 func measuredTime(lock string) string {
 	times, err := build.MeasuredTimes("../../..", lock)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// serve runs the command, and returns the address that it prints.
+// serve runs the lab's command, and returns the address that it prints when the page has been built.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	server := exec.Command(labCommand, args...)
@@ -34,20 +34,20 @@ func serve(t *testing.T, args ...string) string {
 	address := strings.TrimSpace(line[strings.Index(line, "http://"):])
 	engine := testenv.Must(url.Parse(address))(t)
 	engine.Path, engine.Fragment = "/engine.wasm", ""
-	built := testenv.Must(http.Get(engine.String()))(t) // answered when the page has been built
+	built := testenv.Must(http.Get(engine.String()))(t) // it waits for the build
 	built.Body.Close()
 	return address
 }
 
-// TestTheServedPageIsStrict: the served page has a strict policy, all that it
-// does is within it, and what is not is stopped.
+// TestTheServedPageIsStrict: the served page has a strict policy. All that the page does is allowed by it, and
+// what is not allowed is stopped.
 func TestTheServedPageIsStrict(t *testing.T) {
 	t.Parallel()
 	served := serve(t, "-scene", "A7")
 	p := openAt(t, served, 1200, 900, `window.violations = [];
 		document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective + " " + e.blockedURI));`)
 	p.play(row{"", "p.lock", "A7"}) // the command's address shows its scene
-	// Each of the page's faces, and what it does there.
+	// The page in each of its modes, and what it does there.
 	for _, address := range []string{"#", faces[0], faces[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
 		p.play(row{do: "open " + address + "&lang=zh | go s.end"})
 	}
@@ -62,7 +62,7 @@ func TestTheServedPageIsStrict(t *testing.T) {
 	require.Empty(t, p.errors)
 	p.expected = "Content Security Policy"
 	p.mu.Unlock()
-	for what, script := range map[string]string{
+	for directive, script := range map[string]string{
 		"script-src-elem": "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.ran = true'}))",
 		"script-src":      "try { setTimeout('window.ran = true', 0) } catch { }",
 		"style-src-attr":  "document.body.setAttribute('style', 'color: red')",
@@ -73,7 +73,7 @@ func TestTheServedPageIsStrict(t *testing.T) {
 		"frame-src":       "document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:1/'}))",
 		"base-uri":        "document.head.append(Object.assign(document.createElement('base'), {href: 'http://127.0.0.1:1/'}))",
 	} {
-		p.play(row{do: fmt.Sprintf("run (() => { %s })() | wait violations.some(v => v.startsWith('%s '))", script, what)})
+		p.play(row{do: fmt.Sprintf("run (() => { %s })() | wait violations.some(v => v.startsWith('%s '))", script, directive)})
 	}
 	p.play(row{"", "'ran' in window", false})
 }

@@ -28,12 +28,10 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A row says what a reader does and what the page then shows. A row that only does has no
-// look.
+// A row says what a reader does and what the page then shows.
 type row struct {
-	// do has acts, with " | " between them: a word of acts and what it is about.
-	do   string
-	look string // an expression of the page's, in the words of testdata/see.js
+	do   string // acts with " | " between them, each a word of acts and what it is about: "click #rest | go s.end"
+	look string // a JavaScript expression in the words of testdata/see.js; "": nothing is looked at
 	want any    // its value: nil is true; has, lacks and match are about a text
 }
 
@@ -62,8 +60,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// open opens the address of a case: #… of the lab's page, book/… of the book on the disk, or served/… of one
-// that a server has.
+// open opens the address of a case: #… is the lab's page, book/… a page of the book on the disk, and served/… one
+// from a server.
 func (c pageCase) open(t *testing.T) *tab {
 	t.Helper()
 	width, height := windowSize(c.window)
@@ -141,13 +139,13 @@ func (p *tab) look(r row, name string) {
 // acts are the words with which a row does something.
 var acts map[string]func(p *tab, about string) error
 
-func init() { // they use each other
+func init() { // not an initializer: openTab leads to play, which reads acts
 	acts = map[string]func(p *tab, about string) error{
 		"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
 		"tab":   openTab,
 		"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
 		"run":   (*tab).run,
-		"go":    func(p *tab, ns string) error { return p.evaluate("lab.goto(" + ns + ")") },
+		"go":    func(p *tab, instant string) error { return p.evaluate("lab.goto(" + instant + ")") }, // in nanoseconds
 		"wait":  (*tab).waits,
 		"set": func(p *tab, field string) error { // as a person fills in a field
 			id, value, _ := strings.Cut(field, " ")
@@ -169,7 +167,7 @@ func init() { // they use each other
 			key = cmp.Or(keys[key], key)
 			return p.do(chromedp.KeyEvent(key))
 		},
-		"file":   func(p *tab, text string) error { return p.upload("file.json", text) },
+		"file":   func(p *tab, text string) error { return p.upload(text) },
 		"window": func(p *tab, window string) error { return p.do(chromedp.EmulateViewport(windowSize(window))) },
 		"theme":  theme,
 		"shot":   shot,
@@ -178,16 +176,15 @@ func init() { // they use each other
 }
 
 // upload opens a file with this text in the page.
-func (p *tab) upload(name, text string) error {
-	file := filepath.Join(p.TempDir(), name)
+func (p *tab) upload(text string) error {
+	file := filepath.Join(p.TempDir(), "file.json")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return err
 	}
 	return p.do(chromedp.SetUploadFiles("#file", []string{file}))
 }
 
-// openTab goes on in another tab, at an address or at the value of an expression. It takes
-// what was kept with it.
+// openTab goes on in another tab, at an address or at the value of an expression. What was kept is kept there, too.
 func openTab(p *tab, address string) error {
 	if !strings.HasPrefix(address, "#") {
 		v, err := p.value(address)
@@ -201,7 +198,7 @@ func openTab(p *tab, address string) error {
 	return p.run("see.kept = " + string(kept))
 }
 
-// theme sets the reader's preference for a light or a dark page.
+// theme sets the reader's preference for a light or a dark page, and for less motion.
 func theme(p *tab, name string) error {
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
 	return p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -227,12 +224,13 @@ func (p *tab) evaluate(expression string) error {
 	return testenv.Err(p.value("Promise.resolve((" + expression + ")).then(() => null)"))
 }
 
+// value returns the value of an expression, or of the promise that it is.
 func (p *tab) value(expression string) (any, error) {
 	return chromedp.Run(p.ctx, chromedp.Evaluate[any](seeing(expression), chromedp.EvalAwaitPromise))
 }
 
-// waits waits until an expression is true. A poll in a document that the tab has left never ends, and
-// no frame comes to a tab that shows nothing new: so it polls by the clock, and begins again from time to time.
+// waits waits until an expression is true. It polls by the clock, because a tab that shows nothing new has no frames, and
+// begins again from time to time, because a poll in a document that the tab has left never ends.
 func (p *tab) waits(expression string) error {
 	for {
 		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)
@@ -248,11 +246,6 @@ func (p *tab) waits(expression string) error {
 		}
 		return nil
 	}
-}
-
-func (p *tab) await(expression string) {
-	p.Helper()
-	require.NoError(p, p.waits(expression), expression)
 }
 
 // js evaluates an expression in the page, and waits for it if it is a promise.

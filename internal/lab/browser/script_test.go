@@ -21,18 +21,19 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// The files have cases, in which nothing is computed but values of this project, between braces:
+// The files are templates of cases; the actions between braces have the functions of values. This is a case:
 //
 //	== what the page must do
-//	at ADDRESS in 1440x900        as open of a case has it
-//	an act of acts
-//		an expression                 which must be true
-//		an expression → JSON          or has, lacks (texts) or match (a regular expression)
+//	at ADDRESS in 1440x900        the address as open of a case reads it, and the window
+//	ACT ABOUT | ACT ABOUT         what a reader does, in the words of acts
+//		EXPRESSION                    what must be true then
+//		EXPRESSION → JSON             the value that it must have; or has TEXTS, lacks TEXTS, or match REGEXP
 //			a line that continues the one above
 //
 //go:embed testdata/*.txt
 var scriptFiles embed.FS
 
+// values are the functions of the templates.
 var values = template.FuncMap{
 	"scene": scene,
 	"json":  quoted,
@@ -81,7 +82,7 @@ var values = template.FuncMap{
 	"add":  func(a, b int) int { return a + b },
 }
 
-// everyThird is every third at a landing: the engine, whose tests play each scene to its end, says the same of all.
+// everyThird is all at length, and every third of a list at a landing: other tests play each scene to its end without a page.
 func everyThird[T any](all []T) (kept []T) {
 	for i, one := range all {
 		if testenv.AtLength() || i%3 == 0 {
@@ -96,7 +97,7 @@ func allCases(t *testing.T) (all []pageCase) {
 	files := testenv.Must(template.New("").Funcs(values).ParseFS(scriptFiles, "testdata/*.txt"))(t)
 	for _, file := range files.Templates() {
 		if !strings.HasSuffix(file.Name(), ".txt") {
-			continue // a part of one
+			continue // a template that the files use
 		}
 		var text strings.Builder
 		require.NoError(t, file.Execute(&text, nil))
@@ -110,9 +111,10 @@ func allCases(t *testing.T) (all []pageCase) {
 
 // parseCase reads a case.
 func parseCase(t *testing.T, text string) (c pageCase) {
-	c.name, text, _ = strings.Cut(strings.ReplaceAll(text, "\n\t\t", "\x00"), "\n")
+	const continued = "\x00" // in the place of the end of a line that goes on below
+	c.name, text, _ = strings.Cut(strings.ReplaceAll(text, "\n\t\t", continued), "\n")
 	for line := range strings.Lines(text) {
-		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\x00", "\n")
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), continued, "\n")
 		if where, ok := strings.CutPrefix(line, "at "); ok {
 			c.at, c.window, _ = strings.Cut(where, " in ")
 		} else if look, ok := strings.CutPrefix(line, "\t"); ok {
@@ -124,10 +126,11 @@ func parseCase(t *testing.T, text string) (c pageCase) {
 	return c
 }
 
-// parseLook reads a look.
+// parseLook reads what a reader looks at, and what must be there.
 func parseLook(t *testing.T, line string) (r row) {
-	look, want, ok := strings.Cut(line, " → ")
-	if r.look = look; !ok {
+	var want string
+	var ok bool
+	if r.look, want, ok = strings.Cut(line, " → "); !ok {
 		return r
 	}
 	word, rest, _ := strings.Cut(want, " ")

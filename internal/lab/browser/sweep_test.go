@@ -17,18 +17,21 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// faces are the page's faces.
+// faces are addresses of the page in each of its modes: films beside each other, one film, a schedule, a search, and
+// a film with a change.
 var faces = []string{
 	"#lock=herd,predecessor&n=6&t=400ms", "#lock=naive&n=100&t=900ms", "#lock=A7&n=2&mode=schedule",
 	"#lock=predecessor&n=3&mode=find&kinds=expire&faults=1", "#lock=predecessor&n=3&do=200ms.A.stop&t=5s",
 }
 
-const aids = "click #predict | click #inspect | click #cost"
+const (
+	aids    = "click #predict | click #inspect | click #cost"                                  // opens what helps a reader
+	misfits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"          // what is wrong with the looks, in words of see.js
+	drawn   = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))" // waits until the page has been drawn
+)
 
-const misfits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"
-
-// allLooks are the windows, themes and languages in which readers see the page, for a landing the
-// first four. In each the reader prefers less motion. A projector shows all at once, in the window.
+// allLooks are windows, themes and languages in which readers see the page; at a landing the first four are tried.
+// With projector=1 the page shows everything in the window, without scrolling.
 var allLooks = []struct{ window, theme, extra string }{
 	{"1440x900", "light", "&lang=en"}, {"390x844", "dark", "&lang=zh"},
 	{"1280x720", "light", "&lang=zh&projector=1"}, {"820x1180", "light", "&lang=en"},
@@ -36,9 +39,9 @@ var allLooks = []struct{ window, theme, extra string }{
 	{"1280x720", "dark", "&lang=en&projector=1"}, {"1280x720", "dark", "&lang=zh"},
 }
 
-// sweep has the scenes: each stop of an opening, the faces, and the middle and the end of each
-// lock's story.
-func sweep() (all []string) {
+// sweptScenes are the addresses to look at: each stop of an opening, the faces, and the middle and the last stop
+// of each lock's story.
+func sweptScenes() (all []string) {
 	for _, o := range locks.Openings {
 		for _, s := range o.Stops {
 			all = append(all, fmt.Sprint(o.Address, "&t=", s.At.Nanoseconds(), "ns"))
@@ -55,9 +58,8 @@ func sweep() (all []string) {
 	return all
 }
 
-// TestTheSweep looks at the scenes as each reader does: nothing lies over another thing or is cut
-// off, nothing scrolls sideways, and all has a name and contrast. At a landing each scene
-// is seen in one way.
+// TestTheSweep looks at the scenes: nothing covers another thing, is cut off, or scrolls sideways, and everything
+// has a name and contrast. At length each scene is seen in each way, at a landing in one.
 func TestTheSweep(t *testing.T) {
 	looks := allLooks
 	if !testenv.AtLength() {
@@ -73,12 +75,12 @@ func TestTheSweep(t *testing.T) {
 				p.play(row{do: do + " | run lab.pause()" + drawn + " | shot"})
 				assert.Empty(p, js[[]string](p, misfits), do)
 			}
-			for j, address := range sweep() {
+			for j, address := range sweptScenes() {
 				if testenv.AtLength() || (i+j)%len(looks) == 0 {
 					see("open " + address + look.extra)
 				}
 			}
-			if strings.Contains(look.extra, "projector") { // it shows no more
+			if strings.Contains(look.extra, "projector") { // the rest is not on it
 				return
 			}
 			see("open " + faces[0] + look.extra + " | click #levels")
@@ -96,7 +98,7 @@ func TestTheSweep(t *testing.T) {
 	}
 }
 
-// shot writes a picture of the page into the folder LAB_SHOTS, for somebody who looks.
+// shot writes a picture of the page into the folder LAB_SHOTS, if that is set.
 func shot(p *tab, _ string) error {
 	dir := os.Getenv("LAB_SHOTS")
 	if dir == "" {
@@ -109,9 +111,6 @@ func shot(p *tab, _ string) error {
 	p.shots++
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", strings.NewReplacer("/", "-", "&", "", "=", "").Replace(p.Name()), p.shots)), png, 0o644)
 }
-
-// drawn waits until the page has been drawn.
-const drawn = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
 
 // tabs presses Tab some times.
 func tabs(p *tab, times string) error {

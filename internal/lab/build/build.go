@@ -1,5 +1,4 @@
-// Package build makes the lab's page from the sources of a checkout: its files, its engine, and
-// both as one file.
+// Package build makes the lab's page from the sources of a checkout: its files, its engine, and both as one file.
 package build
 
 import (
@@ -22,23 +21,24 @@ import (
 
 // A Builder makes the page from the sources of a checkout.
 type Builder struct {
-	Root string        // of the checkout
-	Own  *OwnFolder    // nil: the exercises' own folders
-	Lang i18n.Language // in which the page opens; "": the browser's
-	exec []byte        // wasm_exec.js of the toolchain
+	Root     string        // of the checkout
+	Own      *OwnFolder    // a student's folder in the place of an exercise's; nil: there is none
+	Lang     i18n.Language // in which the page opens; "": the browser's
+	wasmExec []byte        // wasm_exec.js of the toolchain
 }
 
-// A Page is a page that is ready.
+// A Page is the lab's page, built.
 type Page struct {
 	Wasm  []byte
 	Files map[string][]byte // those of internal/lab/page, and wasm_exec.js
 }
 
-// A CompileError is the compiler's message on the sources.
+// A CompileError has what the compiler says of the sources.
 type CompileError struct{ Text string }
 
 func (e *CompileError) Error() string { return "the engine does not compile:\n" + e.Text }
 
+// goTool runs the go command in a folder, with more variables in its environment.
 func goTool(ctx context.Context, dir string, env []string, args ...string) (stdout, stderr string, err error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -70,7 +70,7 @@ func New(ctx context.Context, dir string) (*Builder, error) {
 	if err != nil {
 		return nil, i18n.Errorf("the Go toolchain has no wasm_exec.js: %w", "Go 工具链里没有 wasm_exec.js：%v", err)
 	}
-	return &Builder{Root: root, exec: js}, nil
+	return &Builder{Root: root, wasmExec: js}, nil
 }
 
 func firstLine(text string, err error) string {
@@ -78,39 +78,38 @@ func firstLine(text string, err error) string {
 	return cmp.Or(line, err.Error())
 }
 
-// Build compiles the engine and reads the page. If it does not compile because
-// of an exercise, and without is set, there is a page without the exercises,
-// beside the error.
-func (b *Builder) Build(ctx context.Context, without bool) (*Page, error) {
-	page, err := b.ReadFiles()
+// Build compiles the engine and reads the files of the page. If the exercises do not compile
+// and are optional, it returns both a page without them and the error.
+func (b *Builder) Build(ctx context.Context, exercisesOptional bool) (*Page, error) {
+	files, err := b.ReadFiles()
 	if err != nil {
 		return nil, err
 	}
-	source, err := b.exercises()
+	exercises, err := b.exercises()
 	if err != nil {
 		return nil, err
 	}
-	wasm, err := b.compile(ctx, source)
+	wasm, err := b.compile(ctx, exercises)
 	var wrong *CompileError
-	if without && source != "" && errors.As(err, &wrong) {
+	if exercisesOptional && exercises != "" && errors.As(err, &wrong) {
 		wasm, _ = b.compile(ctx, "")
 	}
 	if wasm == nil {
 		return nil, err
 	}
-	return &Page{wasm, page}, err
+	return &Page{wasm, files}, err
 }
 
-// compile makes the engine, with one more source file if it is not empty.
-func (b *Builder) compile(ctx context.Context, source string) ([]byte, error) {
+// compile makes the engine. Exercises is the text of one more source file of it; "": there is none.
+func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "zklock-lab-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	out := filepath.Join(dir, "engine.Wasm")
+	out := filepath.Join(dir, "engine.wasm")
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
-	if source != "" {
+	if exercises != "" {
 		file, overlay := filepath.Join(dir, "exercises.go"), filepath.Join(dir, "overlay.json")
 		replace := make(map[string]string)
 		if b.Own != nil {
@@ -120,7 +119,7 @@ func (b *Builder) compile(ctx context.Context, source string) ([]byte, error) {
 		}
 		replace[filepath.Join(b.Root, "internal", "lab", "engine", "exercises_generated.go")] = file
 		list, _ := json.Marshal(map[string]any{"Replace": replace}) // strings
-		if err := cmp.Or(os.WriteFile(file, []byte(source), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
+		if err := cmp.Or(os.WriteFile(file, []byte(exercises), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
 			return nil, err
 		}
 		args = append(args, "-overlay", overlay)
@@ -135,13 +134,11 @@ func (b *Builder) compile(ctx context.Context, source string) ([]byte, error) {
 	return os.ReadFile(out)
 }
 
+// compressed is some bytes in the form of gzip.
 func compressed(b []byte) []byte {
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		panic(err) // the level is a constant
-	}
-	z.Write(b) // to memory
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level of gzip
+	z.Write(b)                                              // to memory
 	z.Close()
 	return out.Bytes()
 }
@@ -149,15 +146,12 @@ func compressed(b []byte) []byte {
 // ReadFiles reads the files of the page.
 func (b *Builder) ReadFiles() (map[string][]byte, error) {
 	dir := filepath.Join(b.Root, "internal", "lab", "page")
-	page := map[string][]byte{"wasm_exec.js": b.exec}
+	page := map[string][]byte{"wasm_exec.js": b.wasmExec}
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		rel, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
+		rel, _ := filepath.Rel(dir, name) // it is below dir
 		page[filepath.ToSlash(rel)], err = os.ReadFile(name)
 		return err
 	})
@@ -173,8 +167,8 @@ func (b *Builder) ReadFiles() (map[string][]byte, error) {
 	return page, err
 }
 
-// A Stamp is the state of the sources at an instant. Two that are equal
-// were built from the same sources.
+// A Stamp is the size and the time of each source file. If two stamps are equal, the sources have
+// not changed in between.
 type Stamp map[string]fileStamp
 
 type fileStamp struct {
@@ -186,7 +180,7 @@ type fileStamp struct {
 func (b *Builder) Stamp() Stamp {
 	s := make(Stamp)
 	if b.Own != nil {
-		files, _ := goFiles(b.Own.Dir) // it may go and come back while it is saved
+		files, _ := goFiles(b.Own.Dir) // an editor may remove a file and write it again when it saves
 		for _, name := range files {
 			if info, err := os.Stat(name); err == nil {
 				s[name] = fileStamp{info.Size(), info.ModTime()}
@@ -195,7 +189,7 @@ func (b *Builder) Stamp() Stamp {
 	}
 	filepath.WalkDir(b.Root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // it goes while it is looked at
+			return nil // it was removed meanwhile
 		}
 		if d.IsDir() {
 			if n := d.Name(); name != b.Root && strings.HasPrefix(n, ".") {
@@ -203,14 +197,11 @@ func (b *Builder) Stamp() Stamp {
 			}
 			return nil
 		}
+		dir, file := filepath.Split(name)
+		isGo := strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") || file == "go.mod"
 		inPage := strings.HasPrefix(name, filepath.Join(b.Root, "internal", "lab", "page")+string(filepath.Separator))
-		if dir, file := filepath.Split(name); dir == filepath.Join(b.Root, "docs")+string(filepath.Separator) && strings.HasPrefix(file, "bugs.") {
-			inPage = true // the page quotes it
-		}
-		if !inPage && (!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")) && d.Name() != "go.mod" {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
+		quoted := filepath.Clean(dir) == filepath.Join(b.Root, "docs") && strings.HasPrefix(file, "bugs.")
+		if info, err := d.Info(); err == nil && (isGo || inPage || quoted) {
 			s[name] = fileStamp{info.Size(), info.ModTime()}
 		}
 		return nil

@@ -15,11 +15,11 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// An exerciseAPI says how the lab opens the locks of an exercise, and what their package
-// must declare for that.
+// An exerciseAPI says how the lab opens the locks of an exercise, and what their package must declare for that.
 type exerciseAPI struct {
-	open, notLocked string   // code of Go; %s is the package
-	needs           []string // as declared has it: "New 2" is a function of two parameters
+	open      string   // a Go expression of type locks.Open, in which %s is the package
+	notLocked string   // the package's error for an unlock without the lock
+	needs     []string // as declared has it: "New 2" is a function of two parameters
 }
 
 var (
@@ -34,10 +34,10 @@ var (
 	}
 )
 
-// exercises writes the file of package engine that imports the exercises, ""
-// if no lock can be played.
+// exercises returns the text of a Go file of package engine that imports the exercises and adds their locks
+// to the catalogue; "" if no lock can be played.
 func (b *Builder) exercises() (string, error) {
-	var imports, list strings.Builder
+	var imports, calls strings.Builder
 	for i, e := range locks.Playable {
 		dir := filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder)
 		from := dir
@@ -48,31 +48,30 @@ func (b *Builder) exercises() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		g := exerciseAPIs[e.Folder]
-		if slices.ContainsFunc(g.needs, func(name string) bool { return !has[name] }) {
-			continue // it is not finished, and its author need not wait for that to see the others
+		api := exerciseAPIs[e.Folder]
+		if slices.ContainsFunc(api.needs, func(name string) bool { return !has[name] }) {
+			continue // it is not finished: the lab has the others
 		}
-		p := fmt.Sprintf("exercise%d", i+1)
+		pkg := fmt.Sprintf("exercise%d", i+1)
 		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
-		fmt.Fprintf(&imports, "\t%s %q\n", p, "example.com/zklock/docs/exercises/_"+e.Folder)
-		fmt.Fprintf(&list, "\tlocks.AddExercise(%q, locks.Text{En: %q, Zh: %q}, %s, %s.%s)\n",
-			e.Folder, firstHeading(dir, "README.md", "Exercise "+number), firstHeading(dir, "README.zh-CN.md", "练习 "+number), fmt.Sprintf(g.open, p), p, g.notLocked)
+		fmt.Fprintf(&imports, "\t%s %q\n", pkg, "example.com/zklock/docs/exercises/_"+e.Folder)
+		fmt.Fprintf(&calls, "\tlocks.AddExercise(%q, locks.Text{En: %q, Zh: %q}, %s, %s.%s)\n", e.Folder,
+			firstHeading(dir, "README.md", "Exercise "+number), firstHeading(dir, "README.zh-CN.md", "练习 "+number), fmt.Sprintf(api.open, pkg), pkg, api.notLocked)
 	}
-	if list.Len() == 0 {
+	if calls.Len() == 0 {
 		return "", nil
 	}
 	return "//go:build js && wasm\n\npackage main\n\nimport (\n\t\"example.com/zklock/internal/lab/locks\"\n" + imports.String() +
-		")\n\nfunc init() {\n" + list.String() + "}\n", nil
+		")\n\nfunc init() {\n" + calls.String() + "}\n", nil
 }
 
-// An OwnFolder is a folder whose lock the lab plays in the place of an exercise's.
+// An OwnFolder is a student's folder, whose lock the lab plays in the place of an exercise's.
 type OwnFolder struct {
 	Dir    string // absolute
 	Folder string // of the exercise, such as 03-predecessor
 }
 
-// OwnLock finds out which exercise a folder's lock is for: its package clause says
-// it.
+// OwnLock returns a student's folder with the exercise that has the same package clause.
 func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -110,32 +109,33 @@ func goFiles(dir string) (files []string, err error) {
 	return files, err
 }
 
-// replace is what the compiler is to read in place of the exercise's own files.
+// replace returns the files that the compiler is to read in the place of others, by the paths of these, as the flag
+// -overlay has them: the student's for those of the exercise. "" is for a file that the student does not have.
 func (o *OwnFolder) replace(root string) (map[string]string, error) {
-	to := filepath.Join(root, "docs", "exercises", "_"+o.Folder)
-	files, err := goFiles(to)
+	exercise := filepath.Join(root, "docs", "exercises", "_"+o.Folder)
+	files, err := goFiles(exercise)
 	if err != nil {
 		return nil, err
 	}
 	replace := make(map[string]string)
 	for _, file := range files {
-		replace[file] = "" // as if it were not there
+		replace[file] = ""
 	}
 	if files, err = goFiles(o.Dir); err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		at := filepath.Join(to, filepath.Base(file))
-		if replace[at] = file; at == file {
-			delete(replace, at)
+		in := filepath.Join(exercise, filepath.Base(file))
+		if replace[in] = file; in == file { // the student works in the exercise's folder
+			delete(replace, in)
 		}
 	}
 	return replace, nil
 }
 
-// declared returns the name of the package in a folder, and what it declares: names of
-// variables and methods, and of functions with the number of their parameters, "New 2".
-// It declares nothing if a file does not parse.
+// declared returns the name of the package in a folder, and what it declares: the names of variables and methods, and
+// those of functions with the number of their parameters, "New 2". If a file does not parse, it is as if the package
+// declared nothing.
 func declared(dir string) (pkg string, has map[string]bool, err error) {
 	has = make(map[string]bool)
 	files, err := goFiles(dir)
@@ -169,9 +169,9 @@ func declared(dir string) (pkg string, has map[string]bool, err error) {
 	return pkg, has, err
 }
 
-// firstHeading is the first heading of a page in a folder.
+// firstHeading is the first heading of a page in a folder, or otherwise, if the page has none or is not there.
 func firstHeading(dir, page, otherwise string) string {
-	b, _ := os.ReadFile(filepath.Join(dir, page)) // if the page is not there, otherwise will do
+	b, _ := os.ReadFile(filepath.Join(dir, page))
 	_, text, _ := strings.Cut("\n"+string(b), "\n# ")
 	text, _, _ = strings.Cut(text, "\n")
 	return cmp.Or(text, otherwise)

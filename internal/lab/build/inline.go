@@ -15,12 +15,12 @@ import (
 	"example.com/zklock/internal/loopback"
 )
 
-// InHead puts something at the start of a page's head.
-func InHead(page []byte, what string) []byte {
-	return bytes.Replace(page, []byte("<head>"), []byte("<head>\n"+what), 1)
+// InHead puts an element at the start of a page's head.
+func InHead(page []byte, element string) []byte {
+	return bytes.Replace(page, []byte("<head>"), []byte("<head>\n"+element), 1)
 }
 
-// The policy of the one file: run what is in it.
+// The policy of the one file: it may run what is in it, and load nothing.
 const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src " +
 	"data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
@@ -29,7 +29,7 @@ var (
 	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
 	// An import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
-	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`) // which is for readers of the sources
+	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`) // of a script: it is for readers of the sources
 )
 
 // file returns a file of the page.
@@ -41,27 +41,27 @@ func (b *Page) file(name string) ([]byte, error) {
 	return body, nil
 }
 
-// OneFile makes the lab a page of one file, which works without a server. The
-// worker becomes a text from which the page makes a Blob, and is sent the engine.
+// OneFile returns the lab as one file, which works without a server. The worker and the engine are texts in it:
+// the page makes a Blob of the worker, and sends it the engine.
 func (b *Page) OneFile() ([]byte, error) {
 	return b.labPage("<script type=\"text/plain\" id=\"lab-wasm\">" + pack(compressed(b.Wasm)) + "</script>")
 }
 
-// WithoutEngine is the page in one file that loads films.js, which lies beside it, and, once
-// it needs the engine, wasm.js: the second result.
+// WithoutEngine returns the page in one file, and the engine as a script for the file wasm.js beside it. The page loads
+// films.js, which is there too, and wasm.js only when it needs the engine.
 func (b *Page) WithoutEngine() (page, engine []byte, err error) {
 	page, err = b.labPage("")
 	return page, fmt.Appendf(nil, "document.head.append(Object.assign(document.createElement(\"script\"), "+
 		"{ type: \"text/plain\", id: \"lab-wasm\", textContent: \"%s\" }));\n", pack(compressed(b.Wasm))), err
 }
 
-// labPage is the page in one file, with the engine or without it.
+// labPage returns the page in one file. Engine is the element that has it; "" is a page without an engine.
 func (b *Page) labPage(engine string) ([]byte, error) {
 	worker, err := b.file("worker.js")
 	if err != nil {
 		return nil, err
 	}
-	// Inside JavaScript the two are the same in a string, and nowhere else does it occur.
+	// It would end the element. In JavaScript it occurs only in strings, in which \/ is the same as /.
 	text := strings.ReplaceAll(string(b.Files["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`)
 	rules := inlinePolicy
 	if engine == "" {
@@ -70,9 +70,10 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 	return b.inlined(engine+"<script type=\"text/plain\" id=\"lab-worker\">\n"+text+"</script>\n", rules)
 }
 
-// inlined puts the files that the page names into it, and more behind its script.
+// inlined returns index.html with the files that it names in the place of their elements, more behind the script, and
+// the policy in its head.
 func (b *Page) inlined(more, policy string) ([]byte, error) {
-	var wrong error
+	var faults error
 	scripts := 0
 	page := fileTag.ReplaceAllFunc(b.Files["index.html"], func(tag []byte) []byte {
 		m := fileTag.FindSubmatch(tag)
@@ -90,19 +91,20 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 			kind, _, _ := strings.Cut(loopback.ContentType(file), ";")
 			text = `<link rel="icon" href="data:` + kind + ";base64," + base64.StdEncoding.EncodeToString(body) + `">`
 		}
-		wrong = errors.Join(wrong, err)
+		faults = errors.Join(faults, err)
 		return []byte(text)
 	})
-	if wrong == nil && scripts != 1 {
-		wrong = i18n.Errorf(`it has not one <script type="module" src="…"></script>`, `其中没有恰好一个 <script type="module" src="…"></script>`)
+	if faults == nil && scripts != 1 {
+		faults = i18n.Errorf(`it has not one <script type="module" src="…"></script>`, `其中没有恰好一个 <script type="module" src="…"></script>`)
 	}
-	if wrong != nil {
-		return nil, i18n.Errorf("index.html cannot become one file: %w", "index.html 无法合成一个文件：%v", wrong)
+	if faults != nil {
+		return nil, i18n.Errorf("index.html cannot become one file: %w", "index.html 无法合成一个文件：%v", faults)
 	}
 	return InHead(page, `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`), nil
 }
 
-// script is a module with those that it imports: packed.js makes an import map of them.
+// script returns the elements that run a module: the text of it and of all that it imports, and packed.js,
+// which makes an import map of them.
 func (b *Page) script(first string) (string, error) {
 	modules := make(map[string]string)
 	unpacker, err := b.file("packed.js")
@@ -139,18 +141,17 @@ func (b *Page) addModules(modules map[string]string, name string) error {
 	return nil
 }
 
-// unsafeChars are the characters that end a string or an element, or that a browser changes.
+// unsafeChars are those that end a string or an element, or that a browser changes.
 var unsafeChars = []byte("\x00\n\r\"<\\")
 
-// pack writes bytes as text, seven bits a character, which is shorter than base64 by a
-// seventh: it can stand in an element of the page and between quotation marks in a script. In
-// the place of a character of apart and the next one there is one that says both, which is as long.
-// packed.js in the page reads it.
+// pack writes bytes as text that can be in an element of the page and between quotation marks in a script. A character has
+// seven bits, so the text is shorter than base64 by a seventh. In the place of an unsafe character and the next one there is
+// one character of two bytes that says both. packed.js in the page reads the text.
 func pack(b []byte) string {
 	var text []byte
 	groups := (8*len(b) + 6) / 7
-	group := func(i int) rune {
-		at := 7 * i / 8 // the byte in which group i begins, at the bit 7*i%8
+	group := func(i int) rune { // the seven bits from 7*i on
+		at := 7 * i / 8 // the byte in which they begin, at its bit 7*i%8
 		two := uint(b[at]) << 8
 		if at+1 < len(b) {
 			two |= uint(b[at+1])
@@ -163,7 +164,7 @@ func pack(b []byte) string {
 			if i++; i < groups {
 				c = rune(k)<<7 | group(i)
 			} else {
-				c |= rune(len(unsafeChars)+1) << 7 // nothing follows
+				c |= rune(len(unsafeChars)+1) << 7 // the last one: nothing follows
 			}
 		}
 		text = utf8.AppendRune(text, c)

@@ -3,10 +3,9 @@
 // Command engine runs in the lab's page, in a worker: the locks, the
 // client library, the embedded server and the explorer, in virtual time.
 //
-// A bubble of testing/synctest needs a test, so the engine is one, which does
-// not end. The worker calls zklab(text, progress): text is a request as JSON,
-// progress is called with JSON meanwhile. The result is a promise of JSON. The
-// engine calls zklabReady() when it can be asked.
+// A bubble of testing/synctest needs a test, so the engine is a test that does not end. When it is ready, it calls
+// zklabReady(). From then on the worker calls zklab(text, progress): text is a request in JSON, progress is called with
+// JSON while the request is being answered, and the result is a promise of the answer in JSON.
 package main
 
 import (
@@ -27,16 +26,15 @@ import (
 // A job is a request that waits for its turn.
 type job struct {
 	text            string
-	progress        js.Value
-	resolve, reject js.Value
+	progress        js.Value // a function, if the worker has given one
+	resolve, reject js.Value // of the promise
 }
 
-// do answers a request. A lock that panics in its own call is an error; one
-// that panics in a goroutine of its own ends the engine, and the page starts
-// another.
+// do answers a request. A lock that panics in its own call is an error; one that panics in a goroutine of its own ends
+// the engine, and the page starts another.
 func (j job) do(t *testing.T) {
 	var answer []byte
-	err := i18n.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行")
+	err := i18n.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行") // unless t.Run sets it
 	t.Run("", func(t *testing.T) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -62,6 +60,7 @@ func (j job) do(t *testing.T) {
 	j.resolve.Invoke(string(answer))
 }
 
+// serve answers one request after the other, and does not return.
 func serve(t *testing.T) {
 	jobs := make(chan job, 64)
 	js.Global().Set("zklab", js.FuncOf(func(_ js.Value, args []js.Value) any {
@@ -70,9 +69,9 @@ func serve(t *testing.T) {
 			j.progress = args[1]
 		}
 		var start js.Func
-		start = js.FuncOf(func(_ js.Value, p []js.Value) any {
+		start = js.FuncOf(func(_ js.Value, functions []js.Value) any { // which the promise calls at once
 			start.Release()
-			j.resolve, j.reject = p[0], p[1]
+			j.resolve, j.reject = functions[0], functions[1]
 			jobs <- j
 			return nil
 		})
@@ -85,13 +84,13 @@ func serve(t *testing.T) {
 }
 
 func main() {
-	// What a lock logs would be written from inside a bubble, through a channel that another
-	// goroutine of the engine serves: that ends the engine.
+	// A lock in a bubble must not log: in a page, what is written goes through a channel that a goroutine outside
+	// of the bubble serves, and that ends the engine.
 	zk.DefaultLogger = log.New(io.Discard, "", 0)
 	// A film of a hundred clients makes garbage fast. The page has memory for it and one core.
 	debug.SetGCPercent(800)
 	if os.Getenv("ZKLOCK_LAB_ONCE") != "" {
-		// One film that must repeat: the collector would run beside it.
+		// The page wants one film that repeats: the collector's goroutines would run beside it.
 		debug.SetGCPercent(-1)
 	}
 	debug.SetMemoryLimit(160 << 20)

@@ -17,26 +17,26 @@ import (
 type Excerpt struct {
 	File   string         `json:"file"`
 	Name   string         `json:"name,omitempty"`
-	Line   int            `json:"line"` // of its first line
+	Line   int            `json:"line"` // the number of its first line in the file
 	Text   string         `json:"text"`
-	Marked []int          `json:"marked,omitempty"` // its lines to look at, from 0
+	Marked []int          `json:"marked,omitempty"` // the lines of Text to look at, from 0
 	Theirs []string       `json:"theirs,omitempty"` // the article's names for it
-	Zh     map[int]string `json:"zh,omitempty"`     // of its comments
+	Zh     map[int]string `json:"zh,omitempty"`     // its comments in Chinese, as Comments has them
 }
 
 // A source is a file that was read.
 type source struct {
 	text  string
-	parts []Excerpt // of a file of Go: what it declares; a type's methods have the method's name
+	parts []Excerpt // of a Go file what it declares, by names without receivers; of a page its blocks of code, by headings
 }
 
-// reader reads what the guide names in a checkout.
+// A reader reads the files that the guide names in a checkout.
 type reader struct {
 	root  string
 	files map[string]*source
 }
 
-// source reads a file, and cuts out what a file of Go declares, with the comments.
+// source reads a file, if it has not been read yet.
 func (r *reader) source(file string) (*source, error) {
 	if s, ok := r.files[file]; ok {
 		return s, nil
@@ -46,17 +46,17 @@ func (r *reader) source(file string) (*source, error) {
 		return nil, err
 	}
 	s := &source{text: strings.ReplaceAll(string(text), "\r\n", "\n")}
-	if !strings.HasSuffix(file, ".go") {
-		s.parts = codeBlocks(file, s.text)
-		r.files[file] = s
-		return s, nil
-	}
-	s.parts, err = Declared(file, s.text)
 	r.files[file] = s
+	if strings.HasSuffix(file, ".go") {
+		s.parts, err = Declared(file, s.text)
+	} else {
+		s.parts = codeBlocks(file, s.text)
+	}
 	return s, err
 }
 
-// Declared are the functions, types, constants and variables of a file of Go, with their comments.
+// Declared returns the functions, types, constants and variables of a Go file, with their comments: first the functions,
+// because a type may have the name of a method, and a name means the first part that has it.
 func Declared(file, text string) (parts []Excerpt, err error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, file, text, parser.ParseComments)
@@ -64,14 +64,13 @@ func Declared(file, text string) (parts []Excerpt, err error) {
 		return nil, err
 	}
 	add := func(name string, node ast.Node, doc *ast.CommentGroup) {
-		from := node.Pos()
+		begin, end := set.Position(node.Pos()), set.Position(node.End())
 		if doc != nil {
-			from = doc.Pos()
+			begin = set.Position(doc.Pos())
 		}
-		at := set.Position(from)
-		parts = append(parts, Excerpt{File: file, Name: name, Line: at.Line, Text: text[at.Offset:set.Position(node.End()).Offset]})
+		parts = append(parts, Excerpt{File: file, Name: name, Line: begin.Line, Text: text[begin.Offset:end.Offset]})
 	}
-	for _, d := range f.Decls { // first, because a type may have the name of a method
+	for _, d := range f.Decls {
 		if d, ok := d.(*ast.FuncDecl); ok {
 			add(d.Name.Name, d, d.Doc)
 		}
@@ -80,7 +79,7 @@ func Declared(file, text string) (parts []Excerpt, err error) {
 		if d, ok := d.(*ast.GenDecl); ok {
 			for _, spec := range d.Specs {
 				var node, doc = ast.Node(spec), (*ast.CommentGroup)(nil)
-				if len(d.Specs) == 1 {
+				if len(d.Specs) == 1 { // with its keyword and comment
 					node, doc = d, d.Doc
 				}
 				switch spec := spec.(type) {
@@ -95,12 +94,13 @@ func Declared(file, text string) (parts []Excerpt, err error) {
 	return parts, nil
 }
 
-var block = regexp.MustCompile("(?ms)^#+ ([^\n]+)\n|^```\\w*\n(.*?)^```")
+// headingOrBlock has a heading in group 1, or a block of code in group 2.
+var headingOrBlock = regexp.MustCompile("(?ms)^#+ ([^\n]+)\n|^```\\w*\n(.*?)^```")
 
-// codeBlocks are the first blocks of code below the headings of a page.
+// codeBlocks are the blocks of code of a page, each by the heading above it.
 func codeBlocks(file, text string) (all []Excerpt) {
 	heading := ""
-	for _, m := range block.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range headingOrBlock.FindAllStringSubmatchIndex(text, -1) {
 		if m[2] >= 0 {
 			heading = text[m[2]:m[3]]
 			continue
@@ -110,35 +110,33 @@ func codeBlocks(file, text string) (all []Excerpt) {
 	return all
 }
 
-// excerpt returns what a place names, with its marks.
+// excerpt returns the part of a file that a place names, with its marks.
 func (r *reader) excerpt(p place) (Excerpt, error) {
 	s, err := r.source(p.file)
 	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(p.file, "_test.go") {
-		return Excerpt{}, nil // a copy without tests
+		return Excerpt{}, nil // the checkout is a copy without tests
 	}
 	if err != nil {
 		return Excerpt{}, err
 	}
 	for _, e := range s.parts {
 		if e.Name == p.name {
-			e.Marked, err = markedLines(e.Text, p.marks)
-			if err != nil {
-				err = fmt.Errorf("%s, %s: %w", p.file, p.name, err)
+			if e.Marked, err = markedLines(e.Text, p.marks); err != nil {
+				return e, fmt.Errorf("%s, %s: %w", p.file, p.name, err)
 			}
-			return e, err
+			return e, nil
 		}
 	}
 	return Excerpt{}, fmt.Errorf("%s has no %s", p.file, p.name)
 }
 
-// markedLines finds the lines that marks name, each the first one after the mark before it.
+// markedLines finds the lines that marks name. Each mark is looked for behind the line of the one before it.
 func markedLines(text string, marks []string) (list []int, err error) {
 	lines := strings.Split(text, "\n")
 	next := 0
 	find := func(part string) (int, error) {
-		for ; next < len(lines); next++ {
-			if strings.Contains(lines[next], part) {
-				next++
+		for next < len(lines) {
+			if next++; strings.Contains(lines[next-1], part) {
 				return next - 1, nil
 			}
 		}
@@ -163,8 +161,7 @@ func markedLines(text string, marks []string) (list []int, err error) {
 	return list, nil
 }
 
-// marked returns the functions of the articles' listings in which comments mark the lines
-// of a bug.
+// marked returns the functions of the articles' listings in which comments mark the lines of a bug.
 func (r *reader) marked(bug string) (all []Excerpt, err error) {
 	files, err := filepath.Glob(filepath.Join(r.root, filepath.FromSlash(listings), "*.go"))
 	if err != nil {

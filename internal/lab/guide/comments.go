@@ -10,43 +10,45 @@ var translations string // a paragraph of a comment, a tab, and its Chinese
 //go:embed names.txt
 var counterparts string // an article, its name for a thing, our file, our name
 
-// remarks are the paragraphs of the comments, and the items of their lists, by their last lines, from 0.
+// remarks returns the paragraphs of the comments, and the items of their lists, by the number of the last line of each, from 0.
 func remarks(code string) map[int]string {
-	all, alone := make(map[int]string), false
+	all, aloneAbove := make(map[int]string), false
 	for i, line := range strings.Split(code, "\n") {
 		before, comment, _ := strings.Cut(line, "//")
-		text, item := strings.CutPrefix(strings.TrimSpace(comment), "- ")
-		above := alone
-		if alone = strings.TrimSpace(before) == ""; text == "" {
-			continue
-		}
-		if above && alone && !item {
+		alone := strings.TrimSpace(before) == "" // no code is beside the comment
+		text, isItem := strings.CutPrefix(strings.TrimSpace(comment), "- ")
+		if text != "" && alone && aloneAbove && !isItem { // it continues what is above
 			text = strings.TrimSpace(all[i-1] + " " + text)
 			delete(all, i-1)
 		}
-		all[i] = text
+		if text != "" {
+			all[i] = text
+		}
+		aloneAbove = alone
 	}
 	return all
 }
 
-// Comments are in Chinese those of a step's lock.go, or of a part of it, by the lines that they follow.
+// Comments returns the Chinese of the comments in a step's lock.go, or in a part of it, by the numbers of the lines that
+// they follow, from 0. A comment without a translation is left out.
 func Comments(code string) map[int]string {
-	all := remarks(code)
-	for line, remark := range all {
-		_, rest, _ := strings.Cut("\n"+translations, "\n"+remark+"\t")
-		if all[line], _, _ = strings.Cut(rest, "\n"); rest == "" {
-			delete(all, line)
+	chinese := make(map[int]string)
+	for line, remark := range remarks(code) {
+		if _, rest, ok := strings.Cut("\n"+translations, "\n"+remark+"\t"); ok {
+			chinese[line], _, _ = strings.Cut(rest, "\n")
 		}
 	}
-	return all
+	return chinese
 }
 
-// articlesNames are an article's names for a place that one of its rows shows.
-func articlesNames(row string, e Excerpt) (all []string) {
+// articlesNames returns an article's names for a part of our code. The row is the name of one of the article's rows.
+func articlesNames(row string, e Excerpt) (names []string) {
 	for line := range strings.Lines(counterparts) {
-		if f := strings.Fields(line); strings.HasPrefix(row, f[0]) && f[2] == e.File && f[3] == e.Name {
-			all = append(all, f[1])
+		f := strings.Fields(line)
+		article, theirName, file, ourName := f[0], f[1], f[2], f[3]
+		if strings.HasPrefix(row, article) && file == e.File && ourName == e.Name {
+			names = append(names, theirName)
 		}
 	}
-	return all
+	return names
 }

@@ -14,7 +14,7 @@ import (
 
 // A Row is a row of the reading guide, or one of its headings. Its texts are HTML.
 type Row struct {
-	Name    string     `json:"name"`             // in the page's address: the article's letter, a slash, and a number
+	Name    string     `json:"name"`             // as in the page's address: the article's letter, a slash, and a number
 	Heading int        `json:"heading,omitzero"` // 1 for an article, 2 for a section; 0 for a row
 	Phrase  string     `json:"phrase,omitempty"` // what to search for in the article
 	En      string     `json:"en"`
@@ -22,35 +22,35 @@ type Row struct {
 	Title   string     `json:"title,omitempty"`   // of the article, to search the web for
 	Code    []Excerpt  `json:"code,omitempty"`    // of this project
 	Listing []Excerpt  `json:"listing,omitempty"` // of the article, in Go
-	Scene   string     `json:"scene,omitempty"`   // address in the lab, from the # on
+	Scene   string     `json:"scene,omitempty"`   // its address in the lab, from the # on
 	Nothing locks.Text `json:"nothing,omitzero"`  // why there is nothing to see
 	Figures []string   `json:"-"`                 // pictures, and sections of pages: "docs/benchmark.md#requests"
-	at      time.Duration
 	moment  *moment
+	at      time.Duration // the instant of the scene
 }
 
-// Fill adds to the rows of the guide what they show. The root is that of a checkout.
+// Fill adds to the rows of the guide what moments.txt says that they show. The root is that of a checkout.
 func Fill(root string, all []Row) error {
 	r := &reader{root: root, files: make(map[string]*source)}
-	rows := 0
-	var wrong error
+	next := 0 // the number of the next moment
+	var faults error
 	for i := range all {
 		row := &all[i]
 		if row.Heading > 0 {
 			continue
 		}
-		if rows == len(moments) || moments[rows].phrase != row.Phrase {
-			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of internal/lab/guide/moments.txt", rows+1, row.Phrase)
+		if next == len(moments) || moments[next].phrase != row.Phrase {
+			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of internal/lab/guide/moments.txt", next+1, row.Phrase)
 		}
-		if err := r.show(row, &moments[rows]); err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("%s, %s: %w", row.Name, row.Phrase, err))
+		if err := r.show(row, &moments[next]); err != nil {
+			faults = errors.Join(faults, fmt.Errorf("%s, %s: %w", row.Name, row.Phrase, err))
 		}
-		rows++
+		next++
 	}
-	return wrong
+	return faults
 }
 
-// show adds what a row shows.
+// show adds to a row what its moment says.
 func (r *reader) show(row *Row, m *moment) (err error) {
 	row.moment, row.Nothing = m, nothingToSee[m.phrase]
 	if row.Scene, row.at, err = m.address(); err != nil {
@@ -72,7 +72,7 @@ func (r *reader) show(row *Row, m *moment) (err error) {
 			row.Code = append(row.Code, e)
 		}
 	}
-	if len(row.Listing) == 0 { // the lines that comments mark
+	if len(row.Listing) == 0 { // the scene may be that of a bug: its marked lines
 		row.Listing, err = r.marked(m.scene)
 	}
 	return err
@@ -95,16 +95,15 @@ func (m *moment) address() (string, time.Duration, error) {
 	return a.String(), at, nil
 }
 
-// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase.
+// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase; 0: it does not.
 func sceneOf(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
-	own, ok := ownScenes[scene]
 	var stops []locks.Stop
-	if scene == "herd beside chain" {
-		stops = locks.Openings[0].Stops
-	}
-	if ok {
+	if own, ok := ownScenes[scene]; ok {
 		if a, err = locks.ParseAddress(own); err != nil {
 			return a, 0, err
+		}
+		if scene == "herd beside chain" {
+			stops = locks.Openings[0].Stops
 		}
 	} else {
 		l, err := locks.Find(scene)

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// filledRows are the rows without the guide's texts.
+// filledRows are the rows of the guide with what they show, and without the guide's texts.
 func filledRows(t *testing.T) (rows []Row) {
 	t.Helper()
 	for _, m := range moments {
@@ -43,7 +43,7 @@ func TestNearlyEachPhraseHasSomethingToSee(t *testing.T) {
 	require.Len(t, nothingToSee, empty)
 }
 
-// stopsByQuote are the stops that quote each phrase: "A1 400ms".
+// stopsByQuote are the stops that quote each phrase, as in "A1 400ms": a scene and an instant.
 func stopsByQuote() map[string][]string {
 	all := make(map[string][]string)
 	for _, l := range locks.All() {
@@ -71,68 +71,77 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 	require.Greater(t, quoted, 33)
 }
 
-// lastEvent returns when an event happened for the last time, up to an instant: the arrival of
-// a request at the server, "A delete", of a reply, "A delete reply", or of an event,
-// "A event"; the departure of a request that has not arrived, "A delete sent"; or the
-// change of a contender or its client, "A holds", "A cut off", "A lost".
-func lastEvent(f *film.Film, event string, at time.Duration) time.Duration {
-	when := time.Duration(-1)
+// lastEvent returns when an event happened for the last time, up to an instant; negative: never. These are events:
+//
+//	A delete        a request of A arrives at the server
+//	A delete reply  its reply arrives at A
+//	A event         an event arrives at A
+//	A delete sent   a request departs that has not arrived by the instant
+//	A holds         a contender or its client changes: A cut off, A lost
+func lastEvent(f *film.Film, event string, until time.Duration) time.Duration {
+	last := time.Duration(-1)
 	for _, p := range f.Packets {
-		names := map[string]string{"request": p.Client + " " + p.Op, "reply": p.Client + " " + p.Op + " reply", "event": p.Client + " event"}
-		if names[p.Kind] == event && !p.Lost && p.Arrived <= at {
-			when = max(when, p.Arrived)
+		name := map[string]string{"request": p.Client + " " + p.Op, "reply": p.Client + " " + p.Op + " reply", "event": p.Client + " event"}[p.Kind]
+		if name == event && !p.Lost && p.Arrived <= until {
+			last = max(last, p.Arrived)
 		}
-		if names[p.Kind]+" sent" == event && p.Sent <= at && at <= p.Arrived {
-			when = max(when, p.Sent)
+		if name+" sent" == event && p.Sent <= until && until <= p.Arrived {
+			last = max(last, p.Sent)
 		}
 	}
 	for _, m := range f.Marks {
-		if m.At <= at && (m.Who+" "+m.State == event || m.Who+" "+m.Kind == event) {
-			when = max(when, m.At)
+		if m.At <= until && (m.Who+" "+m.State == event || m.Who+" "+m.Kind == event) {
+			last = max(last, m.At)
 		}
 	}
-	return when
+	return last
 }
 
-// Each scene has an instant, which is in the film, and just then happens what the moment
-// says: in a film of real paces within one way of a packet, in a schedule before anything
-// else arrives. Beside the scene of a step are lines of this step, if there are lines of any.
-func TestMoments(t *testing.T) {
-	films, step := make(map[string][]*film.Film), regexp.MustCompile(`0\d-[^/]+/lock\.go`)
+// Beside the scene of a step are lines of this step, if there are lines of any.
+func TestTheLinesBesideAStepsSceneAreItsOwn(t *testing.T) {
+	lockFile := regexp.MustCompile(`0\d-[^/]+/lock\.go`)
 	steps := map[string]string{"naive": step1, "herd": step2, "predecessor": step3, "reentrant": step4, "timeout": step5}
+	for _, m := range moments {
+		if shown := lockFile.FindAllString(fmt.Sprint(m.code), -1); steps[m.scene] != "" && shown != nil {
+			assert.Contains(t, shown, steps[m.scene], "%s: the lines are not those that the scene runs", m.phrase)
+		}
+	}
+}
+
+// Each scene has an instant, which is in its film, and the event of the moment happens just before it.
+func TestMoments(t *testing.T) {
+	filmsOf := make(map[string][]*film.Film) // by the address without the instant
 	for _, r := range filledRows(t) {
 		if r.Scene == "" {
 			continue
 		}
-		if shown := step.FindAllString(fmt.Sprint(r.moment.code), -1); steps[r.moment.scene] != "" && shown != nil {
-			assert.Contains(t, shown, steps[r.moment.scene], "%s: the lines are not those that the scene runs", r.Phrase)
-		}
 		require.Contains(t, r.Scene, "&t=", r.Phrase)
 		require.Positive(t, r.at, r.Phrase)
-		key, _, _ := strings.Cut(r.Scene, "&t=")
-		all, paced := films[key], !strings.Contains(r.Scene, "mode=schedule")
-		if all == nil {
-			all = testenv.Must(lab.Films(t, testenv.Must(locks.ParseAddress(r.Scene))(t, r.Scene)))(t, r.Scene)
-			films[key] = all
+		address, _, _ := strings.Cut(r.Scene, "&t=")
+		films := filmsOf[address]
+		if films == nil {
+			films = testenv.Must(lab.Films(t, testenv.Must(locks.ParseAddress(r.Scene))(t, r.Scene)))(t, r.Scene)
+			filmsOf[address] = films
+		}
+		for _, f := range films {
+			require.LessOrEqual(t, r.at, max(f.End, films[0].End), r.Phrase)
 		}
 		event := r.moment.event
-		for _, f := range all {
-			require.LessOrEqual(t, r.at, max(f.End, all[0].End), r.Phrase)
-		}
 		if r.moment.at == 0 || r.moment.scene == "herd beside chain" {
 			require.Empty(t, event, "%s: the story's caption says what is to be seen", r.Phrase)
 			continue
 		}
 		require.NotEmpty(t, event, r.Phrase)
 		slack := 30 * time.Millisecond // the longest way of a packet: one and a half of the 20 ms
-		if !paced {
+		switch {
+		case strings.Contains(r.Scene, "mode=schedule"):
 			slack = 400 * time.Millisecond // two actions
-		} else if strings.Contains(r.moment.event, "connected") {
+		case strings.Contains(event, "connected"):
 			slack = 10 * time.Millisecond
 		}
-		when := lastEvent(all[0], event, r.at)
-		assert.GreaterOrEqual(t, when, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
-		assert.LessOrEqual(t, r.at-when, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, when, r.at)
+		happened := lastEvent(films[0], event, r.at)
+		assert.GreaterOrEqual(t, happened, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
+		assert.LessOrEqual(t, r.at-happened, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, happened, r.at)
 	}
 }
 

@@ -12,19 +12,18 @@ import (
 // a run. TestMoments holds it to the films.
 type moment struct {
 	phrase string
-	// scene is the name of a lock or of a bug, whose story is played, or of one of
-	// ownScenes; "" is an empty stage.
+	// scene is the name of a lock or of a bug, whose story is played, or of one of ownScenes; "" is an empty stage.
 	scene string
 	at    time.Duration // 0: at the stop of that story which quotes the phrase
-	event string        // what happens just then, as the test reads it: "A delete", "B holds"
+	event string        // what happens just then, in the words of lastEvent in the test: "A delete", "B holds"
 	code  []place
 }
 
-// A place is a function, a type, a constant or a variable of a Go file, the first block of
-// code below a heading of a page, or, without a name, a section of a page or a picture.
+// A place is something to show. In a Go file, the name is that of a function, a type, a constant or a variable; in a page,
+// it is a heading, and the first block of code below it is shown. Without a name, file is a picture or a section of a page.
 type place struct {
 	file, name string
-	marks      []string // each a part of the line to mark, or "first … last" of several
+	marks      []string // each is a part of the line to mark, or "first … last" of several lines
 }
 
 func placeIn(file, name string, marks ...string) place { return place{file, name, marks} }
@@ -56,8 +55,9 @@ var momentsText string
 // moments are in the order of the guide.
 var moments = readMoments(momentsText)
 
+// readMoments reads moments.txt, whose head says what is in a line.
 func readMoments(text string) (all []moment) {
-	named := make(map[string]place)
+	named := make(map[string]place) // places that several moments have
 	parsePlace := func(cell string) place {
 		if p, ok := named[cell]; ok {
 			return p
@@ -91,7 +91,7 @@ func readMoments(text string) (all []moment) {
 	return all
 }
 
-// nothingToSee says why there is nothing to see.
+// nothingToSee says why there is nothing to see, by the phrase.
 var nothingToSee = map[string]locks.Text{
 	"悲观锁使用不当还可能产生死锁的情况":          {En: "Nothing is to be seen here: a scene of the lab has one lock, and a deadlock needs two.", Zh: "这里没有可看的：实验室的场景只有一个锁，而死锁需要两个。"},
 	"TreeCache 订阅的代码在源码工程中已经被注释": {En: "Nothing is to be seen here: no lock of this project keeps a copy of the tree, and the article's own lines are a comment.", Zh: "这里没有可看的：本项目的锁都不保存整棵子树的副本，文章里的这几行本身也只是注释。"},

@@ -7,16 +7,16 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A Cost has the requests of a run of n contenders that lock once each.
+// A Cost is what a run costs in which each contender locks once.
 type Cost struct {
 	Contenders int         `json:"contenders"`
 	Requests   int         `json:"requests"`
 	Events     int         `json:"events"`
-	Broken     player.Kind `json:"broken,omitempty"` // then the figures mean little
+	Broken     player.Kind `json:"broken,omitempty"` // the violation, if there is one: then the figures mean little
 }
 
-// CostOf plays a scene and counts. Its changes are left out: a formula is of a run in
-// which nothing goes wrong.
+// CostOf plays a scene without its changes, and counts: it is compared with a formula, which is of
+// a run without faults.
 func CostOf(t *testing.T, s locks.Scene) (*Cost, error) {
 	s.Changes = nil
 	f, err := Run(t, s)
@@ -30,27 +30,23 @@ func CostOf(t *testing.T, s locks.Scene) (*Cost, error) {
 	return c, nil
 }
 
-// A Curve is the maximum that the formulas of a lock predict, for 1, 2 …
-// contenders.
+// A Curve has the most requests and events that a lock's formulas allow for 1 contender, for 2, and so on.
 type Curve struct {
 	Lock     string `json:"lock"`
 	Requests []int  `json:"requests"`
 	Events   []int  `json:"events"`
 }
 
-// mostContenders is how many contenders a film can have.
-const mostContenders = 100
-
-// Curves are those of the locks that have formulas.
+// Curves returns the curves of the locks that have formulas.
 func Curves() (list []Curve) {
 	for _, l := range locks.All() {
-		s := l.Subject(locks.Session)
-		if l.Requests == "" || s.Requests == nil || s.Events == nil {
+		subject := l.Subject(locks.Session)
+		if l.Requests == "" || subject.Requests == nil || subject.Events == nil {
 			continue
 		}
 		c := Curve{Lock: l.Name}
-		for n := 1; n <= mostContenders; n++ {
-			c.Requests, c.Events = append(c.Requests, s.Requests(n)), append(c.Events, s.Events(n))
+		for n := 1; n <= 100; n++ { // a film has no more contenders
+			c.Requests, c.Events = append(c.Requests, subject.Requests(n)), append(c.Events, subject.Events(n))
 		}
 		list = append(list, c)
 	}

@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A request of the page. Its other fields depend on Do.
+// A request of the page. Do says what is asked, and which other fields there are.
 type request struct {
 	Do      string         `json:"do"`
 	Scene   locks.Scene    `json:"scene"`
@@ -24,14 +24,14 @@ type request struct {
 	Kinds   []player.Fault `json:"kinds"`
 	Faults  int            `json:"faults"`
 	ForS    float64        `json:"for_s"`
-	Goal    player.Kind    `json:"goal"` // the only violation that a search looks for; "": any
-	Want    string         `json:"want"` // the same of a schedule, as an address names it
+	Goal    player.Kind    `json:"goal"` // of find and fates: the only violation that is looked for; "": any
+	Want    string         `json:"want"` // of play: the only violation that ends the schedule, as an address names it
 	Trace   *player.Trace  `json:"trace"`
-	Parts   bool           `json:"parts"` // of a film that takes long: progress is its Parts
+	Parts   bool           `json:"parts"` // of run: progress is called with the Parts of the film
 }
 
-// Answer answers one request, which is JSON. Progress is called meanwhile
-// where it takes long.
+// Answer answers one request, which is JSON. While a long one is being answered,
+// progress is called with what there is so far.
 func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	var r request
 	if err := json.Unmarshal(message, &r); err != nil {
@@ -83,16 +83,17 @@ func Run(t *testing.T, s locks.Scene) (*film.Film, error) {
 	return film.Paced(t, w, p)
 }
 
-// Films are those that an address shows: of a schedule, or a run of each of its locks.
+// Films returns what an address shows: the film of its schedule, or one of a run of each of its locks.
 func Films(t *testing.T, a locks.Address) (films []*film.Film, err error) {
 	if a.Mode == "schedule" {
-		p, err := Play(t, a.World(), a.Choices)
+		played, err := Play(t, a.World(), a.Choices)
 		if err != nil {
 			return nil, err
 		}
-		return []*film.Film{p.Film}, nil
+		return []*film.Film{played.Film}, nil
 	}
-	for _, a.Scene.Lock = range a.Locks {
+	for _, lock := range a.Locks {
+		a.Scene.Lock = lock
 		f, err := Run(t, a.Scene)
 		if err != nil {
 			return nil, err
@@ -108,41 +109,41 @@ type Part struct {
 	Film *film.Film `json:"film"`
 }
 
-// runParts plays a scene and gives its film in parts. The last one is
-// returned.
+// runParts plays a scene and calls progress with the parts of its film. The last part is the result.
 func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
-	w, p, err := s.World()
+	w, pace, err := s.World()
 	if err != nil {
 		return nil, err
 	}
-	var packets, marks int
-	next := func(f *film.Film) *Part {
-		more := *f
-		more.Packets, more.Marks = f.Packets[packets:], f.Marks[marks:]
-		packets, marks = len(f.Packets), len(f.Marks)
+	var packets, marks int // that the parts so far have
+	nextPart := func(soFar *film.Film) *Part {
+		more := *soFar
+		more.Packets, more.Marks = soFar.Packets[packets:], soFar.Marks[marks:]
+		packets, marks = len(soFar.Packets), len(soFar.Marks)
 		return &Part{&more}
 	}
-	p.Part = func(f *film.Film) { progress(next(f)) }
-	f, err := film.Paced(t, w, p)
+	pace.Part = func(soFar *film.Film) { progress(nextPart(soFar)) }
+	whole, err := film.Paced(t, w, pace)
 	if err != nil {
 		return nil, err
 	}
-	return next(f), nil
+	return nextPart(whole), nil
 }
 
-// completeWorld finds the lock that a world names, and bounds the world.
-func completeWorld(w *player.World) error {
+// completeWorld puts the lock that a world names into it, and returns its entry in the catalogue.
+// A world with too many contenders for the page is an error.
+func completeWorld(w *player.World) (locks.Lock, error) {
 	l, err := locks.Find(w.Name)
 	if err != nil {
-		return err
+		return l, err
 	}
-	ignored := w.Lock.Ignore // by the caller, for a goal
+	ignored := w.Lock.Ignore // which Answer has set, because another violation is wanted
 	*w = l.In(*w)
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), ignored...)
 	if w.Contenders < 0 || w.Contenders > 6 {
-		return i18n.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
+		return l, i18n.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
 	}
-	return nil
+	return l, nil
 }
 
 // A PlayedSchedule is a schedule as far as a person has chosen.
@@ -151,14 +152,15 @@ type PlayedSchedule struct {
 	Enabled   []film.Possible   `json:"enabled"` // the actions to choose from
 	Violation *player.Violation `json:"violation"`
 	Known     []i18n.Text       `json:"known,omitempty"`
-	Reached   bool              `json:"reached"` // the lock's goal
-	Over      bool              `json:"over"`
+	Reached   bool              `json:"reached"` // the lock's goal is reached
+	Over      bool              `json:"over"`    // nothing is left to choose
 	Trace     *player.Trace     `json:"trace"`
 }
 
 // Play plays what somebody has chosen so far.
 func Play(t *testing.T, w player.World, choices []string) (*PlayedSchedule, error) {
-	if err := completeWorld(&w); err != nil {
+	l, err := completeWorld(&w)
+	if err != nil {
 		return nil, err
 	}
 	f, tr, possible, err := film.Play(t, w, choices)
@@ -166,17 +168,20 @@ func Play(t *testing.T, w player.World, choices []string) (*PlayedSchedule, erro
 		return nil, err
 	}
 	if possible == nil {
-		possible = []film.Possible{}
+		possible = []film.Possible{} // the page cannot go through null
 	}
-	l, err := locks.Find(w.Name)
-	return &PlayedSchedule{f, possible, tr.Violation, tr.Known, err == nil && l.Goal != nil && l.Goal.Reached(tr), len(possible) == 0, tr}, nil
+	return &PlayedSchedule{
+		Film: f, Enabled: possible, Violation: tr.Violation, Known: tr.Known, Trace: tr,
+		Reached: l.Goal != nil && l.Goal.Reached(tr), Over: len(possible) == 0,
+	}, nil
 }
 
-// Fates says, for each beginning of a schedule, how many percent of random continuations
-// end in a kind of violation: if it is that of the lock's goal, how many reach the goal.
-// Progress is the list so far.
+// Fates returns, for each beginning of a schedule, how many percent of its random continuations end in the violation
+// that is the goal. If it is also the kind of the lock's own goal, a continuation counts if it reaches that.
+// Progress is called with the list so far.
 func Fates(t *testing.T, w player.World, choices []string, goal player.Kind, progress func(any)) ([]int, error) {
-	if err := completeWorld(&w); err != nil {
+	l, err := completeWorld(&w)
+	if err != nil {
 		return nil, err
 	}
 	if goal == "" {
@@ -184,11 +189,11 @@ func Fates(t *testing.T, w player.World, choices []string, goal player.Kind, pro
 	}
 	const tries = 12
 	var list []int
-	ends := explore.EndsIn(goal)
-	if l, err := locks.Find(w.Name); err == nil && l.Goal != nil && l.Goal.Kind == goal {
-		ends = l.Goal.Reached
+	reached := explore.EndsIn(goal)
+	if l.Goal != nil && l.Goal.Kind == goal {
+		reached = l.Goal.Reached
 	}
-	explore.Fates(t, w, choices, tries, ends, func(_, n int) {
+	explore.Fates(t, w, choices, tries, reached, func(_, n int) {
 		list = append(list, n*100/tries)
 		progress(list)
 	})
@@ -201,30 +206,29 @@ type Progress struct {
 	PerSecond float64 `json:"per_second"`
 }
 
-// A SearchResult is the result of a search.
+// A SearchResult is what a search has found.
 type SearchResult struct {
 	Schedules int  `json:"schedules"`
 	Complete  bool `json:"complete"` // all schedules within the bounds were played
-	// Trace is the violation's, shrunk; null: none was found.
+	// Trace shows the violation that was found, in a short schedule; null: none was found.
 	Trace *player.Trace `json:"trace"`
-	// Known are traces of what the lock is known to do wrong, by the English name of that.
+	// Known has a trace of each thing that the lock is known to do wrong, by its English name.
 	Known map[string]*player.Trace `json:"known,omitempty"`
 }
 
-// Find searches a world until the limit: first without faults, then with one, and
-// so on, so that what it finds is short. If time is left where the schedules
-// are too many, it goes on at random.
+// Find searches a world until the limit: first without faults, then with one, and so on, so that what it finds is
+// short. If the schedules are too many to play all of them, it draws some for the rest of the time.
 func Find(t *testing.T, w player.World, limit time.Duration, progress func(any)) (*SearchResult, error) {
 	hasGoal := len(w.Lock.Ignore) > 0 // Answer has it ignore all other violations
-	if err := completeWorld(&w); err != nil {
+	if _, err := completeWorld(&w); err != nil {
 		return nil, err
 	}
 	if limit <= 0 {
 		limit = 30 * time.Second
 	}
 	began, reported := time.Now(), time.Now()
-	found := &SearchResult{Complete: true, Known: make(map[string]*player.Trace)}
-	most := w.Faults
+	found := &SearchResult{Known: make(map[string]*player.Trace)}
+	// search adds what one search finds to found.
 	search := func(s explore.Search) *explore.Report {
 		s.Progress = func(r *explore.Report) {
 			if now := time.Now(); now.Sub(reported) > 200*time.Millisecond {
@@ -243,34 +247,28 @@ func Find(t *testing.T, w player.World, limit time.Duration, progress func(any))
 		}
 		return r
 	}
-	if hasGoal && most > 0 {
-		// Schedules that are drawn come to a goal with a fault sooner than those
-		// that are gone through in order.
-		if r := search(explore.Search{For: limit / 3, Seed: 1}); r.Found != nil {
-			found.Complete = false
-			return found, nil
-		}
+
+	mostFaults, complete := w.Faults, true
+	if hasGoal && mostFaults > 0 {
+		// Schedules that are drawn come to a goal with a fault sooner than those that are gone through in order.
+		search(explore.Search{For: limit / 3, Seed: 1})
 	}
-	for w.Faults = 0; w.Faults <= most; w.Faults++ {
-		// Half of what is left, so that each number of faults gets its turn.
+	for w.Faults = 0; found.Trace == nil && w.Faults <= mostFaults; w.Faults++ {
+		// Each number of faults has half of the time that is left, so that the next one has some.
 		left := limit - time.Since(began)
-		r := search(explore.Search{For: max(left/2, time.Millisecond)})
-		if r.Found != nil {
-			found.Complete = false
-			return found, nil
-		}
-		found.Complete = r.Complete && found.Complete
+		complete = search(explore.Search{For: max(left/2, time.Millisecond)}).Complete && complete
 	}
-	w.Faults = most
-	if left := limit - time.Since(began); !found.Complete && left > 0 {
+	w.Faults = mostFaults
+	if left := limit - time.Since(began); found.Trace == nil && !complete && left > 0 {
 		search(explore.Search{For: left, Seed: 1})
 	}
+	found.Complete = complete && found.Trace == nil
 	return found, nil
 }
 
 // Replay plays a trace again and returns its film.
 func Replay(t *testing.T, tr *player.Trace) (*film.Film, error) {
-	if err := completeWorld(&tr.World); err != nil {
+	if _, err := completeWorld(&tr.World); err != nil {
 		return nil, err
 	}
 	return film.Of(t, tr)

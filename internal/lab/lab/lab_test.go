@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-// ask asks as the page does, in JSON, and reads the answer as the page does.
+// ask sends a request in JSON and reads the answer from JSON, as the page does.
 func ask[T any](t *testing.T, message string) (result T, err error) {
 	t.Helper()
 	answer, err := lab.Answer(t, []byte(message), func(any) {})
@@ -28,7 +28,7 @@ func ask[T any](t *testing.T, message string) (result T, err error) {
 	return result, nil
 }
 
-// played is a schedule that the page has asked for.
+// played is the answer to the page's request to play a schedule.
 func played(t *testing.T, w player.World, choices []string) lab.PlayedSchedule {
 	t.Helper()
 	b := testenv.Must(json.Marshal(map[string]any{"do": "play", "world": w, "choices": choices}))(t)
@@ -37,7 +37,7 @@ func played(t *testing.T, w player.World, choices []string) lab.PlayedSchedule {
 	return p
 }
 
-// notPossible are requests, and what their errors say.
+// notPossible has requests that are errors, each with a part of the error.
 var notPossible = map[string]string{
 	`{"do":"fly"}`: "has no request",
 	`{"do"`:        "not a request",
@@ -55,8 +55,8 @@ var notPossible = map[string]string{
 }
 
 func TestWhatCannotRunIsAnError(t *testing.T) {
-	for message, says := range notPossible {
-		require.ErrorContains(t, testenv.Err(ask[any](t, message)), says, message)
+	for message, wrong := range notPossible {
+		require.ErrorContains(t, testenv.Err(ask[any](t, message)), wrong, message)
 	}
 }
 
@@ -87,12 +87,13 @@ func TestAPersonPlaysTheScheduler(t *testing.T) {
 	t.Fatal("the schedule does not end")
 }
 
+// worldOf is a world of two contenders in which one fault may happen.
 func worldOf(lock string, kind player.Fault) player.World {
 	return player.World{Name: lock, Contenders: 2, Packets: true, Kinds: []player.Fault{kind}, Faults: 1}
 }
 
-// TestEveryKindOfFaultCanBeChosen: somebody who plays the scheduler can let
-// happen all that the explorer can, with every lock.
+// TestEveryKindOfFaultCanBeChosen: with every lock, a person who plays the scheduler can choose
+// each fault that the explorer can.
 func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		l := testenv.Must(locks.Find(name))(t)
@@ -101,20 +102,20 @@ func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 			happened := false
 			for choices := []string(nil); len(choices) < 60; {
 				p := played(t, worldOf(name, kind), choices)
-				if happened || p.Over {
+				if happened || p.Over { // after a fault, too, the schedule was played once more
 					break
 				}
-				at := slices.IndexFunc(p.Enabled, func(x film.Possible) bool { return x.Fault })
-				happened = at >= 0
-				choices = append(choices, p.Enabled[max(at, 0)].Choice)
+				fault := slices.IndexFunc(p.Enabled, func(x film.Possible) bool { return x.Fault })
+				happened = fault >= 0
+				choices = append(choices, p.Enabled[max(fault, 0)].Choice)
 			}
 			require.Equal(t, can, happened, "%s, %s", name, kind)
 		}
 	}
 }
 
-// TestAClientThatIsNotConnected is shown as such until it is.
-func TestAClientThatIsNotConnected(t *testing.T) {
+// TestAClientThatHasNotConnectedIsShownSo: from the start of the film until it connects.
+func TestAClientThatHasNotConnectedIsShownSo(t *testing.T) {
 	states := func(choices ...string) (list []string) {
 		for _, m := range played(t, worldOf("predecessor", player.Refuse), choices).Film.Marks {
 			if m.Kind == "client" {

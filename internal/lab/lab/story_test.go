@@ -26,16 +26,15 @@ func filmOf(t *testing.T, l locks.Lock) *film.Film {
 	return films[0]
 }
 
-// shownAt is what a film shows at an instant.
-func shownAt(f *film.Film, at time.Duration) locks.Stop {
-	var s locks.Stop
+// shownAt is what a film shows at an instant, as a stop says it.
+func shownAt(f *film.Film, at time.Duration) (shown locks.Stop) {
 	states := make(map[string]string)
 	for _, c := range f.Clients {
 		for _, name := range c.Contenders {
 			states[name] = "outside"
 		}
 	}
-	owners, watchers := make(map[string]string), make(map[string]bool)
+	owners, watchers := make(map[string]string), make(map[string]bool) // by path; and by client and watched path
 	for _, m := range f.Marks {
 		if m.At > at {
 			break
@@ -52,34 +51,54 @@ func shownAt(f *film.Film, at time.Duration) locks.Stop {
 		case "watch":
 			watchers[m.Client+" "+m.Path+m.Of] = *m.Set
 		case "violation":
-			s.Broken = true
+			shown.Broken = true
 		}
 	}
-	var names, clients, in []string
+
+	var inOrder, nodes, watching []string
 	for _, name := range slices.Sorted(maps.Keys(states)) {
-		in = append(in, states[name])
+		inOrder = append(inOrder, states[name])
 	}
-	for _, p := range slices.Sorted(maps.Keys(owners)) {
-		names = append(names, owners[p])
+	for _, path := range slices.Sorted(maps.Keys(owners)) {
+		nodes = append(nodes, owners[path])
 	}
 	for key, set := range watchers {
 		if set {
-			clients = append(clients, key[:1])
+			watching = append(watching, key[:1])
 		}
 	}
-	slices.Sort(clients)
-	s.States, s.Nodes, s.Watchers = strings.Join(in, " "), strings.Join(names, " "), strings.Join(clients, " ")
-	return s
+	slices.Sort(watching)
+	shown.States, shown.Nodes, shown.Watchers = strings.Join(inOrder, " "), strings.Join(nodes, " "), strings.Join(watching, " ")
+	return shown
 }
 
-// draft is what a film shows, after each instant at which that changes: the stops of a
-// story without their captions.
+// stateOf is the state of a contender, of which the client has no other, at a stop.
+func stateOf(s locks.Stop, contender string) string {
+	return strings.Fields(s.States)[contender[0]-'A']
+}
+
+// stackAt returns the lines of the lock's source at which a contender is at an instant, or was when it was in the lock
+// last; "" is any contender.
+func stackAt(f *film.Film, contender string, at time.Duration) (stack []film.Place) {
+	for _, w := range f.Where {
+		if (contender == "" || w.Who == contender) && w.From <= at && len(w.At) > 0 {
+			stack = nil
+			for _, i := range w.At {
+				stack = append(stack, f.Places[i])
+			}
+		}
+	}
+	return stack
+}
+
+// draft writes the stops of a story without their captions: one after each instant at which
+// the film shows something new.
 func draft(f *film.Film) string {
 	var b strings.Builder
 	last := ""
 	for i, m := range f.Marks {
 		if i+1 < len(f.Marks) && f.Marks[i+1].At == m.At {
-			continue
+			continue // more changes at this instant
 		}
 		s := shownAt(f, m.At)
 		shown := fmt.Sprintf(`"states": %q, "nodes": %q, "watchers": %q, "broken": %t`, s.States, s.Nodes, s.Watchers, s.Broken)
@@ -91,19 +110,25 @@ func draft(f *film.Film) string {
 	return b.String()
 }
 
-// The claims of a caption are what the film shows at its instant.
+// requireNoStory fails if a lock without a story is a step, or a bug: for a bug it prints a draft.
+func requireNoStory(t *testing.T, l locks.Lock) {
+	t.Helper()
+	require.NotEqual(t, locks.Steps, l.Group, "%s has no story", l.Name)
+	if l.Group == locks.Museum && !strings.Contains(l.Name, "-") {
+		require.NotNil(t, scenes.Schedules()[l.Name].Choices, "%s has no schedule: go generate ./... first", l.Name)
+		l.Story = &locks.Story{Scene: *l.Scene}
+		f := filmOf(t, l)
+		require.Fail(t, l.Name+" has no story", "write six to ten stops into internal/bugs/scenes/texts/%s.json; its film ends at %v, and shows:\n%s",
+			l.Name, f.End, draft(f))
+	}
+}
+
+// What the fields of a stop say is what the film shows at its instant.
 func TestEachStoryIsTrue(t *testing.T) {
 	guide := testenv.Must(os.ReadFile("../../../docs/reading-guide.md"))(t)
 	for _, l := range locks.All() {
 		if l.Story == nil {
-			require.NotEqual(t, locks.Steps, l.Group, "%s has no story", l.Name)
-			if l.Group == locks.Museum && !strings.Contains(l.Name, "-") {
-				l.Story = &locks.Story{Scene: *l.Scene}
-				require.NotNil(t, scenes.Schedules()[l.Name].Choices, "%s has no schedule: go generate ./... first", l.Name)
-				f := filmOf(t, l)
-				require.Fail(t, l.Name+" has no story", "write six to ten stops into internal/bugs/scenes/texts/%s.json; its film ends at %v, and shows:\n%s",
-					l.Name, f.End, draft(f))
-			}
+			requireNoStory(t, l)
 			continue
 		}
 		f := filmOf(t, l)
@@ -118,11 +143,11 @@ func TestEachStoryIsTrue(t *testing.T) {
 			if s.Quote != "" {
 				require.True(t, strings.Contains(string(guide), "`"+s.Quote+"`"), "%s, stop %d: docs/reading-guide.md has no `%s`", l.Name, i+1, s.Quote)
 			}
-			is := shownAt(f, s.At)
+			shown := shownAt(f, s.At)
 			for _, field := range []struct {
 				name        string
 				says, shows any
-			}{{"States", s.States, is.States}, {"Nodes", s.Nodes, is.Nodes}, {"Watchers", s.Watchers, is.Watchers}, {"Broken", s.Broken, is.Broken}} {
+			}{{"States", s.States, shown.States}, {"Nodes", s.Nodes, shown.Nodes}, {"Watchers", s.Watchers, shown.Watchers}, {"Broken", s.Broken, shown.Broken}} {
 				require.Equal(t, field.shows, field.says, "%s, stop %d (%s), %s: expected is what the film shows, actual what the entry says", l.Name, i+1, s.Text.En,
 					field.name)
 			}

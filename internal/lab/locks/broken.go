@@ -14,11 +14,12 @@ var brokenNote = Text{En: "A queue lock like step 3's, with one line wrong. Whic
 
 // slug is the name of a broken lock in addresses.
 func slug(bug string) string {
-	return "broken-" + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(bug), " ", "-"), ",", ""), "'", "")
+	return "broken-" + strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(strings.ToLower(bug))
 }
 
+// brokenLocks are the entries of the locks with one line wrong.
 func brokenLocks() (list []Lock) {
-	for _, bug := range broken.Bugs[1:] { // the first has none
+	for _, bug := range broken.Bugs[1:] { // the first is the right lock
 		list = append(list, Lock{
 			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: withSession(brokenSubject(bug.Name)),
 		})

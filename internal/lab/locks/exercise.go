@@ -16,22 +16,23 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// An Exercise describes the locks that are written for one exercise, for the lab
-// and the grader.
+// An Exercise describes the locks that are written for one exercise, for the lab and the grader.
 type Exercise struct {
 	Folder     string // such as 03-predecessor
-	Contenders int    // in the lab's scene, and at least in the grader's worlds
-	queue      bool   // the lock's path is the parent of a queue
-	finds      bool   // a create whose reply is lost leaves no node behind
-	contexts   bool   // Lock takes a ctx
-	timed      bool   // the lock watches over its session by the clock
+	Contenders int    // in the lab's scene, and the fewest in the grader's worlds
 	Register   bool   // it is not a lock, but a register that compares tokens
-	owners     bool   // the contenders of a client share what is opened, each as an owner
-	permits    int
-	together   func(a, b string) bool
+
+	// What its locks are like, for Subject.
+	queue    bool // the lock's path is the parent of a queue
+	finds    bool // a create whose reply is lost leaves no node behind
+	contexts bool // Lock takes a ctx
+	timed    bool // the lock watches over its session by the clock
+	owners   bool // the contenders of a client share what is opened, each as an owner
+	permits  int
+	together func(a, b string) bool // whether both may hold the lock at once
 }
 
-// Playable are those whose locks the explorer can play.
+// Playable are the exercises whose locks the explorer can play.
 var Playable = []Exercise{
 	{Folder: "01-naive", Contenders: 2},
 	{Folder: "02-herd", Contenders: 2, queue: true},
@@ -45,29 +46,28 @@ var Playable = []Exercise{
 	{Folder: "10-election", Contenders: 2, queue: true, timed: true, contexts: true},
 }
 
-// isReader says which contenders of exercise 9 are readers: B, C, E, F, …
+// isReader reports whether a contender of exercise 9 is a reader: B, C, E, F, …
 func isReader(name string) bool { return (name[0]-'A')%3 != 0 }
 
-// Name is that of a lock of the exercise in the catalogue.
+// Name is the name of the exercise's lock in the catalogue.
 func (e Exercise) Name() string { return "exercise-" + e.Folder }
 
-// An Open makes the contenders of a client.
+// An Open opens a lock for a client, with its session timeout. The result makes the contenders by their names.
 type Open = func(conn *zk.Conn, path string, session time.Duration) func(name string) player.Lock
 
-// Subject is a lock of the exercise for the explorer. NotLocked is what its
-// Unlock returns if the lock is not held.
+// Subject is a lock of the exercise for the explorer. NotLocked is what its Unlock returns if the lock is not held.
 func (e Exercise) Subject(open Open, notLocked error, session time.Duration) player.Subject {
 	s := player.Subject{
 		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.owners, Reentrant: e.owners, Permits: e.permits, Together: e.together,
 		Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) player.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
-		// Faults that only cost requests are for the cases that count. The notice of a
-		// lost lock is judged in the cases where a lock can give it.
+		// What costs requests is for the grader's cases that count them. What hides a loss is for
+		// the cases of exercises whose locks can notify their holders.
 		Ignore: []player.Kind{player.WatchLeft, player.Costly, player.HidesLoss},
 	}
 	if e.Register {
-		s.Permits, s.NotLocked = 100, nil // all may be inside: it compares tokens, and excludes nobody
+		s.Permits, s.NotLocked = 100, nil // it excludes no contender
 		s.Ignore = append(s.Ignore, player.NodeMissing, player.NodeLeft)
 	}
 	if !e.finds {
@@ -99,8 +99,7 @@ func AddExercise(folder string, title Text, open Open, notLocked error) {
 	})
 }
 
-// Alone makes the contenders of a lock that each of them has for itself. Its
-// Lock may take a ctx.
+// Alone opens locks of which each contender has one for itself. Their Lock may take a ctx.
 func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(string) player.Lock {
@@ -125,8 +124,8 @@ type contextLock interface {
 
 type contextContender struct{ contextLock }
 
-func (g contextContender) TryLock(context.Context) (bool, error) { return g.contextLock.TryLock() }
-func (g contextContender) Unlock(context.Context) error          { return g.contextLock.Unlock() }
+func (c contextContender) TryLock(context.Context) (bool, error) { return c.contextLock.TryLock() }
+func (c contextContender) Unlock(context.Context) error          { return c.contextLock.Unlock() }
 
 // A Mutex is a lock that a client's contenders share, each as an owner.
 type Mutex[O any] interface {
@@ -135,18 +134,22 @@ type Mutex[O any] interface {
 	Unlock(owner O) error
 }
 
-// Owned makes the contenders of such a lock.
+// Owned opens a Mutex for each client, and makes an owner of it for each contender.
 func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		m, owners := open(conn, path), steps.OfOneName(newOwner)
 		return func(name string) player.Lock {
-			o := owners(name)
-			return contender{func() error { return m.Lock(o) }, func() (bool, error) { return m.TryLock(o) }, func() error { return m.Unlock(o) }}
+			owner := owners(name)
+			return contender{
+				lock:    func() error { return m.Lock(owner) },
+				tryLock: func() (bool, error) { return m.TryLock(owner) },
+				unlock:  func() error { return m.Unlock(owner) },
+			}
 		}
 	}
 }
 
-// A contender calls what an exercise's lock has in the place of these methods.
+// A contender is a player.Lock with the functions that an exercise's lock has for its methods.
 type contender struct {
 	lock    func() error
 	tryLock func() (bool, error)
@@ -164,10 +167,10 @@ type Semaphore interface {
 	Release() error
 }
 
-// permits is how many the semaphores of the explorer have.
+// permits is the number of permits of each semaphore that the explorer plays.
 const permits = 2
 
-// Permits makes the contenders of a semaphore.
+// Permits opens a semaphore for each contender.
 func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(string) player.Lock {
@@ -185,8 +188,7 @@ type ReadWrite interface {
 	Unlock() error
 }
 
-// ReadersAndWriters makes the contenders of a read/write lock: A writes, B and C
-// read, D writes, and so on.
+// ReadersAndWriters opens a read/write lock for each contender: A writes, B and C read, D writes, and so on.
 func ReadersAndWriters[L ReadWrite](open func(conn *zk.Conn, path string) L) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(name string) player.Lock {
@@ -206,21 +208,20 @@ type Candidate interface {
 	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
 }
 
-// Candidates makes the contenders of an election, in which the one that leads
-// is the holder: Unlock resigns, Lost is the end of the leader's ctx, and the
-// token is its term.
+// Candidates opens an election for each contender. The leader is the holder: its Unlock resigns, its Lost is
+// the end of the ctx that lead has, and its token is the term.
 func Candidates[C Candidate](open func(conn *zk.Conn, path string, timeout time.Duration) C) Open {
 	return func(conn *zk.Conn, path string, session time.Duration) func(string) player.Lock {
-		return func(string) player.Lock { return &candidate{c: open(conn, path, session)} }
+		return func(string) player.Lock { return &candidate{election: open(conn, path, session)} }
 	}
 }
 
 type candidate struct {
-	c      Candidate
-	term   int64
-	lost   <-chan struct{}
-	resign chan struct{} // nil: it does not lead
-	result chan error
+	election Candidate
+	term     int64
+	lost     <-chan struct{}
+	resign   chan struct{} // nil: it does not lead
+	result   chan error    // of Lead
 }
 
 var (
@@ -231,19 +232,19 @@ var (
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
 var errLeadsLate = player.Broken{Kind: player.Failure, Text: i18n.Textf("lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
 
-// Lock hands its ctx on until the candidate leads: the ctx ends when Lock has returned, and
-// the leadership goes on.
-func (c *candidate) Lock(caller context.Context) error {
+// Lock waits until the candidate leads. The ctx of Lead ends with the caller's, but no longer once lead is called: the
+// caller's ctx ends when Lock has returned, and the leadership goes on.
+func (c *candidate) Lock(callerCtx context.Context) error {
 	began, resign, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	own, end := context.WithCancel(context.Background())
-	stop := context.AfterFunc(caller, end)
-	var late atomic.Bool
+	leadCtx, end := context.WithCancel(context.Background())
+	detach := context.AfterFunc(callerCtx, end)
+	var calledLate atomic.Bool
 	go func() {
 		defer end()
-		result <- c.c.Lead(own, func(ctx context.Context, term int64) error {
-			if !stop() { // the caller's ctx has ended already
-				late.Store(true)
-				return own.Err()
+		result <- c.election.Lead(leadCtx, func(ctx context.Context, term int64) error {
+			if ended := !detach(); ended {
+				calledLate.Store(true)
+				return leadCtx.Err()
 			}
 			c.term, c.lost = term, ctx.Done()
 			close(began)
@@ -260,7 +261,7 @@ func (c *candidate) Lock(caller context.Context) error {
 		c.resign, c.result = resign, result
 		return nil
 	case err := <-result:
-		if late.Load() {
+		if calledLate.Load() {
 			return errLeadsLate
 		}
 		if err == nil {

@@ -15,34 +15,35 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// An Address is the part behind the # in the page's address: one scene, or
-// two locks in the same scene. internal/lab/page/link.js has the same, and a test
-// compares them.
+// An Address is the part behind the # in the page's address: one scene, or two locks in the same scene.
+// internal/lab/page/link.js has the same, and a test compares them.
 type Address struct {
 	Locks  []string
-	Scene         // its Lock is the first
-	Beside bool   // with the run before the last change
+	Scene         // its Lock is the first of Locks
+	Beside bool   // the run without the last change is shown, too
 	Mode   string // "watch", "schedule" or "find"
-	// Of somebody who plays the scheduler, as in player.World.
+
+	// For a schedule that somebody chooses, as in player.World.
 	Packets                                       bool
 	Sequence                                      int32
 	OneOwner, Stranger, Behind, Ensemble, Missing bool
-	Want                                          player.Kind // the only violation that ends the schedule; "": any
-	Extra                                         []string    // such as "t=1500ms" or "lang=zh"
+
+	Want  player.Kind // the only violation that ends the schedule; "": any
+	Extra []string    // what else the page's address has, such as "t=1500ms" or "lang=zh"
 }
 
 // Open is the address of a lock's own scene.
 func (l Lock) Open() Address {
 	if l.Scene == nil {
-		return l.at(Scene{Lock: l.Name, Contenders: 6, Seed: 1})
+		return l.addressOf(Scene{Lock: l.Name, Contenders: 6, Seed: 1})
 	}
-	return l.at(*l.Scene)
+	return l.addressOf(*l.Scene)
 }
 
 // Tell is the address of the scene of a lock's story.
-func (l Lock) Tell() Address { return l.at(l.Story.Scene) }
+func (l Lock) Tell() Address { return l.addressOf(l.Story.Scene) }
 
-func (l Lock) at(s Scene) Address {
+func (l Lock) addressOf(s Scene) Address {
 	a := Address{Locks: []string{l.Name}, Scene: s, Mode: "watch"}
 	if len(s.Choices) > 0 || l.Group == Museum || l.Goal != nil { // there may be nothing to choose
 		a.Mode = "schedule"
@@ -55,17 +56,17 @@ type flag struct {
 	set *bool
 }
 
-// flags are those of somebody who plays the scheduler, by their keys.
+// flags are the fields that are true or false in a chosen schedule, by their keys.
 func (a *Address) flags() []flag {
 	return []flag{
 		{"packets", &a.Packets}, {"oneowner", &a.OneOwner}, {"stranger", &a.Stranger}, {"behind", &a.Behind}, {"ensemble", &a.Ensemble}, {"missing", &a.Missing},
 	}
 }
 
-// String is the address, from the # on.
+// String is the address, from the # on. The order is that of link.js.
 func (a Address) String() string {
-	list := []string{"lock=" + strings.Join(a.Locks, ","), fmt.Sprint("n=", a.Contenders)}
-	add := func(key string, value any) { list = append(list, fmt.Sprint(key, "=", value)) }
+	pairs := []string{"lock=" + strings.Join(a.Locks, ","), fmt.Sprint("n=", a.Contenders)}
+	add := func(key string, value any) { pairs = append(pairs, fmt.Sprint(key, "=", value)) }
 	if a.Shared {
 		add("shared", 1)
 	}
@@ -94,7 +95,7 @@ func (a Address) String() string {
 			}
 		}
 	}
-	if len(a.Scripts) > 0 { // between them, as in link.js
+	if len(a.Scripts) > 0 {
 		add("scripts", joinEach(a.Scripts, ",", callsText))
 	}
 	if a.Mode != "watch" {
@@ -105,9 +106,10 @@ func (a Address) String() string {
 			add("choices", joinEach(a.Choices, ",", escape))
 		}
 	}
-	return "#" + strings.Join(append(list, a.Extra...), "&")
+	return "#" + strings.Join(append(pairs, a.Extra...), "&")
 }
 
+// joinEach joins the items of a list, each in its format.
 func joinEach[T any](list []T, separator string, format func(T) string) string {
 	var all []string
 	for _, x := range list {
@@ -116,7 +118,7 @@ func joinEach[T any](list []T, separator string, format func(T) string) string {
 	return strings.Join(all, separator)
 }
 
-// callsText are those of a contender. One without a script of its own locks and unlocks.
+// callsText writes the calls of a contender. One without a script of its own locks and unlocks.
 func callsText(script []player.Op) string {
 	if len(script) == 0 {
 		script = []player.Op{player.LockOp, player.UnlockOp}
@@ -124,12 +126,12 @@ func callsText(script []player.Op) string {
 	return joinEach(script, ".", func(op player.Op) string { return string(op) })
 }
 
-// wantName is a kind without what is special in an address or in a shell.
+// wantName is a kind without the characters that are special in an address or in a shell.
 func wantName(k player.Kind) string {
 	return strings.NewReplacer(" ", "-", "'", "").Replace(string(k))
 }
 
-// Wanted is the kind of violation that an address names; "" is any.
+// Wanted returns the kind of violation that an address names; "" is any.
 func Wanted(name string) (player.Kind, error) {
 	if name == "" {
 		return "", nil
@@ -142,7 +144,7 @@ func Wanted(name string) (player.Kind, error) {
 	return "", i18n.Errorf("want is %q, not a kind of violation", "want 是 %q，不是一种违规", name)
 }
 
-// AllBut are the kinds that are ignored if one is wanted.
+// AllBut returns the kinds of violations to ignore if only one is wanted: none if that is "".
 func AllBut(want player.Kind) []player.Kind {
 	if want == "" {
 		return nil
@@ -152,7 +154,7 @@ func AllBut(want player.Kind) []player.Kind {
 
 func withDashes(f player.Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
 
-// escape is encodeURIComponent, except that a blank is + and a colon stays.
+// escape is JavaScript's encodeURIComponent, except that a blank is + and a colon stays.
 func escape(s string) string {
 	r := strings.NewReplacer("%3A", ":", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 	return r.Replace(url.QueryEscape(s))
@@ -171,8 +173,8 @@ func FormatTime(d time.Duration) string {
 	return fmt.Sprint(int64(d), "ns")
 }
 
-// ParseAddress reads the part behind the #, with or without it. Missing values are
-// those of the page's start.
+// ParseAddress reads the part behind the #, with or without the #. Missing values are those of the page
+// when it opens without an address.
 func ParseAddress(text string) (a Address, err error) {
 	if a, err = parseAnyLock(text); err != nil {
 		return a, err
@@ -185,7 +187,7 @@ func ParseAddress(text string) (a Address, err error) {
 	return a, nil
 }
 
-// parseAnyLock is ParseAddress for locks that are not in the catalogue yet.
+// parseAnyLock is ParseAddress without a look into the catalogue, which may not be complete yet.
 func parseAnyLock(text string) (a Address, err error) {
 	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {
@@ -198,7 +200,7 @@ func parseAnyLock(text string) (a Address, err error) {
 			*a.flags()[i].set = value == "1"
 		} else if set := fields[key]; set != nil {
 			err = set(&a, value)
-		} else if key == "choices" { // each is escaped for itself
+		} else if key == "choices" { // each is escaped by itself: a comma in it is not one between two
 			a.Choices, err = parseEach(raw, url.QueryUnescape)
 		} else if pair != "" {
 			a.Extra = append(a.Extra, pair)
@@ -214,7 +216,7 @@ func parseAnyLock(text string) (a Address, err error) {
 	return a, nil
 }
 
-// fields read the values of an address, by their keys.
+// fields set the fields of an address to the values in its text, by their keys.
 var fields = map[string]func(a *Address, value string) error{
 	"lock": func(a *Address, value string) error {
 		list := items(value)
@@ -251,17 +253,17 @@ func items(value string) []string {
 	return slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
 }
 
-// parseNumber reads a number that is neither too small nor too large.
-func parseNumber[T int | int32 | uint64](to *T, key, value string, lo, hi int) error {
+// parseNumber sets a field to the number of a key, which must be from low to high.
+func parseNumber[T int | int32 | uint64](to *T, key, value string, low, high int) error {
 	n, err := strconv.Atoi(value)
-	if err != nil || n < lo || n > hi {
-		return i18n.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, lo, hi)
+	if err != nil || n < low || n > high {
+		return i18n.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, low, high)
 	}
 	*to = T(n)
 	return nil
 }
 
-// parseEach reads each item of a list.
+// parseEach reads the items of a list that commas separate.
 func parseEach[T any](value string, read func(string) (T, error)) (list []T, err error) {
 	for _, s := range items(value) {
 		x, err := read(s)
@@ -277,7 +279,7 @@ func parseKind(text string) (player.Fault, error) {
 	return player.Fault(strings.ReplaceAll(text, "-", " ")), nil
 }
 
-// parseCalls reads lock.unlock.
+// parseCalls reads the calls of a contender, such as lock.unlock.
 func parseCalls(text string) (script []player.Op, err error) {
 	for call := range strings.SplitSeq(text, ".") {
 		op := player.Op(call)
@@ -291,7 +293,7 @@ func parseCalls(text string) (script []player.Op, err error) {
 
 var changePattern = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
 
-// parseChange reads 1500ms.B.lose-reply.
+// parseChange reads a change, such as 1500ms.B.lose-reply.
 func parseChange(text string) (c film.Change, err error) {
 	m := changePattern.FindStringSubmatch(text)
 	if m == nil {
@@ -305,7 +307,7 @@ func parseChange(text string) (c film.Change, err error) {
 	return c, err
 }
 
-// World is the address's world for somebody who plays the scheduler.
+// World returns the world of an address in which somebody chooses the schedule.
 func (a Address) World() player.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
 	w := l.In(player.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,

@@ -1,5 +1,4 @@
-// Package locks is the catalogue of the lab: every lock that can run in the page,
-// with the page's text on it.
+// Package locks is the catalogue of the lab: every lock that can run in the page, with the page's text on it.
 package locks
 
 import (
@@ -17,7 +16,6 @@ type Text = i18n.Text
 // A Group of locks, in the order in which the page shows them.
 type Group string
 
-// The groups.
 const (
 	Steps     Group = "steps"     // the folders 01 to 05
 	Museum    Group = "museum"    // the articles' listings
@@ -27,12 +25,11 @@ const (
 
 var groups = []Group{Steps, Museum, Broken, Exercises}
 
-// A Goal is for a person who plays the scheduler.
+// A Goal is what a person tries to reach who chooses the schedule.
 type Goal struct {
-	Kind player.Kind `json:"kind"` // "": the lock cannot be broken
-	Text Text        `json:"text"`
-	// Reached reports whether a trace ends with it.
-	Reached func(*player.Trace) bool `json:"-"`
+	Kind    player.Kind              `json:"kind"` // of violation; "": the lock cannot be broken
+	Text    Text                     `json:"text"`
+	Reached func(*player.Trace) bool `json:"-"` // whether a schedule reaches it
 }
 
 // A Level is a lock's place in the game. The page shows them in the order of Number.
@@ -49,13 +46,12 @@ type Lock struct {
 	Group Group  `json:"group"`
 	Title Text   `json:"title"`
 	Note  Text   `json:"note"`
-	// Requests and Events are the formulas for n contenders that lock once
-	// each, as text; "" if none is known.
+	// Requests and Events are the formulas for n contenders that lock once each, as text; "" if none is known.
 	Requests string `json:"requests"`
 	Events   string `json:"events"`
-	Contexts bool   `json:"contexts"` // Lock can be given up
+	Contexts bool   `json:"contexts"` // Lock takes a ctx, which may end
 	Alone    bool   `json:"alone"`    // contenders of a session share nothing but the session
-	Parent   bool   `json:"parent"`   // the contenders' nodes have a parent, which may go
+	Parent   bool   `json:"parent"`   // the contenders' nodes have a parent, which may be removed
 	// Scene shows what the lock is known for; nil: six contenders, no changes.
 	Scene *Scene `json:"scene,omitempty"`
 	Goal  *Goal  `json:"goal,omitempty"`
@@ -64,23 +60,21 @@ type Lock struct {
 	// continuations, with the faults that may still happen, reach the goal.
 	Fates []int  `json:"fates,omitempty"`
 	Story *Story `json:"story,omitempty"`
-	// World is the lock's own, for somebody who chooses the schedule; see In.
+	// World is the lock's own world for chosen schedules; see In. Without a Name, there is none.
 	World player.World `json:"-"`
-	// Subject is the lock for the explorer, with clients of that session
-	// timeout.
+	// Subject is the lock for the explorer. Its clients have this session timeout.
 	Subject func(session time.Duration) player.Subject `json:"-"`
 }
 
-// In completes a world in which somebody chooses the schedule, or the explorer
-// searches. The contenders and what may go wrong are those of w; a lock with a
-// world of its own brings the rest.
+// In completes a world in which somebody chooses the schedule, or the explorer searches. The contenders and what may go
+// wrong are those of w; a lock with a world of its own brings the rest.
 func (l Lock) In(w player.World) player.World {
 	w.Lock, w.Name = l.Subject(player.SessionTimeout), l.Name
-	if o := l.World; o.Name != "" { // it has a world of its own
-		w.Scripts, w.Missing, w.Stranger, w.Forbidden, w.Apart, w.Unconnected, w.Sequence, w.Ensemble =
-			o.Scripts, o.Missing, o.Stranger, o.Forbidden, o.Apart, o.Unconnected, o.Sequence, o.Ensemble
+	if own := l.World; own.Name != "" {
+		w.Scripts, w.Missing, w.Stranger, w.Forbidden = own.Scripts, own.Missing, own.Stranger, own.Forbidden
+		w.Apart, w.Unconnected, w.Sequence, w.Ensemble = own.Apart, own.Unconnected, own.Sequence, own.Ensemble
 	}
-	w.Tagged = w.Shared && w.Lock.Lenient && w.Lock.Alone // as in the grader: each gets its own answers
+	w.Tagged = w.Shared && w.Lock.Lenient && w.Lock.Alone // as in the grader: each contender gets its own answers
 	if slices.Contains(w.Kinds, player.Refuse) {
 		w.Unconnected = true // it is a client's first connection that is refused
 	}
@@ -89,7 +83,7 @@ func (l Lock) In(w player.World) player.World {
 
 var catalogue []Lock
 
-// The catalogue. The lab's command may add a student's lock.
+// All locks of this project are in the catalogue. The lab's engine may add those of the exercises.
 func init() {
 	Add(slices.Concat(stepLocks, listingLocks(), brokenLocks(), taskLocks(), provedLocks)...)
 }
@@ -107,15 +101,14 @@ func Add(locks ...Lock) {
 	}
 }
 
-// All returns the catalogue, by group; in a group in the order of Add, but the
-// listings of exercise 11 come after the other exercises.
+// All returns the catalogue by groups, and each group in the order of Add. Of the exercises, those with a goal
+// come last: the listings of exercise 11.
 func All() []Lock {
 	place := func(l Lock) int {
-		n := 2 * slices.Index(groups, l.Group)
 		if l.Group == Exercises && l.Goal != nil {
-			n++
+			return len(groups)
 		}
-		return n
+		return slices.Index(groups, l.Group)
 	}
 	list := slices.Clone(catalogue)
 	slices.SortStableFunc(list, func(a, b Lock) int { return place(a) - place(b) })

@@ -8,51 +8,52 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// The articles' listings: each bug is an entry, and so is the lock that cures
-// it, in the same world.
+// listingLocks are the entries of the articles' listings: of each bug the lock that has it, and the one that
+// cures it, in the same world.
 func listingLocks() (list []Lock) {
 	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违规。"}
 	schedules, fates, levels := scenes.Schedules(), scenes.Fates(), scenes.Levels()
 	for _, s := range scenes.All {
-		place := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
+		number := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
 		note := Text{En: "An article's listing. docs/bugs.md explains the bug.", Zh: "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		if s.Substitute.En != "" {
 			note = Text{En: s.Substitute.En + " docs/bugs.md explains the bug.", Zh: s.Substitute.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
 		}
-		played := &Scene{
+		scene := &Scene{
 			Lock: s.ID, Contenders: s.World.Number(), Seed: 1,
 			Shared: s.World.Shared, Kinds: s.World.Kinds, Faults: s.World.Faults, Choices: schedules[s.ID].Choices,
 		}
-		ours := *played
-		ours.Lock, ours.Choices = s.Ours.Name, nil
+		curedScene := *scene
+		curedScene.Lock, curedScene.Choices = s.Ours.Name, nil
 		list = append(list,
 			Lock{
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
-				Scene: played, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: storyOf(s, *played),
-				Level: &Level{s.Level, place, scenes.Chapters[s.Chapter()], s.Way()[:s.Plays()]},
+				Scene: scene, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: storyOf(s, *scene),
+				Level: &Level{s.Level, number, scenes.Chapters[s.Chapter()], s.Way()[:s.Plays()]},
 				World: s.World, Subject: withSession(s.World.Lock),
 				Fates: percents(fates[s.ID]),
 			},
 			Lock{
 				Name: s.Ours.Name, Group: Museum, Title: Text{En: s.ID + ", cured", Zh: s.ID + "，已修复"},
-				Note: cured, Scene: &ours, World: s.Ours, Subject: withSession(s.Ours.Lock),
+				Note: cured, Scene: &curedScene, World: s.Ours, Subject: withSession(s.Ours.Lock),
 			},
 		)
 	}
 	return list
 }
 
-// storyOf is that of a bug, nil if its entry has none.
-func storyOf(b scenes.Bug, played Scene) *Story {
+// storyOf returns the story of a bug, nil if its entry has none. It plays the bug's scene, or a schedule of its own.
+func storyOf(b scenes.Bug, scene Scene) *Story {
 	if len(b.Stops) == 0 {
 		return nil
 	}
-	if p := b.Play; p != nil {
-		played.Contenders, played.Kinds, played.Faults, played.Choices = p.Contenders, p.Kinds, p.Faults, p.Choices
+	if own := b.Play; own != nil {
+		scene.Contenders, scene.Kinds, scene.Faults, scene.Choices = own.Contenders, own.Kinds, own.Faults, own.Choices
 	}
-	return &Story{played, b.Stops}
+	return &Story{scene, b.Stops}
 }
 
+// percents are the numbers of tries that end in the bug, in percent of all tries.
 func percents(fates []int) (list []int) {
 	for _, n := range fates {
 		list = append(list, n*100/scenes.FateTries)
@@ -60,8 +61,8 @@ func percents(fates []int) (list []int) {
 	return list
 }
 
-// withSession gives a lock the session timeout of its clients. A lock that watches over its
-// session by the clock has got another one.
+// withSession gives a lock the session timeout of its clients. A lock that watches over its session by the clock keeps
+// the one that it was made with.
 func withSession(s player.Subject) func(time.Duration) player.Subject {
 	return func(session time.Duration) player.Subject {
 		if !s.Timed {

@@ -9,19 +9,17 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest/broken"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
-// TestEachAddressOnThePageShowsWhatItSays opens each address as the engine
-// does, and plays it.
+// TestEachAddressOnThePageShowsWhatItSays opens each address as the engine does, and plays it.
 func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
-	rest := site.Read(t, "docs/scenes.md")
-	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(rest, -1)
+	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(site.Read(t, "docs/scenes.md"), -1)
 	require.Len(t, addresses, len(locks.Openings)+7+len(scenes.All)+len(locks.Tasks), "the openings, the steps and two zklocks, the bugs, exercise 11")
 	for _, address := range addresses {
 		a := testenv.Must(locks.ParseAddress(address))(t, address)
@@ -30,52 +28,60 @@ func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
 	}
 }
 
-// playAddress plays an address, as it is behind its command on the page.
+// playAddress plays an address of the page, and checks what the page says of it.
 func playAddress(t *testing.T, a locks.Address) {
-	if strings.HasPrefix(a.Lock, "break-") {
-		w := a.World()
-		tr, possible := explore.Play(t, w, a.Choices)
-		require.Nil(t, tr.Violation)
-		require.NotEmpty(t, possible)
-		require.Empty(t, a.Choices, "the page gives the answer away")
-		l := testenv.Must(locks.Find(a.Lock))(t)
-		require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults},
-			"the address opens another world than that of the exercise")
-		return
+	s, isBug := scenes.Find(a.Lock)
+	switch {
+	case strings.HasPrefix(a.Lock, "break-"):
+		playTask(t, a)
+	case isBug:
+		playBug(t, a, s)
+	default:
+		playStep(t, a)
 	}
-	s, ok := scenes.Find(a.Lock)
-	if !ok { // steps
-		for _, name := range a.Locks {
-			scene := a.Scene
-			scene.Lock = name
-			w, p := testenv.Must2(scene.World())(t)
-			f := testenv.Must(film.Paced(t, w, p))(t)
-			require.NotEmpty(t, f.Packets)
-			require.True(t, len(a.Locks) == 2 || f.Violation == nil, "%v", f.Violation) // the opening's test knows the others
-		}
-		return
+}
+
+// playTask: an address of exercise 11 opens the exercise's world, with no choice made.
+func playTask(t *testing.T, a locks.Address) {
+	w := a.World()
+	tr, possible := explore.Play(t, w, a.Choices)
+	require.Nil(t, tr.Violation)
+	require.NotEmpty(t, possible)
+	require.Empty(t, a.Choices, "the page gives the answer away")
+	l := testenv.Must(locks.Find(a.Lock))(t)
+	require.Equal(t, []any{l.World.Contenders, l.World.Kinds, l.World.Faults}, []any{w.Contenders, w.Kinds, w.Faults},
+		"the address opens another world than that of the exercise")
+}
+
+// playStep: a run of a step has no violation. What the two films of an opening show is for the test of the openings.
+func playStep(t *testing.T, a locks.Address) {
+	for _, f := range testenv.Must(lab.Films(t, a))(t) {
+		require.NotEmpty(t, f.Packets)
+		require.True(t, len(a.Locks) == 2 || f.Violation == nil, "%v", f.Violation)
 	}
+}
+
+// playBug: the address shows the bug, and in the same world the lock that cures it does nothing wrong.
+func playBug(t *testing.T, a locks.Address, s scenes.Bug) {
 	w := a.World()
 	tr, _ := explore.Play(t, w, a.Choices)
 	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo generate ./... finds its schedule again", a.Lock, tr)
-	// The lock that cures it is in the catalogue, too, and in the same world.
-	ours := testenv.Must(locks.Find(s.Ours.Name))(t)
-	again := ours.In(w)
-	around := func(w player.World) player.World {
+	cure := testenv.Must(locks.Find(s.Ours.Name))(t)
+	curedWorld := cure.In(w)
+	around := func(w player.World) player.World { // what the lock does not decide
 		return player.World{
 			Scripts: w.Scripts, Missing: w.Missing, Forbidden: w.Forbidden, Unconnected: w.Unconnected, Apart: w.Apart,
 			Contenders: w.Contenders, Kinds: w.Kinds, Faults: w.Faults, Lock: player.Subject{Path: w.Lock.Path},
 		}
 	}
-	require.Equal(t, around(w), around(again), "the worlds of %s and of its cure", a.Lock)
-	r := explore.Explore(t, s.Only(again), explore.Search{Limit: 20})
+	require.Equal(t, around(w), around(curedWorld), "the worlds of %s and of its cure", a.Lock)
+	r := explore.Explore(t, s.Only(curedWorld), explore.Search{Limit: 20})
 	require.Nil(t, r.Found, "%v", r.Found)
 	require.NotContains(t, r.Known, string(player.Outlived))
 }
 
-// TestACureMayReturnWhatItsWorldForbids: where no client may make a node, the
-// cure of A1 returns the error, and the page shows no violation. No cure shows
-// one before there is something to choose.
+// TestACureMayReturnWhatItsWorldForbids: where no client may create a node, the cure of A1 returns the error, and the
+// page shows no violation. No cure shows a violation before there is something to choose.
 func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 	for _, s := range scenes.All {
 		l := testenv.Must(locks.Find(s.Ours.Name))(t)
@@ -90,7 +96,7 @@ func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 	}
 }
 
-// TestEachLockHasANameAndATitle, and the explorer can play those that are broken.
+// TestEachLockHasANameAndATitle: and the explorer can play those that are broken.
 func TestEachLockHasANameAndATitle(t *testing.T) {
 	n := 0
 	for _, l := range locks.All() {
@@ -101,5 +107,5 @@ func TestEachLockHasANameAndATitle(t *testing.T) {
 			n++
 		}
 	}
-	require.Equal(t, len(broken.Bugs)-1, n, "all but none")
+	require.Equal(t, len(broken.Bugs)-1, n, "all but the right lock")
 }

@@ -6,8 +6,8 @@ import (
 	"example.com/zklock/internal/explore/steps"
 )
 
-// provedLocks are the last levels, in worlds of which all schedules were played. None of
-// them breaks the lock.
+// provedLocks are the last levels, which cannot be won: all schedules of their worlds were played, and none
+// breaks the lock.
 var provedLocks = []Lock{
 	proved(0, "proved-predecessor", steps.Predecessor(), player.World{Contenders: 3}, Text{En: "step 3, three contenders, no fault", Zh: "第 3 步，三个竞争者，没有故障"}, scenes.Level{
 		Name:  Text{En: "Step 3 against you", Zh: "第 3 步对阵你"},
@@ -27,6 +27,7 @@ var provedLocks = []Lock{
 	}),
 }
 
+// proved is the entry of a level. Its number is 0 for the first of these levels.
 func proved(number int, name string, lock player.Subject, w player.World, what Text, level scenes.Level) Lock {
 	w.Lock, w.Name = lock, name
 	return Lock{

@@ -22,50 +22,53 @@ type Register interface {
 	Read() (token int64, value []byte, err error)
 }
 
-// Registers makes contenders that write to a register, A with token 34, B with 35, and so
-// on: Lock writes, and Unlock reads. Once a write has been acknowledged, no read that
-// begins later may return a lower token, and a write with a lower token fails with stale.
+// Registers opens a register for each contender: its Lock writes, A with token 34, B with 35, and so on, and its
+// Unlock reads. Once a write has been acknowledged, no read that begins later may return a lower token, and a write with
+// a lower token fails with stale.
 func Registers[R Register](open func(conn *zk.Conn, path string) R, stale error) Open {
-	var all *acknowledged
+	var highest *highestTokens
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(name string) player.Lock {
-			if name == "A" { // it comes first, in each schedule
-				all = new(acknowledged)
+			if name == "A" { // the first contender of each schedule
+				highest = new(highestTokens)
 			}
-			return &store{r: open(conn, path), token: 34 + int64(name[0]-'A'), stale: stale, all: all}
+			return &store{register: open(conn, path), token: 34 + int64(name[0]-'A'), stale: stale, highest: highest}
 		}
 	}
 }
 
-// acknowledged has the highest tokens of all writes of a schedule.
-type acknowledged struct {
-	mu             sync.Mutex
-	highest, begun int64 // of the writes that have returned nil; and of all that have begun
+// highestTokens has the highest tokens of all writes of a schedule.
+type highestTokens struct {
+	mu               sync.Mutex
+	begun, succeeded int64 // of the writes that have begun; of those that have returned nil
 }
 
-// note adds a write that begins, or one that has returned nil, and returns the highest tokens of both; 0 adds none.
-func (a *acknowledged) note(begins, succeeds int64) (begun, highest int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.begun, a.highest = max(a.begun, begins), max(a.highest, succeeds)
-	return a.begun, a.highest
+const noToken = 0
+
+// note adds the token of a write that begins and that of one that has succeeded, and returns the highest so far.
+func (h *highestTokens) note(begins, succeeds int64) (begun, succeeded int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begun, h.succeeded = max(h.begun, begins), max(h.succeeded, succeeds)
+	return h.begun, h.succeeded
 }
 
+// A store is a contender for a register, as a player.Lock.
 type store struct {
-	r       Register
-	token   int64
-	writes  int
-	stale   error
-	refused bool
-	all     *acknowledged
+	register Register
+	token    int64
+	writes   int
+	stale    error
+	refused  bool           // the last write was
+	highest  *highestTokens // of all contenders
 }
 
 func (s *store) Lock(context.Context) error {
-	_, before := s.all.note(s.token, 0)
+	_, before := s.highest.note(s.token, noToken)
 	s.writes++
-	err := s.r.Write(s.token, fmt.Appendf(nil, "%d, %d", s.token, s.writes))
+	err := s.register.Write(s.token, fmt.Appendf(nil, "%d, %d", s.token, s.writes))
 	s.refused = errors.Is(err, s.stale)
-	begun, _ := s.all.note(0, 0)
+	begun, _ := s.highest.note(noToken, noToken)
 	switch {
 	case s.refused && begun <= s.token:
 		return wrongAnswer(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", "用令牌 %d 调用 Write 返回 ErrStale，却没有更大的令牌开始写入", s.token)
@@ -76,7 +79,7 @@ func (s *store) Lock(context.Context) error {
 			"an old token has written. Compare the tokens before each Set",
 			"用令牌 %d 调用 Write 没有返回错误，而在它开始之前，令牌 %d 的写入已经得到确认：旧令牌写了进去。每次 Set 之前都要比较令牌", s.token, before)
 	case err == nil:
-		s.all.note(0, s.token)
+		s.highest.note(noToken, s.token)
 	}
 	return err
 }
@@ -84,8 +87,8 @@ func (s *store) Lock(context.Context) error {
 func (s *store) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
 
 func (s *store) Unlock(context.Context) error {
-	_, before := s.all.note(0, 0)
-	token, value, err := s.r.Read()
+	_, before := s.highest.note(noToken, noToken)
+	token, value, err := s.register.Read()
 	if err == nil && token > 0 && !strings.HasPrefix(string(value), fmt.Sprint(token, ",")) {
 		return wrongAnswer(player.Failure, "Read returns token %d and the value %q, which another token has written: read both at once",
 			"Read 返回令牌 %d 和值 %q，这个值是用另一个令牌写的：请同时读取两者", token, value)

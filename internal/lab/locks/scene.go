@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"time"
 
 	"example.com/zklock/internal/explore/film"
@@ -17,11 +18,10 @@ type Scene struct {
 	Contenders int           `json:"contenders"`
 	Shared     bool          `json:"shared,omitempty"`
 	LatencyMs  float64       `json:"latency_ms,omitempty"` // 0: 20
-	Measured   bool          `json:"measured,omitempty"`   // at the pace of a measured server, film.Measured; without LatencyMs
+	Measured   bool          `json:"measured,omitempty"`   // at the pace of film.Measured, whatever LatencyMs is
 	Seed       uint64        `json:"seed"`
 	Changes    []film.Change `json:"changes,omitempty"`
-	// Of somebody who plays the scheduler: what may go wrong, and how many times, and
-	// the choices.
+	// For a schedule that somebody chooses: what may go wrong, at most how many times, and the choices.
 	Kinds   []player.Fault `json:"kinds,omitempty"`
 	Faults  int            `json:"faults,omitempty"`
 	Choices []string       `json:"choices,omitempty"`
@@ -29,7 +29,7 @@ type Scene struct {
 	Scripts [][]player.Op `json:"scripts,omitempty"`
 }
 
-// World returns the scene as the explorer plays it.
+// World returns the scene as package film plays it: a world, and the pace of its packets.
 func (s Scene) World() (player.World, film.Pace, error) {
 	l, err := Find(s.Lock)
 	if err != nil {
@@ -38,15 +38,12 @@ func (s Scene) World() (player.World, film.Pace, error) {
 	if !(s.LatencyMs >= 0 && s.LatencyMs <= 10_000) {
 		return player.World{}, film.Pace{}, i18n.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
 	}
-	if s.LatencyMs == 0 {
-		s.LatencyMs = 20
-	}
-	p := film.Pace{Latency: time.Duration(s.LatencyMs * float64(time.Millisecond)), Seed: s.Seed, Changes: s.Changes}
+	pace := film.Pace{Latency: time.Duration(cmp.Or(s.LatencyMs, 20) * float64(time.Millisecond))}
 	if s.Measured {
-		p = film.Measured(s.Contenders)
-		p.Seed, p.Changes = s.Seed, s.Changes
+		pace = film.Measured(s.Contenders)
 	}
-	// A session that is shorter than some packets' ways ends by itself.
-	w := player.World{Lock: l.Subject(max(Session, 40*p.Latency)), Contenders: s.Contenders, Shared: s.Shared, Scripts: s.Scripts}
-	return w, p, nil
+	pace.Seed, pace.Changes = s.Seed, s.Changes
+	session := max(Session, 40*pace.Latency) // one that is shorter than the way of a few packets ends by itself
+	w := player.World{Lock: l.Subject(session), Contenders: s.Contenders, Shared: s.Shared, Scripts: s.Scripts}
+	return w, pace, nil
 }

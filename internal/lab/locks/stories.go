@@ -9,15 +9,14 @@ import (
 
 // A Story explains a scene at a few instants of its film.
 type Story struct {
-	Scene Scene  `json:"scene"` // with Choices, and for a listing, it is a schedule
+	Scene Scene  `json:"scene"` // a listing's is a schedule, and so is one with Choices
 	Stops []Stop `json:"stops"`
 }
 
 // A Stop is an instant of a film, and what is to be seen there.
 type Stop = scenes.Stop
 
-// An OpeningScene is two locks beside each other, and what is to be seen at some instants of
-// their films.
+// An OpeningScene shows two locks beside each other, and explains their films at a few instants.
 type OpeningScene struct {
 	Address `json:"-"`
 	Name    Text    `json:"name"` // the button that leads to it
@@ -31,11 +30,11 @@ type OpeningScene struct {
 //go:embed stories.json
 var storiesText []byte
 
-// Openings are the scenes that the page opens with, each after the one before. At the last stop
-// of the first the page shows the measured times of a thousand contenders.
+// Openings are the scenes that the page opens with, one after the other. At the last stop of the first one
+// the page shows the measured times of a thousand contenders.
 var Openings = readStories("openings")
 
-// Opening is the first.
+// Opening is the address of the first of them.
 var Opening = Openings[0].Address
 
 // stories are those of the steps and of zklock, by the lock's name.

@@ -9,9 +9,8 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Task is a part of exercise 11: a listing of the articles, and the harm that
-// it is to come to. No scene shows it: in each world the search stops at an
-// easier harm, or the scene of that listing has another fault.
+// A Task is a part of exercise 11: a listing of the articles, and the violation to find in it. No scene
+// shows it: a search of the task's world stops at an easier one, or the listing's scene has another fault.
 type Task struct {
 	Number int
 	Source string // the listing's file in internal/bugs/listings
@@ -38,7 +37,7 @@ var Tasks = []Task{
 // existingQueue is the path of a lock that takes it for the parent of its queue.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
-// task makes a task. The Lock of w says what the listing takes its path for: Path, Queue and Exists.
+// task makes a task. In w.Lock, only Path, Queue and Exists are set: what the listing takes its path for.
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, what Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
@@ -61,6 +60,7 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 	}}
 }
 
+// taskLocks are the entries of the tasks.
 func taskLocks() (list []Lock) {
 	for _, t := range Tasks {
 		list = append(list, t.Lock)

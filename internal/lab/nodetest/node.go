@@ -3,6 +3,7 @@ package nodetest
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Need skips a test of the page's scripts, for Node.js is a tool of the tests alone. At a
-// landing it must be there.
+// Need skips a test that runs scripts of the page, except at a landing: then Node.js must be installed,
+// which only these tests use.
 func Need(t *testing.T) {
 	t.Helper()
 	testenv.Landing(t, "runs the scripts of the page in Node.js")
@@ -23,23 +24,22 @@ func Need(t *testing.T) {
 	}
 }
 
-// Ask runs a module of JavaScript in a copy of the folder of the page's scripts, with
-// more files in it. The module has the constant asked, and declares answer, which is
-// returned.
+// Ask runs a module of JavaScript in a copy of the folder page, with more files in it. The module can use the constant
+// asked, and declares a constant answer, which Ask returns.
 func Ask[T any](t *testing.T, page string, more map[string]string, asked any, script string) (answer T) {
 	t.Helper()
 	Need(t)
 	question := testenv.Must(json.Marshal(asked))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(page)))
-	write := func(name, text string) {
+	files := map[string]string{
+		"package.json": `{"type": "module"}`,
+		"ask.js":       "const asked = " + string(question) + ";\n" + script + "\nprocess.stdout.write(JSON.stringify(answer));\n",
+	}
+	maps.Copy(files, more)
+	for name, text := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	for name, text := range more {
-		write(name, text)
-	}
-	write("package.json", `{"type": "module"}`)
-	write("ask.js", "const asked = "+string(question)+";\n"+script+"\nprocess.stdout.write(JSON.stringify(answer));\n")
 	cmd := exec.Command("node", "ask.js")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out := testenv.Must(cmd.Output())(t)
