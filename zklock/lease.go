@@ -81,8 +81,8 @@ func (l *Lease) Lost() <-chan struct{} {
 // ValidUntil returns until when the lock is proved to be held, by this process's
 // clock: unless somebody deletes the lock's node, no other contender holds the lock
 // before. Each proof moves it on, at least six times per session timeout. As long as the
-// servers answer in time, a quarter of the session timeout or more is left, and half of it or more from
-// a third of it after the Lock on, each less at most four round trips. If no further proof succeeds,
+// servers answer in time, a fifth of the session timeout or more is left, less three round trips; and half
+// of it, less five, from a third of it and four round trips after the Lock on. If no further proof succeeds,
 // Lost closes at that time. It is the zero Time once the lease is over.
 //
 // It is for what must end with the lease: the deadline of a request, or the time at

@@ -178,8 +178,8 @@ func (p *prover) lasts(now, until time.Time) bool {
 // next returns when the next round is due. Other requests of the client may have
 // completed a proof meanwhile, which puts it off. The round is a write alone if there is no sign
 // for a barrier: the write will be one, or it is the commit that is missing. So it is
-// while the session is only presumed to live, and the barrier may not be sent until T/12
-// later: the write extends the presumed time.
+// while the session is only presumed to live, and the proof cannot be complete until T/12
+// later: the write extends the presumed time. It must be answered before the barrier is due.
 func (p *prover) next(now time.Time) (at time.Time, alone bool) {
 	open := slices.IndexFunc(p.signs, sign.isOpen)
 	switch {
@@ -188,7 +188,7 @@ func (p *prover) next(now time.Time) (at time.Time, alone bool) {
 	case p.isPresumed():
 		at = p.signs[open].answered.Add(p.betweenPings())
 		renewal := later(p.presumed.Add(-p.betweenPings()), now)
-		if renewal.Add(p.timeout / 12).Before(at) {
+		if renewal.Add(p.timeout/12).Before(at.Add(2*p.roundTrip)) && !renewal.Add(p.roundTrip).After(at) {
 			return renewal, true
 		}
 		return at, false

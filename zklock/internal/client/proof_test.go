@@ -108,6 +108,8 @@ func TestWhenTheNextRoundIsDue(t *testing.T) {
 		{"presumed: a write extends it, at T/12", []answered{{aWrite, 0, 0}}, 1, 0, 0, 0, 1. / 12, true},
 		{"presumed: another one, at T/6", []answered{{aWrite, 0, 0}, {aWrite, 1. / 12, 1. / 12}}, 1, 0, 0, .1, 1. / 6, true},
 		{"presumed: then the barrier, at 7/24 T", []answered{{aWrite, 0, 0}, {aWrite, 1. / 12, 1. / 12}, {aWrite, 1. / 6, 1. / 6}}, 1, 0, 0, .2, 7. / 24, false},
+		{"presumed: far away, one more write, since the proof takes two round trips", []answered{{aWrite, 0, .02}, {aWrite, 1. / 6, .19}}, 1, 0, 0, .2, 1. / 4, true},
+		{"presumed: none that puts off the barrier", []answered{{aWrite, 0, .06}, {aWrite, .22, .28}}, 1, 0, 0, .28, .06 + 7./24, false},
 		{"presumed: the commit is missing", []answered{{aWrite, 0, 0}, {aSync, .3, .3}}, 0, 0, 0, .31, .31, true},
 		{"held: each 7/48 T, and a write alone if no sign has waited for long enough", proved, 1, 0, .3, .3, .3 + 7./48, true},
 		{"held: the barrier is that of the round before the last", append(proved, answered{aWrite, .4, .4}), 1, .32, .4, .5, .32 + 7./24, false},
