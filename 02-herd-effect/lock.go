@@ -128,16 +128,15 @@ func (l *Lock) TryLock() (bool, error) {
 func (l *Lock) enqueue() (node string, err error) {
 	for {
 		node, err = l.conn.Create(l.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if err == nil {
+			return node, nil
+		}
 		if errors.Is(err, zk.ErrNoNode) {
 			err = l.createParents(l.path)
-			if err == nil {
-				continue
-			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("herd: lock %s: %w", l.path, err)
 		}
-		return node, nil
 	}
 }
 

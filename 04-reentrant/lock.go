@@ -61,10 +61,10 @@ type Mutex struct {
 	book map[*Owner]*hold // guarded by mu, and so are the entries
 }
 
-// A hold is an owner's entry in the book.
+// A hold is an owner's entry in the book, from its first Lock to its last Unlock.
 type hold struct {
 	lock    *predecessor.Lock
-	times   int        // 0 while the first Lock or the last Unlock is under way
+	times   int        // that the owner holds the lock; 0 while the first Lock or the last Unlock is under way
 	settled *sync.Cond // signaled when that first Lock or last Unlock has ended
 	failed  error      // of the last Unlock: the lock may still be held, or not
 }
@@ -136,8 +136,8 @@ func (m *Mutex) againLocked(h *hold) error {
 }
 
 // enterLocked makes an owner's entry before the owner holds the lock, so that
-// its other goroutines wait for this one and do not queue as well. Times stays
-// 0 until settle: an owner that waits for the lock does not hold it.
+// its other goroutines wait for this one and do not queue as well. Until settle,
+// times is 0: an owner that waits for the lock does not hold it.
 func (m *Mutex) enterLocked(owner *Owner) *hold {
 	h := &hold{lock: predecessor.New(m.conn, m.path), settled: sync.NewCond(&m.mu)}
 	m.book[owner] = h

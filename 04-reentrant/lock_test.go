@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// An owned Mutex is a contender, as step 3's Lock is.
+// An owned Mutex is a contender: an owner with the Mutex that it locks.
 type owned struct {
 	mutex *reentrant.Mutex
 	owner *reentrant.Owner

@@ -96,7 +96,7 @@ func (l *Lock) contend(ctx context.Context, try bool) (*Lease, error) {
 	select {
 	case <-lease.held:
 		return lease, nil
-	case <-lease.finished: // and has not given us the lock
+	case <-lease.finished: // without giving us the lock
 		err = lease.err
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -104,8 +104,8 @@ func (l *Lock) contend(ctx context.Context, try bool) (*Lease, error) {
 	return nil, fmt.Errorf("timeout: lock %s: %w", l.path, err)
 }
 
-// retry makes a request that may be carried out twice, until it does not fail
-// with the connection.
+// retry makes a request again until it does not fail with the connection. The
+// request may be carried out more than once.
 func (l *Lock) retry(request func() error) error {
 	for {
 		err := request()
@@ -120,15 +120,15 @@ func (l *Lock) retry(request func() error) error {
 }
 
 // connectionLost reports whether a request failed with its connection; it may have been
-// carried out. If the client cannot write, it returns the network's error.
+// carried out. If the client cannot write, its error is the network's.
 func connectionLost(err error) bool {
-	var write net.Error
+	var netErr net.Error
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) ||
-		errors.As(err, &write)
+		errors.As(err, &netErr)
 }
 
-// nothingToDelete reports whether our node has gone, or goes with the closed client.
-// After ErrSessionExpired remove finds that out by the session.
+// nothingToDelete reports whether an error means that our node has gone, or goes with
+// the closed client. After ErrSessionExpired, remove finds that out by the session.
 func nothingToDelete(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrClosing)
 }
@@ -136,18 +136,18 @@ func nothingToDelete(err error) bool {
 // A Lease is one hold of the lock. Any goroutine may call its methods.
 type Lease struct {
 	lock    *Lock
-	id      string // the data of our node: another's of the same name has other data
-	node    string // its path, "" before it is created
-	session int64  // which created it
+	id      string // the data of our node; another contender's node of the same name has other data
+	node    string // its path; "" before it is created
+	session int64  // that created it
 	token   int64
 
-	held     chan struct{}   // run gives the lock to contend; what is above is written before
+	held     chan struct{}   // run gives the lock to contend; the fields above are written before
 	lost     context.Context // ends when the lock can no longer be trusted
-	over     context.Context // ends with lost, or with Unlock
-	lose     func()
-	release  func()
-	finished chan struct{} // closed when run has ended: our node has gone, or goes with the client
-	err      error         // why there is no lease; written before finished is closed
+	lose     func()          // ends lost
+	over     context.Context // ends with lost, and when the holder unlocks
+	release  func()          // ends over
+	finished chan struct{}   // closed when run has ended: our node has gone, or goes with the client
+	err      error           // why there is no lease; written before finished is closed
 }
 
 // Token returns the fencing token: the zxid with which our node was created. The
@@ -186,7 +186,7 @@ func (l *Lease) run(ctx context.Context, try bool) {
 	if err == nil {
 		err = l.hold(ctx)
 	}
-	// A node that has gone is not deleted: another contender's can have its name.
+	// A node that has gone is not deleted: another contender's node can have its name.
 	if l.node != "" && !nothingToDelete(err) {
 		if removed := l.remove(); err == nil {
 			err = removed
@@ -232,7 +232,8 @@ func (l *Lock) createParents(dir string) error {
 	}
 }
 
-// await waits until our node is the first in the queue. It is step 3's loop.
+// await waits until our node is the first in the queue: step 3's loop. If try is set and
+// our node is not the first, it does not wait and returns ErrHeld.
 func (l *Lease) await(ctx context.Context, try bool) error {
 	for {
 		var before string
@@ -348,11 +349,12 @@ func (l *Lease) remove() error {
 		}
 		err := conn.Delete(l.node, -1)
 		if errors.Is(err, zk.ErrNoNode) && tried {
-			return nil // most likely by an earlier delete whose reply was lost
+			return nil // most likely an earlier delete has removed it, and its reply was lost
 		}
-		if err != nil && !nothingToDelete(err) {
-			tried, err = true, zk.ErrConnectionClosed // whatever it was, try again
+		if err == nil || nothingToDelete(err) {
+			return err
 		}
-		return err
+		tried = true
+		return zk.ErrConnectionClosed // retry tries again, whatever the error was
 	})
 }

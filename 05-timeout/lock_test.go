@@ -26,6 +26,25 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
+// leased is a Lock as the suites for locks with leases use it.
+type leased struct{ lock *timeout.Lock }
+
+func (l leased) Lock(ctx context.Context) (locktest.Lease, error)    { return l.lock.Lock(ctx) }
+func (l leased) TryLock(ctx context.Context) (locktest.Lease, error) { return l.lock.TryLock(ctx) }
+
+var leases = locktest.LeaseSubject{
+	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
+		l := timeout.New(conn, path, bubble.SessionTimeout)
+		return func(string) locktest.LeaseLock { return leased{l} }
+	},
+	ErrHeld: timeout.ErrHeld,
+	ErrLost: timeout.ErrLost,
+	Level:   locktest.Basic,
+}
+
+func TestLeases(t *testing.T) { locktest.Run(t, leases) }
+
+// contender makes a contender as the suites for locks without leases use it.
 func contender(conn *zk.Conn, path string) locktest.ContextLock {
 	return locktest.NewContender(leases, leases.Open(conn, path)("contender"))
 }
@@ -49,36 +68,20 @@ func TestContexts(t *testing.T) {
 	})
 }
 
-// leased shows a Lock to the suites for locks with leases.
-type leased struct{ lock *timeout.Lock }
-
-func (l leased) Lock(ctx context.Context) (locktest.Lease, error)    { return l.lock.Lock(ctx) }
-func (l leased) TryLock(ctx context.Context) (locktest.Lease, error) { return l.lock.TryLock(ctx) }
-
-var leases = locktest.LeaseSubject{
-	Open: func(conn *zk.Conn, path string) func(string) locktest.LeaseLock {
-		l := timeout.New(conn, path, bubble.SessionTimeout)
-		return func(string) locktest.LeaseLock { return leased{l} }
-	},
-	ErrHeld: timeout.ErrHeld,
-	ErrLost: timeout.ErrLost,
-	Level:   locktest.Basic,
-}
-
-func TestLeases(t *testing.T) { locktest.Run(t, leases) }
+// TestExplore plays every schedule within bounds; docs/explorer.md says how.
+func TestExplore(t *testing.T) { exploretest.Test(t, steps.Timeout()) }
 
 func TestFaults(t *testing.T) {
 	testenv.RacedAtLength(t, "its schedules run the lines of the other suites, one at a time")
 	exploretest.Faults(t, steps.Timeout())
 }
 
-// TestAFailedWriteIsTriedAgain: where the client cannot write, it returns the
-// network's error, and not one of its own.
+// TestAFailedWriteIsTriedAgain: the error is the network's, and not one of the client's own.
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	bugs.NeedsEmbedded(t)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		failed := false
-		line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return failsOnce{nc, &failed} }}
+		line := &bubble.Line{Server: srv, Wrap: func(c net.Conn) net.Conn { return failsOnce{c, &failed} }}
 		conn := bubble.Connect(t, line.Dial, 10*time.Second, bubble.One)
 		lease := testenv.Must(timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context()))(t)
 		require.True(t, failed)
@@ -86,14 +89,15 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 	})
 }
 
-// failsOnce fails the first list of children.
+// failsOnce is a connection on which the first request for children cannot be written. A
+// request begins with its length, its number and its operation, four bytes each.
 type failsOnce struct {
 	net.Conn
 	failed *bool
 }
 
 func (c failsOnce) Write(b []byte) (int, error) {
-	if len(b) >= 12 && jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpGetChildren2 && !*c.failed {
+	if !*c.failed && len(b) >= 12 && jute.Op(binary.BigEndian.Uint32(b[8:])) == jute.OpGetChildren2 {
 		*c.failed = true
 		c.Close()
 		return 0, &net.OpError{Op: "write", Err: syscall.EPIPE}
@@ -101,19 +105,18 @@ func (c failsOnce) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestALeaseCountsFromItsFirstRead: the answer on which Lock returns can be
-// late, too.
+// TestALeaseCountsFromItsFirstRead: from when it was sent, also if its answer comes late.
 func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 	bugs.NeedsEmbedded(t)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		t.Cleanup(func() { time.Sleep(time.Minute) }) // run ends by itself after Close
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // of virtual time: after conn is closed, run ends by itself
 		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One)
 		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
 		var sent time.Time
 		go func() {
 			<-late.Hit()
 			sent = time.Now()
-			time.Sleep(4 * time.Second)
+			time.Sleep(4 * time.Second) // of virtual time
 			late.Release()
 		}()
 		lease := testenv.Must(timeout.New(conn, "/lock", 10*time.Second).Lock(t.Context()))(t)
@@ -125,17 +128,14 @@ func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 	})
 }
 
-// TestExplore plays every schedule within bounds; docs/explorer.md says how.
-func TestExplore(t *testing.T) { exploretest.Test(t, steps.Timeout()) }
-
-// descheduled is a ctx whose Done is slow for Lock, and not for the goroutine that
-// makes the requests: all is over when Lock comes to its select.
+// descheduled is a ctx whose Done is slow for Lock, and not for the goroutine that makes
+// the requests: that one has ended when Lock comes to its select.
 type descheduled struct{ context.Context }
 
 func (c descheduled) Done() <-chan struct{} {
 	stack := make([]byte, 8<<10)
 	if bytes.Contains(stack[:runtime.Stack(stack, false)], []byte(").contend(")) {
-		time.Sleep(time.Minute) // of virtual time: the other goroutine has ended long before
+		time.Sleep(time.Minute) // of virtual time
 	}
 	return c.Context.Done()
 }

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// An ownedMutex is a contender, as exercise 3's Lock is.
+// An ownedMutex is a contender: an owner with the Mutex that it locks.
 type ownedMutex struct {
 	mutex *Mutex
 	owner *Owner

@@ -100,16 +100,15 @@ func (l *Lock) enqueue() (node string, err error) {
 				continue // create has never arrived
 			}
 		}
+		if err == nil {
+			return node, nil
+		}
 		if errors.Is(err, zk.ErrNoNode) {
 			err = l.createParents(l.path)
-			if err == nil {
-				continue
-			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("findagain: lock %s: %w", l.path, err)
 		}
-		return node, nil
 	}
 }
 
@@ -126,7 +125,7 @@ func (l *Lock) find(id string, session int64) (node string, err error) {
 	}
 }
 
-// lost says that a request may have been carried out or not, or could not be sent.
+// lost reports whether a request may have been carried out or not, or could not be sent.
 func lost(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
 }

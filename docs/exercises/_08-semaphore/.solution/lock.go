@@ -136,16 +136,15 @@ func (s *Semaphore) enqueue() (node string, err error) {
 	}
 	for {
 		node, err = s.conn.Create(s.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if err == nil {
+			return node, nil
+		}
 		if errors.Is(err, zk.ErrNoNode) {
 			err = s.createParents(s.path)
-			if err == nil {
-				continue
-			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("semaphore: acquire %s: %w", s.path, err)
 		}
-		return node, nil
 	}
 }
 

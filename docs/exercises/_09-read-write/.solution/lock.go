@@ -85,16 +85,15 @@ func (l *Lock) acquire(prefix string) error {
 func (l *Lock) enqueue(prefix string) (node string, err error) {
 	for {
 		node, err = l.conn.Create(l.path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		if err == nil {
+			return node, nil
+		}
 		if errors.Is(err, zk.ErrNoNode) {
 			err = l.createParents(l.path)
-			if err == nil {
-				continue
-			}
 		}
 		if err != nil {
 			return "", fmt.Errorf("rwlock: lock %s: %w", l.path, err)
 		}
-		return node, nil
 	}
 }
 
