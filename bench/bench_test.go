@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"os"
@@ -28,13 +29,14 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// programVariable makes the test binary the benchmark.
+// programVariable is an environment variable. If it is set, the test binary runs as the benchmark.
 const programVariable = "ZKLOCK_BENCH_PROGRAM"
 
+// patience is the longest time that a test waits for a state.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
-	tries, holds = false, false // the tests of internal/counter try locks
+	withTrials, withLongHolds = false, false // trials are tested in internal/counter
 	if os.Getenv(programVariable) != "" {
 		main()
 	}
@@ -47,12 +49,14 @@ func listen(t *testing.T, options ...zkserver.Option) (*zkserver.Server, string)
 	return srv, srv.Addr()
 }
 
+// waitFor waits until a state is there; what names it.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, patience, time.Millisecond, what)
 }
 
-func nothingIsLeft(t *testing.T, srv *zkserver.Server) {
+// requireNoNodes asserts that the server has only ZooKeeper's own node.
+func requireNoNodes(t *testing.T, srv *zkserver.Server) {
 	t.Helper()
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
 }
@@ -69,25 +73,37 @@ func benchWith(ctx context.Context, args ...string) (status int, stdout, stderr 
 	return status, out.String(), errOut.String()
 }
 
-// benchFails runs the benchmark, which must fail, print such a table and say all that is wanted.
-func benchFails(t *testing.T, table string, args []string, want ...string) (stderr string) {
+// benchResults runs the benchmark and returns what it wrote with -json.
+func benchResults(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 	t.Helper()
-	status, stdout, stderr := bench(t, args...)
+	file := filepath.Join(t.TempDir(), "out.json")
+	status, stdout, stderr := bench(t, append(args, "-json", file)...)
+	require.Zero(t, status, stderr)
+	return written[[]report.Run](t, file), stdout
+}
+
+// written is the content of a JSON file.
+func written[T any](t *testing.T, file string) (value T) {
+	t.Helper()
+	b := testenv.Must(os.ReadFile(file))(t)
+	require.NoError(t, json.Unmarshal(b, &value), "%s", b)
+	return value
+}
+
+func fileText(t *testing.T, file string) string { return string(testenv.Must(os.ReadFile(file))(t)) }
+
+// benchFails runs the benchmark without a warm-up. A run must fail, and stderr must contain want.
+func benchFails(t *testing.T, want string, args ...string) (stderr string) {
+	t.Helper()
+	status, stdout, stderr := bench(t, append(args, "-warmup", "0s")...)
 	require.Equal(t, exitFailure, status, stderr)
-	require.Regexp(t, table, stdout)
-	for _, want := range want {
-		require.Contains(t, stderr, want)
-	}
+	require.Contains(t, stdout, "FAILED")
+	require.Contains(t, stderr, want)
 	return stderr
 }
 
-// soonFlags are the flags of a run with n goroutines that begins at once.
-func soonFlags(n string, more ...string) []string {
-	return append([]string{"-n", n, "-warmup", "0s"}, more...)
-}
-
-// runBeside has a test run beside others. Such a test mostly waits, because each lock is tried
-// before it counts. On the server that ZK names, which the tests share, they run one by one.
+// runBeside has a test run beside others, because it mostly waits. On the server that ZK names,
+// which the tests share, they run one by one.
 func runBeside(t *testing.T) {
 	if os.Getenv("ZK") == "" {
 		t.Parallel()
@@ -101,7 +117,7 @@ func setDuring[T any](t *testing.T, variable *T, value T) {
 	t.Cleanup(func() { *variable = old })
 }
 
-// compete replaces the contestants.
+// compete replaces the contestants during a test.
 func compete(t *testing.T, cs ...contestant) { setDuring(t, &contestants, cs) }
 
 // requireOneLine asserts that text is a single line that says want.
@@ -110,11 +126,6 @@ func requireOneLine(t *testing.T, text, want string) {
 	require.Contains(t, text, want)
 	require.Equal(t, 1, strings.Count(text, "\n"), "more than one line: %s", text)
 	require.True(t, strings.HasPrefix(text, "bench: "), text)
-}
-
-// jsonKeys are names in JSON that programs of others rely on.
-var jsonKeys = []string{
-	"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error",
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
@@ -131,74 +142,18 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	waitFor(t, "the end of all sessions", func() bool { return len(srv.Sessions()) == 0 })
 }
 
-// What can be wrong with a server is a test of internal/ensemble.
-func TestAnErrorIsOneLine(t *testing.T) {
-	for _, tc := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{[]string{"-nonsense"}, exitUsage, "-nonsense"},
-		{[]string{"rubbish"}, exitUsage, `unexpected argument "rubbish"`},
-		{[]string{"-locks", "naive,nave"}, exitUsage, `no lock is called "nave"; there are naive, herd, predecessor`},
-		{[]string{"-locks", ""}, exitUsage, `no lock is called ""`},
-		{[]string{"-locks", "naive,naive"}, exitUsage, "twice"},
-		{[]string{"-n", "0"}, exitUsage, `"0" is not a number of goroutines`},
-		{[]string{"-n", "100001"}, exitUsage, "not a number of goroutines between 1 and 100000"},
-		{[]string{"-n", "ten"}, exitUsage, "goroutines"},
-		{[]string{"-n", "5,5"}, exitUsage, "twice"},
-		{[]string{"-sessions", "0"}, exitUsage, "-sessions"},
-		{[]string{"-n", "5,10", "-sessions", "6"}, exitUsage, "-sessions"},
-		{[]string{"-rounds", "0"}, exitUsage, "-rounds"},
-		{[]string{"-rounds", "x"}, exitUsage, "-rounds"},
-		{[]string{"-closed", "0"}, exitUsage, "-closed: 0 is not between 1 and 10000, the most for 100 goroutines"},
-		{[]string{"-n", "1000", "-closed", "1001"}, exitUsage, "-closed: 1001 is not between 1 and 1000"},
-		{[]string{"-rtt", "-1ms"}, exitUsage, "-rtt: -1ms is negative"},
-		{[]string{"-limit", "5"}, exitUsage, `invalid value "5" for flag -limit: it has no unit: write 5s`},
-		{[]string{"-warmup", "1.5"}, exitUsage, "write 1.5s"},
-		{[]string{"-rtt", "20"}, exitUsage, "write 20ms"},
-		{[]string{"-limit", "five"}, exitUsage, "it is not a time such as 5s"},
-		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
-		{[]string{"-json", "out", "-report", "./out"}, exitUsage, "-report: ./out is the file of -json, too: give each its own"},
-		{[]string{"-json", "-rtt"}, exitUsage, `-json: "-rtt" begins with a dash: it looks like a flag; a file of that name is ./-rtt`},
-		{[]string{"-json", "-"}, exitUsage, `-json: "-" begins with a dash`},
-		{[]string{"-report", "--zk", "-n", "5"}, exitUsage, `-report: "--zk" begins with a dash`},
-		{[]string{"-zk", "embedded", "-join"}, exitUsage, "-join: other processes cannot reach a server of this process"},
-		{[]string{"-procs", "3"}, exitUsage, "-procs: is for processes that take part with -join"},
-		{[]string{"-zk", "127.0.0.1:1", "-join", "-procs", "0"}, exitUsage, "-procs: 0 is not between 1 and 100"},
-		{[]string{"-path", "lock"}, exitUsage, "-path"},
-		{[]string{"-path", "/"}, exitUsage, "-path"},
-		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
-		{[]string{"-path", "/a/../b"}, exitUsage, "-path"},
-		{[]string{"-path", "/a/"}, exitUsage, "-path"},
-		{[]string{"-path", "/zookeeper"}, exitUsage, "-path: /zookeeper is ZooKeeper's own"},
-		{[]string{"-path", "/zookeeper/config/x"}, exitUsage, "-path: /zookeeper/config/x is ZooKeeper's own"},
-		{[]string{"-zk", ""}, exitUsage, "-zk: its value is empty"},
-		{[]string{"-json", ""}, exitUsage, "-json: its value is empty"},
-		{[]string{"-zk", "127.0.0.1"}, exitUsage, `bench: -zk: "127.0.0.1" is neither embedded`},
-		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
-		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "/no/such/file: no such file or directory"},
-		{[]string{"-report", t.TempDir() + "/no/such/file"}, exitFailure, "-report: open "},
-	} {
-		status, stdout, stderr := bench(t, tc.args...)
-		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
-		require.Empty(t, stdout, "%q: it is said before anything runs", tc.args)
-		requireOneLine(t, stderr, tc.want)
-	}
-}
-
-// A fakeLock is a lock with this Lock.
+// A fakeLock is a contender whose Lock is the function. Its Unlock does nothing.
 type fakeLock struct{ lock func() error }
 
 func (f fakeLock) Lock() error   { return f.lock() }
 func (f fakeLock) Unlock() error { return nil }
 
-// inNode is a contestant with a node of its own.
-func inNode(name string, m zookeeper.Maker) contestant {
-	return contestant{counter.Lock{Name: name}, zookeeper.Kind{Node: true, Make: m}}
+// inNode is a contestant whose path is its own node.
+func inNode(name string, newContender zookeeper.Maker) contestant {
+	return contestant{counter.Lock{Name: name}, zookeeper.Kind{Node: true, Make: newContender}}
 }
 
-// waitsInVain makes a contender of a lock that no contender gets.
+// waitsInVain makes a contender that waits for a node that nobody creates.
 func waitsInVain(conn *zk.Conn, path string) zookeeper.Locker {
 	return fakeLock{lock: func() error {
 		_, _, changed, err := conn.ExistsW(path + "/never")
@@ -209,13 +164,13 @@ func waitsInVain(conn *zk.Conn, path string) zookeeper.Locker {
 	}}
 }
 
-// ofLock reports whether a request is of this kind, and for a node below the lock's path.
+// ofLock reports whether a request does op to a node below the lock's path.
 func ofLock(r zkserver.Request, op jute.Op) bool {
 	return r.Op == op && path.Base(path.Dir(r.Path)) == "lock"
 }
 
-// The session of the contenders expires at the tenth request of a kind. Those of the
-// floor that wait for their turn ask no server.
+// The session of the contenders expires at their tenth request op. A contender of the floor that
+// waits for its turn is not notified by the server.
 func TestALostSessionEndsTheRun(t *testing.T) {
 	srv, addr := listen(t)
 	for _, tc := range []struct {
@@ -233,7 +188,7 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 			srv.Expire((<-fault.Hit()).Session)
 			fault.Release()
 		}()
-		stderr := benchFails(t, "FAILED", soonFlags("50", "-zk", addr, "-locks", tc.lock), tc.lock+" with 50 goroutines on "+addr)
+		stderr := benchFails(t, tc.lock+" with 50 goroutines on "+addr, "-n", "50", "-zk", addr, "-locks", tc.lock)
 		require.Regexp(t, ": session 0x[0-9a-f]+: ", stderr, "the contender's")
 		require.Empty(t, srv.Children("/zklock-bench"))
 	}
@@ -255,8 +210,8 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	require.Equal(t, "naive", written[[]report.Run](t, file)[0].Lock)
 }
 
-// A run that has printed nothing yet leaves the files as they are, and so does one whose
-// table cannot be printed.
+// A run that is interrupted before it has a result leaves the files as they are. So does one
+// whose table cannot be printed, and so does an output that cannot be completed.
 func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	compete(t, inNode("stuck", func(conn *zk.Conn, path string) zookeeper.Locker {
@@ -272,9 +227,11 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 		entries := testenv.Must(os.ReadDir(dir))(t)
 		require.Len(t, entries, 1, "nothing is left beside it")
 	}
+
 	status, _, stderr := benchWith(ctx, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitInterrupted, status, stderr)
 	unchanged()
+
 	cmd, _ := program(t, opened(t, "/dev/full", os.O_WRONLY), "-n", "2", "-locks", "naive", "-json", file)
 	require.Error(t, cmd.Run())
 	unchanged()
@@ -285,7 +242,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	unchanged()
 }
 
-// tableShape is a table without its numbers.
+// tableShape is a table without its numbers: a row with numbers is its first word and a #.
 func tableShape(s string) string {
 	s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
 	return strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(s, " "))
@@ -294,7 +251,6 @@ func tableShape(s string) string {
 func TestOneRunWritesEverything(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	read := func(name string) string { return fileText(t, file(name)) }
 	t.Setenv("PATH", "") // no Curator: a row says so
 	status, stdout, stderr := bench(t, "-n", "5,10", "-rounds", "2", "-locks", "all", "-explain", "-json", file("r.json"), "-report", file("r.html"))
 	require.Zero(t, status, stderr)
@@ -305,7 +261,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	require.Contains(t, stdout, "overtaken")
 	require.Contains(t, stdout, "  5 - 2/N: predecessor, reentrant, zk.Lock, curator")
 
-	page := read("r.html")
+	page := fileText(t, file("r.html"))
 	for _, want := range []string{
 		"ZooKeeper</dt>", "go-zookeeper", "cannot run: java is not on PATH", "no lock",
 		"-n 5,10 -rounds 2 -locks all", "predecessor, article A", `id="elapsed"`, `id="requests"`, `id="waits-5"`, `id="waits-10"`,
@@ -315,7 +271,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	}
 	require.Contains(t, page, "<dd>"+strings.TrimPrefix(strings.SplitN(stdout, "\n", 2)[0], "ZooKeeper: ")+"</dd>")
 	require.Equal(t, 4, strings.Count(page, "<svg"))
-	// It is complete in itself: nothing is loaded. Namespaces are but names.
+	// The page loads nothing. The address of a namespace is only a name.
 	require.NotRegexp(t, `(?i)<script|<link|<img|src=|@import|url\(`, page)
 	require.Empty(t, regexp.MustCompile(`https?://[^"\s]*`).FindAllString(
 		regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`).ReplaceAllString(page, ""), -1))
@@ -323,7 +279,8 @@ func TestOneRunWritesEverything(t *testing.T) {
 	rows := written[[]map[string]any](t, file("r.json"))
 	require.Len(t, rows, (len(onZooKeeper())-1)*4+2, "one row of Curator's for each number of threads")
 	for _, row := range rows {
-		require.Subset(t, slices.Collect(maps.Keys(row)), jsonKeys)
+		require.Subset(t, slices.Collect(maps.Keys(row)), []string{"lock", "server", "goroutines", "sessions", "times", "round", "count", "rtt_ns",
+			"elapsed_ns", "requests", "watch_events", "bytes", "error"}, "other people's programs rely on these keys")
 		if row["lock"] == "curator" {
 			require.Equal(t, "cannot run", row["status"])
 			continue
@@ -331,11 +288,11 @@ func TestOneRunWritesEverything(t *testing.T) {
 		require.Equal(t, row["goroutines"], row["count"])
 		require.NotZero(t, row["elapsed_ns"])
 	}
-	holdsFacts(t, written[[]report.Run](t, file("r.json"))[0])
+	requireFacts(t, written[[]report.Run](t, file("r.json"))[0])
 }
 
-// holdsFacts holds that a run names its machine and its server.
-func holdsFacts(t *testing.T, r report.Run) {
+// requireFacts asserts that a run names its machine and its server.
+func requireFacts(t *testing.T, r report.Run) {
 	require.NotEmpty(t, r.Members)
 	require.Equal(t, runtime.Version(), r.Go)
 	require.Equal(t, runtime.NumCPU(), r.CPUs)

@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A contestant is a lock that takes part. That of the name of curator is not used from Go, and has no Kind.
+// A contestant is a lock that takes part. Curator is used from Java, so its Kind is empty.
 type contestant struct {
 	counter.Lock
 	zookeeper.Kind
@@ -50,8 +50,8 @@ var contestants = []contestant{
 	{
 		counter.Lock{
 			Name: "herd",
-			// Half of N+1: the lists that arrivals cause are spared where all
-			// arrive at once.
+			// Each arrival makes waiters list again, too, but where all contenders arrive at once
+			// these lists are few: half of N + 1 lists per acquisition are left.
 			Formula: counter.Formula{
 				Text:     "(N + 5) / 2",
 				From:     i18n.Textf("each release wakes all waiters; each of them reads the list again", "每次释放唤醒所有等待者，都重新读取列表"),

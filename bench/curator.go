@@ -28,13 +28,13 @@ type curatorPlayer struct {
 	lock   counter.Lock
 	server *zookeeper.Server
 	keep   func(cold report.Run)
-	jvm    *jvm   // nil: none runs
-	load   [3]int // that the JVM is for
+	jvm    *jvm         // nil: none runs
+	load   counter.Load // what the JVM is for
 }
 
 func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
 func (p *curatorPlayer) Server() i18n.Text                              { return p.server.Zoo().Says() }
-func (p *curatorPlayer) Try(context.Context) error                      { return nil } // a trial is for Go's contenders
+func (p *curatorPlayer) Try(context.Context) error                      { return nil } // trials are played in Go
 func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
 func (p *curatorPlayer) Close() error {
@@ -50,6 +50,7 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 	if p.cfg.join {
 		return counter.CannotRun{Why: i18n.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
 	}
+
 	r.RTT = p.cfg.rtt
 	servers := p.server.Zoo().Servers()
 	if p.cfg.rtt > 0 {
@@ -60,7 +61,7 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 		defer stop()
 		servers = far
 	}
-	if load := [3]int{r.Goroutines, r.Sessions, r.Times}; load != p.load {
+	if load := (counter.Load{N: r.Goroutines, Sessions: r.Sessions, Times: r.Times}); load != p.load {
 		p.Close()
 		p.load = load
 	}
@@ -72,10 +73,9 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 		}
 		p.keep(cold)
 	}
+
 	err := p.round(ctx, r, servers)
-	// Counted in an earlier run: counting needs a proxy in between, and that takes
-	// time.
-	r.Used(p.jvm.used)
+	r.Used(p.jvm.used) // in an unmeasured run: counting needs a proxy in between, and that takes time
 	return err
 }
 
@@ -84,13 +84,13 @@ var whatColdIs = i18n.Textf("the first run of a new JVM, which has compiled noth
 	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
 	"新 JVM 的第一次运行，什么都还没有编译。文章的每次运行都是这样的。Curator 的其他行都先按 `-warmup` 预热，而且至少运行过两次")
 
-// warmJVM starts a JVM, and runs the counter in it once cold, once with
-// its requests counted, and on until it is warm. Servers are those of the cold run,
-// which is reported.
+// warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once
+// through a proxy that counts the requests, and then until the JVM is warm. It returns the
+// cold run, which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
 	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
-	warm := time.Now().Add(p.cfg.warmup)
+	warmAt := time.Now().Add(p.cfg.warmup)
 	var err error
 	if p.jvm, err = startJVM(ctx); err != nil {
 		return cold, err
@@ -98,6 +98,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	if err := p.round(ctx, &cold, servers); err != nil {
 		return cold, err
 	}
+
 	tap := new(wiretap.Tap)
 	tapped, stop, err := proxies(p.server.Zoo().Servers()[:1], tap.Dialer(net.DialTimeout))
 	if err != nil {
@@ -110,7 +111,8 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 		return cold, err
 	}
 	p.jvm.used = tap.Counts()
-	for time.Now().Before(warm) {
+
+	for time.Now().Before(warmAt) {
 		again := cold
 		if err := p.round(ctx, &again, p.server.Zoo().Servers()); err != nil {
 			return cold, err
@@ -119,7 +121,8 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	return cold, nil
 }
 
-// round runs the counter once and notes how it went.
+// round has the JVM run the counter once, and notes in r how it went. The lines that go to the
+// JVM and come back are described in CuratorCounter.java.
 func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string) error {
 	r.Client, r.Count = p.jvm.versions, 0
 	_, path, err := p.server.Fresh(p.lock.Name, false, r.Goroutines, r.Round)
@@ -130,7 +133,8 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 	if _, err := io.WriteString(p.jvm.stdin, line); err != nil {
 		return p.jvm.died()
 	}
-	timed := ctx // with the limit, from began to done
+
+	timed := ctx // has the limit, from "began" to "done"
 	var turns []report.Turn
 	for {
 		line, err := p.jvm.readLine(timed)

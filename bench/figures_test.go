@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,23 +15,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
-	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
-// Of README.md, docs/benchmark.md and docs/figures.md each digit is held. Those of
-// figures.md are all written here, from the runs that docs/figures/measure has made.
-// On the other two pages a digit is in a passage that is written here, or in a text
-// below that is made of the program's own constants, or in one that names something:
-// a step, an address, a value of a flag in an example.
+// The figures of README.md, docs/benchmark.md and docs/figures.md are written here, from the
+// runs that docs/figures/measure has made.
 
 const figures = "docs/figures/" // from the root
 
-// runsOf are the runs of these files, in their order.
+// runsOf reads the runs of these files, named without their folder and extension.
 func runsOf(t *testing.T, names ...string) (runs []report.Run) {
 	for _, name := range names {
 		for _, r := range written[[]report.Run](t, "../"+figures+name+".json") {
@@ -44,12 +38,13 @@ func runsOf(t *testing.T, names ...string) (runs []report.Run) {
 	return runs
 }
 
-// commandOf is the command of a run, without the file that it wrote.
+// commandOf is the command that made the runs, without its -json.
 func commandOf(runs []report.Run) string {
 	return regexp.MustCompile(` -json \S+`).ReplaceAllString(runs[0].Command, "")
 }
 
-// transcript is what the command has printed, with its legend or without.
+// transcript is the command of a file's runs and what it has printed, with the legends of the
+// tables or without.
 func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
@@ -65,27 +60,27 @@ func transcript(t *testing.T, legend bool, name string, lang i18n.Language) stri
 			fmt.Fprintln(&out, server)
 		}
 	}
-	out.WriteString(cfg.work())
-	table := func(printTo func(*bytes.Buffer), legendBegins string) {
-		var b bytes.Buffer
-		printTo(&b)
-		text := b.String()
+	out.WriteString(cfg.headline())
+	add := func(printTable func(io.Writer, []report.Run, int, i18n.Language), legendBegins i18n.Text) {
+		var table bytes.Buffer
+		printTable(&table, runs, 0, lang)
+		text := table.String()
 		if !legend {
-			text, _, _ = strings.Cut(text, legendBegins)
+			text, _, _ = strings.Cut(text, "\n"+legendBegins.In(lang))
 		}
 		out.WriteString(text)
 	}
-	table(func(b *bytes.Buffer) { report.PrintTable(b, runs, 0, lang) }, "\n"+report.TableLegend.In(lang))
+	add(report.PrintTable, report.TableLegend)
 	if cfg.rounds > 1 {
-		table(func(b *bytes.Buffer) { report.PrintTimes(b, runs, 0, lang) }, "\n"+report.TimesLegend.In(lang))
+		add(report.PrintTimes, report.TimesLegend)
 	}
 	return "```console\n" + out.String() + "```"
 }
 
-// machine says what the runs were made on, and with.
+// machine lists the machines, the clients and the servers of the runs in these files.
 func machine(t *testing.T, names []string) string {
 	runs := runsOf(t, names...)
-	list := func(of func(report.Run) string) string {
+	distinct := func(of func(report.Run) string) string {
 		var all []string
 		for _, r := range runs {
 			if text := of(r); text != "" && !slices.Contains(all, text) {
@@ -96,20 +91,20 @@ func machine(t *testing.T, names []string) string {
 	}
 	address := regexp.MustCompile(`^\S+: `)
 	return strings.Join([]string{
-		"- " + list(func(r report.Run) string { return fmt.Sprintf("%d cores of %s", r.CPUs, r.CPU) }),
-		"- " + list(func(r report.Run) string { return r.OS }) + "; " + list(func(r report.Run) string { return r.Go }),
-		"- clients: " + list(func(r report.Run) string { return r.Client }),
-		"- servers: " + list(func(r report.Run) string {
+		"- " + distinct(func(r report.Run) string { return fmt.Sprintf("%d cores of %s", r.CPUs, r.CPU) }),
+		"- " + distinct(func(r report.Run) string { return r.OS }) + "; " + distinct(func(r report.Run) string { return r.Go }),
+		"- clients: " + distinct(func(r report.Run) string { return r.Client }),
+		"- servers: " + distinct(func(r report.Run) string {
 			if len(r.Members) == 0 {
 				return ""
 			}
 			return address.ReplaceAllString(r.Members[0], "")
 		}),
-		"- measured on " + list(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
+		"- measured on " + distinct(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
 	}, "\n")
 }
 
-// peersTable compares zklock with zk.Lock and with what no lock is faster than.
+// peersTable compares zklock with zk.Lock and with the yardsticks least or floor, a row for each file.
 func peersTable(t *testing.T, names ...string) string {
 	rows := []string{"| flags | least or floor | zklock | zk.Lock | zk.Lock / zklock | requests/acq of zklock, zk.Lock |", "|---|---:|---:|---:|---:|---|"}
 	for _, name := range names {
@@ -123,11 +118,11 @@ func peersTable(t *testing.T, names ...string) string {
 			return fmt.Sprintf(format, f)
 		}
 		median := func(lock string, of func(report.Run) float64) float64 { return report.Median(runs, lock, of) }
-		mine, other := median("zklock", elapsed), median("zk.Lock", elapsed)
+		ours, theirs := median("zklock", elapsed), median("zk.Lock", elapsed)
 		_, locks, _ := strings.Cut(commandOf(runs), "-locks ") // and the flags after it
 		rows = append(rows, fmt.Sprintf("| `-locks %s` | %s | %s | %s | %s | %s, %s |", locks,
-			show("%.1f ms", cmp.Or(median("least", elapsed), median("floor", elapsed))), show("%.1f ms", mine), show("%.1f ms", other),
-			show("%.2f", other/mine), show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
+			show("%.1f ms", cmp.Or(median("least", elapsed), median("floor", elapsed))), show("%.1f ms", ours), show("%.1f ms", theirs),
+			show("%.2f", theirs/ours), show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
 	}
 	return strings.Join(rows, "\n")
 }
@@ -169,13 +164,50 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 	return out.String()
 }
 
-// chartsOf are the charts of figures.md, by their files.
-func chartsOf(t *testing.T) map[string]string {
+// peersPassage is the table of the peers in docs/benchmark.md. Their entries have its texts.
+func peersPassage(t *testing.T, lang i18n.Language) string {
+	rows := []string{"", i18n.Textf("| row | what it is |", "| 行 | 是什么 |").In(lang), "|---|---|"}
+	for _, c := range peers {
+		require.NotEmpty(t, c.What.Zh, "the entry of %s does not say what it is, in both languages", c.Name)
+		rows = append(rows, "| "+c.Name+" | "+c.What.In(lang)+" |")
+		if c.Name == "curator" { // it has a second row
+			rows = append(rows, "| "+c.Name+" cold | "+whatColdIs.In(lang)+" |")
+		}
+	}
+	return strings.Join(rows, "\n") + "\n"
+}
+
+// formulasPassage is the table of the formulas there: a row for each formula and for each reason
+// to have none, with the locks of which it is true.
+func formulasPassage(t *testing.T, lang i18n.Language) string {
+	names := make(map[string][]string)
+	var order []string
+	for _, c := range onZooKeeper() {
+		f := c.Formula
+		if f.Text == "" && f.From.En == "" {
+			continue
+		}
+		require.NotEmpty(t, f.From.Zh, "the entry of %s: from says where the requests of its formula come from, in both languages", c.Name)
+		formula := cmp.Or(f.Text, i18n.Textf("no formula", "没有公式").In(lang)) + " | " + f.From.In(lang)
+		if names[formula] == nil {
+			order = append(order, formula)
+		}
+		names[formula] = append(names[formula], c.Name)
+	}
+	rows := []string{"", i18n.Textf("| | requests per acquisition | where they come from |", "| | 每次加锁的请求数 | 由什么组成 |").In(lang), "|---|---:|---|"}
+	for _, formula := range order {
+		rows = append(rows, "| "+strings.Join(names[formula], ", ")+" | "+formula+" |")
+	}
+	return strings.Join(rows, "\n") + "\n"
+}
+
+// figuresCharts are the charts of figures.md, by their files.
+func figuresCharts(t *testing.T) map[string]string {
 	all := make(map[string]string)
 	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
 		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
 		for _, chart := range report.Charts(runsOf(t, names...), i18n.English) {
-			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") { // else waits of fewer
+			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") { // else it shows the waits of fewer than n
 				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(true)
 			}
 		}
@@ -183,16 +215,16 @@ func chartsOf(t *testing.T) map[string]string {
 	return all
 }
 
-// holdsRatios holds what the README says of the bytes and of the factor.
+// holdsRatios holds README.md's passage on the bytes of the herd and the factor of zklock.
 func holdsRatios(t *testing.T) {
-	const n = "readme"
+	const shared = "readme" // the file of its runs; those of apart have a session for each contender
 	bytesOf := func(lock string) float64 {
-		return report.Median(runsOf(t, n), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
+		return report.Median(runsOf(t, shared), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
 	}
 	elapsed := func(file, lock string) float64 {
 		return report.Median(runsOf(t, file), lock, func(r report.Run) float64 { return float64(r.Elapsed) })
 	}
-	first, apart := runsOf(t, n)[0], runsOf(t, "apart")[0]
+	first, apart := runsOf(t, shared)[0], runsOf(t, "apart")[0]
 	require.Equal(t, first.Goroutines, apart.Sessions)
 	var english, chinese string
 	if herd := bytesOf("herd"); herd > 0 { // it has not been stopped
@@ -202,7 +234,7 @@ func holdsRatios(t *testing.T) {
 		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
 朴素锁要传 %.2f MB。`, lists...)
 	}
-	factor := []any{elapsed(n, "naive") / elapsed(n, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
+	factor := []any{elapsed(shared, "naive") / elapsed(shared, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
 	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 来自同一个进程内的 goroutine：锁在内存中交接。
@@ -214,7 +246,7 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	both := func(text func(*testing.T, i18n.Language) string) i18n.Text {
 		return i18n.Text{En: text(t, i18n.English), Zh: text(t, i18n.Chinese)}
 	}
-	for file, svg := range chartsOf(t) {
+	for file, svg := range figuresCharts(t) {
 		site.Holds(t, file, "", svg)
 	}
 	site.HoldsBoth(t, "docs/figures.md", "", both(figuresPage))
@@ -225,117 +257,3 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	site.HoldsBoth(t, "README.md", "run", readme)
 	holdsRatios(t)
 }
-
-// claims are the texts with digits that are made of the program's constants or of
-// its tests' facts.
-func claims(t *testing.T) (readme, benchmark []string) {
-	readme = []string{"Go " + found(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
-	alone, many := counter.Everyday[0], counter.Everyday[1]
-	const rtt, times = 20, 20 // of examples
-	benchmark = []string{
-		fmt.Sprintf("has %d acquisitions in each row: one goroutine alone that locks %d times, and %d\ngoroutines with a session each",
-			alone.Count(), alone.Times, many.Sessions),
-		fmt.Sprintf("no contender gets the free lock for %.0f s", counter.Patience.Seconds()),
-		fmt.Sprintf("exit status %d", exitFailure),
-		"warm-up (round 0)", // of warmJVM
-		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
-		fmt.Sprintf("`-rtt %dms` | makes each round trip to the server %d ms longer", rtt, rtt),
-		fmt.Sprintf("`-closed %d` | each goroutine locks %d times; the count is then %d N", times, times, times),
-		"about N/2 on average with\nthe naive lock and the herd, 1 with the predecessor", // TestUnderContentionTheRequestsAreExactlyAsPredicted
-		// fairness_test.go
-		"It is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
-	}
-	// TestTheTimesHaveTheRatiosOfTheMeasuredServer
-	took := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(fileText(t, "../internal/explore/film/film_test.go"), 4)
-	require.Len(t, took, 4)
-	column := func(of int) string {
-		return fmt.Sprintf("%s, %s, %s and %s", took[0][of], took[1][of], took[2][of], took[3][of])
-	}
-	pace := film.Measured(0)
-	work := pace.Server
-	return readme, append(benchmark,
-		fmt.Sprintf("`film.Measured`: %d µs for a request,\n%d µs more if it writes, %d µs for an event, %d ns for a byte, and %d µs from a client",
-			work.Request.Microseconds(), work.Write.Microseconds(), work.Event.Microseconds(), work.Byte.Nanoseconds(), pace.Latency.Microseconds()),
-		fmt.Sprintf("There the herd took %s times as long as step 3 with %s contenders. In the lab it is\nwithin 10 %%", column(2), column(1)),
-		fmt.Sprintf("The naive lock took %s times as long", column(3)),
-		"in the lab it is within 30 %, and too\nfast with 20 contenders",
-	)
-}
-
-// labels are texts whose digits measure nothing.
-var labels = map[string][]string{
-	"../README.md": {
-		"step 1\nbegins with a single node", "Step 4 is a layer over step 3", "go test ./01-naive-ephemeral\n",
-		// Measured on a machine with two cores, with empty caches and with full ones.
-		"| `go run ./bench -n 1000` | 2 min | 1 min | 3 MB |", "| `go test ./01-naive-ephemeral` | 1 min | 10 s | 3 MB |",
-		"| `go test ./...` | 5 min | 3 min | 3 MB |",
-		"[1 naive](01-naive-ephemeral/)", "[2 herd](02-herd-effect/)", "[3 predecessor](03-sequential-predecessor/)",
-		"[4 reentrant](04-reentrant/)", "[5 timeout](05-timeout/)",
-		"before its own | 1 | A", "may lock again | 1 | A", "late writes | 1 | A", // TestUnderContentionTheRequestsAreExactlyAsPredicted
-		"微盟40w总包面试问题", "史上最全) (7)",
-	},
-	"../docs/benchmark.md": {
-		"step 3 sends exactly as many", "**wait p50, p99, wait max**", "(step 5 and zklock:",
-		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain",
-		"*herd, 1000 goroutines: about 30\ns*",              // an example
-		"takes 60 from one address", "(0: as many as come)", // ZooKeeper's own default
-		"`go run ./cmd/zklock serve 127.0.0.1:2181`", "`go run ./bench -zk 127.0.0.1:2181`",
-		"ZooKeeper 3.8.0 on loopback, on two cores", "go run ./bench -zk 127.0.0.1:2181 -locks naive,herd,predecessor -n 50 -sessions 50 -rounds 15", "With `-rtt 20ms` it takes", "longer than step 3 on",
-		"-n 100,200,500,1000,2000,5000 -limit 60s",
-	},
-}
-
-// unheld is a line of a page with a digit that nothing holds; "" if there is none.
-func unheld(page string, texts []string) string {
-	page = site.Strip(page) // TestTheDocsSayWhatWasMeasured
-	for _, text := range texts {
-		if !strings.Contains(page, text) {
-			return text
-		}
-		page = strings.ReplaceAll(page, text, "")
-	}
-	return regexp.MustCompile(`.*\d.*`).FindString(page)
-}
-
-// TestEachDigitIsHeld changes each digit of the pages, and expects it to be noticed.
-func TestEachDigitIsHeld(t *testing.T) {
-	readme, benchmark := claims(t)
-	for file, texts := range map[string][]string{"../README.md": readme, "../docs/benchmark.md": benchmark} {
-		page := site.Strip(fileText(t, file))
-		texts = append(texts, labels[file]...)
-		require.Empty(t, unheld(page, texts), "%s: a figure that is not held: write its text into claims, made of what decides it, or into labels", file)
-		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {
-			changed := []byte(page)
-			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10
-			require.NotEmpty(t, unheld(string(changed), texts), "%s: byte %d", file, at[0])
-		}
-	}
-}
-
-// TestTheFormulasOfTheStepsAreThoseOfTheirTests: the suite counts by the same formula.
-func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
-	steps := testenv.Must(filepath.Glob("../0*"))(t)
-	require.Len(t, steps, 5)
-	asGo := strings.NewReplacer("N²", "n*n", "2N", "2*n", "5N", "5*n", "6N", "6*n", "N", "n", "−", "-")
-	for _, dir := range steps {
-		said := found(t, dir+"/README.md", `each lock once\s+send \*\*(.*?)\s+requests`)
-		require.Equal(t, found(t, dir+"/lock_test.go", `Requests: +func\(n int\) int { return (.*) }`)[0], asGo.Replace(said[0]), dir)
-	}
-	const page = "../zklock/README.md"
-	handOver := found(t, "../zklock/lock.go", `holds: (\d+), during: (\d+) \* time\.Millisecond`)
-	require.Equal(t, handOver, found(t, page, `After (\d+) holds or (\d+) ms`))
-	require.Equal(t, []string{handOver[1], handOver[0]}, found(t, page, `no\s+longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
-	require.Equal(t, found(t, "../zklock/internal/client/proof.go", `timeout \* (\d+) / (\d+)`),
-		found(t, page, `: (\d+)/(\d+) of the session timeout`))
-	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(t, float64\(sum\(sent\)\)/n, (.*?),`),
-		found(t, page, `at most \*\*(.*?) N\*\*`))
-}
-
-// found are the groups of what a pattern finds in a file.
-func found(t *testing.T, file, pattern string) []string {
-	m := regexp.MustCompile(pattern).FindStringSubmatch(fileText(t, file))
-	require.NotNil(t, m, "%s: %s", file, pattern)
-	return m[1:]
-}
-
-func fileText(t *testing.T, file string) string { return string(testenv.Must(os.ReadFile(file))(t)) }

@@ -8,19 +8,19 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-type output struct{ flag, name string }
+// An output is a file, and the flag that names it.
+type output struct{ flag, file string }
 
 // outputs are the files that the flags name.
 func (cfg config) outputs() []output {
 	all := []output{{"-json", cfg.json}, {"-report", cfg.report}}
-	return slices.DeleteFunc(all, func(o output) bool { return o.name == "" })
+	return slices.DeleteFunc(all, func(o output) bool { return o.file == "" })
 }
 
-// checkWritable says which file cannot be written: a long run must not end without a
-// file to write to.
+// checkWritable is called before the run: if a file cannot be written, a long run would be lost.
 func (cfg config) checkWritable() error {
 	for _, o := range cfg.outputs() {
-		if err := report.CheckFile(o.name); err != nil {
+		if err := report.CheckFile(o.file); err != nil {
 			return i18n.Errorf("%s: %w", "%s：%v", o.flag, err)
 		}
 	}
@@ -30,13 +30,14 @@ func (cfg config) checkWritable() error {
 // writeFiles writes the results to all files, and returns the first error.
 func (cfg config) writeFiles(results []report.Run) (err error) {
 	for _, o := range cfg.outputs() {
-		write := func(w io.Writer) error { return report.WriteJSON(w, results) }
-		if o.flag == "-report" {
-			write = func(w io.Writer) error {
-				return report.WriteReport(w, report.Settings{Each: cfg.each(), Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit}, results, cfg.lang)
+		e := report.WriteFile(o.file, func(w io.Writer) error {
+			if o.flag == "-json" {
+				return report.WriteJSON(w, results)
 			}
-		}
-		if e := report.WriteFile(o.name, write); e != nil && err == nil {
+			settings := report.Settings{Each: cfg.whatEachDoes(), Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit}
+			return report.WriteReport(w, settings, results, cfg.lang)
+		})
+		if e != nil && err == nil {
 			err = i18n.Errorf("%s: %w", "%s：%v", o.flag, e)
 		}
 	}

@@ -19,35 +19,35 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
+// A config is what the benchmark is to do.
 type config struct {
-	args    []string // as given
-	zk      string
+	args    []string // of the command
+	zk      string   // the servers
 	locks   []contestant
 	loads   []counter.Load
 	rounds  int
 	warmup  time.Duration
 	rtt     time.Duration // put between the clients and the server
 	limit   time.Duration // of a run; 0: none
-	explain bool
-	json    string
-	report  string
-	path    string
-	join    bool
-	procs   int // that take part; 1 unless join
+	explain bool          // print the tables of waits and requests, too
+	json    string        // a file; "": none
+	report  string        // a file; "": none
+	path    string        // the znode to work under
+	join    bool          // with other processes
+	procs   int           // how many take part; 1 unless join
 	lang    i18n.Language
 }
 
-// These keep a slip of the finger from filling the memory.
+// More than these are a mistyped number, and would fill the memory.
 const (
 	maxGoroutines   = 100_000
 	maxAcquisitions = 1_000_000 // in a run
 )
 
-// usualSizes are article A's numbers of threads. Tests of the default run have
-// fewer.
+// usualSizes is the default of -n: article A's numbers of threads. Tests of the default run have fewer.
 var usualSizes = "100,1000"
 
-// onZooKeeper are the locks with a name of their own that run on ZooKeeper.
+// onZooKeeper are all locks that -locks can name.
 func onZooKeeper() []contestant { return slices.Concat(contestants, peers) }
 
 func namesOf(locks []contestant) (names []string) {
@@ -57,59 +57,59 @@ func namesOf(locks []contestant) (names []string) {
 	return names
 }
 
-// flags are the flags that need more than a conversion.
-type flags struct {
+// A commandLine has the flags whose values do not go into a config as they are. Its methods
+// check them, each some that belong together, and complete the config.
+type commandLine struct {
 	set             *flag.FlagSet
-	given           map[string]bool
-	locks, sizes    *string
+	given           map[string]bool // the flags that are on the command line
+	locks, sizes    *string         // comma-separated lists
 	sessions, times *int
 }
 
-// defineFlags returns the flags of the command line; their values go to cfg.
-func defineFlags(cfg *config) *flags {
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	say := i18n.Both
-	f := &flags{set: fs, given: make(map[string]bool)}
-	fs.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), say(
+// defineFlags returns the flags. The values of all others go to cfg.
+func defineFlags(cfg *config) *commandLine {
+	f := &commandLine{set: flag.NewFlagSet("bench", flag.ContinueOnError), given: make(map[string]bool)}
+	f.set.SetOutput(io.Discard)
+	usage := i18n.Both
+	f.set.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), usage(
 		"the `servers` to run against: embedded, or host:port,host:port,… of a running ZooKeeper; by default those of the environment variable ZK",
 		"在哪些`服务器`上运行：embedded（内嵌的），或者正在运行的 ZooKeeper：host:port,host:port,…；不写则取环境变量 ZK"))
 	all := i18n.List(namesOf(onZooKeeper()))
-	f.locks = fs.String("locks", strings.Join(namesOf(contestants), ","), say(
+	f.locks = f.set.String("locks", strings.Join(namesOf(contestants), ","), usage(
 		"the locks to compare, in this order: a comma-separated `list` of "+all.En+"; or all",
 		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+all.Zh+"，或者 all"))
-	f.sizes = fs.String("n", usualSizes, say("the numbers of goroutines: a comma-separated `list`; "+
+	f.sizes = f.set.String("n", usualSizes, usage("the numbers of goroutines: a comma-separated `list`; "+
 		"without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each",
 		"goroutine 的个数，`列表`用逗号分隔；不写 -n、-sessions 和 -closed 时，还有第二张表：单个 goroutine，以及 50 个各用一个会话的 goroutine"))
-	f.sessions = fs.Int("sessions", 1, say("how `many` sessions the goroutines share; at most one each", "各 goroutine 共用几个会话，`个数`最多与 goroutine 一样多"))
-	f.times = fs.Int("closed", 1, say("how `many` times each goroutine locks, one after the other without a pause", "每个 goroutine 连续加锁的`次数`，中间不停"))
-	fs.IntVar(&cfg.rounds, "rounds", 1, say("how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians", "每个锁运行几`轮`；各个锁轮流运行，每一轮从下一个锁开始，表里是中位数"))
+	f.sessions = f.set.Int("sessions", 1, usage("how `many` sessions the goroutines share; at most one each", "各 goroutine 共用几个会话，`个数`最多与 goroutine 一样多"))
+	f.times = f.set.Int("closed", 1, usage("how `many` times each goroutine locks, one after the other without a pause", "每个 goroutine 连续加锁的`次数`，中间不停"))
+	f.set.IntVar(&cfg.rounds, "rounds", 1, usage("how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians", "每个锁运行几`轮`；各个锁轮流运行，每一轮从下一个锁开始，表里是中位数"))
 	cfg.warmup, cfg.limit = 4*time.Second, 2*time.Minute
-	fs.Var(duration{&cfg.warmup, "s"}, "warmup", say("the `time` to run unmeasured first, on a real server and in Curator's JVM", "计时之前先预热多长`时间`，用于真正的服务器和 Curator 的 JVM"))
-	fs.Var(duration{&cfg.rtt, "ms"}, "rtt", say("the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way", "在客户端与服务器之间加上的往返`时间`，如 20ms，来回各一半"))
-	fs.Var(duration{&cfg.limit, "s"}, "limit", say("the longest `time` that a run may take; a run that takes longer is stopped, "+
+	f.set.Var(timeFlag{&cfg.warmup, "s"}, "warmup", usage("the `time` to run unmeasured first, on a real server and in Curator's JVM", "计时之前先预热多长`时间`，用于真正的服务器和 Curator 的 JVM"))
+	f.set.Var(timeFlag{&cfg.rtt, "ms"}, "rtt", usage("the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way", "在客户端与服务器之间加上的往返`时间`，如 20ms，来回各一半"))
+	f.set.Var(timeFlag{&cfg.limit, "s"}, "limit", usage("the longest `time` that a run may take; a run that takes longer is stopped, "+
 		"and the same lock with more goroutines is left out; 0: no limit, as with -join",
 		"一次运行的最长`时间`；超过就停止，这个锁不再测更多的 goroutine；0 表示不限，用 -join 时也不限"))
-	fs.BoolVar(&cfg.explain, "explain", false, say("also print what explains the times: the waits of the contenders, and the requests by kind", "另外打印耗时的由来：各竞争者的等待时间，以及各种请求的个数"))
-	fs.StringVar(&cfg.json, "json", "", say("also write every single run to this `file`, as JSON", "把每一次运行都写入这个`文件`，格式为 JSON"))
-	fs.StringVar(&cfg.report, "report", "", say("also write a page with charts to this `file`, as HTML", "把带图的页面写入这个`文件`，格式为 HTML"))
-	fs.StringVar(&cfg.path, "path", "/zklock-bench", say("the `znode` to work under; the benchmark removes the nodes that it makes there", "在哪个`节点`下面运行；基准测试在那里创建的节点，最后都会删掉"))
-	fs.BoolVar(&cfg.join, "join", false, say("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…", "与本机或别的机器上同样以 -join 启动的进程一起竞争；需要 -zk host:port,…"))
-	fs.IntVar(&cfg.procs, "procs", 2, say("with -join: how `many` processes take part, all started with the same flags", "与 -join 一起用：参加的进程`个数`；各进程的选项要相同"))
+	f.set.BoolVar(&cfg.explain, "explain", false, usage("also print what explains the times: the waits of the contenders, and the requests by kind", "另外打印耗时的由来：各竞争者的等待时间，以及各种请求的个数"))
+	f.set.StringVar(&cfg.json, "json", "", usage("also write every single run to this `file`, as JSON", "把每一次运行都写入这个`文件`，格式为 JSON"))
+	f.set.StringVar(&cfg.report, "report", "", usage("also write a page with charts to this `file`, as HTML", "把带图的页面写入这个`文件`，格式为 HTML"))
+	f.set.StringVar(&cfg.path, "path", "/zklock-bench", usage("the `znode` to work under; the benchmark removes the nodes that it makes there", "在哪个`节点`下面运行；基准测试在那里创建的节点，最后都会删掉"))
+	f.set.BoolVar(&cfg.join, "join", false, usage("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…", "与本机或别的机器上同样以 -join 启动的进程一起竞争；需要 -zk host:port,…"))
+	f.set.IntVar(&cfg.procs, "procs", 2, usage("with -join: how `many` processes take part, all started with the same flags", "与 -join 一起用：参加的进程`个数`；各进程的选项要相同"))
 	cfg.lang = i18n.Of("")
-	fs.Var(&cfg.lang, "lang", i18n.Usage)
+	f.set.Var(&cfg.lang, "lang", i18n.Usage)
 	return f
 }
 
-// parseFlags reads the command line. The usage, if it is asked for, goes to
-// help. An error is one line.
+// parseFlags reads the command line. If -help is given, it prints the usage to help and returns
+// flag.ErrHelp. An error is one line.
 func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 	cfg.args = args
 	f := defineFlags(&cfg)
 	if err := f.parse(&cfg, args, help); err != nil {
 		return cfg, err
 	}
-	for _, check := range []func(cfg *config) error{f.files, f.zooKeeper, f.lockNames, f.loads, f.limits, f.joining} {
+	for _, check := range []func(cfg *config) error{f.checkFiles, f.checkServer, f.setLocks, f.setLoads, f.checkLimits, f.checkJoin} {
 		if err := check(&cfg); err != nil {
 			return cfg, err
 		}
@@ -117,7 +117,8 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 	return cfg, nil
 }
 
-func (f *flags) parse(cfg *config, args []string, help io.Writer) error {
+// parse converts the values, and notes which flags are given.
+func (f *commandLine) parse(cfg *config, args []string, help io.Writer) error {
 	if err := f.set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage := i18n.Textf("Usage: go run ./bench [flags]", "用法：go run ./bench [选项]").In(cfg.lang)
@@ -126,24 +127,25 @@ func (f *flags) parse(cfg *config, args []string, help io.Writer) error {
 		}
 		return i18n.Errorf("%w (-help lists the flags)", "%v（-help 列出全部选项）", i18n.WrongFlag(f.set, err))
 	}
+
 	if f.set.NArg() > 0 {
 		return i18n.Errorf("unexpected argument %q (-help lists the flags)", "多余的参数 %q（-help 列出全部选项）", f.set.Arg(0))
 	}
 	var empty error
-	f.set.Visit(func(one *flag.Flag) {
-		f.given[one.Name] = true
-		if one.Value.String() == "" && one.Name != "locks" { // that says more
-			empty = i18n.Errorf("-%s: its value is empty (-help says what it takes)", "-%s：值为空（-help 说明它接受什么）", one.Name)
+	f.set.Visit(func(set *flag.Flag) {
+		f.given[set.Name] = true
+		if set.Value.String() == "" && set.Name != "locks" { // for which setLocks has a better message
+			empty = i18n.Errorf("-%s: its value is empty (-help says what it takes)", "-%s：值为空（-help 说明它接受什么）", set.Name)
 		}
 	})
 	return empty
 }
 
-func (f *flags) files(cfg *config) error {
-	for _, one := range []string{"json", "report"} {
-		if name := f.set.Lookup(one).Value.String(); strings.HasPrefix(name, "-") {
-			return i18n.Errorf("-%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s",
-				"-%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", one, name, name)
+func (f *commandLine) checkFiles(cfg *config) error {
+	for _, o := range cfg.outputs() {
+		if strings.HasPrefix(o.file, "-") {
+			return i18n.Errorf("%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s",
+				"%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", o.flag, o.file, o.file)
 		}
 	}
 	if cfg.json != "" && cfg.report != "" && filepath.Clean(cfg.json) == filepath.Clean(cfg.report) { // one would write over the other
@@ -152,14 +154,14 @@ func (f *flags) files(cfg *config) error {
 	return nil
 }
 
-// zooKeeper is about the server, and the node to work under.
-func (f *flags) zooKeeper(cfg *config) error {
+// checkServer is about -zk and -path.
+func (f *commandLine) checkServer(cfg *config) error {
 	if err := ensemble.Check(cfg.zk); err != nil {
 		return i18n.Errorf("-zk: %w", "-zk：%v", err)
 	}
 	for i, part := range strings.Split(cfg.path, "/") {
 		switch {
-		case (i == 0) != (part == "") || part == "." || part == "..":
+		case (i == 0) != (part == "") || part == "." || part == "..": // only the part before the first slash is empty
 			return i18n.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", "-path：%q 不是节点的路径：应像 /a/b，也不能是 / 本身", cfg.path)
 		case i == 1 && part == "zookeeper":
 			return i18n.Errorf("-path: %s is ZooKeeper's own: name another node", "-path：%s 是 ZooKeeper 自己的节点：请另选一个", cfg.path)
@@ -168,8 +170,8 @@ func (f *flags) zooKeeper(cfg *config) error {
 	return nil
 }
 
-// lockNames finds the locks that -locks names.
-func (f *flags) lockNames(cfg *config) error {
+// setLocks finds the locks that -locks names.
+func (f *commandLine) setLocks(cfg *config) error {
 	names := namesOf(onZooKeeper())
 	for name := range strings.SplitSeq(*f.locks, ",") {
 		wanted := []string{strings.TrimSpace(name)}
@@ -189,14 +191,14 @@ func (f *flags) lockNames(cfg *config) error {
 	return nil
 }
 
-// find returns the lock of a name, which exists.
+// find returns the lock of a name that is in the list.
 func find(name string) contestant {
 	all := onZooKeeper()
 	return all[slices.IndexFunc(all, func(c contestant) bool { return c.Name == name })]
 }
 
-// loads are the numbers of goroutines, of sessions, and of times that each locks.
-func (f *flags) loads(cfg *config) error {
+// setLoads is about -n, -sessions and -closed. Without these there is a second table.
+func (f *commandLine) setLoads(cfg *config) error {
 	for s := range strings.SplitSeq(*f.sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		switch {
@@ -219,7 +221,7 @@ func (f *flags) loads(cfg *config) error {
 	return nil
 }
 
-func (f *flags) limits(cfg *config) error {
+func (f *commandLine) checkLimits(cfg *config) error {
 	switch {
 	case cfg.rtt < 0:
 		return i18n.Errorf("-rtt: %v is negative", "-rtt：%v 是负数", cfg.rtt)
@@ -233,8 +235,8 @@ func (f *flags) limits(cfg *config) error {
 	return nil
 }
 
-// joining is about several processes.
-func (f *flags) joining(cfg *config) error {
+// checkJoin is about -join and -procs.
+func (f *commandLine) checkJoin(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
 	case f.given["procs"] && !cfg.join:
@@ -262,24 +264,24 @@ func (cfg config) shared() string {
 		strings.Join(sizes, ","), cfg.loads[0].Sessions, cfg.loads[0].Times, cfg.rounds)
 }
 
-// A span of time on the command line, which says what is wrong with a number
-// that has no unit.
-type duration struct {
+// A timeFlag is the value of a flag that takes a time. For a number without a unit its error is
+// clearer than that of package flag.
+type timeFlag struct {
 	*time.Duration
-	unit string // that a bare number most likely means
+	unit string // the unit that a bare number most likely means
 }
 
-func (d duration) String() string {
-	if d.Duration == nil { // package flag asks a zero value
+func (d timeFlag) String() string {
+	if d.Duration == nil { // package flag calls String of a zero value, too
 		return ""
 	}
 	return d.Duration.String()
 }
 
-func (d duration) Set(text string) (err error) {
+func (d timeFlag) Set(text string) (err error) {
 	*d.Duration, err = time.ParseDuration(text)
 	if err != nil {
-		if _, e := time.ParseDuration(text + d.unit); e == nil {
+		if _, unitErr := time.ParseDuration(text + d.unit); unitErr == nil {
 			return i18n.Errorf("it has no unit: write %s%s", "没有写单位：请写成 %s%s", text, d.unit)
 		}
 		return i18n.Errorf("it is not a time such as 5%s", "不是 5%s 这样的时间", d.unit)

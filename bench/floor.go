@@ -18,10 +18,10 @@ import (
 type floor struct {
 	mu     sync.Mutex // guards what follows
 	coming int        // contenders that have not made their first node yet
-	held   bool       // by a contender that has not deleted its node
+	held   bool       // a contender has the turn, and has not deleted its node
 	queue  []*floorContender
 	err    error         // of the first contender that failed
-	failed chan struct{} // closed then: without it the others would not return
+	failed chan struct{} // closed when a contender has failed: the others would wait forever
 }
 
 type floorContender struct {
@@ -29,8 +29,8 @@ type floorContender struct {
 	conn *zk.Conn
 	path string
 	node string
-	came bool          // it has made its first node
-	turn chan struct{} // closed when the nodes before its own have gone
+	came bool          // this contender has made its first node
+	turn chan struct{} // closed when the nodes before its own have been deleted
 }
 
 // newFloor begins a run.
@@ -48,8 +48,7 @@ func (c *floorContender) Lock() error {
 	}
 	c.mu.Lock()
 	c.node = node
-	turn := make(chan struct{})
-	c.turn = turn
+	c.turn = make(chan struct{})
 	c.queue = append(c.queue, c)
 	slices.SortFunc(c.queue, func(a, b *floorContender) int { return cmp.Compare(a.node, b.node) })
 	if !c.came {
@@ -58,8 +57,9 @@ func (c *floorContender) Lock() error {
 	}
 	c.nextLocked()
 	c.mu.Unlock()
+
 	select {
-	case <-turn:
+	case <-c.turn:
 		return nil
 	case <-c.failed:
 		return c.err
@@ -77,7 +77,7 @@ func (c *floorContender) Unlock() error {
 	return nil
 }
 
-// nextLocked gives the turn to the first in the queue, if there is one to give.
+// nextLocked gives the turn to the first in the queue, when all contenders have come and none has it.
 func (f *floor) nextLocked() {
 	if len(f.queue) > 0 && f.coming == 0 && !f.held {
 		f.held = true
@@ -86,6 +86,7 @@ func (f *floor) nextLocked() {
 	}
 }
 
+// fail ends the run for all contenders, and returns err.
 func (f *floor) fail(err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,15 +18,15 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A process is a benchmark that has joined. It has its own connections, so the
-// others cannot tell that it is part of the same program.
+// A process is a benchmark that runs with -join. It is a goroutine of the test with connections
+// of its own, so the others cannot tell it from a process.
 type process struct {
 	interrupt   context.CancelFunc
 	ended       chan int     // its exit status
 	out, errOut bytes.Buffer // to be read then
 }
 
-// join starts a process. It takes part with one other, unless args say else.
+// join starts a process. Unless args say otherwise, two take part.
 func join(t *testing.T, addr string, args ...string) *process {
 	ctx, interrupt := context.WithCancel(t.Context())
 	p := &process{interrupt: interrupt, ended: make(chan int, 1)}
@@ -61,7 +61,7 @@ func waitUntilStuck(t *testing.T, srv *zkserver.Server) {
 	})
 }
 
-// The page shows what they print, numbers and the server aside.
+// The processes print what docs/several-machines.md shows, apart from the numbers and the server.
 func TestProcessesThatJoinCountTogether(t *testing.T) {
 	runBeside(t)
 	command, page, ok := strings.Cut(fileText(t, "../docs/several-machines.md"), " -n 100 2>/dev/null\n")
@@ -85,16 +85,16 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 			}
 		}
 	}
-	nothingIsLeft(t, srv)
+	requireNoNodes(t, srv)
 	waitFor(t, "the end of all sessions", func() bool { return len(srv.Sessions()) == 0 })
 }
 
-// Each holds a lock that is none, reads the counter, and only then writes it.
+// The lock excludes nobody: both processes read the counter before either writes it.
 func TestTwoHoldersShowAsABadVersion(t *testing.T) {
 	compete(t, inNode("naive", func(*zk.Conn, string) zookeeper.Locker { return fakeLock{lock: func() error { return nil }} }))
 	srv, addr := listen(t)
-	counted := func(r zkserver.Request) bool { return r.Op == jute.OpSetData && strings.HasSuffix(r.Path, "/count") }
-	one, two := srv.Hold(counted), srv.Hold(counted)
+	writesCount := func(r zkserver.Request) bool { return r.Op == jute.OpSetData && strings.HasSuffix(r.Path, "/count") }
+	one, two := srv.Hold(writesCount), srv.Hold(writesCount)
 	both := []*process{join(t, addr, "-n", "1"), join(t, addr, "-n", "1")}
 	<-one.Hit()
 	<-two.Hit()
@@ -106,7 +106,7 @@ func TestTwoHoldersShowAsABadVersion(t *testing.T) {
 		require.Regexp(t, `(?m)^naive +1 +FAILED +- +- `, p.out.String())
 	}
 	require.Contains(t, ends, "the total is 1, not 2, and 1 writes of the counter met a bad version: two held the lock at once")
-	nothingIsLeft(t, srv)
+	requireNoNodes(t, srv)
 }
 
 // A process that fails, is interrupted or is killed ends the others. The server ends the session
@@ -119,7 +119,7 @@ func TestAProcessThatIsGoneEndsTheOthers(t *testing.T) {
 	a.interrupt()
 	require.Equal(t, "bench: interrupted\n", a.ends(t, exitInterrupted))
 	require.Regexp(t, "process-.* has gone: it has failed or was ended", b.ends(t, exitFailure))
-	nothingIsLeft(t, srv)
+	requireNoNodes(t, srv)
 
 	a, b = join(t, addr), join(t, addr)
 	waitUntilStuck(t, srv)
@@ -130,5 +130,5 @@ func TestAProcessThatIsGoneEndsTheOthers(t *testing.T) {
 	}
 	lines := a.ends(t, exitFailure) + b.ends(t, exitFailure)
 	require.Contains(t, lines, "our session has ended: "+zk.ErrSessionExpired.Error())
-	nothingIsLeft(t, srv)
+	requireNoNodes(t, srv)
 }

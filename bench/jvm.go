@@ -30,20 +30,20 @@ var curatorPath = strings.Join([]string{
 	debianJars + "slf4j-api.jar", debianJars + "slf4j-nop.jar",
 }, string(os.PathListSeparator))
 
-// A jvm is a Java process that runs CuratorCounter.java, where what it says
-// is described.
+// A jvm is a Java process that runs CuratorCounter.java. That file describes what the process
+// reads and prints.
 type jvm struct {
 	cmd      *exec.Cmd
 	stdin    io.WriteCloser
-	lines    chan string   // closed when it has ended
-	stderr   *bytes.Buffer // to be read then
-	dir      string        // where the source is
-	versions string
-	used     wiretap.Counts // what the run that was counted has sent
+	lines    chan string    // what it prints; closed when it has ended
+	stderr   *bytes.Buffer  // may be read when it has ended
+	dir      string         // has the source, which java compiles itself
+	versions string         // of Curator and Java
+	used     wiretap.Counts // the requests of a run that was counted
 }
 
-// startJVM starts one, with the Curator of CLASSPATH, or else Debian's. If something that it needs is missing,
-// the error is a counter.CannotRun.
+// startJVM starts a JVM with the Curator of CLASSPATH, or else Debian's. If something that it
+// needs is missing, the error is a counter.CannotRun.
 func startJVM(ctx context.Context) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -56,6 +56,7 @@ func startJVM(ctx context.Context) (*jvm, error) {
 				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 CLASSPATH）")}
 		}
 	}
+
 	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}
 	if j.dir, err = os.MkdirTemp("", "zklock-curator-"); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func startJVM(ctx context.Context) (*jvm, error) {
 		os.RemoveAll(j.dir)
 		return nil, err
 	}
-	j.cmd = exec.Command(java, "-cp", classPath, source) // java compiles it itself
+	j.cmd = exec.Command(java, "-cp", classPath, source)
 	j.cmd.Stderr = j.stderr
 	stdout, err := j.cmd.StdoutPipe()
 	if err == nil {
@@ -78,6 +79,7 @@ func startJVM(ctx context.Context) (*jvm, error) {
 		os.RemoveAll(j.dir)
 		return nil, counter.CannotRun{Why: err}
 	}
+
 	go func() {
 		for in := bufio.NewScanner(stdout); in.Scan(); {
 			j.lines <- in.Text()
@@ -117,7 +119,7 @@ func (j *jvm) died() error {
 	j.end()
 	said := j.stderr.String()
 	if _, after, ok := strings.Cut(said, "error: "); ok {
-		said = after // and not where in a file that is gone by now
+		said = after // without the place in the source, which is removed
 	}
 	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
 	said = said[:min(len(said), 70)] // it goes into a row of the table

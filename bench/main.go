@@ -48,13 +48,14 @@ import (
 )
 
 func main() {
-	if name := os.Getenv(zookeeper.HoldVariable); name != "" {
+	if name := os.Getenv(zookeeper.HoldVariable); name != "" { // this process plays a long hold for another one
 		c := find(name)
-		zookeeper.PlayHold(c.Lock, c.Kind)
+		zookeeper.PlayHold(c.Lock, c.Kind) // does not return
 	}
 	if os.Getenv("GOGC") == "" { // what a herd makes is garbage: the client's lists of names, each used once
 		debug.SetGCPercent(400)
 	}
+
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
 		signals = append(signals, syscall.SIGHUP) // the terminal has been closed
@@ -96,14 +97,10 @@ const (
 	exitInterrupted = 130
 )
 
-// run is main without the process around it.
+// run is main without the process around it. It returns the exit status.
 func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	stdout := &stdoutWriter{Writer: out}
 	cfg, err := parseFlags(args, stdout)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stderr, "bench:", i18n.TextOf(err).In(cfg.lang))
-		return exitUsage
-	}
 	end := func(err error) int {
 		if err == nil {
 			return exitOK
@@ -116,8 +113,12 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		return exitFailure
 	}
 
-	if errors.Is(err, flag.ErrHelp) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
 		return end(stdout.err)
+	case err != nil:
+		end(err)
+		return exitUsage
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
@@ -131,6 +132,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	if stdout.err != nil {
 		return end(stdout.err) // before anything is measured
 	}
+
 	results, err := cfg.measure(ctx, zoo, stderr)
 	if len(results) > 0 { // else the files stay as they are
 		cfg.printTables(stdout, results, report.TerminalWidth(out))
@@ -139,27 +141,32 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	return end(cmp.Or(stdout.err, err))
 }
 
+// Tests of locks that are broken on purpose have no trials. A test binary plays no long
+// holds: its main is not this one.
+var withTrials, withLongHolds = true, true
+
 // measure runs all locks, and returns the rows of those that have run.
 func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io.Writer) (results []report.Run, err error) {
 	screen := &progress{w: stderr, lang: cfg.lang, rounds: cfg.rounds, total: len(cfg.loads) * cfg.rounds * len(cfg.locks)}
 	settings := zookeeper.Settings{Path: cfg.path, Limit: cfg.limit, RTT: cfg.rtt, Say: screen.Say}
-	if holds {
+	if withLongHolds {
 		settings.Program, _ = os.Executable()
 	}
 	if cfg.join {
 		settings.Processes, settings.Flags = cfg.procs, cfg.shared()
 	}
 	server, err := zookeeper.Open(ctx, zoo, settings)
-	if ctx.Err() != nil && err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return nil, counter.ErrInterrupted
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
+
 	facts := report.GatherFacts(zoo.Members(ctx))
 	facts.Command = "go run ./bench " + strings.Join(cfg.args, " ")
 	b := &counter.Benchmark{
-		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !tries, Processes: cfg.procs, Watcher: screen,
+		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !withTrials, Processes: cfg.procs, Watcher: screen,
 	}
 	for _, c := range cfg.locks { // entries of contestants.go and peers.go
 		if c.Name == curator {
@@ -168,6 +175,7 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 			b.Players = append(b.Players, &zookeeper.Player{Of: c.Lock, Kind: c.Kind, On: server})
 		}
 	}
+
 	err = b.Run(ctx)
 	screen.finish()
 	for i := range b.Results {
@@ -193,20 +201,20 @@ func (cfg config) introduce(out io.Writer, zoo *ensemble.Ensemble) {
 	if cfg.join {
 		fmt.Fprintln(out, i18n.Textf("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", cfg.procs).In(cfg.lang))
 	}
-	fmt.Fprint(out, cfg.work())
+	fmt.Fprint(out, cfg.headline())
 }
 
-// work says what is measured.
-func (cfg config) work() string {
-	text := i18n.Textf("N goroutines over %s", "N 个 goroutine，%s", cfg.each())
+// headline says what the first table measures.
+func (cfg config) headline() string {
+	text := i18n.Textf("N goroutines over %s", "N 个 goroutine，%s", cfg.whatEachDoes())
 	if cfg.rounds > 1 {
 		text = i18n.Textf("%s Medians of %d rounds.", "%s取 %d 轮的中位数。", text, cfg.rounds)
 	}
 	return text.In(cfg.lang) + "\n\n"
 }
 
-// each says what each of the goroutines of the first table does.
-func (cfg config) each() i18n.Text {
+// whatEachDoes completes the sentence "N goroutines over".
+func (cfg config) whatEachDoes() i18n.Text {
 	l := cfg.loads[0]
 	sessions, times := i18n.Textf("1 shared session, each", "共用 1 个会话，每个"), i18n.Textf("", "做一次")
 	if l.Sessions > 1 {
@@ -221,7 +229,3 @@ func (cfg config) each() i18n.Text {
 	}
 	return text
 }
-
-// tries and holds are false in tests that measure broken locks, and in tests whose program
-// plays no long holds.
-var tries, holds = true, true

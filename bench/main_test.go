@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// program is this program with a standard output of its own.
+// program is a command that runs the benchmark in a process of its own.
 func program(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)

@@ -10,21 +10,21 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// progress shows what is being done. The line of a run stays, and ends with its time; on a
-// terminal the other lines go.
+// progress shows what is being done, a line each. The line of a run stays, and ends with the
+// time of the run. On a terminal, the next line takes the place of any other line.
 type progress struct {
 	w      io.Writer
 	lang   i18n.Language
 	rounds int
-	total  int       // of the runs that are measured
-	runs   int       // begun so far
-	run    i18n.Text // that is under way
+	total  int       // how many runs are measured
+	runs   int       // how many have begun
+	run    i18n.Text // the line of the run that is under way
 
 	mu   sync.Mutex // held while something is shown
-	line i18n.Text  // that has not ended
+	line i18n.Text  // the last line, if it has not ended
 }
 
-// isTerminal is another function in a test, which has no terminal.
+// isTerminal is a variable for a test, which has no terminal.
 var isTerminal = report.IsTerminal
 
 const eraseLine = "\r\x1b[K"
@@ -44,28 +44,30 @@ func (p *progress) Say(text i18n.Text) {
 	p.show(text, text.In(p.lang)+" …")
 }
 
-// End shows how the run has ended that is under way.
+// End ends the line of the run that is under way with its outcome.
 func (p *progress) End(r report.Run) {
 	if p.run.En == "" || r.Status == report.StatusWarmUp {
 		return
 	}
 	if p.line != p.run {
-		p.Say(p.run) // again: it has said something else since
+		p.Say(p.run) // again, because another line has been shown since
 	}
 	fmt.Fprintln(p.w, "", r.Outcome(p.lang))
 	p.run, p.line = i18n.Text{}, i18n.Text{}
 }
 
-// finish ends the line.
+// finish ends the last line.
 func (p *progress) finish() { p.show(i18n.Text{}, "") }
 
-// show ends the line, and begins another.
+// show ends the last line, and begins the given one, which is shown as text.
 func (p *progress) show(line i18n.Text, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.line.En != "" && isTerminal(p.w) {
+	switch {
+	case p.line.En == "":
+	case isTerminal(p.w):
 		text = eraseLine + text
-	} else if p.line.En != "" {
+	default:
 		text = "\n" + text
 	}
 	fmt.Fprint(p.w, text)

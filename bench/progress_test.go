@@ -15,11 +15,10 @@ import (
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
-	"example.com/zklock/internal/testenv"
 )
 
 func TestWithoutATerminalEachRunIsALine(t *testing.T) {
-	setDuring(t, &tries, true)
+	setDuring(t, &withTrials, true)
 	status, _, stderr := bench(t, "-n", "3,5", "-rounds", "2", "-locks", "predecessor,floor", "-warmup", "0s")
 	require.Zero(t, status, stderr)
 	require.Equal(t, "trying predecessor …\n"+
@@ -33,7 +32,7 @@ func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 		"8/8 predecessor, 5 goroutines, round 2 of 2 … T\n", regexp.MustCompile(`[\d.]+ ms`).ReplaceAllString(stderr, "T"))
 }
 
-// TestAReaderOfChineseReadsNoEnglish: the tables, the progress, the page and its charts.
+// It is about the tables, the progress, and the page with its charts.
 func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "r.html")
 	t.Setenv("PATH", "") // no Curator: a row says so
@@ -48,7 +47,7 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	}
 }
 
-// A run that says something meanwhile, and one that says nothing.
+// The first run says something while it is under way, the second one does not.
 func TestOnATerminalTheLinesOfRunsStay(t *testing.T) {
 	var screen bytes.Buffer
 	setDuring(t, &isTerminal, func(io.Writer) bool { return true })
@@ -65,27 +64,4 @@ func TestOnATerminalTheLinesOfRunsStay(t *testing.T) {
 	p.finish()
 	const one, two = "1/2 , 2 goroutines …", "2/2 , 2 goroutines …" // a player without a name
 	require.Equal(t, "trying …"+eraseLine+one+eraseLine+"warming …"+eraseLine+one+" 1.0 ms\n"+two+" FAILED\n", screen.String())
-}
-
-// TestTheDocsNameOnlyFlagsThatExist keeps docs/benchmark.md from drifting away.
-func TestTheDocsNameOnlyFlagsThatExist(t *testing.T) {
-	page := fileText(t, "../docs/benchmark.md") + fileText(t, "../docs/figures.md")
-	status, help, stderr := bench(t, "-help")
-	require.Zero(t, status)
-	require.Empty(t, stderr)
-	_, chinese, _ := bench(t, "-lang", "zh", "-help")
-	require.Empty(t, chinesetest.Flags(chinese))
-	require.Contains(t, chinese, "\n  -warmup 时间\n")
-	commands := regexp.MustCompile(`go run \./bench [^\n`+"`"+`]*`).FindAllString(page, -1)
-	require.NotEmpty(t, commands)
-	for _, command := range commands {
-		args := strings.Fields(command)[3:]
-		require.NoError(t, testenv.Err(parseFlags(args, new(bytes.Buffer))), command)
-	}
-	for _, flag := range regexp.MustCompile("`(-[a-z]+)[ `]").FindAllStringSubmatch(page, -1) {
-		require.Contains(t, help, "  "+flag[1], "docs/benchmark.md names it")
-	}
-	for _, c := range contestants {
-		require.Contains(t, page, c.Name)
-	}
 }

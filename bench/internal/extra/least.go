@@ -12,13 +12,13 @@ import (
 
 // A Least is a contender that does as little as a queue through the server can do: it
 // creates a node, watches the one before it and deletes its own; alone it need not watch.
-// It is not a lock: the one before n is n - 1, whatever has become of the nodes
-// before that, so where a waiter gives up its successor gets in too early. It
-// cannot give up, and a lost reply to create leaves a node that stops them all.
+// It is not a lock: contender n waits only until node n - 1 has gone. If that of a waiter goes,
+// because its session ends, n gets in too early. Lock cannot give up, and a lost reply to
+// create leaves a node that stops all later contenders.
 type Least struct {
 	conn *zk.Conn
 	path string // the parent, of these nodes alone
-	mine int    // the number of its node, or of the last one that it has deleted; -1: none
+	mine int    // the number of its node, or of the last node that it has deleted; -1: none yet
 }
 
 // NewLeast makes a contender.
@@ -29,12 +29,12 @@ func (l *Least) Lock() error {
 	if err != nil {
 		return err
 	}
-	last := l.mine
+	deleted := l.mine
 	if l.mine, err = strconv.Atoi(node[len(l.node("")):]); err != nil {
 		return err
 	}
 	before := l.mine - 1
-	if before == last { // it has gone, or there is none
+	if before == deleted { // it was ours, or there is none
 		return nil
 	}
 	_, _, gone, err := l.conn.GetW(l.node(fmt.Sprintf("%010d", before)))

@@ -122,9 +122,6 @@ func kindName(op jute.Op) string {
 
 // WriteJSON writes every run, as an array.
 func WriteJSON(w io.Writer, results []Run) error {
-	if results == nil {
-		results = []Run{} // an empty array, not null
-	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(results)
