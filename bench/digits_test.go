@@ -42,11 +42,10 @@ func claims(t *testing.T) (readme, benchmark []string) {
 	column := func(of int) string {
 		return fmt.Sprintf("%s, %s, %s and %s", rows[0][of], rows[1][of], rows[2][of], rows[3][of])
 	}
-	pace := film.Measured(0)
-	work := pace.Server
+	work := film.Measured(0).Server
 	return readme, append(benchmark,
 		fmt.Sprintf("`film.Measured`: %d µs for a request,\n%d µs more if it writes, %d µs for an event, %d ns for a byte, and %d µs from a client",
-			work.Request.Microseconds(), work.Write.Microseconds(), work.Event.Microseconds(), work.Byte.Nanoseconds(), pace.Latency.Microseconds()),
+			work.Request.Microseconds(), work.Write.Microseconds(), work.Event.Microseconds(), work.Byte.Nanoseconds(), film.Measured(0).Latency.Microseconds()),
 		fmt.Sprintf("There the herd took %s times as long as step 3 with %s contenders. In the lab it is\nwithin 10 %%", column(2), column(1)),
 		fmt.Sprintf("The naive lock took %s times as long", column(3)),
 		"in the lab it is within 30 %, and too\nfast with 20 contenders",

@@ -217,14 +217,14 @@ func figuresCharts(t *testing.T) map[string]string {
 
 // holdsRatios holds README.md's passage on the bytes of the herd and the factor of zklock.
 func holdsRatios(t *testing.T) {
-	const shared = "readme" // the file of its runs; those of apart have a session for each contender
+	const name = "readme" // of the file whose runs share one session; in those of apart each contender has one
 	bytesOf := func(lock string) float64 {
-		return report.Median(runsOf(t, shared), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
+		return report.Median(runsOf(t, name), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
 	}
 	elapsed := func(file, lock string) float64 {
 		return report.Median(runsOf(t, file), lock, func(r report.Run) float64 { return float64(r.Elapsed) })
 	}
-	first, apart := runsOf(t, shared)[0], runsOf(t, "apart")[0]
+	first, apart := runsOf(t, name)[0], runsOf(t, "apart")[0]
 	require.Equal(t, first.Goroutines, apart.Sessions)
 	var english, chinese string
 	if herd := bytesOf("herd"); herd > 0 { // it has not been stopped
@@ -234,7 +234,7 @@ func holdsRatios(t *testing.T) {
 		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
 朴素锁要传 %.2f MB。`, lists...)
 	}
-	factor := []any{elapsed(shared, "naive") / elapsed(shared, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
+	factor := []any{elapsed(name, "naive") / elapsed(name, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
 	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
 hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
 	chinese += fmt.Sprintf(`zklock 的 %.1fx 来自同一个进程内的 goroutine：锁在内存中交接。

@@ -50,11 +50,9 @@ func startJVM(ctx context.Context) (*jvm, error) {
 		return nil, counter.CannotRun{Why: i18n.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
 	}
 	classPath := cmp.Or(os.Getenv("CLASSPATH"), curatorPath)
-	if classPath == curatorPath {
-		if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil {
-			return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set CLASSPATH)",
-				"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 CLASSPATH）")}
-		}
+	if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil && classPath == curatorPath {
+		return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set CLASSPATH)",
+			"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 CLASSPATH）")}
 	}
 
 	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}

@@ -39,19 +39,12 @@ func Charts(results []Run, l i18n.Language) (charts []Chart) {
 		return nil
 	}
 	charts = []Chart{elapsedChart(groups, l), requestsChart(groups, l)}
-	for _, n := range sizes(groups) {
-		charts = append(charts, waitsChart(groups, n, l))
+	for i, g := range groups { // in the order of their numbers of goroutines
+		if i == 0 || groups[i-1].n != g.n {
+			charts = append(charts, waitsChart(groups, g.n, l))
+		}
 	}
 	return charts
-}
-
-// sizes are the numbers of goroutines, ascending.
-func sizes(groups []Group) (ns []int) {
-	for _, g := range groups {
-		ns = append(ns, g.n)
-	}
-	slices.Sort(ns)
-	return slices.Compact(ns)
 }
 
 // lineNames are the names of the lines, in the order in which they ran.

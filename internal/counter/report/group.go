@@ -112,13 +112,3 @@ func (g Group) perAcquisition(f func(Run) int64) string {
 	}
 	return figure1(g.each(f))
 }
-
-// naiveTime is the time of the naive lock, 0 if it did not run well.
-func naiveTime(groups []Group, n int) time.Duration {
-	for _, g := range groups {
-		if g.lock == "naive" && g.n == n && g.ok() {
-			return g.elapsed()
-		}
-	}
-	return 0
-}
