@@ -13,12 +13,12 @@ import (
 // client runs on soon after its session has expired.
 const RunsOn player.Fault = "runs on"
 
-// PaceFaults are the faults of which a Change can be.
+// PaceFaults are the faults that a Change can have.
 var PaceFaults = []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, RunsOn, player.EndContext}
 
-// A Change is a fault at an instant. LoseRequest and LoseReply are about the
-// first request or reply that is on its way then or later. If a Change is
-// not possible at its instant, nothing happens, and the film shows that.
+// A Change is a fault at an instant. LoseRequest and LoseReply lose the first
+// request or reply that arrives at this instant or later. If a Change is
+// not possible at its instant, nothing happens, and the film has a note of that.
 type Change struct {
 	At  time.Duration `json:"at_ns"`
 	Who string        `json:"who"` // a contender, or its client
@@ -27,12 +27,12 @@ type Change struct {
 
 // change carries out a change.
 func (p *pacer) change(ch Change) {
-	then := func() {}
+	var then func()
 	p.w.Do(func() { then = p.changeLocked(ch) })
 	then()
 }
 
-// changeLocked carries out what a change does at once, and returns what follows.
+// changeLocked carries out the part of a change that needs the player's lock, and returns the rest.
 func (p *pacer) changeLocked(ch Change) (then func()) {
 	w := p.w
 	c := p.clientOf(ch.Who)
@@ -90,7 +90,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		p.film.Client(c.Client, "stopped")
 		c.expireAt = p.reserve(p.film.now() + w.Timeout())
 		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency)
-		if slices.ContainsFunc(p.changes, func(o Change) bool { return o.Do == RunsOn && p.clientOf(o.Who) == c }) {
+		if slices.ContainsFunc(p.changes, func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }) {
 			c.runsOnAt = 0
 		}
 	}

@@ -1,7 +1,7 @@
 // Package film makes films of the schedules of package player. [Play]
-// and [Of] make a [Film] of a schedule that a person or the explorer has chosen,
-// and [Paced] of a run in which nobody chooses, because each packet takes a while
-// that a seed draws. The lab (cmd/lab) shows films.
+// and [Of] make a [Film] of a schedule that a person or the explorer has chosen.
+// [Paced] makes one of a run in which nobody chooses: a seed draws how long each
+// packet is on its way. The lab (cmd/lab) shows films.
 package film
 
 import (
@@ -14,10 +14,10 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Film shows a schedule: each packet with its departure and its arrival, and the
-// states of the server, the clients and the contenders
-// meanwhile. What a page shows at an instant follows from the film and that
-// instant alone. All instants are virtual time since the start.
+// A Film shows a schedule: each packet with its departure and its arrival, and how the
+// states of the server, the clients and the contenders change. What a page shows at
+// an instant follows from the film and that instant alone. All instants are virtual
+// time since the start.
 type Film struct {
 	Lock       string            `json:"lock"`
 	Contenders int               `json:"contenders"`
@@ -34,7 +34,7 @@ type Film struct {
 	Formula    Formula           `json:"formula"`
 	Results    []i18n.Text       `json:"results"` // of each contender
 	Violation  *player.Violation `json:"violation"`
-	// Known is the name of the Known that the violation is, if it is one.
+	// Known is the name of the violation if the lock is known for it: that of a player.Known.
 	Known string `json:"known,omitempty"`
 	Hash  string `json:"hash"` // SHA-256 of packets and marks
 	// Where each contender is in the lock's source, in order of time, and the
@@ -45,8 +45,8 @@ type Film struct {
 	Choices []Choice `json:"choices,omitempty"`
 }
 
-// A Choice is a choice with its instant. If it lets the server carry out a
-// request, that has an Op and a Path.
+// A Choice is a choice with its instant. Op and Path are those of the request that the server carries out then, if it
+// does.
 type Choice struct {
 	At     time.Duration `json:"at_ns"`
 	Choice string        `json:"choice"`
@@ -65,8 +65,8 @@ type Client struct {
 type Packet struct {
 	ID     int    `json:"id"` // from 1
 	Client string `json:"client"`
-	// The contender that a request belongs to, where that is known: a client
-	// with one contender has no other.
+	// The contender that a request belongs to, if that is known. If the client has one contender, replies and
+	// events have it, too.
 	Who     string        `json:"who,omitempty"`
 	Kind    string        `json:"kind"` // "request", "reply" or "event"
 	Op      string        `json:"op,omitempty"`
@@ -78,7 +78,7 @@ type Packet struct {
 	Event   string        `json:"event,omitempty"`
 	Sent    time.Duration `json:"sent_ns"`
 	Arrived time.Duration `json:"arrived_ns"`
-	Queued  time.Duration `json:"queued_ns,omitempty"` // of a request: it came to a server that worked, and waited there until Arrived
+	Queued  time.Duration `json:"queued_ns,omitempty"` // when a request came to a busy server, where it waited until Arrived; 0: it did not wait
 	Lost    bool          `json:"lost,omitempty"`      // it never arrives; Arrived is when that is decided
 	Pending bool          `json:"pending,omitempty"`   // it is still on its way at the end of the film
 	Of      int           `json:"of,omitempty"`        // of a reply: the request
@@ -88,11 +88,11 @@ type Packet struct {
 // its Kind:
 //
 //	"state"      a contender (Who) is "outside", "waits", "holds", "unlocks", "done" or "failed"; Token: of a holder that has one
-//	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: it has connected in it
+//	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: that of the connection
 //	"lost"       a contender holds the lock and has lost it; Knows: its Lost channel is closed; Token: its fencing token, if it has one
 //	"node"       a znode is made or removed; Owner is the client whose Session owns it; of one that is made, Data and Czxid
-//	"data"       the Data of a znode has changed; Version counts that
-//	"variables"  a contender's lock remembers other Variables; not in a crowd
+//	"data"       the Data of a znode has changed; Version is its new version
+//	"variables"  the Variables of a contender's lock have changed; not if the contenders are many
 //	"watch"      a watch of a Client on a Path is set or gone; Of is "node" or "children"
 //	"wakeup"     an event wakes a waiting contender
 //	"violation"  Violation is the Kind
@@ -127,7 +127,7 @@ type Counters struct {
 	Wakeups  int `json:"wakeups"`  // waiting contenders that events have woken
 }
 
-// A Formula is what is predicted at most for a film without faults; null: not
+// A Formula is the most requests and events that a film without faults can have; null: it is not
 // known.
 type Formula struct {
 	Requests *int `json:"requests"`

@@ -18,23 +18,24 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-// paced returns a film after it has checked what holds for every film.
+// paced returns the film of a run, after it has checked what must be so in every film.
 func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 	t.Helper()
 	f := testenv.Must(film.Paced(t, w, p))(t)
 	var last time.Duration
-	for i, q := range f.Packets {
-		require.Equal(t, i+1, q.ID)
-		require.GreaterOrEqual(t, q.Sent, last, "packets are in order of departure")
-		require.GreaterOrEqual(t, q.Arrived, q.Sent)
-		require.LessOrEqual(t, q.Arrived, f.End)
-		if q.Kind == "reply" && q.Of != 0 {
-			of := f.Packets[q.Of-1]
-			require.Equal(t, "request", of.Kind)
-			require.Equal(t, of.Client, q.Client)
-			require.True(t, of.Arrived == q.Sent || of.Arrived < q.Sent && p.Server != nil, "a reply leaves when its request has arrived, and the server has worked")
+	for i, packet := range f.Packets {
+		require.Equal(t, i+1, packet.ID)
+		require.GreaterOrEqual(t, packet.Sent, last, "packets are in order of departure")
+		require.GreaterOrEqual(t, packet.Arrived, packet.Sent)
+		require.LessOrEqual(t, packet.Arrived, f.End)
+		if packet.Kind == "reply" && packet.Of != 0 {
+			request := f.Packets[packet.Of-1]
+			require.Equal(t, "request", request.Kind)
+			require.Equal(t, request.Client, packet.Client)
+			require.True(t, request.Arrived == packet.Sent || request.Arrived < packet.Sent && p.Server != nil,
+				"a reply leaves when its request has arrived, and the server has worked")
 		}
-		last = q.Sent
+		last = packet.Sent
 	}
 	last = 0
 	nodes, watches := make(map[string]bool), make(map[string]bool)
@@ -55,7 +56,7 @@ func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 	return f
 }
 
-// marks are those of a kind.
+// marks returns the marks of a kind.
 func marks(f *film.Film, kind string) (list []film.Mark) {
 	for _, m := range f.Marks {
 		if m.Kind == kind {
@@ -65,6 +66,7 @@ func marks(f *film.Film, kind string) (list []film.Mark) {
 	return list
 }
 
+// subjects are the locks of steps 1 to 4, and zklock.
 func subjects() []player.Subject {
 	list := []player.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.ZklockIn(4 * time.Second)}
 	for i := range list {
@@ -73,7 +75,7 @@ func subjects() []player.Subject {
 	return list
 }
 
-// TestAFilmShowsTheStep: requests and events are those of the formulas, and
+// TestAFilmShowsTheStep: requests and events are at most those of the formulas, and
 // each contender gets its turn.
 func TestAFilmShowsTheStep(t *testing.T) {
 	for _, s := range subjects() {
@@ -99,10 +101,10 @@ func TestAFilmShowsTheStep(t *testing.T) {
 	}
 }
 
-// everyFilm is true at a landing. Elsewhere a third of the films is played.
+// everyFilm reports whether all films are played: at a landing. Otherwise a third of them is.
 func everyFilm() bool { return testenv.AtLanding() }
 
-// someFaults are all that a film may have, or each third one from the nth on.
+// someFaults are all faults that a film may have, or a third of them: for each n modulo 3 another one.
 func someFaults(n int) (list []player.Fault) {
 	for i, do := range film.PaceFaults {
 		if (n+i)%3 == 0 || everyFilm() {
@@ -112,14 +114,13 @@ func someFaults(n int) (list []player.Fault) {
 	return list
 }
 
-// TestAFilmRepeats plays worlds with and without faults, with sessions shared
-// and apart, again.
+// TestAFilmRepeats plays each world twice: with and without faults, with a session for all and one for each.
 func TestAFilmRepeats(t *testing.T) {
 	for i, s := range subjects() {
 		for j, do := range append([]player.Fault{""}, someFaults(i)...) {
 			for _, shared := range []bool{false, true} {
 				if shared && s.Name == "zklock" && slices.Contains([]player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop}, do) {
-					continue // see Pace
+					continue // the exception that the comment of Pace explains
 				}
 				t.Run(fmt.Sprintf("%s %s %v", s.Name, do, shared), func(t *testing.T) {
 					w := player.World{Lock: s, Contenders: 6, Shared: shared}
@@ -155,19 +156,19 @@ func TestASeedChangesTheFilm(t *testing.T) {
 	require.NotEqual(t, a.Hash, b.Hash)
 }
 
-// TestAChangeLeavesWhatWasBeforeIt: a branch begins as the film does from
-// which it goes off.
+// TestAChangeLeavesWhatWasBeforeIt: up to the instant of the change, the film is that of the same run
+// without the change.
 func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 	for i, s := range subjects() {
 		w := player.World{Lock: s, Contenders: 5}
 		whole := paced(t, w, film.Pace{Seed: 3})
 		for _, do := range someFaults(i) {
 			at := whole.End / 2
-			branch := paced(t, w, film.Pace{Seed: 3, Changes: []film.Change{{At: at, Who: "C", Do: do}}})
+			changed := paced(t, w, film.Pace{Seed: 3, Changes: []film.Change{{At: at, Who: "C", Do: do}}})
 			before := func(f *film.Film) (packets []film.Packet, list []film.Mark) {
 				for _, p := range f.Packets {
 					if p.Sent < at {
-						if p.Arrived >= at {
+						if p.Arrived >= at { // what happens to it then may differ
 							p.Arrived, p.Lost = 0, false
 						}
 						packets = append(packets, p)
@@ -180,28 +181,27 @@ func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 				}
 				return packets, list
 			}
-			p1, m1 := before(whole)
-			p2, m2 := before(branch)
-			require.Equal(t, p1, p2, "%s %s", s.Name, do)
-			require.Equal(t, m1, m2, "%s %s", s.Name, do)
+			packets, marks := before(whole)
+			packets2, marks2 := before(changed)
+			require.Equal(t, packets, packets2, "%s %s", s.Name, do)
+			require.Equal(t, marks, marks2, "%s %s", s.Name, do)
 		}
 	}
 }
 
 // TestEachChangeIsInTheFilm: the film shows the effect of a change.
 func TestEachChangeIsInTheFilm(t *testing.T) {
-	s := subjects()[2]
-	w := player.World{Lock: s, Contenders: 3}
-	plain := paced(t, w, film.Pace{Seed: 1})
+	all := subjects()
+	predecessor, complete := player.World{Lock: all[2], Contenders: 3}, player.World{Lock: all[4], Contenders: 3}
 	var gets time.Duration // when A gets the lock
-	for _, m := range marks(plain, "state") {
+	for _, m := range marks(paced(t, predecessor, film.Pace{Seed: 1}), "state") {
 		if m.Who == "A" && m.State == "holds" {
 			gets = m.At
 		}
 	}
 	require.NotZero(t, gets)
 	filmed := func(who string, at time.Duration, do player.Fault) *film.Film {
-		return paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: at, Who: who, Do: do}}})
+		return paced(t, predecessor, film.Pace{Seed: 1, Changes: []film.Change{{At: at, Who: who, Do: do}}})
 	}
 	states := func(f *film.Film, who string) (list []string) {
 		for _, m := range marks(f, "client") {
@@ -219,6 +219,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 		}
 		return list
 	}
+
 	f := filmed("A", 0, player.LoseRequest)
 	require.Equal(t, "request", lost(f)[0].Kind)
 	require.Equal(t, "create", lost(f)[0].Op)
@@ -238,7 +239,8 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.False(t, *marks(f, "lost")[0].Knows)
 	require.Equal(t, player.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
 
-	f = paced(t, w, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Stop}, {At: gets + time.Second, Who: "A", Do: film.RunsOn}}})
+	f = paced(t, predecessor, film.Pace{Seed: 1, Changes: []film.Change{
+		{At: gets + 1, Who: "A", Do: player.Stop}, {At: gets + time.Second, Who: "A", Do: film.RunsOn}}})
 	require.Equal(t, []string{"stopped", "runs on"}, states(f, "A"), "its session still lives")
 	require.Nil(t, f.Violation)
 
@@ -250,17 +252,15 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 		return m.Who == "A" && m.Text.En == "end ctx is not possible: the lock takes no ctx"
 	}))
 
-	five := player.World{Lock: subjects()[4], Contenders: 3}
-	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
+	f = paced(t, complete, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
 	require.Contains(t, f.Results[2].En, "context canceled")
 	require.Nil(t, f.Violation)
 
-	f = paced(t, five, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})
+	f = paced(t, complete, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})
 	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
 }
 
-// TestPartsOfAFilm: all that a part has, the whole film has, and nothing more
-// before the part's end.
+// TestPartsOfAFilm: a part has everything that the whole film has up to the part's end.
 func TestPartsOfAFilm(t *testing.T) {
 	for _, do := range append([]player.Fault{""}, someFaults(0)...) {
 		t.Run(string(do), func(t *testing.T) {
@@ -279,15 +279,15 @@ func TestPartsOfAFilm(t *testing.T) {
 				require.True(t, len(parts) >= 1 || len(whole.Packets) < 2000, "%d packets", len(whole.Packets))
 				last := 0
 				for _, part := range parts {
-					n, m := len(part.Packets), len(part.Marks)
-					require.Greater(t, n, last)
-					last = n
-					require.Equal(t, whole.Packets[:n], part.Packets)
-					require.Equal(t, whole.Marks[:m], part.Marks)
-					for _, p := range whole.Packets[n:] {
+					packets, marks := len(part.Packets), len(part.Marks)
+					require.Greater(t, packets, last)
+					last = packets
+					require.Equal(t, whole.Packets[:packets], part.Packets)
+					require.Equal(t, whole.Marks[:marks], part.Marks)
+					for _, p := range whole.Packets[packets:] {
 						require.Greater(t, p.Sent, part.End)
 					}
-					for _, m := range whole.Marks[m:] {
+					for _, m := range whole.Marks[marks:] {
 						require.Greater(t, m.At, part.End)
 					}
 					require.Equal(t, whole.Clients, part.Clients)
@@ -309,23 +309,24 @@ func measured(t *testing.T, s player.Subject, n int, changes ...film.Change) *fi
 // The benchmark's page has the command that measured these: the median times of the
 // steps, as multiples of step 3's.
 func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
-	for _, x := range []struct {
-		n           int
+	for _, ratios := range []struct {
+		n           int // contenders
 		herd, naive float64
 	}{{6, 1.01, 1.45}, {20, 1.43, 2.44}, {50, 2.16, 3.50}, {100, 3.53, 5.67}} {
-		if x.n > 20 && !everyFilm() {
+		n := ratios.n
+		if n > 20 && !everyFilm() {
 			continue
 		}
-		chain := measured(t, steps.Predecessor(), x.n).End
-		require.InEpsilon(t, x.herd, float64(measured(t, steps.Herd(), x.n).End)/float64(chain), 0.10, "herd, %d contenders", x.n)
-		if x.n < 100 { // that many are slow to film
-			require.InEpsilon(t, x.naive, float64(measured(t, steps.Naive(), x.n).End)/float64(chain), 0.30, "naive, %d contenders", x.n)
+		chain := float64(measured(t, steps.Predecessor(), n).End)
+		require.InEpsilon(t, ratios.herd, float64(measured(t, steps.Herd(), n).End)/chain, 0.10, "herd, %d contenders", n)
+		if n < 100 { // that many are slow to film
+			require.InEpsilon(t, ratios.naive, float64(measured(t, steps.Naive(), n).End)/chain, 0.30, "naive, %d contenders", n)
 		}
 	}
 }
 
-// TestAServerTakesOneRequestAfterTheOther: in the order in which they come, whatever
-// fails meanwhile, and a reply waits until the server has worked for it.
+// TestAServerTakesOneRequestAfterTheOther: it takes them in the order in which they come, whatever
+// fails, and a reply leaves only when the server has worked for its request.
 func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
 	for _, do := range append([]player.Fault{""}, someFaults(0)...) {
 		var changes []film.Change
@@ -334,11 +335,11 @@ func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
 		}
 		f := measured(t, steps.Herd(), 6, changes...)
 		require.Equal(t, f, measured(t, steps.Herd(), 6, changes...), "%s: a film repeats", do)
-		var done []film.Packet
+		var carriedOut []film.Packet
 		waited := 0
 		for _, p := range f.Packets {
 			if p.Kind == "request" && !p.Lost {
-				done = append(done, p)
+				carriedOut = append(carriedOut, p)
 			}
 			if p.Queued != 0 {
 				require.Less(t, p.Queued, p.Arrived)
@@ -349,9 +350,9 @@ func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
 			}
 		}
 		require.Greater(t, waited, 10, do)
-		slices.SortFunc(done, func(a, b film.Packet) int { return cmp.Compare(a.Arrived, b.Arrived) })
-		for i, p := range done[1:] {
-			last := done[i]
+		slices.SortFunc(carriedOut, func(a, b film.Packet) int { return cmp.Compare(a.Arrived, b.Arrived) })
+		for i, p := range carriedOut[1:] {
+			last := carriedOut[i]
 			require.GreaterOrEqual(t, cmp.Or(p.Queued, p.Arrived), cmp.Or(last.Queued, last.Arrived), do)
 			require.GreaterOrEqual(t, p.Arrived-last.Arrived, 45*time.Microsecond, do)
 		}
@@ -370,7 +371,7 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 		return ""
 	}
 	f := paced(t, player.World{Lock: steps.Naive()}, film.Pace{Seed: 1})
-	data := make(map[string]string) // that the node had while a client owned it
+	data := make(map[string]string) // of the node, by the client that owned it
 	for _, m := range marks(f, "node") {
 		if m.Owner != "" && *m.Made {
 			data[m.Owner] = m.Data

@@ -20,7 +20,7 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// unchanging are fields for the place of a lock, and not for its state.
+// unchanging are fields that say where a lock is, and nothing of its state.
 var unchanging = []string{"path", "lockPath", "rootNode", "businessCode", "lockName", "thread", "stock", "name"}
 
 // modulePath is the beginning of the paths of this module's packages.
@@ -31,10 +31,9 @@ type Inspectable interface {
 	Variables() []Variable
 }
 
-// Variables returns a contender's variables: if its lock has no such method, the texts
-// and numbers in it and in its parts. A student's lock, for example, is a
-// struct with the path of its node. The goroutines of the lock must have got as far as
-// they can.
+// Variables returns a contender's variables. If its lock is not Inspectable, they are the texts and numbers in it and in its
+// parts: a student's lock, for example, is a struct with the path of its node. The goroutines of the lock must have got as
+// far as they can.
 func Variables(lock player.Lock) (list []Variable) {
 	if inspectable, ok := lock.(Inspectable); ok {
 		return inspectable.Variables()
@@ -43,13 +42,10 @@ func Variables(lock player.Lock) (list []Variable) {
 	var look func(v reflect.Value, depth int)
 	look = func(v reflect.Value, depth int) {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-			if v.IsNil() {
+			if v.IsNil() || v.Kind() == reflect.Pointer && seen[v.Pointer()] {
 				return
 			}
 			if v.Kind() == reflect.Pointer {
-				if seen[v.Pointer()] {
-					return
-				}
 				seen[v.Pointer()] = true
 			}
 			v = v.Elem()
@@ -57,49 +53,54 @@ func Variables(lock player.Lock) (list []Variable) {
 		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > 3 {
 			return
 		}
-		var inner []reflect.Value
+		var parts []reflect.Value // they come after the struct's own fields
 		for i := range v.NumField() {
 			f, name := v.Field(i), v.Type().Field(i).Name
 			switch f.Kind() {
 			case reflect.String, reflect.Int, reflect.Int32, reflect.Int64:
-				text := ""
-				switch {
-				case f.Kind() == reflect.String:
-					text = f.String()
-				case f.Int() == 0 || f.Type().PkgPath() != "": // such as a time.Duration
-				case name == "session":
-					text = sessionNumber(f.Int())
-				default:
-					text = strconv.FormatInt(f.Int(), 10)
-				}
-				known := slices.ContainsFunc(list, func(x Variable) bool { return x.Name == name })
-				if text != "" && !known && !slices.Contains(unchanging, name) {
-					list = append(list, Variable{name, text})
+				value := fieldText(name, f)
+				listed := slices.ContainsFunc(list, func(x Variable) bool { return x.Name == name })
+				if value != "" && !listed && !slices.Contains(unchanging, name) {
+					list = append(list, Variable{name, value})
 				}
 			case reflect.Pointer, reflect.Interface, reflect.Struct:
-				inner = append(inner, f)
+				parts = append(parts, f)
 			}
 		}
-		for _, f := range inner {
-			look(f, depth+1)
+		for _, part := range parts {
+			look(part, depth+1)
 		}
 	}
 	look(reflect.ValueOf(lock), 0)
 	return list
 }
 
+// fieldText is the value of a field that is a text or a number; "" for 0, and for a number with a type of its own, such as
+// a time.Duration.
+func fieldText(name string, f reflect.Value) string {
+	switch {
+	case f.Kind() == reflect.String:
+		return f.String()
+	case f.Int() == 0 || f.Type().PkgPath() != "":
+		return ""
+	case name == "session":
+		return sessionNumber(f.Int())
+	}
+	return strconv.FormatInt(f.Int(), 10)
+}
+
 // randomText matches a result of rand.Text.
 var randomText = regexp.MustCompile(`\b[A-Z2-7]{26}\b`)
 
-// process matches the text that zklock writes into its nodes without WithData.
+// process is the text that zklock writes into its nodes without WithData.
 var process = func() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }()
 
-// text is a value as a film has it. A film is the same in each run and on each machine:
-// texts that a lock draws at random are numbered, and the process is not named.
-func (r *recorder) text(value string) string {
+// repeatable is a value as a film has it, the same in each run and on each machine: texts that a lock draws at random are
+// numbered, and the process is not named.
+func (r *recorder) repeatable(value string) string {
 	value = strings.ReplaceAll(value, process, "host:pid")
 	if !utf8.ValidString(value) {
 		value = fmt.Sprintf("%x", value)
@@ -125,10 +126,9 @@ func sessionNumber(id int64) string {
 	return "0x" + strconv.FormatInt(id, 16)
 }
 
-// variables notes the variables of the contenders' locks. All goroutines must have
-// got as far as they can. The race detector does not see that a goroutine that writes
-// later was blocked meanwhile, so with it a film has no variables.
-func (r *recorder) variables() {
+// noteVariables notes the variables of the contenders' locks. All goroutines must have got as far as they can. The race
+// detector does not see that a goroutine is blocked while its variables are read, so with it a film has none.
+func (r *recorder) noteVariables() {
 	if testenv.Raced || len(r.w.Contenders) > mostPointers {
 		return
 	}
@@ -141,7 +141,7 @@ func (r *recorder) variables() {
 			if r.w.Tagged && strings.HasPrefix(list[i].Value, "/") {
 				list[i].Value, _ = player.Untagged(list[i].Value)
 			}
-			list[i].Value = r.text(list[i].Value)
+			list[i].Value = r.repeatable(list[i].Value)
 		}
 		if c := r.contenders[k]; !slices.Equal(list, c.variables) {
 			c.variables = list

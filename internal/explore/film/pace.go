@@ -12,41 +12,39 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Pace plays a schedule in which nobody chooses: each packet takes a while of its
-// own. The seed decides how long, so the same World and Pace give
-// the same Film, on any machine.
+// A Pace says when the things of a run happen in which nobody chooses: each packet is on its way for a time that the seed
+// draws. So the same World and Pace give the same Film, on any machine.
 //
-// No two things happen at the same instant, and between two of them all goroutines have got as far as they can. This
-// is what makes a film repeat; the order in which goroutines happen to run has no part in it. There is one
-// exception: with World.Shared, a lock whose contenders share more than the client (it is not Alone) has many of
-// them woken at one instant when the connection breaks. The client library fails their requests in the order of a
-// map, which the Go runtime draws at random, as it does with the cases of a select. So the film of such a lock and
-// such a Change repeats only in a program that plays it first and whose runtime draws the same numbers. The lab's
-// page starts an engine for it whose numbers are always the same. zklock is such a lock.
+// No two things happen at the same instant, and between two of them all goroutines get as far as they can. Therefore a
+// film repeats, in whichever order the goroutines happen to run. There is one exception: with World.Shared, if the
+// contenders of a lock share more than the client (it is not Alone), many of them wake at one instant when the connection
+// breaks. The client library fails their requests in the order of a map, which the Go runtime draws at random, as it does
+// with the cases of a select. So the film of such a lock and such a Change repeats only in a program that plays it first
+// and whose runtime draws the same numbers. The lab's page starts an engine for it whose numbers are always the same.
+// zklock is such a lock.
 type Pace struct {
-	// Latency is how long a packet is on its way, on average: from half of it
+	// Latency is the mean time that a packet is on its way: from half of it
 	// to one and a half. 0: 20 ms.
 	Latency time.Duration
-	// Hold is how long a contender holds the lock, on average. 0: five times
+	// Hold is the mean time that a contender holds the lock. 0: five times
 	// the latency, so that a person sees it.
 	Hold time.Duration
-	// Gather is the instant before which no contender unlocks. If all others wait
-	// by then, the first release is like the later ones.
+	// Gather is the instant before which no contender unlocks. If it is late enough for
+	// all others to wait by then, the first release is like the later ones.
 	Gather time.Duration
-	// Server is the time that the server works. nil: it takes none.
+	// Server is the time that the server takes for requests. nil: it takes none.
 	Server *Server
 	Seed   uint64
 	// Changes are the faults, each at its instant.
 	Changes []Change
-	// Part, if it is not nil, is called while the run goes on, each time that
-	// the film has about doubled, with the film so far: as far as nothing that
-	// follows can change it. What a part has, all later ones and the whole film
-	// have, too. A short film has no part.
+	// Part, if it is not nil, is called during the run, each time that the film has about doubled, with the part
+	// of the film that cannot change any more. Later parts begin with it, and so does the whole film. A short film
+	// has no part.
 	Part func(soFar *Film)
 }
 
-// firstPart is how many packets the first part of a film has. A page can play
-// them for some seconds, and more are there by then.
+// firstPart is the number of packets in the first part of a film. A page plays them for some seconds, and
+// has the next part by then.
 const firstPart = 1000
 
 // Paced plays a world in which packets take a while and faults happen when
@@ -97,7 +95,7 @@ const (
 	maxSteps      = 1_000_000 // of a run; one with more does not end
 )
 
-// A pacer gives everything in a paced run its instant.
+// A pacer plays a run and gives everything in it its instant. An instant of 0 means that the thing does not happen.
 type pacer struct {
 	Pace
 	w        *player.Player
@@ -105,22 +103,23 @@ type pacer struct {
 	used     map[time.Duration]struct{} // the instants that are taken
 	clients  []*pacedClient
 	hold     []*rand.Rand                        // of each contender
-	unlocks  map[*player.Contender]time.Duration // when a holder unlocks; 0: not known yet
-	starts   []pacedStart
-	changes  []Change
-	last     time.Duration // when something has happened last
-	nextPart int           // how many packets the next part has at least
-	doneAt   time.Duration // when the server sends what a request has caused; 0: it does not work
-	freeAt   time.Duration // the server carries out no request before
+	unlocks  map[*player.Contender]time.Duration // when a holder unlocks
+	starts   []pacedStart                        // of contenders that have not started
+	changes  []Change                            // that are to come
+	last     time.Duration                       // when something has happened last
+	nextPart int                                 // the fewest packets of the next part
+	doneAt   time.Duration                       // when the server sends what a request has caused
+	freeAt   time.Duration                       // the server carries out no request before
 }
 
+// A pacedClient is a client with the instants of what is to happen to it.
 type pacedClient struct {
 	*player.Client
-	up, down, dial         *rand.Rand
+	up, down, dial         *rand.Rand    // draw the times of requests, of the server's packets, and of connecting
 	upDue, downDue         time.Duration // of the packet that arrives last
-	dialAt                 time.Duration // 0: it does not dial
-	expireAt, runsOnAt     time.Duration // 0: not
-	loseRequest, loseReply bool
+	dialAt                 time.Duration // when it is connected
+	expireAt, runsOnAt     time.Duration
+	loseRequest, loseReply bool // the next one is lost
 	dark                   bool // it does not connect until its session has expired
 }
 
@@ -129,7 +128,7 @@ type pacedStart struct {
 	k  *player.Contender
 }
 
-// reserve makes an instant that nothing else has.
+// reserve takes the first instant from d on that nothing else has.
 func (p *pacer) reserve(d time.Duration) time.Duration {
 	for {
 		if _, taken := p.used[d]; !taken && d > 0 {
@@ -140,18 +139,22 @@ func (p *pacer) reserve(d time.Duration) time.Duration {
 	}
 }
 
-// delay draws how long something takes that takes d on average.
-func delay(rng *rand.Rand, d time.Duration) time.Duration {
-	return d/2 + time.Duration(rng.Int64N(int64(d)+1))
+// delay draws a time: from half of the mean to one and a half.
+func delay(rng *rand.Rand, mean time.Duration) time.Duration {
+	return mean/2 + time.Duration(rng.Int64N(int64(mean)+1))
 }
 
-// play plays a world at a pace.
+// play plays a world at a pace, and films it.
 func (pace Pace) play(w *player.Player) (*Film, error) {
 	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), nextPart: firstPart}
 	w.Start = time.Now()
 	p.film = newRecorder(w)
 	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
 	p.film.film.Latency, p.film.film.Seed = pace.Latency, pace.Seed
+
+	// The instants that are known at the start: each contender starts, one after the other, within the time of two
+	// packets, and the changes happen. A client and a contender have random numbers of their own, so what happens to
+	// one changes no time of another.
 	for i, c := range w.Clients {
 		rng := func(n int) *rand.Rand { return rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+uint64(n))) }
 		p.clients = append(p.clients, &pacedClient{Client: c, up: rng(0), down: rng(1), dial: rng(2)})
@@ -159,7 +162,6 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 	for i, k := range w.Contenders {
 		rng := rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+3))
 		p.hold = append(p.hold, rng)
-		// One after the other, and all within two packets' time.
 		gap := 2 * pace.Latency / time.Duration(len(w.Contenders))
 		p.starts = append(p.starts, pacedStart{p.reserve(time.Duration(i)*gap + delay(rng, gap)), k})
 	}
@@ -172,9 +174,10 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 		p.changes[i].At = p.reserve(p.changes[i].At)
 	}
 	p.film.film.Changes = append(p.film.film.Changes, pace.Changes...)
+
 	w.Do(p.film.begin)
 	p.settle()
-	end := p.play()
+	end := p.run()
 	var film *Film
 	w.Do(func() {
 		w.ResultsLocked()
@@ -193,13 +196,13 @@ func (p *pacer) clientOf(name string) *pacedClient {
 	return nil
 }
 
-// settle lets all get as far as they can and gives the packets that they have sent their
-// instant.
+// settle lets all goroutines get as far as they can, and gives what they have done its instants.
 func (p *pacer) settle() {
 	p.w.Settle()
 	p.schedule()
 }
 
+// schedule gives the packets that have been sent, the clients that dial and the holders their instants.
 func (p *pacer) schedule() { p.w.Do(p.scheduleLocked) }
 
 func (p *pacer) scheduleLocked() {
@@ -212,10 +215,10 @@ func (p *pacer) scheduleLocked() {
 	for _, c := range p.clients {
 		l := c.Line
 		for i := range l.Up {
-			// What a stopped client sends, because timers do not stop, it sends
-			// when it runs on.
+			// A stopped client has sent something if a timer has fired. That departs
+			// when the client runs on.
 			if q := &l.Up[i]; q.Due == 0 && !c.Stopped {
-				p.film.send(c.Client, q, "request")
+				p.film.departs(c.Client, q, "request")
 				c.upDue = p.reserve(max(now+delay(c.up, p.Latency), c.upDue+1))
 				q.Due = c.upDue
 			}
@@ -225,7 +228,7 @@ func (p *pacer) scheduleLocked() {
 			w.SortEvents(l.Down[from:])
 			for i := from; i < len(l.Down); i++ {
 				q := &l.Down[i]
-				p.film.send(c.Client, q, q.Kind())
+				p.film.departs(c.Client, q, q.Kind())
 				c.downDue = p.reserve(max(now+delay(c.down, p.Latency), c.downDue+1))
 				q.Due = c.downDue
 			}
@@ -242,24 +245,25 @@ func (p *pacer) scheduleLocked() {
 	}
 }
 
-// next finds the event that is due first; nil if there is none. With a hundred clients
-// that is much to compare, so it makes only one function.
+// next finds what is due first, and when; nil: nothing is.
 func (p *pacer) next() (at time.Duration, do func()) {
 	p.w.Do(func() { at, do = p.nextLocked() })
 	return at, do
 }
 
+// nextLocked compares everything that has an instant. With a hundred clients that is much, so it remembers what is due
+// first in variables, and makes a function of that alone.
 func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	const never = time.Duration(1<<63 - 1)
 	at = never
-	var acting *pacedClient
+	var client *pacedClient // to which act is due first; nil: the holder unlocks first
+	var act func(*pacer, *pacedClient)
+	var came time.Duration // when the request of client came
 	var holder *player.Contender
-	var what func(*pacer, *pacedClient)
-	start := -1
-	var came time.Duration // when the request of client came: the first in the server's queue
 	for _, c := range p.clients {
-		if due, act := c.next(p); act != nil && (due < at || due == at && c.came() < came) {
-			at, acting, what, holder, came = due, c, act, nil, c.came()
+		// Requests that wait for the server are due at one instant: the first that came is the next one.
+		if due, what := c.next(p); what != nil && (due < at || due == at && c.came() < came) {
+			at, client, act, holder, came = due, c, what, nil, c.came()
 		}
 		if c.Stopped {
 			continue
@@ -270,6 +274,7 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			}
 		}
 	}
+	start := -1
 	for i, s := range p.starts {
 		if s.at < at {
 			at, start = s.at, i
@@ -279,6 +284,7 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	if serverDone {
 		at = p.doneAt
 	}
+
 	switch {
 	case len(p.changes) > 0 && p.changes[0].At < at:
 		c := p.changes[0]
@@ -296,14 +302,13 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 		}
 	case holder != nil:
 		return at, func() { p.unlock(holder) }
-	case acting != nil:
-		return at, func() { what(p, acting) }
+	case client != nil:
+		return at, func() { act(p, client) }
 	}
 	return 0, nil
 }
 
-// next returns the event that is due first of a client's packets, its session and its
-// connection.
+// next returns what is due first of a client's packets, its session and its connection; nil: nothing is.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != 0 && (what == nil || due < at) {
@@ -326,8 +331,8 @@ func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *paced
 	return at, what
 }
 
-// play carries out one thing after the other. It returns when the film ends.
-func (p *pacer) play() time.Duration {
+// run carries out one thing after the other. It returns the instant at which the film ends.
+func (p *pacer) run() time.Duration {
 	w := p.w
 	for steps := 0; ; steps++ {
 		if steps > maxSteps {
@@ -335,7 +340,7 @@ func (p *pacer) play() time.Duration {
 			return p.film.now()
 		}
 		if w.AllDone() && !p.busy() {
-			p.changes = nil // nothing depends on them any more
+			p.changes = nil // no contender depends on them any more
 		}
 		at, do := p.next()
 		if do == nil {
@@ -347,7 +352,7 @@ func (p *pacer) play() time.Duration {
 		w.NextTurn()
 		w.DrainStir()
 		if wait := at - p.film.now(); wait > 0 && w.Pass(wait) {
-			p.schedule() // a timer of the lock or of the library was first
+			p.schedule() // a timer of the lock or of the library has fired before
 			continue
 		}
 		w.NextTurn()
@@ -369,13 +374,13 @@ func (p *pacer) sendPart() {
 	}
 	var f *Film
 	p.w.Do(func() { f = p.film.part() })
-	if len(f.Packets)*2 >= p.nextPart { // not all that has been sent is known
+	if len(f.Packets)*2 >= p.nextPart { // it lacks what may still change
 		p.nextPart = 2 * sent
 		p.Part(f)
 	}
 }
 
-// due reports whether anything has an instant.
+// due reports whether anything is due.
 func (p *pacer) due() bool {
 	_, do := p.next()
 	return do != nil
@@ -391,12 +396,12 @@ func (p *pacer) busy() (is bool) {
 	return is
 }
 
-// hang reports that nothing can happen any more, a while after the last thing
-// has happened: that is when a person who watches sees it.
+// hang reports that nothing can happen any more. In the film that is a while after the last thing that has
+// happened: a person who watches sees it then.
 func (p *pacer) hang() {
 	p.w.Do(func() {
 		p.last += 10 * p.Latency
-		p.film.clock, p.film.slots = p.last-p.film.now(), true // from here on the film is at p.last
+		p.film.clock, p.film.slots = p.last-p.film.now(), true // now is p.last
 	})
 	p.w.Hang()
 }

@@ -13,40 +13,42 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A recorder makes the film of a schedule. It is a Camera. Its methods
+// A recorder makes the film of a schedule: it is the player's Camera. Its methods
 // are called with the player's lock held.
 type recorder struct {
 	w     *player.Player
 	film  Film
-	slots bool          // the film is of a schedule of choices, in which time mostly does not pass
+	slots bool          // each action lasts a slot, because time mostly does not pass in a chosen schedule
 	clock time.Duration // with slots: what the actions so far have lasted, beside the time that has passed
 
+	// What was there at the last look, and is compared with what is there now.
 	clients    []client // by their indices
 	contenders map[*player.Contender]*contender
 	nodes      map[string]znode      // by path
-	underway   []int                 // indices of the packets on their way
-	violations []player.Violation    // that are marks already
-	drawn      []string              // texts that were drawn at random, in order
-	lastStacks []runtime.StackRecord // of all goroutines, at the last look
+	lastStacks []runtime.StackRecord // of all goroutines
 	stacks     []runtime.StackRecord // has room for the next look
+
+	underway   []int              // indices of the packets on their way
+	violations []player.Violation // that are marks already
+	drawn      []string           // texts that were drawn at random, in order
 }
 
-// A client is a film's record of one.
+// A client is what the recorder knows of a client.
 type client struct {
 	state   string
 	watches map[watchKey]bool
 	asked   map[watchKey][]string // contenders that have asked to be woken; "": it is not known which
 }
 
-// A contender is a film's record of one.
+// A contender is what the recorder knows of a contender.
 type contender struct {
 	at        []Place
 	variables []Variable
-	marks     []Mark // its changes that have not been noted yet
-	noticed   bool   // that it has lost the lock
+	marks     []Mark // its changes that are not in the film yet
+	noticed   bool   // the film shows that it knows of the loss of its lock
 }
 
-// A znode is a film's record of one.
+// A znode is what the recorder knows of a znode.
 type znode struct {
 	owner, session, data string
 	czxid                int64
@@ -58,12 +60,13 @@ type watchKey struct {
 	children bool
 }
 
-// A watch is one of a client.
+// A watch is a watch of a client.
 type watch struct {
 	watchKey
 	by *player.Client
 }
 
+// of is what the watch is of, as a Mark has it.
 func (k watchKey) of() string {
 	if k.children {
 		return "children"
@@ -77,24 +80,20 @@ func newRecorder(w *player.Player) *recorder {
 	return r
 }
 
-func (r *recorder) now() time.Duration {
-	if r.slots {
-		return r.clock + time.Since(r.w.Start) // the time while a client waits to connect, for example
-	}
-	return time.Since(r.w.Start)
-}
+// now is the instant in the film. Without slots the clock stays at 0.
+func (r *recorder) now() time.Duration { return r.clock + time.Since(r.w.Start) }
 
 // begin notes the state at the start.
 func (r *recorder) begin() {
 	r.w.Camera = r
 	for _, c := range r.w.Clients {
 		r.clients = append(r.clients, client{watches: make(map[watchKey]bool), asked: make(map[watchKey][]string)})
-		f := Client{Name: c.Name, Session: sessionNumber(c.Session)}
+		shown := Client{Name: c.Name, Session: sessionNumber(c.Session)}
 		for _, k := range c.Contenders {
-			f.Contenders = append(f.Contenders, k.Name)
+			shown.Contenders = append(shown.Contenders, k.Name)
 			r.contenders[k] = &contender{}
 		}
-		r.film.Clients = append(r.film.Clients, f)
+		r.film.Clients = append(r.film.Clients, shown)
 		if c.Session == 0 {
 			r.Client(c, "unconnected")
 		}
@@ -105,6 +104,7 @@ func (r *recorder) begin() {
 	}
 }
 
+// mark adds a mark at the instant that it is now.
 func (r *recorder) mark(m Mark) {
 	m.At = r.now()
 	r.film.Marks = append(r.film.Marks, m)
@@ -117,11 +117,11 @@ func (r *recorder) Note(who string, text i18n.Text) {
 
 // Client notes the state of a client.
 func (r *recorder) Client(c *player.Client, state string) {
-	is := &r.clients[c.Index].state
-	if *is == state {
+	known := &r.clients[c.Index]
+	if known.state == state {
 		return
 	}
-	*is = state
+	known.state = state
 	m := Mark{Kind: "client", Who: c.Name, State: state}
 	if state == "connected" {
 		m.Session = sessionNumber(c.Session)
@@ -129,17 +129,14 @@ func (r *recorder) Client(c *player.Client, state string) {
 	r.mark(m)
 }
 
-// broken notes, in a film of a schedule of choices, which clients have lost their connection without a fault: the lock
-// has closed them.
-func (r *recorder) broken() {
-	if !r.slots {
-		return
-	}
+// noteClosed notes, in a film with slots, which clients have lost their connection without a fault: the lock has
+// closed them.
+func (r *recorder) noteClosed() {
 	for _, c := range r.w.Clients {
-		if c.Line == nil || !c.Line.Broken || c.Stopped {
+		if !r.slots || c.Line == nil || !c.Line.Broken || c.Stopped {
 			continue
 		}
-		if now := r.clients[c.Index].state; now == "" || now == "connected" || now == "runs on" { // "": since the start
+		if state := r.clients[c.Index].state; state == "" || state == "connected" || state == "runs on" { // "": connected since the start
 			r.Client(c, "cut off")
 		}
 	}
@@ -152,13 +149,13 @@ func (r *recorder) Violation(v player.Violation, known string) {
 	}
 	r.violations = append(r.violations, v)
 	r.mark(Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What, Known: known})
-	if r.film.Violation == nil || r.film.Known != "" && known == "" {
+	if r.film.Violation == nil || r.film.Known != "" && known == "" { // one that is not known says more than a known one
 		r.film.Violation, r.film.Known = &v, known
 	}
 }
 
-// send notes a packet that departs, and gives it its number.
-func (r *recorder) send(c *player.Client, p *player.Frame, kind string) {
+// departs notes a packet that departs, and gives it its number.
+func (r *recorder) departs(c *player.Client, p *player.Frame, kind string) {
 	out := Packet{ID: len(r.film.Packets) + 1, Client: c.Name, Kind: kind, Op: p.Op.String(), Path: p.Path, Watch: p.Watch, Sent: r.now(), Pending: true}
 	out.Who = p.Tag
 	if len(c.Contenders) == 1 {
@@ -175,7 +172,7 @@ func (r *recorder) send(c *player.Client, p *player.Frame, kind string) {
 	r.film.Packets = append(r.film.Packets, out)
 }
 
-// Arrived notes that a packet has arrived, or is lost.
+// Arrived notes that a packet has arrived, or is lost. One that the film does not have, or that was lost, has no effect.
 func (r *recorder) Arrived(p *player.Frame, lost bool) {
 	i := slices.Index(r.underway, p.ID-1)
 	if i < 0 {
@@ -186,40 +183,39 @@ func (r *recorder) Arrived(p *player.Frame, lost bool) {
 	out.Arrived, out.Lost, out.Pending = r.now(), lost, false
 }
 
-// slot is how long an action lasts in a film of a schedule of choices.
+// slot is the time that an action lasts in the film of a chosen schedule.
 const slot = 200 * time.Millisecond
 
-// Action gives the next action its time, in a film of a schedule of choices.
+// Action gives the next action its time.
 func (r *recorder) Action() {
 	if r.slots {
 		r.clock += slot
 	}
 }
 
-// Answer gives the server's packets their time on the way.
+// Answer gives the server's packets their time on the way, as a part of the action.
 func (r *recorder) Answer() {
 	if r.slots {
 		r.clock += slot / 2
 	}
 }
 
-// Sent notes a request. A paced run does it when it gives the request its instant.
+// Sent notes a request. A pacer does that itself when it gives the request its instant.
 func (r *recorder) Sent(c *player.Client, p *player.Frame) {
 	if r.slots {
-		r.send(c, p, "request")
+		r.departs(c, p, "request")
 	}
 }
 
-// Settled notes the state when all have got as far as they can.
+// Settled notes the state of the contenders and the clients when all goroutines have got as far as they can.
 func (r *recorder) Settled() {
-	r.broken()
-	r.where()
-	r.variables()
+	r.noteClosed()
+	r.noteWhere()
+	r.noteVariables()
 }
 
-// Depart notes, in a film of a schedule of choices, the server's packets
-// and the changes at the server. A paced run does it when it gives the
-// packets their instants.
+// Depart notes the server's packets and the changes at the server. A pacer does that itself when it gives the packets
+// their instants.
 func (r *recorder) Depart() {
 	if !r.slots {
 		return
@@ -230,7 +226,7 @@ func (r *recorder) Depart() {
 		}
 		for i := range c.Line.Down {
 			if p := &c.Line.Down[i]; p.ID == 0 {
-				r.send(c, p, p.Kind())
+				r.departs(c, p, p.Kind())
 			}
 		}
 	}
@@ -240,13 +236,14 @@ func (r *recorder) Depart() {
 // Carried notes that a request asks for a watch.
 func (r *recorder) Carried(c *player.Client, p player.Frame) {
 	if p.Watch {
-		k, asked := watchKey{p.Path, p.Op == jute.OpGetChildren || p.Op == jute.OpGetChildren2}, r.clients[c.Index].asked
+		k := watchKey{path: p.Path, children: p.Op == jute.OpGetChildren || p.Op == jute.OpGetChildren2}
+		asked := r.clients[c.Index].asked
 		asked[k] = append(asked[k], p.Tag)
 	}
 }
 
-// executed notes the changes that a request has made at the server; its reply is on
-// the way down.
+// executed notes the changes that a request has made at the server. To look for them takes time, so only what the
+// request can have changed is compared.
 func (r *recorder) executed(c *player.Client, p player.Frame) {
 	switch p.Op {
 	case jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2:
@@ -255,11 +252,9 @@ func (r *recorder) executed(c *player.Client, p player.Frame) {
 		}
 	case jute.OpSync, jute.OpPing:
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete:
-		// Only one that has succeeded changes anything.
-		if c.Line.FailedLast {
-			return
+		if !c.Line.FailedLast {
+			r.scan()
 		}
-		r.scan()
 	default:
 		r.scan()
 	}
@@ -272,16 +267,15 @@ func (r *recorder) scan() {
 }
 
 func (r *recorder) scanNodes() {
-	srv := r.w.Srv
-	seen := make(map[string]znode, len(r.nodes))
+	found := make(map[string]znode, len(r.nodes))
 	var walk func(at string)
 	walk = func(at string) {
-		for _, name := range srv.Children(at) {
+		for _, name := range r.w.Srv.Children(at) {
 			p := path.Join(at, name)
 			if p == "/zookeeper" {
 				continue
 			}
-			n, ok := srv.Node(p)
+			n, ok := r.w.Srv.Node(p)
 			if !ok {
 				continue // it is a name with nodes below it
 			}
@@ -289,45 +283,41 @@ func (r *recorder) scanNodes() {
 			if n.Stat.EphemeralOwner != 0 {
 				z.owner = r.w.OwnerLocked(n.Stat.EphemeralOwner)
 			}
-			seen[p] = z
+			found[p] = z
 			walk(p)
 		}
 	}
 	walk("/")
-	var list []Mark
-	for p, z := range r.nodes {
-		if now, ok := seen[p]; !ok || now.owner != z.owner {
-			list = append(list, Mark{Kind: "node", Path: p, Owner: z.owner, Made: new(false)})
-		}
-	}
-	for p, z := range seen {
-		if before, ok := r.nodes[p]; !ok || before.owner != z.owner {
-			list = append(list, Mark{
-				Kind: "node", Path: p, Owner: z.owner, Made: new(true), Session: z.session, Data: z.data, Czxid: z.czxid})
-		} else if before.version != z.version || before.czxid != z.czxid {
-			list = append(list, Mark{Kind: "data", Path: p, Data: z.data, Czxid: z.czxid, Version: z.version})
-		}
-	}
-	slices.SortFunc(list, func(a, b Mark) int {
-		order := func(m Mark) int {
-			switch {
-			case m.Made == nil:
-				return 2
-			case *m.Made:
-				return 1
-			}
-			return 0
-		}
-		return cmp.Or(order(a)-order(b), cmp.Compare(a.Path, b.Path))
-	})
-	for _, m := range list {
-		m.Data = r.text(m.Data)
+	for _, m := range nodeMarks(r.nodes, found) {
+		m.Data = r.repeatable(m.Data)
 		r.mark(m)
 	}
-	r.nodes = seen
+	r.nodes = found
 }
 
-// scanWatches compares the watches of clients, all if none is given.
+// nodeMarks returns the marks of what has changed from one look at the nodes to the next: first those that are removed,
+// then those that are made, then those whose data has changed, each in the order of their paths.
+func nodeMarks(before, after map[string]znode) []Mark {
+	var removed, made, changed []Mark
+	for p, was := range before {
+		if is, ok := after[p]; !ok || is.owner != was.owner {
+			removed = append(removed, Mark{Kind: "node", Path: p, Owner: was.owner, Made: new(false)})
+		}
+	}
+	for p, is := range after {
+		if was, ok := before[p]; !ok || is.owner != was.owner {
+			made = append(made, Mark{Kind: "node", Path: p, Owner: is.owner, Made: new(true), Session: is.session, Data: is.data, Czxid: is.czxid})
+		} else if is.version != was.version || is.czxid != was.czxid {
+			changed = append(changed, Mark{Kind: "data", Path: p, Data: is.data, Czxid: is.czxid, Version: is.version})
+		}
+	}
+	for _, list := range [][]Mark{removed, made, changed} {
+		slices.SortFunc(list, func(a, b Mark) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	return slices.Concat(removed, made, changed)
+}
+
+// scanWatches looks for changes of clients' watches: of all clients, if none is given.
 func (r *recorder) scanWatches(clients ...*player.Client) {
 	if len(clients) == 0 {
 		clients = r.w.Clients
@@ -338,8 +328,8 @@ func (r *recorder) scanWatches(clients ...*player.Client) {
 		for k := range watches {
 			watches[k] = false
 		}
-		for _, x := range r.w.Srv.WatchesOf(c.Conn.SessionID()) {
-			k := watchKey{x.Path, x.Children}
+		for _, found := range r.w.Srv.WatchesOf(c.Conn.SessionID()) {
+			k := watchKey{found.Path, found.Children}
 			if _, ok := watches[k]; !ok {
 				set = append(set, watch{k, c})
 			}
@@ -356,27 +346,30 @@ func (r *recorder) scanWatches(clients ...*player.Client) {
 	r.markWatches(set, true)
 }
 
+// markWatches adds a mark for each of some watches, in an order that repeats.
 func (r *recorder) markWatches(list []watch, set bool) {
 	slices.SortFunc(list, func(a, b watch) int {
 		return cmp.Or(cmp.Compare(a.path, b.path), a.by.Index-b.by.Index, cmp.Compare(a.of(), b.of()))
 	})
-	for _, k := range list {
-		r.mark(Mark{Kind: "watch", Client: k.by.Name, Path: k.path, Of: k.of(), Set: new(set)})
+	for _, w := range list {
+		r.mark(Mark{Kind: "watch", Client: w.by.Name, Path: w.path, Of: w.of(), Set: new(set)})
 	}
 }
 
 // Woken notes which waiting contenders an event wakes.
 func (r *recorder) Woken(c *player.Client, p player.Frame) {
+	fired := []bool{false} // the watches on the path: of the node, or of its children
+	switch p.Event {
+	case jute.EventChildrenChanged:
+		fired = []bool{true}
+	case jute.EventDeleted:
+		fired = []bool{false, true}
+	}
 	var asked []string
-	mine := r.clients[c.Index].asked
-	for _, children := range []bool{false, true} {
-		if children && p.Event != jute.EventChildrenChanged && p.Event != jute.EventDeleted ||
-			!children && p.Event == jute.EventChildrenChanged {
-			continue // such a watch does not wait for such an event; the end of the node fires both
-		}
+	for _, children := range fired {
 		k := watchKey{p.Path, children}
-		asked = append(asked, mine[k]...)
-		delete(mine, k)
+		asked = append(asked, r.clients[c.Index].asked[k]...)
+		delete(r.clients[c.Index].asked, k)
 	}
 	var waits []string
 	for _, k := range c.Contenders {
@@ -384,7 +377,7 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 			waits = append(waits, k.Name)
 		}
 	}
-	if w := r.w; w.Tagged {
+	if r.w.Tagged { // it is known which contender has asked
 		waits = slices.DeleteFunc(waits, func(name string) bool { return !slices.Contains(asked, name) })
 	}
 	for i := range min(len(asked), len(waits)) {
@@ -404,7 +397,7 @@ func (r *recorder) State(k *player.Contender, text i18n.Text) {
 	c.marks = append(c.marks, Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
 }
 
-// Noted puts the changes of the contenders into the film.
+// Noted puts the changes of a contender into the film, and notes if it has noticed a loss.
 func (r *recorder) Noted(k *player.Contender) {
 	c := r.contenders[k]
 	for _, m := range c.marks {
@@ -425,11 +418,11 @@ func (r *recorder) Noted(k *player.Contender) {
 	}
 }
 
-// Lost notes that a holder has lost the lock.
+// Lost notes that a holder has lost the lock, and whether it has noticed that.
 func (r *recorder) Lost(k *player.Contender, noticed bool) {
 	c := r.contenders[k]
-	if !noticed && c.noticed {
-		return
+	if c.noticed && !noticed {
+		return // the film shows more already
 	}
 	c.noticed = noticed
 	m := Mark{Kind: "lost", Who: k.Name, Knows: new(noticed)}
@@ -439,8 +432,8 @@ func (r *recorder) Lost(k *player.Contender, noticed bool) {
 	r.mark(m)
 }
 
-// part returns the part of the film that cannot change any more: it ends
-// before the departure of the first packet that is still on its way.
+// part returns the part of the film that cannot change any more. It ends before the departure of the first packet that
+// is on its way, because it is not known when that arrives.
 func (r *recorder) part() *Film {
 	until := r.now()
 	for _, i := range r.underway {
@@ -461,17 +454,15 @@ func (r *recorder) describe(f *Film) {
 	f.Counters.Requests, f.Counters.Events = w.Run.Requests, w.Run.Events
 	if n := w.Number(); len(w.Scripts) == 0 && !w.Missing && !w.Apart {
 		if w.Lock.Requests != nil {
-			x := w.Lock.Requests(n)
-			f.Formula.Requests = &x
+			f.Formula.Requests = new(w.Lock.Requests(n))
 		}
 		if w.Lock.Events != nil {
-			x := w.Lock.Events(n)
-			f.Formula.Events = &x
+			f.Formula.Events = new(w.Lock.Events(n))
 		}
 	}
 }
 
-// finish returns the film.
+// finish returns the film. It ends at this instant, or later if something is in it that happens later.
 func (r *recorder) finish(end time.Duration) *Film {
 	w, f := r.w, &r.film
 	w.Camera = player.NoCamera{}

@@ -21,17 +21,17 @@ type Possible struct {
 // Play plays the schedule of the choices, as explore.Play does, and returns
 // it as a film, too. Virtual time stops in such a schedule, so in the
 // film each action lasts equally long; a packet that has not been delivered is
-// pending. Over: nothing is left to choose.
+// pending. Possible is what can be chosen next; if it is empty, the schedule is over.
 func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.Trace, possible []Possible, err error) {
 	t.Helper()
-	offer := func(p *player.Point) int {
-		for i, name := range p.Enabled {
-			who, what, _ := strings.Cut(name, ": ")
-			possible = append(possible, Possible{name, who, what, p.Faults[i] != "", p.Kept(who)})
+	atEnd := func(p *player.Point) int {
+		for i, choice := range p.Enabled {
+			who, what, _ := strings.Cut(choice, ": ")
+			possible = append(possible, Possible{Choice: choice, Who: who, What: what, Fault: p.Faults[i] != "", Of: p.Kept(who)})
 		}
-		return -1
+		return -1 // nothing is chosen: the schedule ends here
 	}
-	err = player.Follow(choices, nil, offer, func(choose func(p *player.Point) int) { f, tr = playFilmed(t, w, choose) })
+	err = player.Follow(choices, nil, atEnd, func(choose func(p *player.Point) int) { f, tr = playFilmed(t, w, choose) })
 	if err == nil && f == nil {
 		err = doesNotEnd(tr)
 	}
@@ -41,45 +41,46 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 	return f, tr, possible, nil
 }
 
-// playFilmed plays a schedule and films it.
+// playFilmed plays a schedule and films it. The film is nil if the schedule does not end.
 func playFilmed(t *testing.T, config player.World, choose func(p *player.Point) int) (f *Film, tr *player.Trace) {
 	defer player.Alone()()
-	n, points := 0, []int{} // of the points so far, those with a choice
-	r := player.InBubble(t, config, func(w *player.Player) {
+	actions, chosenAs := 0, []int{} // the number of actions so far, and for each choice of the film which of them it is
+	run := player.InBubble(t, config, func(w *player.Player) {
 		r := newRecorder(w)
 		r.slots = true
 		w.Do(r.begin)
 		w.Play(func(p *player.Point) int {
 			i := choose(p)
-			if i >= 0 && i < len(p.Enabled) {
-				if len(p.Enabled) > 1 {
-					r.film.Choices = append(r.film.Choices, Choice{At: r.now(), Choice: p.Enabled[i]})
-					points = append(points, n)
-				}
-				n++
+			if i < 0 || i >= len(p.Enabled) {
+				return i
+			}
+			actions++
+			if len(p.Enabled) > 1 { // otherwise there is no choice
+				r.film.Choices = append(r.film.Choices, Choice{At: r.now(), Choice: p.Enabled[i]})
+				chosenAs = append(chosenAs, actions)
 			}
 			return i
 		}, nil)
 		w.Do(func() { f = r.finish(r.now() + slot) })
 	})
 	if f == nil {
-		return nil, player.TraceOf(config, r)
+		return nil, player.TraceOf(config, run)
 	}
 	for i := range f.Choices {
 		c := &f.Choices[i]
-		who, what, _ := strings.Cut(c.Choice, ": ")
-		for _, e := range r.Log {
-			if e.Point == points[i]+1 && e.Kind == "carried out" && e.Who == who && what == "request" {
-				c.Op, c.Path = e.Op, e.Path
-				break
-			}
+		client, isRequest := strings.CutSuffix(c.Choice, ": request")
+		carriedOut := slices.IndexFunc(run.Log, func(e player.Entry) bool {
+			return e.Point == chosenAs[i] && e.Kind == "carried out" && e.Who == client
+		})
+		if isRequest && carriedOut >= 0 {
+			c.Op, c.Path = run.Log[carriedOut].Op, run.Log[carriedOut].Path
 		}
 	}
-	return f, player.TraceOf(config, r)
+	return f, player.TraceOf(config, run)
 }
 
-// Of replays a trace and returns its film. It fails where Replay does, or
-// if the log is not that of the trace.
+// Of replays a trace and returns its film. It fails if the trace cannot be followed, or
+// if the log that it has is another one.
 func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 	t.Helper()
 	for range player.Tries {
@@ -102,7 +103,7 @@ func doesNotEnd(tr *player.Trace) error {
 	return i18n.Errorf("the schedule does not end: %v", "这个调度不会结束：%v", tr.Violation.Text())
 }
 
-// firstDifference returns the first difference of two logs.
+// firstDifference says in which line two logs differ first.
 func firstDifference(was, is []player.Entry) i18n.Text {
 	for i := range was {
 		if i >= len(is) {

@@ -7,18 +7,18 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Server is the time that a server works. It carries out one request after the other,
-// in the order in which they come, and sends what a request has caused when it is done
-// with it. A request that comes meanwhile waits: Packet.Queued.
+// A Server has the times that a server takes. It carries out one request after the other,
+// in the order in which they come. When it is done with a request, it sends what that has
+// caused. A request that comes before waits: Packet.Queued.
 type Server struct {
 	Request time.Duration // for each request
-	Write   time.Duration // and for one that has written, which goes to the log
-	Event   time.Duration // and for each event that it causes
-	Byte    time.Duration // and for each byte of replies and events
+	Write   time.Duration // in addition for a request that has changed something, which goes to the log
+	Event   time.Duration // in addition for each event that the request causes
+	Byte    time.Duration // in addition for each byte of the reply and the events
 }
 
-// Measured is the time of ZooKeeper 3.8.0 on loopback, with a session for each
-// contender, and the pace to film it. The benchmark's page says how it was found.
+// Measured is a pace with the times of ZooKeeper 3.8.0 on loopback, with a session for each
+// contender. The benchmark's page says how they were found.
 func Measured(contenders int) Pace {
 	return Pace{
 		Latency: 110 * time.Microsecond,
@@ -28,7 +28,7 @@ func Measured(contenders int) Pace {
 	}
 }
 
-// worksLocked has the server work for a request that it has just carried out.
+// worksLocked gives the server's answers to a request, which it has just carried out, their instant.
 func (p *pacer) worksLocked(c *pacedClient, q player.Frame) {
 	if p.Server == nil {
 		return
@@ -44,14 +44,14 @@ func (p *pacer) worksLocked(c *pacedClient, q player.Frame) {
 			work += p.Server.Write
 		}
 	}
-	for _, c := range p.clients {
-		for i := range c.Line.Down {
-			f := &c.Line.Down[i]
-			if f.Due != 0 {
-				continue
+	for _, to := range p.clients {
+		for i := range to.Line.Down {
+			answer := &to.Line.Down[i]
+			if answer.Due != 0 {
+				continue // one to an earlier request
 			}
-			work += time.Duration(f.Size()) * p.Server.Byte
-			if f.IsEvent {
+			work += time.Duration(answer.Size()) * p.Server.Byte
+			if answer.IsEvent {
 				work += p.Server.Event
 			}
 		}
@@ -59,8 +59,7 @@ func (p *pacer) worksLocked(c *pacedClient, q player.Frame) {
 	p.doneAt = p.reserve(now + work)
 }
 
-// answersDepart lets what the server's last request has caused depart. The next request may
-// begin then.
+// answersDepart lets the server's answers depart. From then on it can carry out the next request.
 func (p *pacer) answersDepart() {
 	p.w.Do(func() {
 		p.w.Unscheduled = true
@@ -68,7 +67,7 @@ func (p *pacer) answersDepart() {
 	})
 }
 
-// came is the instant at which the client's next request is at the server; 0: it has none.
+// came is the instant at which the client's next request comes to the server; 0: it has none.
 func (c *pacedClient) came() time.Duration {
 	if len(c.Line.Up) == 0 {
 		return 0

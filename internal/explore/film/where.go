@@ -12,14 +12,14 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Where has the lines of the lock's source at which a contender is from an
-// instant on: At is the line that it executes or waits in, then its caller, and
-// so on, as indices of Film.Places. It is empty if the contender is outside of
-// the lock: it has not called it yet, holds it, or is done.
+// A Where says at which lines of the lock's source a contender is from an
+// instant on.
 type Where struct {
 	From time.Duration `json:"at_ns"`
 	Who  string        `json:"who"`
-	At   []int         `json:"at"`
+	// At has the line that the contender executes or waits in, then that of its caller, and so on, as indices of
+	// Film.Places. It is empty if no call of the lock is under way: the contender has not called it yet, holds it, or is done.
+	At []int `json:"at"`
 }
 
 // A Place is a line of a source file, such as 03-sequential-predecessor/lock.go.
@@ -43,23 +43,21 @@ var sourceRoot = func() string {
 // and are not part of it.
 var machinery = []string{"internal/explore/", "internal/bugs/java/", "internal/bugs/scenes/", "internal/lab/", "docs/exercises/_generated"}
 
-var stacks = sync.Pool{New: func() any { b := make([]byte, 1<<20); return &b }}
+// stackTexts are buffers for the stacks of all goroutines.
+var stackTexts = sync.Pool{New: func() any { b := make([]byte, 1<<20); return &b }}
 
-// where notes where each contender is. All goroutines must have got as
+// noteWhere notes where each contender is. All goroutines must have got as
 // far as they can.
-func (r *recorder) where() {
-	if len(r.w.Contenders) > mostPointers {
+func (r *recorder) noteWhere() {
+	if len(r.w.Contenders) > mostPointers || !r.moved() {
 		return
 	}
 	byGoroutine := make(map[string]*player.Contender, len(r.w.Contenders))
 	for _, k := range r.w.Contenders {
 		byGoroutine[k.GoID] = k
 	}
-	if !r.moved() {
-		return
-	}
-	buf := stacks.Get().(*[]byte)
-	defer stacks.Put(buf)
+	buf := stackTexts.Get().(*[]byte)
+	defer stackTexts.Put(buf)
 	n := runtime.Stack(*buf, true)
 	found := make(map[*player.Contender][]Place, len(byGoroutine))
 	for rest := (*buf)[:n]; len(rest) > 0; {
@@ -74,7 +72,7 @@ func (r *recorder) where() {
 	}
 }
 
-// moved reports whether any goroutine is elsewhere than at the last look. Stacks in words take
+// moved reports whether any goroutine is elsewhere than at the last look. It saves the text of the stacks, which takes
 // most of the time of a film.
 func (r *recorder) moved() bool {
 	n, ok := runtime.GoroutineProfile(r.stacks)
@@ -90,7 +88,8 @@ func (r *recorder) moved() bool {
 	return true
 }
 
-// lockFrames returns the lines of a stack that are the lock's, from the inside out.
+// lockFrames returns the lines of the lock's source in the text of a stack, from the inside out. The text has two lines for
+// each call: the function, and its file with the number of the line.
 func lockFrames(stack []byte) (list []Place) {
 	lines := strings.Split(string(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {
@@ -132,7 +131,7 @@ func (r *recorder) place(k *player.Contender, list []Place) {
 		return
 	}
 	c.at = list
-	at := []int{}
+	at := []int{} // not null in JSON
 	for _, p := range list {
 		i := slices.Index(r.film.Places, p)
 		if i < 0 {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,18 +16,28 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// sourceOfRequest are the texts of the source on the line at which a contender waits for the
-// reply to a request.
+// sourceOfRequest has for each request what is on the line of the source at which a contender waits for the reply.
 var sourceOfRequest = map[string]*regexp.Regexp{
 	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`), "exists": regexp.MustCompile(`[eE]xists`),
 	"getData": regexp.MustCompile(`Get`), "getChildren2": regexp.MustCompile(`Children`), "sync": regexp.MustCompile(`Sync`),
 }
 
+// firstSent is the first request that a contender sends in a time; "" if it sends none.
+func firstSent(f *film.Film, who string, from, until time.Duration) string {
+	for _, p := range f.Packets {
+		if p.Who == who && p.Kind == "request" && p.Sent >= from && p.Sent < until {
+			return p.Op
+		}
+	}
+	return ""
+}
+
 // While a request of a contender is on its way, or its reply, the contender is at
-// the line that has sent it. One that has the lock is nowhere in the lock.
+// the line that has sent it. One that has the lock is at no line of the lock.
 func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
-	for name, subject := range map[string]player.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
-		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()} {
+	subjects := map[string]player.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
+		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()}
+	for name, subject := range subjects {
 		f := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
 		sources := make(map[string][]string)
 		checked, waits := 0, 0
@@ -48,14 +59,7 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 				}
 			}
 			require.NotEmpty(t, at.Func)
-			// The first request that is sent while the contender is there.
-			sent := ""
-			for _, p := range f.Packets {
-				if p.Who == w.Who && p.Kind == "request" && p.Sent >= w.From && p.Sent < until {
-					sent = p.Op
-					break
-				}
-			}
+			sent := firstSent(f, w.Who, w.From, until)
 			switch {
 			case sourceOfRequest[sent] != nil:
 				// Step 5 waits for a value from another goroutine, so that it can give up.
@@ -72,13 +76,13 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 		require.True(t, waits > 0 || name == "timeout", name)
 		for _, m := range f.Marks {
 			if m.Kind == "state" && m.State == "holds" {
-				var now []int
+				var lines []int
 				for _, w := range f.Where {
 					if w.Who == m.Who && w.From <= m.At {
-						now = w.At
+						lines = w.At
 					}
 				}
-				require.Empty(t, now, "%s: %s holds the lock", name, m.Who)
+				require.Empty(t, lines, "%s: %s holds the lock", name, m.Who)
 			}
 		}
 		crowd := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3}))(t)
