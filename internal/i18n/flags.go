@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Both is the usage of a flag for Help.
+// Both is the usage of a flag in both languages, for Help.
 func Both(en, zh string) string { return en + edge + zh }
 
-// Help is the help of flags whose usages are of Both.
+// Help returns the help of flags. Their usages are results of Both.
 func (l Language) Help(flags *flag.FlagSet) string {
 	var help strings.Builder
 	flags.VisitAll(func(f *flag.Flag) {
@@ -25,34 +25,34 @@ func (l Language) Help(flags *flag.FlagSet) string {
 	return regexp.MustCompile(`(?m) \(default (.*)\)$`).ReplaceAllString(help.String(), Text{"$0", "（默认 $1）"}.In(l))
 }
 
-// wrongFlags are what package flag says of a wrong flag, by the Chinese; reasonsZh are for what the flags' values say.
 var (
+	// wrongFlags are the errors of package flag about a wrong flag, by their Chinese.
 	wrongFlags = map[string]*regexp.Regexp{
-		"没有选项 %s":                     regexp.MustCompile(`^flag provided but not defined: (-.*)$`),
-		"选项 %s 缺少值":                   regexp.MustCompile(`^flag needs an argument: (-.*)$`),
-		"选项 %s 的写法不对":                 regexp.MustCompile(`^bad flag syntax: (.*)$`),
-		"选项 -%[2]s 的值 %[1]s 无效：%[3]v": regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?-(\S+): `),
+		"没有选项 %s":     regexp.MustCompile(`^flag provided but not defined: (-.*)$`),
+		"选项 %s 缺少值":   regexp.MustCompile(`^flag needs an argument: (-.*)$`),
+		"选项 %s 的写法不对": regexp.MustCompile(`^bad flag syntax: (.*)$`),
 	}
-	reasonsZh = map[string]string{"parse error": "格式不对", "value out of range": "超出范围"}
+	wrongValue = regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?-(\S+): `)
+	reasonsZh  = map[string]string{"parse error": "格式不对", "value out of range": "超出范围"} // why a value is wrong
 )
 
-// WrongFlag returns an error of flags.Parse in both languages.
+// WrongFlag returns an error of flags.Parse in both languages. The English is package flag's own.
 func WrongFlag(flags *flag.FlagSet, err error) error {
-	for zh, says := range wrongFlags {
-		switch m := says.FindStringSubmatch(err.Error()); len(m) {
-		case 2:
-			return &Error{Text{err.Error(), Textf("", zh, m[1]).Zh}, nil} // the English is package flag's own
-		case 3: // package flag has put the value's own error into its English
-			value, _ := strconv.Unquote(m[1])
-			said := TextOf(flags.Lookup(m[2]).Value.Set(value)).Zh
-			return &Error{Text{err.Error(), Textf("", zh, m[1], m[2], cmp.Or(reasonsZh[said], said)).Zh}, nil}
+	for zh, english := range wrongFlags {
+		if m := english.FindStringSubmatch(err.Error()); m != nil {
+			return &Error{Text{err.Error(), Textf("", zh, m[1]).Zh}, nil}
 		}
+	}
+	if m := wrongValue.FindStringSubmatch(err.Error()); m != nil {
+		value, _ := strconv.Unquote(m[1])
+		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).Zh // the flag says again what is wrong, in both languages
+		return &Error{Text{err.Error(), Textf("", "选项 -%s 的值 %s 无效：%v", m[2], m[1], cmp.Or(reasonsZh[reason], reason)).Zh}, nil}
 	}
 	return err
 }
 
-// Parse parses the flags of a command that takes no arguments, and whose usages are of Both. If they
-// ask for help, it writes that, and the command is over. What is wrong with them is of Misusef.
+// Parse parses the flags of a command that takes no arguments. Their usages are results of Both. If the
+// flags ask for help, it writes the help. An error is one of Misusef.
 func Parse(flags *flag.FlagSet, args []string, stderr io.Writer, lang *Language) (help bool, err error) {
 	flags.SetOutput(io.Discard)
 	switch err := flags.Parse(args); {

@@ -1,5 +1,5 @@
 // Package i18n says which language the reader of a command reads: that of its
-// flag -lang, else that of the environment, else English.
+// flag -lang, else that of the environment, else English. A [Text] has a sentence in both languages.
 package i18n
 
 import (
@@ -20,9 +20,8 @@ const (
 // Usage is the help of a command's flag -lang.
 var Usage = Both("the `language`, en or zh; otherwise that of LC_ALL or LANG", "`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG")
 
-// Of returns the language of a tag such as "zh", "zh-CN" or "en_US.UTF-8", or, if the
-// tag is empty, that of LC_ALL, or of LANG if LC_ALL is empty. All that is not Chinese
-// is English.
+// Of returns the language of a tag such as "zh", "zh-CN" or "en_US.UTF-8". If the tag is empty, the
+// tag is that of LC_ALL, or that of LANG if LC_ALL is empty, too. If it is not Chinese, the language is English.
 func Of(tag string) Language {
 	if baseOf(cmp.Or(tag, os.Getenv("LC_ALL"), os.Getenv("LANG"))) == Chinese {
 		return Chinese
@@ -30,6 +29,7 @@ func Of(tag string) Language {
 	return English
 }
 
+// baseOf is the first part of a tag: "zh" of "zh-CN".
 func baseOf(tag string) Language {
 	end := strings.IndexAny(tag, "-_.")
 	if end < 0 {

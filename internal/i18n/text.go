@@ -14,8 +14,8 @@ import (
 )
 
 // A Text is a sentence for people, in both languages. It is made where the sentence is
-// known, carried as it is, and printed in the reader's language. In JSON, one that is the
-// same in both is a string.
+// known, passed on as it is, and printed in the reader's language. In JSON, a Text that
+// is the same in both languages is a string.
 type Text struct {
 	En string `json:"en"`
 	Zh string `json:"zh"`
@@ -27,7 +27,7 @@ type pair Text // without methods
 func (t Text) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // whether < is escaped is for the encoder of the whole to say
+	e.SetEscapeHTML(false) // the encoder of the value around it decides whether < is escaped
 	if t.En == t.Zh {
 		err := e.Encode(t.En)
 		return b.Bytes(), err
@@ -46,9 +46,9 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Textf puts the arguments into both formats, which take the same ones: the Chinese format
-// names them, as in %[2]s, where it takes them in another order. A Text, or an error that
-// has one, is put into each format in its language.
+// Textf puts the same arguments into both formats. If the Chinese format takes them in
+// another order, it numbers them, as in %[2]s. A Text, or an error that has one, is put into
+// each format in its language.
 func Textf(en, zh string, args ...any) Text {
 	if false {
 		_ = fmt.Sprintf(zh, args...) // vet compares the format with the arguments of the callers
@@ -73,24 +73,24 @@ func Textf(en, zh string, args ...any) Text {
 	return Text{fmt.Sprintf(en, english...), strings.ReplaceAll(text, edge, "")}
 }
 
-// An inserted value marks the edges of what is put into a Chinese format.
+// An inserted value is one that is put into a Chinese format. Its text has an edge at both ends.
 type inserted struct{ value any }
 
-const edge = "\x00"
+const edge = "\x00" // which no text has
 
 func (v inserted) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, edge+fmt.FormatString(f, verb)+edge, v.value)
 }
 
-// edges match the places at which a typesetter puts a blank between a character of Chinese
-// and a letter or digit of what is put in beside it.
+// edges match the places at which a blank belongs between a Chinese character and a letter or digit: one of them
+// is in the format, and the other in what is put into it.
 var edges = []*regexp.Regexp{
 	regexp.MustCompile(`(\p{Han})` + edge + `+([\p{Latin}\d])`),
 	regexp.MustCompile(`([\p{Latin}\d])` + edge + `+(\p{Han})`),
 }
 
-// Same is a text that is the same in both languages: what a lock, the client library or Go
-// says, or a name.
+// Same returns a text that is the same in both languages: a name, or a message of a lock, the client
+// library or Go.
 func Same(text string) Text { return Text{text, text} }
 
 // In returns the text in a language.
@@ -104,7 +104,7 @@ func (t Text) In(l Language) string {
 // String returns the English text, for programs and their authors.
 func (t Text) String() string { return t.En }
 
-// List lists names.
+// List returns names as a list in a sentence.
 func List(names []string) Text { return Text{strings.Join(names, ", "), strings.Join(names, "、")} }
 
 // Join puts texts into one. A comma and a semicolon are full-width in Chinese.
@@ -113,17 +113,18 @@ func Join(texts []Text, separator string) Text {
 	for _, t := range texts {
 		english, chinese = append(english, t.En), append(chinese, t.Zh)
 	}
-	return Text{strings.Join(english, separator), strings.Join(chinese, cmp.Or(map[string]string{", ": "、", "; ": "；"}[separator], separator))}
+	wide := map[string]string{", ": "、", "; ": "；"}[separator]
+	return Text{strings.Join(english, separator), strings.Join(chinese, cmp.Or(wide, separator))}
 }
 
-// An Error is an error that says the same in both languages.
+// An Error is an error with a message in both languages.
 type Error struct {
 	Text
 	wraps []error
 }
 
-// Errorf makes an error of what Textf says. If the English format has a %w, it wraps the errors
-// among the arguments.
+// Errorf returns an error whose message is that of Textf. If the English format has a %w, the error
+// wraps all errors among the arguments.
 func Errorf(en, zh string, args ...any) error {
 	e := &Error{Text: Textf(strings.ReplaceAll(en, "%w", "%v"), zh, args...)}
 	if strings.Contains(en, "%w") {
@@ -154,10 +155,10 @@ func Status(err error) int {
 func (e *Error) Error() string   { return e.En }
 func (e *Error) Unwrap() []error { return e.wraps }
 
-// TextOf returns what an error says. One that does not say it in Chinese stays as it is.
+// TextOf returns the message of an error. If it is only in English, it is the same in both languages.
 func TextOf(err error) Text {
 	var e *Error
-	if errors.As(err, &e) && e.En == err.Error() {
+	if errors.As(err, &e) && e.En == err.Error() { // otherwise something is around it that is only in English
 		return e.Text
 	}
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
@@ -172,7 +173,7 @@ func TextOf(err error) Text {
 	return Same(err.Error())
 }
 
-// Wide returns how many columns a text takes on a terminal.
+// Wide returns the number of columns that a text takes on a terminal.
 func Wide(text string) (n int) {
 	for _, r := range text {
 		n++
@@ -183,8 +184,8 @@ func Wide(text string) (n int) {
 	return n
 }
 
-// Table returns rows in columns, those with these indexes flush right. A line ends with its
-// last character.
+// Table returns the rows as lines whose cells are below each other. The columns with the indexes right are
+// flush right.
 func Table(rows [][]string, right ...int) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -22,7 +22,7 @@ var (
 	headings   = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
 )
 
-// bugsTable is that of all bugs.
+// bugsTable is the table of all bugs.
 func bugsTable(_ *testing.T, lang i18n.Language) string {
 	rows := i18n.Textf("| bug | article | kind | cured in |", "| bug | 文章 | 类型 | 在哪里解决 |").In(lang) + "\n|---|---|---|---|\n"
 	for _, b := range scenes.Bugs {
@@ -32,13 +32,13 @@ func bugsTable(_ *testing.T, lang i18n.Language) string {
 	return rows
 }
 
-// bugsOf is the table of a step's README: a row leads to the bug's entry in the catalogue, and to its scene
-// in the lab.
+// bugsOf makes the table of a step's README. A row has links to the bug's entry in the catalogue and to its scene.
 func bugsOf(step string) func(*testing.T, i18n.Language) string {
 	return func(_ *testing.T, lang i18n.Language) string {
 		rows := i18n.Textf("| bug | what goes wrong | play it |", "| bug | 错在哪里 | 播放 |").In(lang) + "\n|---|---|---|\n"
 		for _, b := range scenes.Bugs {
-			if b.Step != step && !(b.ID == "A6" && step == "02-herd-effect") { // step 1 has it, and step 2 cures it
+			curedHere := b.ID == "A6" && step == "02-herd-effect" // step 1 has it, and step 2 cures it
+			if b.Step != step && !curedHere {
 				continue
 			}
 			scene := i18n.Textf("no scene", "没有场景")
@@ -52,9 +52,9 @@ func bugsOf(step string) func(*testing.T, i18n.Language) string {
 	}
 }
 
-// bugsNamed is the catalogue with what the bugs' entries in package scenes say outside of what is between marks: the
-// headings, the links by article, and those in the text.
-func bugsNamed(t *testing.T, lang i18n.Language, page string) string {
+// renamedBugs returns the catalogue with the titles that the bugs have in package scenes: in the headings, and in the links
+// of the text and of the table by article.
+func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
 	colon := i18n.Textf(":", "：").In(lang)
 	for _, b := range scenes.Bugs {
 		heading := b.Heading().In(lang)
@@ -65,29 +65,29 @@ func bugsNamed(t *testing.T, lang i18n.Language, page string) string {
 		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, "](#"+scenes.Anchor(heading)+")")
 	}
 
-	// By article, the English page has the order: that in which the article comes to its bugs.
-	orders := make(map[string][]string)
+	// In the table by article, the bugs are in the order of the English page, which is that of the article.
+	idsOf := make(map[string][]string) // by article
 	for _, m := range articleRow.FindAllStringSubmatch(site.Read(t, catalogue), -1) {
-		orders[m[2]] = firstGroups(m[3], `\[([A-Z]\d+)\]`)
+		idsOf[m[2]] = firstGroups(m[3], `\[([A-Z]\d+)\]`)
 	}
 	for _, b := range scenes.Bugs {
-		ids := orders[b.Article()]
+		ids := idsOf[b.Article()]
 		require.NotNil(t, ids, "%s has no row of article %s in its table of the articles", catalogue, b.Article())
 		if !slices.Contains(ids, b.ID) {
-			orders[b.Article()] = append(ids, b.ID)
+			idsOf[b.Article()] = append(ids, b.ID)
 		}
 	}
 	return articleRow.ReplaceAllStringFunc(page, func(line string) string {
 		m := articleRow.FindStringSubmatch(line)
 		var links []string
-		for _, id := range orders[m[2]] {
+		for _, id := range idsOf[m[2]] {
 			links = append(links, "["+id+"](#"+scenes.Anchor(scenes.Get(id).Heading().In(lang))+")")
 		}
 		return m[1] + strings.Join(links, i18n.Textf(", ", "、").In(lang)) + " |"
 	})
 }
 
-// idsInOrder are the steps and the bugs in the order of package scenes.
+// idsInOrder are the numbers of the steps, each followed by the IDs of its bugs, in the order of package scenes.
 func idsInOrder() (list []string) {
 	step := ""
 	for _, b := range scenes.Bugs {
@@ -112,14 +112,14 @@ func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 	for _, change := range [][2]string{{"### D1: a watch", "### D1: the watch"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"}} {
 		changed := strings.Replace(page, change[0], change[1], 1)
 		require.NotEqual(t, page, changed)
-		require.NotEqual(t, changed, bugsNamed(t, i18n.English, changed), change)
+		require.NotEqual(t, changed, renamedBugs(t, i18n.English, changed), change)
 	}
 	for _, change := range [][2]string{{"### D1:", "### D13:"}, {"\n## Step 4", "\n## Then 4"}} {
 		require.NotEqual(t, idsInOrder(), firstGroups(strings.Replace(page, change[0], change[1], 1), headings[i18n.English]))
 	}
 }
 
-// firstGroups are what the group of a pattern finds.
+// firstGroups returns what the first group of a pattern finds.
 func firstGroups(text, pattern string) (found []string) {
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 		found = append(found, m[1])
@@ -127,8 +127,8 @@ func firstGroups(text, pattern string) (found []string) {
 	return found
 }
 
-// Each cure names a function and a file; the file has that function. So it is
-// with the reading guide, the map, and the page on how the server works.
+// Where the catalogue, the reading guide, the map, or the page on how the server works names a function in a file,
+// the file has that function.
 func TestThePagesNameFunctionsThatExist(t *testing.T) {
 	for page, atLeast := range map[string]int{catalogue: 31, guidePage: 50, "zkserver/README.md": 15, architecture: 6} {
 		flat := strings.ReplaceAll(site.Read(t, page), "\n", " ")

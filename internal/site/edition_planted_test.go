@@ -12,8 +12,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// smallEdition is the pages of testdata/edition.txt, each below a line with its path: an English page and its
-// Chinese edition, with links to two other pairs.
+// smallEdition has the pages of testdata/edition.txt, which are each below a line with their path: an English page and
+// its Chinese edition, with links to two other pairs.
 func smallEdition(t *testing.T) edition {
 	t.Helper()
 	text := string(testenv.Must(os.ReadFile("testdata/edition.txt"))(t))
@@ -34,9 +34,9 @@ func (e edition) write(page, text string) {
 	e.tree.(fstest.MapFS)[page] = &fstest.MapFile{Data: []byte(text)}
 }
 
-// TestEditionFindsWhatIsPlanted plants a fault in a small page, or an edit that is not a fault. A row of planted.txt
-// has the name, whose first word is the language of the page, the text that goes, the one in its place, and a part
-// of the one fault. ⏎ is a new line.
+// TestEditionFindsWhatIsPlanted plants a fault in a small page, or an edit that is not a fault. A row of planted.txt has
+// four cells: a name that begins with the language of the page, the text to replace, the text in its place, and a part of
+// the fault to find, if there is one. ⏎ is a new line.
 func TestEditionFindsWhatIsPlanted(t *testing.T) {
 	for row := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/planted.txt"))(t))) {
 		cells := append(strings.Split(strings.TrimSuffix(row, "\n"), "\t"), "", "", "")
@@ -58,13 +58,13 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 	}
 }
 
-// TestAStampIsOfWhatATranslatorReads: what a test writes in both languages changes none.
+// TestAStampIsOfWhatATranslatorReads: a change of what is generated in both languages changes no stamp.
 func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
 	const page = "# Bugs\n\nA word.\n\n<!-- bugs -->\n| [A1: old](#a1) | A | hang |\n<!-- end of bugs -->\n| [A](guide.md), one | [A1](#old) |\n" +
 		"| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\nold;\n\n```mermaid\nold\n```\n<!-- end of A1 -->\n\nThe end.\n" +
 		"<!-- scenes -->\n\n## All of this\n\n### A1\nold\n<!-- end of scenes -->\n"
-	hash := func(before, after string) string {
-		all, _ := sections(strings.ReplaceAll(page, before, after))
+	hash := func(old, text string) string { // of the page with the text in the place of the old one
+		all, _ := sections(strings.ReplaceAll(page, old, text))
 		require.Empty(t, all[1].hash()+all[2].hash())
 		return all[0].hash()
 	}
@@ -74,8 +74,7 @@ func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
 	}
 }
 
-// TestEditionWritesStampsAndLinks: of a page that is named, and twice is as good as
-// once.
+// TestEditionWritesStampsAndLinks: writing them once more changes nothing.
 func TestEditionWritesStampsAndLinks(t *testing.T) {
 	e := smallEdition(t)
 	const en, zh = "docs/x.md", "docs/x.zh-CN.md"

@@ -24,11 +24,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Each page X.md has a Chinese edition, X.zh-CN.md. It says what the English page
-// says: each section has the same level, links, code, shapes of diagrams and
-// figures. Below each Chinese heading is a stamp, the hash of the English section
-// that was translated. No test can check whether the sense is the same, or whether
-// the translator read the section before the stamp was renewed.
+// Each page X.md has a Chinese edition, X.zh-CN.md, with the same sections: each has
+// the same level, links, code, shapes of diagrams and figures. Below each Chinese heading
+// is a stamp, the hash of the English section that was translated. No test can check
+// whether the sense is the same, or whether the translator has read the section before
+// renewing the stamp.
 
 var stampPages = flag.String("edition.stamp", "", "write the stamps of these Chinese `pages`, paths from the root of the repository with commas between them")
 
@@ -37,13 +37,13 @@ var (
 	stampLine   = regexp.MustCompile(`^<!-- en:(\w+) -->$`)
 	itemLine    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s`)
 	linkTarget  = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	// In this order: what is inside of code or a comment is not a link, and what is
-	// inside of a link is not a figure.
+	// The order matters: what is in code or in a comment is not a link, and what is in a link
+	// is not a figure.
 	factToken = regexp.MustCompile("`[^`]+`|<!--.*?-->|</?\\w[^>]*>|" + `\]\([^()\s]+\)|\*\*|[A-Za-z]*\pN+(?:[.,]\pN+)*`)
 	figure    = regexp.MustCompile(`[A-Za-z]*\pN+(?:[.,]\pN+)*`)
 )
 
-// englishPath returns the path of the page of which a page is the edition, or its own.
+// englishPath returns the path of the English page of an edition; of an English page, its own.
 func englishPath(page string) string { return strings.Replace(page, ".zh-CN.", ".", 1) }
 
 func chinesePath(page string) string { return i18n.Chinese.Page(englishPath(page)) }
@@ -53,33 +53,34 @@ func switches(page string) (en, zh string) {
 	return "English | [简体中文](" + path.Base(chinesePath(page)) + ")", "[English](" + path.Base(englishPath(page)) + ") | 简体中文"
 }
 
-// A section is a heading and the text below it, up to the next heading.
+// A pageSection is a heading and the text below it, up to the next heading.
 type pageSection struct {
 	level int
 	title string
 	line  int      // of the heading, from 0
 	body  []string // its lines, without the stamp
-	own   []string // of these, what is not generated
+	own   []string // the lines of body that are not generated
 	stamp string
 
-	written bool // the heading is generated, and all below it
+	generated bool // the heading is generated, and everything below it
 }
 
-// generatedCells is what is generated in rows whose first cells are translated: the users of a package, and the bugs of
-// an article.
+// generatedCells finds rows of which only the first cell is translated and the others are generated: the users of a
+// package, and the bugs of an article.
 var generatedCells = regexp.MustCompile("(?m)^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*")
 
-// hash is the same after a change of the line breaks, and of what is generated. A section of
-// which all is generated has none.
+// hash is the hash of what a translator reads: not of the line breaks, nor of what is generated. If the whole section is
+// generated, it is "".
 func (s pageSection) hash() string {
-	if s.written {
+	if s.generated {
 		return ""
 	}
 	text := strings.Join(strings.Fields(generatedCells.ReplaceAllString(s.title+"\n"+strings.Join(s.own, "\n"), "$1")), " ")
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8] // enough to notice a change
 }
 
-// generatedLines are the lines of a page between marks, and the marks. What a package is has been translated.
+// generatedLines are the numbers of the lines of a page between marks, and of the marks. The table of packages is not among
+// them: a translator writes what a package is.
 func generatedLines(page string) map[int]bool {
 	lines := make(map[int]bool)
 	rest := page
@@ -101,17 +102,17 @@ func generatedLines(page string) map[int]bool {
 	return lines
 }
 
-// sections takes a page apart, and returns the anchors of its headings, too. What
-// is before the first heading is not among them.
+// sections returns the sections of a page and the anchors of their headings. What is before the first heading is
+// in no section.
 func sections(page string) (all []pageSection, anchors []string) {
-	fenced, written := false, generatedLines(page)
+	fenced, generated := false, generatedLines(page)
 	for i, line := range strings.Split(page, "\n") {
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
 		last := len(all) - 1
 		if m := headingLine.FindStringSubmatch(line); !fenced && m != nil {
-			all = append(all, pageSection{level: len(m[1]), title: m[2], line: i, written: written[i]})
+			all = append(all, pageSection{level: len(m[1]), title: m[2], line: i, generated: generated[i]})
 			name := scenes.Anchor(linkTarget.ReplaceAllString(m[2], ""))
 			anchor := name
 			for n := 1; slices.Contains(anchors, anchor); n++ {
@@ -122,7 +123,7 @@ func sections(page string) (all []pageSection, anchors []string) {
 			all[last].stamp = m[1]
 		} else if last >= 0 {
 			all[last].body = append(all[last].body, line)
-			if !written[i] {
+			if !generated[i] {
 				all[last].own = append(all[last].own, line)
 			}
 		}
@@ -130,9 +131,8 @@ func sections(page string) (all []pageSection, anchors []string) {
 	return all, anchors
 }
 
-// units cuts a section into the units that are compared: the heading, each block
-// of code, each cell of a table, each item of a list, and the rest together.
-// Blocks of code are returned with their fences.
+// units cuts a section into the units that are compared, and returns their names and their texts by these names: the
+// heading, each block of code with its fences, each cell of a table, each item of a list, and the rest as one unit.
 func (s pageSection) units() (names []string, texts map[string]string) {
 	texts = make(map[string]string)
 	add := func(name, text string) {
@@ -141,13 +141,14 @@ func (s pageSection) units() (names []string, texts map[string]string) {
 		}
 		texts[name] += text
 	}
+
 	add("the heading", s.title)
 	var block []string
 	blocks, rows, items := 0, 0, 0
 	inItem := false
 	for _, line := range s.body {
 		switch {
-		case block != nil || strings.HasPrefix(line, "```"): // block is not nil inside of one
+		case block != nil || strings.HasPrefix(line, "```"): // in a block, or at its beginning
 			block = append(block, line)
 			if len(block) > 1 && line == "```" {
 				blocks++
@@ -187,11 +188,11 @@ func cellsOf(row string) []string {
 	return all
 }
 
-// diagramLabel is what a translator may change in a line of a diagram, in one of the groups.
+// diagramLabel finds the words in a line of a diagram, which a translator changes, in one of its groups.
 var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$` +
 	`|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
 
-// diagramShape is a line of a diagram without its words, but with the figures in them.
+// diagramShape returns a line of a diagram without its words, and then the figures that are in them.
 func diagramShape(line string) string {
 	line = strings.TrimSpace(line)
 	var figures []string
@@ -209,16 +210,16 @@ func diagramShape(line string) string {
 	return strings.Join(append([]string{line}, figures...), " ")
 }
 
-// sameInPicture is what a line of a picture made of characters has in both languages: lines,
+// sameInPicture finds what is the same in both languages in a picture made of characters: lines,
 // arrows, figures, and names with a mark in them, such as /locks and lock-…04.
 var sameInPicture = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/…-]*|` + figure.String())
 
-// sameInTranscript is what a person types in a block of console: a line after "$ ", or a command of
-// Go. Arguments end at two blanks, or where Chinese begins.
+// sameInTranscript finds what a person types in a block of console: a line after "$ ", or a command of
+// Go, whose arguments end at two blanks or where Chinese begins.
 var sameInTranscript = regexp.MustCompile(`^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
 
-// translated are the kinds of blocks whose words are translated line by line: what a reader calls each, and
-// what is the same in both languages of a line.
+// translated are the kinds of blocks whose words are translated line by line, each with a name for messages, and with what
+// is the same in both languages of a line.
 var translated = map[string]struct {
 	name string
 	same func(line string) string
@@ -236,10 +237,9 @@ func (e edition) read(page string) (string, bool) {
 	return string(text), err == nil
 }
 
-// leadsTo says what a link of a page leads to: the path of a page is the English one's,
-// and its heading is given by its number. other is where the link should lead, "" if
-// it should lead where it does.
-func (e edition) leadsTo(page, link string) (target, other, fault string) {
+// leadsTo says to what a link of a page leads, in words that are the same for both editions: the path of the English page,
+// and the number of the heading. If the link should lead to the Chinese page, better is the right link, otherwise "".
+func (e edition) leadsTo(page, link string) (target, better, fault string) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return link, "", ""
 	}
@@ -254,6 +254,7 @@ func (e edition) leadsTo(page, link string) (target, other, fault string) {
 			file += "/README.md"
 		}
 	}
+
 	target = englishPath(file)
 	number := -1
 	if hasAnchor {
@@ -264,21 +265,21 @@ func (e edition) leadsTo(page, link string) (target, other, fault string) {
 		}
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
+
 	fromChinese := page == chinesePath(page) && file == englishPath(file)
 	if twin, ok := e.read(chinesePath(file)); ok && fromChinese && path.Ext(file) != ".txt" {
 		rel, _ := filepath.Rel(path.Dir(page), chinesePath(file)) // both are from the root
-		other = filepath.ToSlash(rel)
+		better = filepath.ToSlash(rel)
 		if hasAnchor {
 			if _, anchors := sections(twin); number < len(anchors) {
-				other += "#" + anchors[number]
+				better += "#" + anchors[number]
 			}
 		}
 	}
-	return target, other, ""
+	return target, better, ""
 }
 
-// facts returns what a unit has that is the same in both languages, with a count
-// for each.
+// facts returns what a unit has that must be the same in both languages, with the number of times.
 func (e edition) facts(page, unit string) (all map[string]int, faults []string) {
 	all = make(map[string]int)
 	for _, token := range factToken.FindAllString(unit, -1) {
@@ -286,13 +287,13 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 		case token[0] == '`' || token[0] == '<':
 			all[token]++
 		case token[0] == ']':
-			target, other, fault := e.leadsTo(page, token[2:len(token)-1])
+			target, better, fault := e.leadsTo(page, token[2:len(token)-1])
 			all["a link to "+target]++
 			if fault != "" {
 				faults = append(faults, fmt.Sprintf("%s: %s", token[1:], fault))
 			}
-			if other != "" {
-				faults = append(faults, fmt.Sprintf("%s leads to an English page: the Chinese one is (%s)", token[1:], other))
+			if better != "" {
+				faults = append(faults, fmt.Sprintf("%s leads to an English page: the Chinese one is (%s)", token[1:], better))
 			}
 		case token == "**":
 			all["the mark **"]++
@@ -303,7 +304,7 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 	return all, faults
 }
 
-// compare returns the faults of a Chinese unit. what names the unit.
+// compare returns the faults of a Chinese unit, beginning with what: the name of the unit.
 func (e edition) compare(page, what, en, zh string) (faults []string) {
 	fence, _, _ := strings.Cut(en, "\n")
 	if kind, ok := translated[strings.TrimPrefix(fence, "```")]; ok && strings.HasPrefix(zh, fence+"\n") {
@@ -330,13 +331,13 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		}
 		return faults
 	}
-	want, _ := e.facts(page, en) // its own links are another test's
+	want, _ := e.facts(page, en) // the links of English pages are checked by the book
 	got, faults := e.facts(chinesePath(page), zh)
 	for i := range faults {
 		faults[i] = what + ": " + faults[i]
 	}
 	for fact := range want {
-		got[fact] += 0 // so that the loop below comes to it
+		got[fact] += 0 // so that the loop below comes to a fact that is missing
 	}
 	for fact, n := range got {
 		if n != want[fact] {
@@ -348,9 +349,9 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 
 // faults returns the faults of the Chinese edition of a page.
 func (e edition) faults(page string) (all []string) {
-	enText, ok := e.read(page)
-	zhText, okZh := e.read(chinesePath(page))
-	if !ok || !okZh {
+	enText, hasEn := e.read(page)
+	zhText, hasZh := e.read(chinesePath(page))
+	if !hasEn || !hasZh {
 		return []string{"a page is in both languages: CONTRIBUTING.md says how an edition begins"}
 	}
 	enSwitch, zhSwitch := switches(page)
@@ -361,6 +362,7 @@ func (e edition) faults(page string) (all []string) {
 		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty line, and its heading", zhSwitch))
 	}
 	all = append(all, typesettingFaults(enText, zhText)...)
+
 	ens, _ := sections(enText)
 	zhs, _ := sections(zhText)
 	if len(ens) != len(zhs) {
@@ -382,6 +384,7 @@ func (e edition) faults(page string) (all []string) {
 			say("the English section has changed since it was translated: translate it again, then go test ./internal/site -run Edition -edition.stamp %s",
 				chinesePath(page))
 		}
+
 		enNames, enUnits := en.units()
 		zhNames, zhUnits := zh.units()
 		for _, name := range slices.Concat(enNames, zhNames) {
@@ -411,15 +414,15 @@ var (
 	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")
 	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[")
 	inCode   = regexp.MustCompile("`[^`\n]+`")
-	// What a Chinese typesetter would not set, with all around it that has no blank
-	// and no Chinese punctuation: a run that the English page has, too, is quoted.
+	// What a Chinese typesetter would not set, with what is around it up to a blank or Chinese punctuation.
+	// If the English page has the same, it is quoted and not wrong.
 	wronglySet = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|` +
 		`[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
 	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
 	htmlCode = regexp.MustCompile(`(?s)<code.*?</code>`)
 )
 
-// withoutMarkup is a page without code and markup. A mark stands for a piece of code.
+// withoutMarkup returns a page without markup and blocks of code. A piece of code in a line becomes the character U+E000.
 func withoutMarkup(page string) string {
 	page = inCode.ReplaceAllString(anyFence.ReplaceAllString(page, ""), "\ue000")
 	return markup.ReplaceAllString(page, "")
@@ -428,9 +431,8 @@ func withoutMarkup(page string) string {
 // typesettingFaults returns the faults in the typesetting of a Chinese page.
 func typesettingFaults(en, zh string) (faults []string) {
 	quoted := withoutMarkup(en)
-	for i, line := range strings.Split(withoutMarkup(anyFence.ReplaceAllStringFunc(zh, func(code string) string {
-		return strings.Repeat("\n", strings.Count(code, "\n"))
-	})), "\n") {
+	emptyBlocks := anyFence.ReplaceAllStringFunc(zh, func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
+	for i, line := range strings.Split(withoutMarkup(emptyBlocks), "\n") {
 		for _, run := range wronglySet.FindAllString(line, -1) {
 			if !strings.Contains(quoted, run) {
 				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between Chinese words and others", i+1,
@@ -450,8 +452,8 @@ func typesettingFaults(en, zh string) (faults []string) {
 	return faults
 }
 
-// stamped returns a Chinese page with the stamps of the English sections. Those that are there
-// stay, unless they are to be renewed.
+// stamped returns a Chinese page with the stamps that are missing. With renew, the stamps that it has are those of
+// the English sections as they are now.
 func (e edition) stamped(page string, renew bool) (string, error) {
 	enText, _ := e.read(englishPath(page))
 	zhText, ok := e.read(page)
@@ -475,20 +477,19 @@ func (e edition) stamped(page string, renew bool) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// relinked returns a Chinese page with the links that lead to Chinese pages, where these
-// exist.
+// relinked returns a Chinese page whose links lead to Chinese pages, if there are any.
 func (e edition) relinked(page string) string {
 	text, _ := e.read(page)
 	first, rest, _ := strings.Cut(text, "\n") // the switch leads to the English page
 	return first + "\n" + linkTarget.ReplaceAllStringFunc(rest, func(link string) string {
-		if _, other, _ := e.leadsTo(page, link[2:len(link)-1]); other != "" {
-			return "](" + other + ")"
+		if _, better, _ := e.leadsTo(page, link[2:len(link)-1]); better != "" {
+			return "](" + better + ")"
 		}
 		return link
 	})
 }
 
-// TestTheCommandsErrorsAreInBothLanguages: those of the lab, the book, the benchmark and zklock.
+// TestTheCommandsErrorsAreInBothLanguages: the lab, the book, the benchmark and zklock make no error in English only.
 func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	english := regexp.MustCompile(`.*(?:fmt\.Errorf|errors\.New)\(.*`)
 	for _, folder := range []string{"cmd/lab", "cmd/book", "bench", "cmd/zklock"} {
@@ -501,7 +502,7 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	}
 }
 
-// pages are the Chinese pages, and those that are missing.
+// pages are the paths of the Chinese editions of all pages, also of those that have none yet.
 func (e edition) pages() (all []string, err error) {
 	err = fs.WalkDir(e.tree, ".", func(file string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
@@ -515,7 +516,8 @@ func (e edition) pages() (all []string, err error) {
 	return slices.Compact(slices.Sorted(slices.Values(all))), err
 }
 
-// TestEditionSaysWhatTheEnglishPageSays: each Chinese page.
+// TestEditionSaysWhatTheEnglishPageSays compares each Chinese page. With -update it writes links and missing stamps, and
+// with -edition.stamp all stamps of some pages.
 func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	e := edition{os.DirFS(root)}
 	pages := testenv.Must(e.pages())(t)

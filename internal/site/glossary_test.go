@@ -19,14 +19,15 @@ import (
 
 const glossary = "docs/glossary.md"
 
-// A term is a row of the glossary.
+// A glossaryTerm is a row of the glossary.
 type glossaryTerm struct {
 	en, zh string
 	quoted map[string][]string // words of the articles, by letter
-	not    []string            // words that the Chinese pages avoid
+	avoid  []string            // words that the Chinese pages do not use for it
 }
 
-func terms(page string) (all []glossaryTerm) { // rows of five cells that begin in lower case
+// terms returns the terms of the glossary: its rows of five cells that begin in lower case.
+func terms(page string) (all []glossaryTerm) {
 	quotation := regexp.MustCompile("`([^`]+)`[ (（]+([A-E](?:(?:, |、)[A-E])*)[)）]")
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -34,7 +35,7 @@ func terms(page string) (all []glossaryTerm) { // rows of five cells that begin 
 			continue
 		}
 		t := glossaryTerm{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]),
-			quoted: make(map[string][]string), not: firstGroups(cells[4], "`([^`]+)`")}
+			quoted: make(map[string][]string), avoid: firstGroups(cells[4], "`([^`]+)`")}
 		for _, m := range quotation.FindAllStringSubmatch(cells[3], -1) {
 			for _, letter := range regexp.MustCompile(`[A-E]`).FindAllString(m[2], -1) {
 				t.quoted[letter] = append(t.quoted[letter], m[1])
@@ -45,18 +46,18 @@ func terms(page string) (all []glossaryTerm) { // rows of five cells that begin 
 	return all
 }
 
-// fencingToken is how a Chinese page that has tokens names them, once.
+// fencingToken introduces tokens on a Chinese page, once.
 const fencingToken = "fencing token（隔离令牌）"
 
-// neverAvoided matches code and quotations of code. A monitor of Java is 监视器, and the isolation of
-// transactions has levels.
+// neverAvoided matches code, and words that have a word to avoid in them: 监视器 is a monitor of Java, and 隔离级别 a level
+// of isolation of transactions.
 var neverAvoided = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|" + fencingToken)
 
 // avoidedWords returns the words of a Chinese text that the glossary says to avoid.
 func avoidedWords(text string, all []glossaryTerm) (found []string) {
 	text = neverAvoided.ReplaceAllString(text, "")
 	for _, term := range all {
-		for _, word := range term.not {
+		for _, word := range term.avoid {
 			if strings.Contains(text, word) {
 				found = append(found, fmt.Sprintf("%s: the term for %s is %s", word, term.en, term.zh))
 			}
@@ -70,8 +71,8 @@ var (
 	han           = regexp.MustCompile(`\p{Han}+`)
 	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
 	narrow        = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
-	// The glossary has these as words of the articles, or they are everyday words for a term.
-	everyday = glossaryTerm{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", not: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
+	// Everyday words for a term, and words that the glossary has as the articles' own.
+	everyday = glossaryTerm{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", avoid: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
 	// Errors of the articles' locks stay English.
 	articlesErrors = []string{"listings: the lock call returned false", "failed to acquire lock within wait time"}
 )
@@ -123,7 +124,7 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"}, missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
 }
 
-// TestChineseFollowsTheGlossary: on the pages, and in the strings of all sources but those that have the articles' own words.
+// TestChineseFollowsTheGlossary: on the pages, and in the strings of the sources, except those with the articles' own words.
 func TestChineseFollowsTheGlossary(t *testing.T) {
 	all := terms(site.Read(t, glossary))
 	pages, found := 0, 0
@@ -159,8 +160,8 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 	})
 }
 
-// The handout has a few of the terms, in the glossary's words, and so has its Chinese
-// edition, where they come first.
+// The handout has a few of the terms in the glossary's words. In its Chinese edition, the Chinese words
+// come first.
 func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 	handout := site.Read(t, "docs/teaching/handout.md")
 	handoutZh := site.Read(t, "docs/teaching/handout.zh-CN.md")

@@ -14,8 +14,8 @@ import (
 
 const guidePage = "docs/reading-guide.md"
 
-// The articles are beside the repository where they are at hand: they are
-// other people's texts and no part of it.
+// The articles are other people's texts, and not part of the repository. They may be
+// in a folder beside it.
 const articlesFolder = "../shared/articles/"
 
 // theArticles are the files of the texts, by letter.
@@ -27,7 +27,7 @@ var theArticles = map[string]string{
 	"E": "001_3f1e7552ea5ecfb4.txt",
 }
 
-// articleTexts are the texts by letter; a test ends here where they are not at hand.
+// articleTexts are the texts by letter. It skips a test if they are not there.
 func articleTexts(t *testing.T) map[string]string {
 	t.Helper()
 	if _, err := os.Stat(root + "/" + articlesFolder); err != nil {
@@ -55,8 +55,8 @@ func phrasesOf(text string) map[string][]string {
 	return all
 }
 
-// notInOrder returns the first of the phrases that is not in the article after
-// the one before it, "" if all are. Blanks and new lines count as one blank.
+// notInOrder returns the first phrase that is not in the text behind the phrase before it; "": all
+// are in order. Any blanks and new lines are the same as one blank.
 func notInOrder(text string, phrases []string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, phrase := range phrases {
@@ -69,8 +69,8 @@ func notInOrder(text string, phrases []string) string {
 	return ""
 }
 
-// requireQuotes asserts that a page has phrases of each article, in the article's words
-// and order.
+// requireQuotes asserts that a page has at least so many phrases of each article, in its words
+// and in its order.
 func requireQuotes(t *testing.T, page string, atLeast int) {
 	quoted := phrasesOf(site.Read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
@@ -94,7 +94,7 @@ func TestTheGuideQuotesVerbatim(t *testing.T) {
 }
 
 // Each claim has a verdict, and a test in the file that its row names, or a scene of
-// the lab. That the links lead somewhere is asked of all pages.
+// the lab.
 func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	const claims = "docs/claims.md"
 	requireQuotes(t, claims, 4)
@@ -116,8 +116,7 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	})
 }
 
-// firstOtherVerdict returns the first claim whose verdict the Chinese page does not have, ""
-// if it has all.
+// firstOtherVerdict returns the first claim that has another verdict on the Chinese page, or none; "": each has the same.
 func firstOtherVerdict(page, chinese string) string {
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|")
 	verdicts := make(map[string]string)
@@ -132,7 +131,7 @@ func firstOtherVerdict(page, chinese string) string {
 	return ""
 }
 
-// firstUnshown returns the part that the first row lacks, "" if none lacks anything.
+// firstUnshown returns the first claim without a verdict or something that shows it, and what it lacks; "": each has both.
 func firstUnshown(t *testing.T, page string) string {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
 		claim, verdict, shown := m[1], m[2], m[4]

@@ -32,12 +32,12 @@ const (
 	mostOfLine       = 160 // characters; see longLines
 )
 
-// overIn finds the packages, files and functions over a limit, with the size of each.
-func overIn(tree fs.FS) (sizes map[string]int, err error) {
+// overLimit finds the packages, files, functions and lines over a limit, with the size of each.
+func overLimit(tree fs.FS) (sizes map[string]int, err error) {
 	sizes = make(map[string]int)
 	packages := make(map[string]int)
-	note := func(what string, size, most int) {
-		if size > most {
+	check := func(what string, size, limit int) {
+		if size > limit {
 			sizes[what] = size
 		}
 	}
@@ -57,12 +57,12 @@ func overIn(tree fs.FS) (sizes map[string]int, err error) {
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil || ast.IsGenerated(file) {
-			return nil // what does not compile is a test's own
+			return nil // a file that does not compile belongs to a test
 		}
 		lines := bytes.Count(text, []byte("\n"))
-		note(name+": file", lines, mostOfFile)
+		check(name+": file", lines, mostOfFile)
 		for line, length := range longLines(files, file, text) {
-			note(fmt.Sprintf("%s:%d: line", name, line), length, mostOfLine)
+			check(fmt.Sprintf("%s:%d: line", name, line), length, mostOfLine)
 		}
 		if strings.HasSuffix(name, "_test.go") {
 			return nil
@@ -70,20 +70,20 @@ func overIn(tree fs.FS) (sizes map[string]int, err error) {
 		packages[path.Dir(name)] += lines
 		for line, f := range functions(files, file) {
 			at := fmt.Sprintf("%s:%d: ", name, line)
-			note(at+"lines of the function", files.Position(f.End()).Line-line+1, mostOfFunction)
-			note(at+"complexity of the function", complexity(f), mostOfComplexity)
+			check(at+"lines of the function", files.Position(f.End()).Line-line+1, mostOfFunction)
+			check(at+"complexity of the function", complexity(f), mostOfComplexity)
 		}
 		return nil
 	})
 	for dir, lines := range packages {
-		note(dir+": package", lines, mostOfPackage)
+		check(dir+": package", lines, mostOfPackage)
 	}
 	return sizes, err
 }
 
-// longLines are the lines over the limit, with their lengths, but neither those of
-// raw strings nor the rows of tables: lines inside of a composite literal that lie in
-// no function of it, and lines with Chinese, which have a sentence in both languages.
+// longLines returns the lines over the limit, by their numbers, with their lengths. These lines may be longer: lines of raw
+// strings; lines with Chinese, which have a sentence in both languages; and rows of tables, which are lines in a composite
+// literal, but not in a function in it.
 func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
 	long := make(map[int]int)
 	for i, line := range bytes.Split(text, []byte("\n")) {
@@ -95,13 +95,13 @@ func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
 	if len(long) == 0 {
 		return nil
 	}
-	table := make(map[int]bool)
-	mark := func(from, to token.Pos, is bool) { // not the line that from is in
+	mayBeLong := make(map[int]bool)
+	mark := func(from, to token.Pos, may bool) { // the lines after that of from
 		for line := files.Position(from).Line + 1; line <= files.Position(to).Line; line++ {
-			table[line] = is
+			mayBeLong[line] = may
 		}
 	}
-	ast.Inspect(file, func(node ast.Node) bool { // the outer before the inner
+	ast.Inspect(file, func(node ast.Node) bool { // outer nodes come before inner ones, whose marks count
 		switch node := node.(type) {
 		case *ast.CompositeLit:
 			mark(node.Lbrace, node.Rbrace, true)
@@ -114,11 +114,11 @@ func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
 		}
 		return true
 	})
-	maps.DeleteFunc(long, func(line, _ int) bool { return table[line] })
+	maps.DeleteFunc(long, func(line, _ int) bool { return mayBeLong[line] })
 	return long
 }
 
-// functions are those of a file, and the function literals of its variables, by their lines.
+// functions returns the functions of a file, and the function literals outside of them, by the lines at which they begin.
 func functions(files *token.FileSet, file *ast.File) map[int]ast.Node {
 	all := make(map[int]ast.Node)
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -132,6 +132,7 @@ func functions(files *token.FileSet, file *ast.File) map[int]ast.Node {
 	return all
 }
 
+// complexity is the number of ways through a function: one, and one more for each branch.
 func complexity(f ast.Node) int {
 	n := 1
 	ast.Inspect(f, func(node ast.Node) bool {
@@ -157,12 +158,11 @@ func complexity(f ast.Node) int {
 }
 
 func TestNothingIsTooLong(t *testing.T) {
-	sizes := testenv.Must(overIn(os.DirFS(root)))(t)
+	sizes := testenv.Must(overLimit(os.DirFS(root)))(t)
 	require.Empty(t, sizes, "divide what is over a limit; of a package, move a part into one below it")
 }
 
-// TestWhatIsTooLongIsFound plants one of each kind, and beside each what is just
-// within the limit.
+// TestWhatIsTooLongIsFound plants one of each kind that is over the limit, and one that is just within it.
 func TestWhatIsTooLongIsFound(t *testing.T) {
 	long := func(lines int) string { return "package a\n" + strings.Repeat("//\n", lines-1) }
 	function := func(name string, lines int) string {
@@ -196,7 +196,7 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		tree[fmt.Sprintf("package/over/a%d.go", i)] = &fstest.MapFile{Data: []byte(long(571 + i/3))}
 		tree[fmt.Sprintf("package/in/a%d_test.go", i)] = &fstest.MapFile{Data: []byte(long(571))}
 	}
-	sizes := testenv.Must(overIn(tree))(t)
+	sizes := testenv.Must(overLimit(tree))(t)
 	require.Equal(t, []string{
 		"complex/over.go:3: complexity of the function", "file/over.go: file", "file/over_test.go: file", "function/over.go:3: lines of the function",
 		"line/lines.go:19: line", "line/lines.go:4: line", "line/lines.go:5: line", "line/lines.go:8: line",

@@ -1,13 +1,13 @@
 package site_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -44,9 +44,10 @@ type goPackage struct {
 	Standard                           bool
 }
 
-func (r goPackage) name() string { return strings.TrimPrefix(r.ImportPath, module+"/") }
+// name is the path of a package's folder from the root.
+func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
-// allPackages is all packages for the system that it is on.
+// allPackages are the packages of this module that are built on this system.
 func allPackages(t *testing.T) []goPackage {
 	t.Helper()
 	if listedPackages == nil {
@@ -57,6 +58,7 @@ func allPackages(t *testing.T) []goPackage {
 
 var listedPackages []goPackage
 
+// goList returns the packages that go list prints in a folder.
 func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
@@ -64,36 +66,33 @@ func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err, "go list %v", args)
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var r goPackage
-		err := d.Decode(&r)
-		if err == io.EOF {
-			return packages
-		}
-		require.NoError(t, err)
-		packages = append(packages, r)
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var p goPackage
+		require.NoError(t, d.Decode(&p))
+		packages = append(packages, p)
 	}
+	return packages
 }
 
-// firstSentence is the first one of a package's comment, and the file that has it, which
-// may be a test if there is nothing else.
-func firstSentence(t *testing.T, r goPackage) (text, from string) {
+// firstSentence returns what the first sentence of a package's comment says that it is, and the file that has the comment:
+// a test, if no other file has one.
+func firstSentence(t *testing.T, p goPackage) (text, from string) {
 	t.Helper()
-	for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
-		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(r.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
+	for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
+		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
 		if f.Doc != nil {
 			text = new(doc.Package).Synopsis(f.Doc.Text())
-			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(r.name())+` (?:(?:is|has|holds) )?`).ReplaceAllString(text, "")
+			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(p.name())+` (?:(?:is|has|holds) )?`).ReplaceAllString(text, "")
 			text = regexp.MustCompile(`^Package \w+ (?:(?:is|has|holds) )?`).ReplaceAllString(text, "") // a step's folder has another name
 			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`), file
 		}
 	}
-	require.Fail(t, "a package without a comment", "%s: write what it is for above the package clause", r.name())
+	require.Fail(t, "a package without a comment", "%s: write what it is for above the package clause", p.name())
 	return "", ""
 }
 
-// importsOf are those of some files: with -find, so that no module must be there, go
-// list says nothing of them.
+// importsOf returns the imports of some files. With -find, which needs no module to be there, go list does not
+// print them.
 func importsOf(t *testing.T, dir string, files []string) (all []string) {
 	t.Helper()
 	for _, file := range files {
@@ -106,53 +105,51 @@ func importsOf(t *testing.T, dir string, files []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// packageRows is the table of docs/architecture.md. Among the users of a package are those of the other module.
+// packageRows returns the table of docs/architecture.md. The users of a package may be in the other module.
 func packageRows(t *testing.T, packages, otherModule []goPackage) string {
-	for i, r := range packages {
-		files := r.GoFiles
-		if r.name() == "internal/lab/engine" {
-			files = r.IgnoredGoFiles // it runs in a page alone
+	users, testers := make(map[string][]string), make(map[string]int) // by the import path
+	for _, p := range packages {
+		files := p.GoFiles
+		if p.name() == "internal/lab/engine" {
+			files = p.IgnoredGoFiles // it runs in a page alone
 		}
-		packages[i].Imports, packages[i].TestImports = importsOf(t, r.Dir, files), importsOf(t, r.Dir, slices.Concat(r.TestGoFiles, r.XTestGoFiles))
-	}
-	users, testers := make(map[string][]string), make(map[string]int)
-	for _, r := range packages {
-		for _, of := range r.Imports {
-			users[of] = append(users[of], "`"+r.name()+"`")
+		for _, imported := range importsOf(t, p.Dir, files) {
+			users[imported] = append(users[imported], "`"+p.name()+"`")
 		}
-		for _, of := range r.TestImports {
-			if of != r.ImportPath {
-				testers[of]++
+		for _, imported := range importsOf(t, p.Dir, slices.Concat(p.TestGoFiles, p.XTestGoFiles)) {
+			if imported != p.ImportPath {
+				testers[imported]++
 			}
 		}
 	}
 	guest := "`" + strings.TrimPrefix(otherLocks, root+"/") + "`"
-	for _, r := range otherModule {
-		for _, of := range importsOf(t, r.Dir, slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles)) {
-			if !slices.Contains(users[of], guest) {
-				users[of] = append(users[of], guest)
+	for _, p := range otherModule {
+		for _, imported := range importsOf(t, p.Dir, slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles)) {
+			if !slices.Contains(users[imported], guest) {
+				users[imported] = append(users[imported], guest)
 			}
 		}
 	}
+
 	var b strings.Builder
 	b.WriteString("| package | what it is | used by |\n|---|---|---|\n")
-	for _, r := range packages {
-		by := strings.Join(users[r.ImportPath], ", ")
-		if n := testers[r.ImportPath]; n > 0 {
+	for _, p := range packages {
+		by := strings.Join(users[p.ImportPath], ", ")
+		if n := testers[p.ImportPath]; n > 0 {
 			by = strings.TrimPrefix(by+fmt.Sprintf("; the tests of %d packages", n), "; ")
 		}
-		text, file := firstSentence(t, r)
-		if _, err := os.Stat(filepath.Join(r.Dir, "README.md")); err == nil {
-			file = "" // the folder shows it
+		text, file := firstSentence(t, p)
+		if _, err := os.Stat(filepath.Join(p.Dir, "README.md")); err == nil {
+			file = "" // the link leads to the folder, which shows its README
 		}
-		alone := map[bool]string{true: "a command", false: "its own tests"}[r.Name == "main"]
-		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", r.name(), r.name(), file, text, cmp.Or(by, alone))
+		unused := map[bool]string{true: "a command", false: "its own tests"}[p.Name == "main"]
+		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", p.name(), p.name(), file, text, cmp.Or(by, unused))
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "](../docs/", "]("), "the tests of 1 packages", "the tests of one package")
 }
 
-// inChinese is a table of packages as the Chinese page has it. What a package is, and its link,
-// are the page's own; those of a package that is new there are the English ones.
+// inChinese returns a table of packages as the Chinese page has it. Of each package, the link and what it is are
+// those of the page; a package that the page does not have yet gets the English ones.
 func inChinese(table, page string) string {
 	own := map[string][]string{"": {"包", "是什么", "被谁使用"}}
 	for line := range strings.Lines(page) {
@@ -160,23 +157,23 @@ func inChinese(table, page string) string {
 			own[name] = cellsOf(line)
 		}
 	}
-	use := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试", "; ", "；",
+	users := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试", "; ", "；",
 		"`, `", "`、`", "a command", "一条命令", "its own tests", "它自己的测试", "used by", "被谁使用")
 	var b strings.Builder
 	for line := range strings.Lines(table) {
 		row := cellsOf(line)
-		if have := own[inCode.FindString(row[0])]; len(row) == 3 && len(have) == 3 && !strings.HasPrefix(line, "|--") {
-			line = "| " + have[0] + " | " + have[1] + " | " + use.Replace(row[2]) + " |\n"
+		if there := own[inCode.FindString(row[0])]; len(row) == 3 && len(there) == 3 && !strings.HasPrefix(line, "|--") {
+			line = "| " + there[0] + " | " + there[1] + " | " + users.Replace(row[2]) + " |\n"
 		}
 		b.WriteString(line)
 	}
 	return b.String()
 }
 
-// packagesTable has each package with the packages that import it. What it is is in English the first sentence
-// of its comment.
+// packagesTable has each package with the packages that import it. In English, the first sentence of its comment says what
+// it is.
 func packagesTable(t *testing.T, lang i18n.Language) string {
-	// Of all builds; -find, so that the modules of the tags need not be there.
+	// With all build tags; and -find, because the modules that these need may not be there.
 	want := "\n" + packageRows(t, goList(t, root, "-find", "-tags=docker,browser", "./..."), goList(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
 	if lang == i18n.Chinese {
@@ -186,7 +183,7 @@ func packagesTable(t *testing.T, lang i18n.Language) string {
 	return want
 }
 
-// picturedArrows are those of the picture: from a folder to one that it uses.
+// picturedArrows returns the arrows of the picture: each from a folder to one that it uses.
 func picturedArrows(t *testing.T, page string) (all [][2]string) {
 	t.Helper()
 	_, picture, _ := strings.Cut(page, "```mermaid\n")
@@ -208,20 +205,20 @@ func picturedArrows(t *testing.T, page string) (all [][2]string) {
 }
 
 // isIn reports whether a package is in a folder of the picture.
-func isIn(r, folder string) bool {
+func isIn(pkg, folder string) bool {
 	if folder == "the steps" {
-		return regexp.MustCompile(`^\d\d-[\w-]+$`).MatchString(r)
+		return regexp.MustCompile(`^\d\d-[\w-]+$`).MatchString(pkg)
 	}
-	return r == folder || strings.HasPrefix(r, folder+"/")
+	return pkg == folder || strings.HasPrefix(pkg, folder+"/")
 }
 
-// TestThePictureIsTheTree: an arrow of the picture is an import, and an import
-// between two folders of the picture is an arrow, or a way along several.
+// TestThePictureIsTheTree: each arrow of the picture is an import, and for each import between two folders
+// of the picture there is an arrow, or a way along several.
 func TestThePictureIsTheTree(t *testing.T) {
 	drawn := picturedArrows(t, site.Read(t, architecture))
 	ways := make(map[[2]string]bool) // along one arrow or several
 	var folders []string
-	for range drawn { // a way has no more of them
+	for range drawn { // each turn makes the ways longer by an arrow, and no way has more arrows than were drawn
 		for _, a := range drawn {
 			ways[a] = true
 			folders = append(folders, a[0], a[1])
@@ -232,8 +229,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 			}
 		}
 	}
-	// A folder is the longest that a package is in.
-	folderOf := func(name string) (longest string) {
+	folderOf := func(name string) (longest string) { // a folder may be in another one
 		for _, f := range folders {
 			if isIn(name, f) && len(f) > len(longest) {
 				longest = f
@@ -242,45 +238,44 @@ func TestThePictureIsTheTree(t *testing.T) {
 		return longest
 	}
 	imports := make(map[[2]string]string)
-	for _, r := range allPackages(t) {
-		from := folderOf(r.name())
-		for _, of := range r.Imports {
-			to := folderOf(strings.TrimPrefix(of, module+"/"))
+	for _, p := range allPackages(t) {
+		from := folderOf(p.name())
+		for _, imported := range p.Imports {
+			to := folderOf(strings.TrimPrefix(imported, module+"/"))
 			if from != "" && to != "" && from != to {
-				imports[[2]string{from, to}] = r.ImportPath + " imports " + of
+				imports[[2]string{from, to}] = p.ImportPath + " imports " + imported
 			}
 		}
 	}
 	for _, a := range drawn {
 		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: take it away")
 	}
-	for i, why := range imports {
-		require.True(t, ways[i], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why,
-			i[0], i[1])
-		require.False(t, ways[[2]string{i[1], i[0]}], "%s: the arrows run in a circle", why)
+	for ends, why := range imports {
+		require.True(t, ways[ends], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why,
+			ends[0], ends[1])
+		require.False(t, ways[[2]string{ends[1], ends[0]}], "%s: the arrows run in a circle", why)
 	}
 }
 
-// TestWhatAUserBuilds: a program that imports the lock builds the client library
-// and the standard library besides, and the embedded server builds no other module. Neither
-// brings the flags of go test.
+// TestWhatAUserBuilds: besides the standard library, a program that imports the lock builds only the client library, and
+// one that imports the embedded server builds no other module. Neither has the flags of go test.
 func TestWhatAUserBuilds(t *testing.T) {
 	for pkg, want := range map[string][]string{
 		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/internal/conns"},
 		"./zkserver": {module + "/internal/jute", module + "/zkserver"},
 	} {
 		var found []string
-		for _, r := range goList(t, root, "-deps", pkg) {
-			if !r.Standard || r.ImportPath == "testing" || r.ImportPath == "flag" {
-				found = append(found, r.ImportPath)
+		for _, p := range goList(t, root, "-deps", pkg) {
+			if !p.Standard || p.ImportPath == "testing" || p.ImportPath == "flag" {
+				found = append(found, p.ImportPath)
 			}
 		}
 		require.ElementsMatch(t, want, found, "go list -deps %s", pkg)
 	}
 }
 
-// TestEachRequirementHasAReason: CONTRIBUTING.md says what each module is for that
-// go.mod requires directly, and names no other; and so does the page of the other locks.
+// TestEachRequirementHasAReason: CONTRIBUTING.md says of each module that go.mod requires directly what it is for, and
+// of no other. So does the page of the other locks for their module.
 func TestEachRequirementHasAReason(t *testing.T) {
 	for dir, says := range map[string]string{root: contributing, otherLocks: otherLocks + "/README.md"} {
 		mod := testenv.Must(os.ReadFile(dir + "/go.mod"))(t)

@@ -19,8 +19,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// scenesPage is the list of docs/scenes.md: each scene of the lab with its command and its address, and how
-// it ends.
+// scenesPage is the list of docs/scenes.md: each scene of the lab with its command, its address, and how it ends.
 func scenesPage(t *testing.T, lang i18n.Language) string {
 	var b strings.Builder
 	colon, stop := i18n.Textf(": ", "：").In(lang), i18n.Textf(".", "。").In(lang)
@@ -33,7 +32,7 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		l := testenv.Must(locks.Find(name))(t)
 		entry(name, text, " -scene "+name, l.Open().String())
 	}
-	link := func(bug scenes.Bug) string { // to the catalogue
+	link := func(bug scenes.Bug) string { // to the bug in the catalogue, and its title
 		return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(lang)), colon, bug.Title.In(lang), stop, space)
 	}
 
@@ -94,14 +93,14 @@ func capital(text string) string {
 	return string(unicode.ToUpper(first)) + text[n:]
 }
 
+// A picturePlace is a picture and the page that shows it.
 type picturePlace struct {
 	file, lock, page string
 	alt              i18n.Text
 }
 
-// pictures are the pages' pictures: for each file the lock whose scene it shows, "" for the
-// opening, the page with it, and a text for a reader who does not see it. The picture on the
-// page is a link to the scene.
+// pictures are the pages' pictures. Each shows the scene of a lock, or if that is "", the opening. On the page it is a
+// link to the scene, with the text alt for a reader who does not see it.
 var pictures = []picturePlace{
 	{"herd-and-chain.svg", "", "README.md", i18n.Text{En: "Six clients take a lock in turn. In the herd every release wakes all that wait; in the chain it wakes one.", Zh: "六个客户端依次拿锁。惊群时，每次释放都唤醒所有等待者；排成链之后，每次只唤醒一个。"}},
 	{"step-1.svg", "naive", "01-naive-ephemeral/README.md", i18n.Text{En: "Six clients and one node: each release wakes all that wait, and each of them sends a create.", Zh: "六个客户端和一个节点：每次释放都唤醒所有等待者，每个又发一个 create。"}},
@@ -112,7 +111,7 @@ var pictures = []picturePlace{
 	{"zklock.svg", "zklock", "zklock/README.md", i18n.Text{En: "Six clients with the complete lock: the next one holds it once the event arrives, and asks nothing more.", Zh: "六个客户端使用完整的锁：事件一到，下一个就持有锁，不再发任何请求。"}},
 }
 
-// pictured is a picture, of the films of its scene.
+// pictured makes a picture of the films of a lock's scene, or if the lock is "", of the opening's.
 func pictured(lock string, alt i18n.Text) func(*testing.T, i18n.Language) string {
 	return func(t *testing.T, lang i18n.Language) string {
 		a := locks.Opening

@@ -2,9 +2,9 @@
 // what is there. That is a whole file, or what is in a page between two lines: <!-- NAME --> and
 // <!-- end of NAME -->.
 //
-// Its tests have the list of all that is written, and write what they can import. The texts of a
-// program, and those of a test that plays what is drawn, are written by their own tests, with
-// [Holds], and the list names them. The tests also hold the pages against the project: their
+// Its tests have the list of everything that is generated. They write what they can make of the
+// packages that they import. The rest, such as the output of a program, is written by the tests of
+// other packages, with [Holds]. The tests also hold the pages against the project: their
 // terms, quotations and editions, the map of the packages, and what each wing weighs.
 package site
 
@@ -54,7 +54,8 @@ func Read(t testing.TB, file string) string {
 
 var endMark = regexp.MustCompile(`(?m)^<!-- end of (.+) -->$`)
 
-// Cut cuts a page around what is generated between two marks. The marks are parts of before and after.
+// Cut cuts a page around what is generated between two marks. Before ends with the first mark, and after begins with
+// the second one. If the page does not have both, ok is false.
 func Cut(page, mark string) (before, there, after string, ok bool) {
 	begin, end := "<!-- "+mark+" -->\n", "<!-- end of "+mark+" -->"
 	before, rest, begins := strings.Cut(page, begin)
@@ -62,10 +63,10 @@ func Cut(page, mark string) (before, there, after string, ok bool) {
 	return before + begin, there, end + after, begins && ends
 }
 
-// Strip returns a page without what is generated of it.
+// Strip returns a page without what is generated of it, and without the marks.
 func Strip(page string) string {
 	for _, end := range endMark.FindAllStringSubmatch(page, -1) {
-		if before, _, after, ok := Cut(page, end[1]); ok { // Cut keeps the marks: they go, too
+		if before, _, after, ok := Cut(page, end[1]); ok {
 			page = strings.TrimSuffix(before, "<!-- "+end[1]+" -->\n") + strings.TrimPrefix(after, end[0]+"\n")
 		}
 	}
@@ -73,8 +74,8 @@ func Strip(page string) string {
 }
 
 // Holds compares a text with what a page has at a mark, or with a whole file if the mark is "". The path
-// of the page is from the root. If that is stale, Holds fails the test, or writes the text with -update.
-// A page without the mark fails the test, too.
+// of the page is from the root. If the page has something else, Holds fails the test, or with -update
+// writes the text. A page without the mark fails the test, too.
 func Holds(t testing.TB, page, mark, text string) {
 	t.Helper()
 	want, place := text, page

@@ -21,15 +21,15 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A wing is what one kind of reader comes for: its folders, and what it is for.
+// A wing is a part of the project for one kind of reader.
 type wing struct {
 	name, zh         string
-	folders          string
-	reader, readerZh string
+	folders          string // with blanks between them
+	reader, readerZh string // for whom it is
 }
 
-// The wings, in the order of the readers: those of the articles, students and teachers, all
-// who measure, and engineers. What lies in no folder of a wing is the rest.
+// The wings are in the order of their readers: those of the articles, students and teachers, people
+// who measure, and engineers. What is in no folder of a wing is the rest.
 var wings = []wing{
 	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章"},
 	{"bugs of the articles", "文章的 bug", "internal/bugs", "articles", "读文章"},
@@ -46,8 +46,8 @@ var wings = []wing{
 	{"other locks, a module of their own", "其他锁，单独的模块", "docs/other-locks", "articles", "读文章"},
 }
 
-// The lines of Go of each wing at the last release, tests and exhibits included. A wing may weigh
-// less, and no more.
+// weightsFile has the lines of Go of each wing at the last release, with its tests and the articles' listings. A wing may
+// have fewer lines now, and no more.
 const weightsFile = "weights.txt"
 
 // weigh counts the lines of Go of each wing.
@@ -96,7 +96,7 @@ func total(weights map[string]int) (sum int) {
 	return sum
 }
 
-// lastWeights are those of weights.txt. With -update they become those of the tree first, where these are lower.
+// lastWeights returns the weights in weights.txt. With -update it first lowers them to those of the tree.
 func lastWeights(t *testing.T) map[string]int {
 	t.Helper()
 	text := testenv.Must(os.ReadFile(weightsFile))(t)
@@ -124,20 +124,20 @@ func TestNoWingGetsHeavier(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(now)), "a wing without a folder, or the other way round")
 }
 
-// raised says which commits have made the sum of all weights larger: those of a file's
-// versions, the newest first, that are above the version before.
+// raised returns a message for each version of weights.txt in which the sum of all weights is larger than in the one
+// before. The newest version comes first.
 func raised(versions []string) (faults []string) {
 	for i := range len(versions) - 1 {
-		after, err := parseWeights(versions[i])
-		before, err2 := parseWeights(versions[i+1])
-		if err == nil && err2 == nil && total(after) > total(before) {
+		after, errAfter := parseWeights(versions[i])
+		before, errBefore := parseWeights(versions[i+1])
+		if errAfter == nil && errBefore == nil && total(after) > total(before) {
 			faults = append(faults, fmt.Sprintf("%d lines are allowed in place of %d", total(after), total(before)))
 		}
 	}
 	return faults
 }
 
-// TestNoLimitWasRaised looks at all versions of weights.txt. A source archive has the last one alone.
+// TestNoLimitWasRaised looks at all versions of weights.txt. A source archive has only the last one.
 func TestNoLimitWasRaised(t *testing.T) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", args...).Output()
@@ -177,7 +177,7 @@ func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 	require.Equal(t, map[string]int{"zklock": 3, "bugs of the articles": 1, "other locks, a module of their own": 1, "the rest": 1}, weights)
 }
 
-// priceList has the weight of each wing, as of the last release.
+// priceList is the table of the wings, with their weights at the last release.
 func priceList(t *testing.T, lang i18n.Language) string {
 	list := i18n.Textf("\n| wing | folders | lines of Go | for whom |\n|---|---|---:|---|\n",
 		"\n| 部分 | 文件夹 | Go 的行数 | 给谁 |\n|---|---|---:|---|\n").In(lang)

@@ -19,7 +19,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A fact is what is written at a mark of a page and of its Chinese edition, or a whole file if the mark is "".
+// A pageFact is what is written at a mark of a page and of its Chinese edition, or as a whole file if the mark is "".
 type pageFact struct {
 	page, mark string
 	text       func(t *testing.T, lang i18n.Language) string
@@ -31,7 +31,7 @@ func facts() []pageFact {
 		{architecture, "packages", packagesTable},
 		{architecture, "weights", priceList},
 		{catalogue, "", func(t *testing.T, lang i18n.Language) string {
-			return bugsNamed(t, lang, site.Read(t, lang.Page(catalogue)))
+			return renamedBugs(t, lang, site.Read(t, lang.Page(catalogue)))
 		}},
 		{catalogue, "bugs", bugsTable},
 		{"docs/scenes.md", "scenes", scenesPage},
@@ -57,10 +57,13 @@ func TestEachFactIsOnItsPage(t *testing.T) {
 	}
 }
 
-// generators are the tests that write all that is generated, in the order in which they depend on each other. Those of
-// other packages hold what cannot be imported here: what a program prints, and what is drawn of a play as it is tested.
-// A package whose tests stand here twice embeds what it writes.
-var generators = []struct{ module, pkg, tests string }{
+// A generator is a pattern for the tests of a package that write something.
+type generator struct{ module, pkg, tests string }
+
+// generators write all that is generated, in the order in which they depend on each other. Those of other packages write
+// what cannot be imported here: what a program prints, and what is drawn of a schedule that a test plays. A package is
+// there several times if it embeds what it writes first.
+var generators = []generator{
 	{".", "internal/bugs/scenes", "EachSchedule"},
 	{".", "internal/bugs/scenes", "TheFates"},
 	{".", "internal/bugs/scenes", "TheOrder"},
@@ -77,19 +80,19 @@ var generators = []struct{ module, pkg, tests string }{
 	{".", "internal/site", "Edition"},
 }
 
-// TestGoGenerateWritesAll: each package whose tests hold a page is in the list, and with -update its tests write.
+// TestGoGenerateWritesAll: each package whose tests write something is in the list. With -update it runs the list.
 func TestGoGenerateWritesAll(t *testing.T) {
 	lines := 0
 	for _, in := range []string{".", "docs/other-locks"} {
-		for _, r := range goList(t, filepath.Join(root, in), "-find", "./...") {
-			name := strings.TrimPrefix(r.name(), in+"/")
-			for _, file := range slices.Concat(r.GoFiles, r.TestGoFiles, r.XTestGoFiles) {
-				text := testenv.Must(os.ReadFile(filepath.Join(r.Dir, file)))(t)
+		for _, p := range goList(t, filepath.Join(root, in), "-find", "./...") {
+			name := strings.TrimPrefix(p.name(), in+"/")
+			for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
+				text := testenv.Must(os.ReadFile(filepath.Join(p.Dir, file)))(t)
 				lines += len(regexp.MustCompile(`(?m)^//go:generate `).FindAll(text, -1))
 				if !strings.HasSuffix(file, "_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
 					continue
 				}
-				require.True(t, slices.ContainsFunc(generators, func(w struct{ module, pkg, tests string }) bool { return w.module == in && w.pkg == name }),
+				require.True(t, slices.ContainsFunc(generators, func(g generator) bool { return g.module == in && g.pkg == name }),
 					"go generate does not run the tests of %s in %s: add them to the list above", name, in)
 			}
 		}
@@ -98,9 +101,9 @@ func TestGoGenerateWritesAll(t *testing.T) {
 	if !site.Updates() {
 		return
 	}
-	for _, w := range generators {
-		cmd := exec.Command("go", "test", "-count=1", "./"+w.pkg, "-run", w.tests, "-update")
-		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, w.module), os.Stdout, os.Stderr
+	for _, g := range generators {
+		cmd := exec.Command("go", "test", "-count=1", "./"+g.pkg, "-run", g.tests, "-update")
+		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, g.module), os.Stdout, os.Stderr
 		require.NoError(t, cmd.Run(), "%v", cmd.Args)
 	}
 }
@@ -110,7 +113,7 @@ func fileBlock(file string) func(*testing.T, i18n.Language) string {
 	return func(t *testing.T, _ i18n.Language) string { return "```go\n" + site.Read(t, file) + "```\n" }
 }
 
-// shellBlock is what the program for a class does, without its imports.
+// shellBlock is a block of code with the function main of the program for a class.
 func shellBlock(t *testing.T, _ i18n.Language) string {
 	const file = "cmd/shell/main.go"
 	parts := testenv.Must(guide.Declared(file, site.Read(t, file)))(t)
@@ -125,7 +128,7 @@ func shellBlock(t *testing.T, _ i18n.Language) string {
 
 var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+) -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
 
-// slidesPlan has the minutes, the questions and the answers of the slides.
+// slidesPlan is the table of the slides, with the minute, the question and the answer of each.
 func slidesPlan(t *testing.T, lang i18n.Language) string {
 	rows := i18n.Textf("| minute | slide | ask | usual answer, and what to say to it |\n", "| 分钟 | 幻灯片 | 问 | 学生通常的回答，以及怎么接 |\n").In(lang) + "|---:|---|---|---|\n"
 	before := -1
@@ -135,7 +138,7 @@ func slidesPlan(t *testing.T, lang i18n.Language) string {
 		minute, _ := strconv.Atoi(m[1])
 		require.True(t, before < minute && minute < 90, "the minutes of %q", m[2])
 		before = minute
-		quoted := strings.NewReplacer("\n> ", " ")
+		quoted := strings.NewReplacer("\n> ", " ") // on one line
 		rows += "| " + strings.Join([]string{m[1], m[2], quoted.Replace(m[3]), quoted.Replace(strings.TrimSpace(m[4]))}, " | ") + " |\n"
 	}
 	return rows

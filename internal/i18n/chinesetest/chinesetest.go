@@ -7,19 +7,18 @@ import (
 )
 
 var (
-	// sentences are three words in a row.
-	sentences = regexp.MustCompile(`[A-Za-z]['a-z]+,? ['a-z]+,? ['a-z]+.*`)
-	// commands are those of a shell, with what follows.
+	// sentence finds three English words in a row.
+	sentence = regexp.MustCompile(`[A-Za-z]['a-z]+,? ['a-z]+,? ['a-z]+.*`)
+	// What may stay in English: commands of a shell,
 	commands = regexp.MustCompile(`go (?:run|test|build) \./[ a-zA-Z0-9*/._-]*|git checkout \S+`)
-	// errors are what Go, a lock or the client library says, and requests what a schedule
-	// has: they stay as they are.
-	errors = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
-	// code are the lines of a change, names of nodes and lists of requests.
+	// what Go, a lock or the client library says,
+	messages = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
+	// the lines of a change, names of nodes and lists of requests, and the requests of a schedule.
 	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*|\[[^\]]*\]`)
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+|\bnode is set\b`)
 )
 
-// Flags returns the flags of a command's help whose words are not Chinese.
+// Flags returns the flags of a command's help that are not explained in Chinese.
 func Flags(help string) (left []string) {
 	for _, flag := range strings.Split("\n"+help, "\n  -")[1:] {
 		if !regexp.MustCompile(`\p{Han}`).MatchString(flag) || strings.Contains(flag, "(default") {
@@ -29,17 +28,17 @@ func Flags(help string) (left []string) {
 	return left
 }
 
-// English returns what is left of English in each line of a text: no command, no error
-// of a library, and nothing of what stays.
+// English returns what is left of English in each line of a text, except commands, messages of programs, and the
+// parts that are to stay.
 func English(text string, stays ...string) (left []string) {
 	for line := range strings.Lines(text) {
 		for _, part := range stays {
 			line = strings.ReplaceAll(line, part, "…")
 		}
-		for _, other := range []*regexp.Regexp{code, commands, errors, requests} {
+		for _, other := range []*regexp.Regexp{code, commands, messages, requests} {
 			line = other.ReplaceAllString(line, "")
 		}
-		if found := sentences.FindString(line); found != "" {
+		if found := sentence.FindString(line); found != "" {
 			left = append(left, found)
 		}
 	}
