@@ -13,11 +13,13 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// Patience is the longest wait for an event that must happen, SessionTimeout that of the suites' sessions. A machine with a real server may be busy.
-var Patience, SessionTimeout = time.Minute, 10 * time.Second
+var (
+	Patience       = time.Minute      // the longest wait for an event that must happen
+	SessionTimeout = 10 * time.Second // of the suites' sessions
+)
 
 func init() {
-	if testenv.Elsewhere() {
+	if testenv.Elsewhere() { // in real time, where the machine may be busy
 		Patience, SessionTimeout = 10*time.Minute, 40*time.Second // a server with a tick of 2 s grants no more
 	}
 }
@@ -34,13 +36,13 @@ func ServeCase(t *testing.T, name string, f func(t *testing.T, srv *zkserver.Ser
 	t.Run(name, func(t *testing.T) { Serve(t, f) })
 }
 
-// Until waits until ok is true, for Patience at most, and returns whether it is. It polls:
-// in virtual time that is exact to one part in a hundred, and almost free. Between, if it
-// is not nil, is called before each look.
-func Until(between func(), ok func() bool) bool {
+// Until waits until ok returns true, for Patience at most, and returns whether it has. It
+// polls: in virtual time that is exact to one part in a hundred, and almost free. settle, if
+// it is not nil, is called before each call of ok.
+func Until(settle func(), ok func() bool) bool {
 	for begin := time.Now(); ; time.Sleep(max(time.Millisecond, time.Since(begin)/100)) {
-		if between != nil {
-			between()
+		if settle != nil {
+			settle()
 		}
 		if ok() {
 			return true
@@ -51,7 +53,7 @@ func Until(between func(), ok func() bool) bool {
 	}
 }
 
-// Aside calls f in a goroutine of its own.
+// Aside calls f in a goroutine of its own, and returns the channel of its result.
 func Aside(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -75,7 +77,7 @@ type Line struct {
 	Down   atomic.Bool             // connections are refused
 
 	mu     sync.Mutex
-	dialed []string // addresses
+	dialed []string // addresses; guarded by mu
 }
 
 // Dial is the dialer of a client.

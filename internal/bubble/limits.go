@@ -34,7 +34,7 @@ func Test(t *testing.T, f func(t *testing.T)) {
 	Limits{}.Test(t, f)
 }
 
-var bubbles atomic.Int64 // that there are in this process
+var bubbles atomic.Int64 // the number of them in this process
 
 // Test is [synctest.Test] with limits.
 func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
@@ -44,7 +44,7 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 		return
 	}
 	l.Virtual, l.Processor, l.Idle = cmp.Or(l.Virtual, 24*time.Hour), cmp.Or(l.Processor, time.Minute), cmp.Or(l.Idle, time.Minute)
-	w := &watch{limits: l, name: t.Name(), before: ProcessorTime()}
+	w := &watch{limits: l, name: t.Name(), lastTime: ProcessorTime()}
 	bubbles.Add(1)
 	defer bubbles.Add(-1)
 	w.mu.Lock()
@@ -60,21 +60,22 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-const looks = 12 // in the time of Limits.Idle
+const looks = 12 // how many times a watch looks in the time of Limits.Idle
 
 // A watch looks from outside of a bubble at what goes on in it.
 type watch struct {
 	limits Limits
 	name   string
-	mark   atomic.Pointer[string] // how the bubble's goroutines are marked in their stacks
+	mark   atomic.Pointer[string] // the end of the header of the bubble's goroutines in a stack
 
-	mu     sync.Mutex // guards what follows
-	over   bool
-	next   *time.Timer
-	before time.Duration // processor time at the last look
-	used   time.Duration // by the bubble
-	// Looks at which no goroutine could run: those in a row, and those at which one waited for the operating system.
-	stuck, outside int
+	mu       sync.Mutex // guards what follows
+	over     bool
+	next     *time.Timer
+	lastTime time.Duration // processor time at the last look
+	used     time.Duration // processor time of the bubble
+	// How many looks in a row have found no goroutine that could run: stuck counts those at which
+	// none waited for the operating system, inSystem those at which one did.
+	stuck, inSystem int
 }
 
 func (w *watch) stop() {
@@ -84,6 +85,7 @@ func (w *watch) stop() {
 	w.next.Stop()
 }
 
+// look counts what the goroutines of the bubble do, and ends the process at a limit.
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,28 +95,29 @@ func (w *watch) look() {
 	now := ProcessorTime()
 	blocks := w.goroutines()
 	switch {
-	case len(blocks) == 0, slices.ContainsFunc(blocks, canRun): // a bubble that has not begun, or has just ended, waits for the processor
-		w.stuck, w.outside = 0, 0
-		// A late look, of a machine that was suspended, counts as one in time.
+	case len(blocks) == 0, slices.ContainsFunc(blocks, canRun): // a bubble without goroutines has not begun, or has just ended
+		w.stuck, w.inSystem = 0, 0
+		// A look that comes late, because the machine was suspended, counts as one in time.
 		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
-		w.used += min(now-w.before, most) / time.Duration(bubbles.Load())
+		w.used += min(now-w.lastTime, most) / time.Duration(bubbles.Load())
 	case slices.ContainsFunc(blocks, waitsForSystem):
-		w.stuck, w.outside = 0, w.outside+1
+		w.stuck, w.inSystem = 0, w.inSystem+1
 	default:
 		w.stuck++
 	}
-	w.before = now
+	w.lastTime = now
+
 	switch {
 	case w.used > w.limits.Processor:
 		w.end("has used %v of the processor: a goroutine spins or polls", w.limits.Processor)
-	case w.stuck > looks, w.outside > 10*looks:
+	case w.stuck > looks, w.inSystem > 10*looks:
 		w.end("does not go on: for %v none of its goroutines could run, and one waits for a mutex, or for something outside of its bubble",
-			time.Duration(max(w.stuck, w.outside))*w.limits.Idle/looks)
+			time.Duration(max(w.stuck, w.inSystem))*w.limits.Idle/looks)
 	}
 	w.next.Reset(w.limits.Idle / looks)
 }
 
-// end ends the process.
+// end ends the process with a message.
 func (w *watch) end(format string, args ...any) {
 	doing := ""
 	if w.limits.Doing != nil {
@@ -125,7 +128,7 @@ func (w *watch) end(format string, args ...any) {
 
 var inBubble = regexp.MustCompile(`, synctest bubble \d+\]:`)
 
-// goroutines are the stacks of the bubble's goroutines, of one moment.
+// goroutines returns the stacks of the bubble's goroutines, of one moment.
 func (w *watch) goroutines() (blocks []string) {
 	mark := w.mark.Load()
 	if mark == nil {
@@ -139,7 +142,7 @@ func (w *watch) goroutines() (blocks []string) {
 	return blocks
 }
 
-// Stacks are those of one moment: no goroutine runs while they are read.
+// Stacks returns the stacks of all goroutines, of one moment: none runs while they are read.
 func Stacks() string {
 	for size := 1 << 18; ; size *= 4 {
 		buffer := make([]byte, size)

@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-const child = "BUBBLE_TEST_HANGS"
+const childVariable = "BUBBLE_TEST_HANGS" // is set in the process that plays a test of hangs
 
 // hangs are tests that do not end, each with limits that another way to hang does not reach.
 var hangs = []struct {
@@ -63,17 +63,17 @@ func spins(*testing.T) {
 	}
 }
 
-// Each is a process of its own, which ends.
+// Each of these tests runs in a process of its own, which must end.
 func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
 	for _, h := range hangs {
 		t.Run(h.name, func(t *testing.T) {
-			if os.Getenv(child) != "" {
+			if os.Getenv(childVariable) != "" {
 				go func() { <-outside }() // does not belong to the bubble
 				h.limits.Test(t, h.play)
 				return
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.timeout", "5m")
-			cmd.Env = append(os.Environ(), child+"=1", "GOTRACEBACK=single")
+			cmd.Env = append(os.Environ(), childVariable+"=1", "GOTRACEBACK=single")
 			out, err := cmd.CombinedOutput()
 			require.Error(t, err)
 			require.Regexp(t, "(?m)^panic: "+t.Name()+" ", string(out))
@@ -86,7 +86,8 @@ func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
 	}
 }
 
-// A machine may take longer for what is right: what computes is not idle, and what waits need not compute.
+// On a busy machine a right test may take longer than Idle: a goroutine that computes is not idle, nor is one that
+// waits for the system for a while.
 func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 	limits := bubble.Limits{Idle: 500 * time.Millisecond}
 	limits.Test(t, func(*testing.T) {
@@ -99,7 +100,7 @@ func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 	bubble.Limits{Virtual: 100 * 24 * time.Hour}.Test(t, func(*testing.T) { time.Sleep(99 * 24 * time.Hour) })
 }
 
-// One file is what a page shows to users; another one looks for testing/synctest.Test in a stack.
+// The second file is what a page shows to users. A string with testing/synctest.Test in it, for a stack, is not a call.
 func TestEveryBubbleHasLimits(t *testing.T) {
 	var without []string
 	tree := os.DirFS("../..")

@@ -12,9 +12,9 @@ import (
 
 // A Way is one direction of a network. Packets arrive in order.
 type Way struct {
-	Far time.Duration // how long a packet is on its way; others are, too, meanwhile
-	// Packet, if it is not nil, returns what arrives in place of a packet, which begins with its
-	// length: nothing, if the result is empty. The packets behind it wait until it returns.
+	Far time.Duration // how long a packet is on its way; several can be on their way at once
+	// Packet, if it is not nil, returns what arrives in place of a packet, both with the length in
+	// front; if the result is empty, nothing arrives. The packets behind it wait until it returns.
 	Packet func(packet []byte) []byte
 }
 
@@ -22,9 +22,9 @@ type Way struct {
 // not wait for the other side, and the end of a connection is noticed by its reader. Deadlines and
 // Close of the client are those of net.Pipe. Data sent before Close still arrives; then nc is closed.
 func Through(nc net.Conn, up, down Way) net.Conn {
-	client, end := net.Pipe()
-	go up.carry(nc, end)
-	go down.carry(end, nc)
+	client, far := net.Pipe()
+	go up.carry(nc, far)
+	go down.carry(far, nc)
 	return client
 }
 
@@ -57,7 +57,7 @@ func (w Way) carry(dst, src net.Conn) {
 		if w.Packet != nil && len(p.data) > 0 && !failed {
 			p.data = w.Packet(p.data)
 		}
-		if len(p.data) > 0 && !failed { // a pipe would wait for a reader of nothing
+		if len(p.data) > 0 && !failed { // to write nothing to a pipe would wait for a reader, too
 			_, err := dst.Write(p.data)
 			failed = err != nil
 		}
@@ -65,8 +65,8 @@ func (w Way) carry(dst, src net.Conn) {
 	dst.Close()
 }
 
-// read reads a packet where packets count, else what there is. The text of a four-letter word comes
-// in pieces of four bytes.
+// read reads one packet if Packet is set, else what there is. The answer to a four-letter word has
+// no length: it is read in pieces of four bytes.
 func (w Way) read(src net.Conn, buf []byte) (data []byte, err error) {
 	if w.Packet == nil {
 		n, err := src.Read(buf)

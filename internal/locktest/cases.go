@@ -17,13 +17,10 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// exclusion lets every contender lock a few times, and count in a variable
-// that nothing but the lock guards: the race detector sees what the counter
-// may miss.
-//
-// A contender that does not get in is not a matter of exclusion: unless all must get
-// in, it ends the case.
-func exclusion(w *World, contenders []Lock, all bool) {
+// exclusion lets every contender lock a few times, and count in a variable that nothing but the
+// lock guards: the race detector sees what the counter may miss. Unless all must get in, a
+// contender that does not get the lock does not fail the case: that is not a matter of exclusion.
+func exclusion(w *World, contenders []Lock, allMustGetIn bool) {
 	const times = 5
 	num := 0
 	var holders atomic.Int32
@@ -49,8 +46,9 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		}
 		return nil
 	})
+
 	for i, result := range results {
-		if !all {
+		if !allMustGetIn {
 			w.WaitFor(stage.Patience, func() bool { return len(result) > 0 })
 			if len(result) == 0 {
 				continue
@@ -58,11 +56,11 @@ func exclusion(w *World, contenders []Lock, all bool) {
 		}
 		err := w.Result(result, stage.Contender(i))
 		failed = cmp.Or(failed, err)
-		if err != nil && (all || Unsafe(err.Error())) {
+		if err != nil && (allMustGetIn || Unsafe(err.Error())) {
 			w.Failf("%s\n    %v", "%[2]v（%[1]s）", stage.Contender(i), err)
 		}
 	}
-	if !all {
+	if !allMustGetIn {
 		w.True(entered.Load(), "none of %d contenders has got the lock: %v", "%d 个竞争者，没有一个拿到锁：%v", len(contenders), failed)
 		return
 	}
@@ -70,8 +68,7 @@ func exclusion(w *World, contenders []Lock, all bool) {
 	w.NothingLeft()
 }
 
-// Rounds has each contender do a round this many times, up to its first error, all of
-// them at once.
+// Rounds has each contender do a round this many times, up to its first error, all of them at once.
 func (w *World) Rounds(what string, times int, contenders []Lock, round func(l Lock) error) (results []<-chan error) {
 	for _, l := range contenders {
 		results = append(results, w.Aside(what, func() (err error) {
@@ -114,7 +111,7 @@ func allGetIn(w *World) {
 func reuse(w *World) {
 	l, _ := w.Contender()
 	for i := range 3 {
-		w.once(l, i18n.Textf("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
+		w.lockOnce(l, i18n.Textf("the same contender, time %d", "同一个竞争者第 %d 次", i+1))
 	}
 	w.NothingLeft()
 }
@@ -150,7 +147,7 @@ func EphemeralNode(w *World) {
 		"Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must delete the node", "Unlock 已经返回，持有者的节点却还在，其他竞争者都只能等着；Unlock 必须删除这个节点"))
 }
 
-// WaiterSleeps has a waiter that sleeps on a watch, and wakes it.
+// WaiterSleeps has a waiter that must sleep on a watch, and wakes it.
 func WaiterSleeps(w *World) { w.waiterSleeps(func(*Session) {}) }
 
 // WaiterIsQuiet counts what a waiter sends while nothing happens.
@@ -170,21 +167,21 @@ func WaiterIsQuiet(w *World) {
 	})
 }
 
-func (w *World) waiterSleeps(f func(s *Session)) {
+func (w *World) waiterSleeps(meanwhile func(s *Session)) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
-	f(s)
+	meanwhile(s)
 	w.Waits(result, s, i18n.Textf("the waiter", "等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Holds(result, i18n.Textf("the waiter, after the release,", "等待者（锁释放之后）"))
-	w.ends(waiter, it)
+	w.unlockLast(waiter, it)
 }
 
-// LongHold has a holder that holds the lock for weeks. It lives, and no contender
-// can find out more than its session shows.
+// LongHold has a holder that holds the lock for weeks, and whose session lives. A contender
+// cannot know more of the holder than that.
 func LongHold(w *World) {
 	const weeks = 40 * 24 * time.Hour
-	holder, hs := w.holder()
+	holder, holderSession := w.holder()
 	held := w.Nodes()
 	var waiters []Lock
 	var results []<-chan error
@@ -198,9 +195,10 @@ func LongHold(w *World) {
 			w.Failf("%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s 又拿到了锁：出现两个持有者", stage.Contender(i+1))
 		}
 	}
+
 	all := w.Nodes()
 	began := time.Now()
-	check := func() {
+	stillHeld := func() {
 		after := time.Since(began)
 		for i, result := range results {
 			if len(result) > 0 {
@@ -215,23 +213,24 @@ func LongHold(w *World) {
 		w.Has(w.Nodes(), all,
 			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，节点却不见了：要么别的等待者删了不属于自己的节点，要么这个等待者自己离开了队列", after)
 	}
-	// A lock that looks now and then, its watch notwithstanding, has looked often
-	// enough some time: after half a minute, if it is each millisecond; after three hours,
-	// if it is each second or two.
-	enough := func(s *Session) bool {
+	// A lock that also looks now and then, besides its watch, need not be played for weeks: it has
+	// looked often enough after half a minute, if it looks each millisecond; after three hours, if
+	// it looks each second or two.
+	looksEnough := func(s *Session) bool {
 		looks := len(stage.RequestsOf(s))
 		return looks >= 60_000 || looks >= 6000 && time.Since(began) > 3*time.Hour
 	}
-	for step := time.Second; time.Since(began) < weeks && !enough(sessions[0]) && !enough(hs); {
+	for step := time.Second; time.Since(began) < weeks && !looksEnough(sessions[0]) && !looksEnough(holderSession); {
 		time.Sleep(step)
 		synctest.Wait()
-		check()
+		stillHeld()
 		step = min(2*step, max(10*time.Minute, time.Since(began)/4))
 	}
-	if w.Server != nil && !enough(sessions[0]) {
+	if w.Server != nil && !looksEnough(sessions[0]) {
 		w.wakeOften(all)
-		check()
+		stillHeld()
 	}
+
 	late, _ := w.Contender()
 	if ok, err := w.Try(late, i18n.Textf("TryLock on a lock that has been held for weeks", "锁已被别人持有几周时的 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err,
@@ -240,7 +239,7 @@ func LongHold(w *World) {
 	}
 	w.Has(w.Nodes(), held,
 		"the holder has held the lock for weeks, its session lives, and a contender that came later has deleted another contender's node, the holder's", "持有者已持有锁几周，会话还在，后来的竞争者却删除了持有者的节点，那不是它自己的节点")
-	require.Equal(w, hs.ID, hs.SessionID())
+	require.Equal(w, holderSession.ID, holderSession.SessionID())
 	for i, result := range results {
 		w.Empty(result,
 			"a contender that came later has let %s in, and the holder has held the lock for weeks: two holders", "持有者已持有锁几周，后来的竞争者却让 %s 拿到了锁：出现两个持有者", stage.Contender(i+1))
@@ -258,8 +257,8 @@ func LongHold(w *World) {
 	w.NothingLeft()
 }
 
-// wakeOften has somebody write the data of the nodes again, and make and delete a child of the
-// path: all that may wake a waiter for nothing, hundreds of times.
+// wakeOften does hundreds of times what may wake a waiter for nothing: it writes the data of the
+// nodes again, and makes and deletes a child of the path.
 func (w *World) wakeOften(nodes []string) {
 	admin := w.Session()
 	for range 1100 {
@@ -278,7 +277,7 @@ func (w *World) wakeOften(nodes []string) {
 }
 
 func MissingParents(w *World) {
-	w.Path += "-17+/lock-0000000000/read-write" // what an author may look for in a node's name is in its path, too
+	w.Path += "-17+/lock-0000000000/read-write" // a path with what a lock may look for in a node's name
 	a, _ := w.Contender()
 	b, s := w.Contender()
 	w.NoError(w.Result(w.Lock(a), i18n.Textf("Lock where the parents are missing", "父节点不存在时的 Lock")),
@@ -287,12 +286,12 @@ func MissingParents(w *World) {
 	w.Waits(result, s, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(a, i18n.Textf("the first contender", "第一个竞争者"))
 	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
-	w.ends(b, i18n.Textf("the second contender", "第二个竞争者"))
-	// They go, and the same contender makes them once more.
+	w.unlockLast(b, i18n.Textf("the second contender", "第二个竞争者"))
+	// The parents go, and the same contender makes them once more.
 	for p, admin := w.Path, w.Session(); p != "/"; p = path.Dir(p) {
 		require.Contains(w, []error{nil, zk.ErrNoNode, zk.ErrNotEmpty}, admin.Delete(p, -1))
 	}
-	w.once(a, i18n.Textf("the first contender, whose parents have gone,", "第一个竞争者（父节点已被删除）"))
+	w.lockOnce(a, i18n.Textf("the first contender, whose parents have gone,", "第一个竞争者（父节点已被删除）"))
 }
 
 func tryLockFree(w *World) {
@@ -310,8 +309,8 @@ func tryLockHeld(w *World) {
 	holder, _ := w.holder()
 	before := w.Nodes()
 	other, _ := w.Contender()
-	for _, more := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
-		w.number(before, more)
+	for _, further := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
+		w.setNextNumber(before, further)
 		began := time.Now()
 		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 		took := time.Since(began)
@@ -326,28 +325,28 @@ func tryLockHeld(w *World) {
 	ok, err := w.Try(other, i18n.Textf("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
 	w.NoError(err, "TryLock on a lock that has been let go fails", "锁释放之后，TryLock 失败了")
 	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")
-	w.ends(other, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+	w.unlockLast(other, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 }
 
-// number makes the number of the next node in the holder's queue that of its node and so
-// many more: a lock that does not compare all digits takes them for the same. A lock that
-// is not a queue has no numbers.
-func (w *World) number(holder []string, more int) {
+// setNextNumber gives the next node in the queue a number that is further by so many than that
+// of the holder's node: a lock that does not compare all digits takes the two for the same. The
+// node of a lock that is not a queue has no number.
+func (w *World) setNextNumber(holder []string, further int) {
 	if w.Server == nil || len(holder) == 0 {
 		return
 	}
-	last := holder[0]
-	if n, err := strconv.Atoi(last[max(0, len(last)-10):]); err == nil {
-		w.Server.SetSequence(w.Path, int32(n+more))
+	node := holder[0]
+	if n, err := strconv.Atoi(node[max(0, len(node)-10):]); err == nil {
+		w.Server.SetSequence(w.Path, int32(n+further))
 	}
 }
 
-// tryLockRaces holds back each request of a TryLock in turn, and meanwhile another
-// contender asks for the lock.
+// tryLockRaces holds back each request of a TryLock in turn, while another contender asks
+// for the lock.
 func tryLockRaces(w *World) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
-		other, os := w.Contender()
+		other, otherSession := w.Contender()
 		held := w.Server.Hold(stage.Number(s, n))
 		var ok bool
 		tried := w.Aside("TryLock", func() (err error) {
@@ -356,11 +355,12 @@ func tryLockRaces(w *World) {
 		})
 		w.Eventually(i18n.Textf("the request is held back, or TryLock returns", "请求被扣住，或者 TryLock 返回"), func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
 		met := len(held.Hit()) > 0
+
 		result := w.Lock(other)
 		w.Eventually(i18n.Textf("the other contender has the lock, or waits", "另一个竞争者拿到锁，或者在等待"), func() bool {
-			return len(result) > 0 || os.Sleeps()
+			return len(result) > 0 || otherSession.Sleeps()
 		})
-		free := len(result) == 0 // and stays so, because the other contender is behind the TryLock
+		free := len(result) == 0 // and stays free: the other contender waits behind the TryLock
 		held.Release()
 		select {
 		case err := <-tried:
@@ -383,7 +383,7 @@ func tryLockRaces(w *World) {
 		}
 		w.Holds(result, i18n.Textf("the other contender", "另一个竞争者"))
 		w.Unlock(other, it)
-		w.once(l, i18n.Textf("the contender that has called TryLock before", "之前调用过 TryLock 的竞争者"))
+		w.lockOnce(l, i18n.Textf("the contender that has called TryLock before", "之前调用过 TryLock 的竞争者"))
 		w.nothingStays(i18n.Textf("another contender has taken the lock while request %d of TryLock was on its way", "TryLock 的第 %d 个请求还在路上时，另一个竞争者拿到了锁", n))
 		if !met {
 			w.True(n > 1, "TryLock sends no request", "TryLock 没有发送任何请求")

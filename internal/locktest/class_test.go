@@ -163,9 +163,8 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 	return text, all
 }
 
-// TestClassAnswers: each question of each step has an answer in
-// docs/teaching.md, which names the test that shows it. The Chinese page names the
-// same, each case with its gloss.
+// TestClassAnswers: each question of each step has an answer in docs/teaching.md, which names the
+// test that shows it. The Chinese page names the same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := fileText(t, "../../docs/teaching.md"), fileText(t, "../../docs/teaching.zh-CN.md")

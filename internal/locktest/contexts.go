@@ -13,8 +13,7 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// A ContextLock is one contender, used by one goroutine at a time, that gives
-// up when its ctx ends.
+// A ContextLock is one contender, used by one goroutine at a time, that gives up when its ctx ends.
 type ContextLock interface {
 	Lock(ctx context.Context) error
 	TryLock() (bool, error)
@@ -139,7 +138,7 @@ func waiterLeaves(w *contexts) {
 		"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	next, _ := w.Contender()
-	w.once(next, i18n.Textf("a contender that comes later", "后来的竞争者"))
+	w.lockOnce(next, i18n.Textf("a contender that comes later", "后来的竞争者"))
 	w.NothingLeft()
 }
 
@@ -152,7 +151,7 @@ func waiterBetween(w *contexts) {
 	w.Waits(last.result, last.s, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Holds(last.result, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
-	w.ends(last, it)
+	w.unlockLast(last, it)
 }
 
 // waitsUntilDeadline has three waiters give up before the one with a deadline: each of
@@ -201,7 +200,7 @@ func locksAgain(w *contexts) {
 	waiter.giveUp()
 	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.once(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
+	w.lockOnce(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
 	w.Rest()
 }
 
@@ -222,7 +221,7 @@ func endsAfterLock(w *contexts) {
 		w.False(ok,
 			"the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders", "Lock 返回之后，调用它时所用的 ctx 才结束，另一个竞争者却拿到了锁：出现两个持有者")
 	}
-	w.ends(holder, i18n.Textf("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
+	w.unlockLast(holder, i18n.Textf("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
 }
 
 func endedBefore(w *contexts) {
@@ -268,8 +267,7 @@ func endedBeforeSendsNothing(w *contexts) {
 		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else", "用已经结束的 ctx 调用 Lock，却发了请求：请先检查 ctx，再做别的")
 }
 
-// silentServer holds back each request of a waiter in turn, and then its ctx
-// ends.
+// silentServer holds back each request of a waiter in turn, and then its ctx ends.
 func silentServer(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
 		holder, _ := w.holder()
@@ -384,10 +382,10 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 // until the waiter has the lock.
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
-		holder, hs := w.holder()
+		holder, holderSession := w.holder()
 		waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
 		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(stage.Sent(hs, jute.OpDelete))
+		held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
 		w.Hit(held, i18n.Textf("the holder deletes its node", "持有者删除自己的节点"))
 		waiter.giveUp()

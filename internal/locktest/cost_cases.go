@@ -47,8 +47,7 @@ func GoroutinesLeft(w *World) {
 	w.NoGoroutines()
 }
 
-// WakeUps measures the first release, before which a contender came last, and
-// those after it.
+// WakeUps measures the first release, before which a contender came last, and those after it.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
 		w.Skip(i18n.Textf("Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
@@ -78,7 +77,7 @@ func WakeUps(w *World) {
 			}
 			done[holder] = true
 		}
-		w.ends(locks[holder], i18n.Textf("the last", "最后一个"))
+		w.unlockLast(locks[holder], i18n.Textf("the last", "最后一个"))
 		if w.Subject.Queue {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
@@ -103,8 +102,7 @@ func othersWait(sessions []*Session, done map[int]bool, holder int) bool {
 	return true
 }
 
-// Events counts the watch events that were sent to contenders that are not
-// done.
+// Events counts the watch events that were sent to contenders that are not done.
 func Events(sessions []*Session, done map[int]bool) (n int64) {
 	for i, s := range sessions {
 		if !done[i] {

@@ -8,9 +8,8 @@ import (
 
 type Verdict = runner.Verdict
 
-// Verdicts runs a suite as Run does, and returns what becomes of its cases in
-// place of failing, up to the first that stop, if not nil, is true of. It returns nil
-// in the process in which they ran.
+// Verdicts runs a suite as Run does, and returns what becomes of its cases in place of failing, up
+// to the first that stop, if not nil, is true of. It returns nil in the process in which they ran.
 func Verdicts(t *testing.T, s Suite, stop func(Verdict) bool) (verdicts []Verdict) {
 	p := s.Plan()
 	j := p.Judge(t)

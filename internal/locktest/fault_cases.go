@@ -21,18 +21,20 @@ func ExpiredWaiter(w *World) {
 	}
 }
 
-// expiredWaiter returns the error of Lock, nil if it has outlived the session.
+// expiredWaiter has the session of a waiter end. It returns the error of the waiter's Lock, nil
+// if Lock has outlived the session.
 func expiredWaiter(w *World) error {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
 	w.Renewed(s, i18n.Textf("the waiter's client has a new session", "等待者的客户端有了新会话"))
+
 	expired := w.Subject.Expired
 	if w.goesOn(result, s) && expired == nil {
 		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 		w.Holds(result, i18n.Textf("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
-		w.ends(waiter, it)
+		w.unlockLast(waiter, it)
 		return nil
 	}
 	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
@@ -44,13 +46,13 @@ func expiredWaiter(w *World) error {
 	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	w.Len(w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.once(waiter, i18n.Textf("the waiter, in its new session", "处于新会话的等待者"))
+	w.lockOnce(waiter, i18n.Textf("the waiter, in its new session", "处于新会话的等待者"))
 	w.NothingLeft()
 	return err
 }
 
-// goesOn waits until a Lock that something has happened to has returned, or has
-// gone on and waits again. A lock may try again some times, with pauses.
+// goesOn waits until a Lock that was disturbed has returned, or waits on a watch again; it
+// reports whether it waits. A lock may try again some times, with pauses.
 func (w *World) goesOn(result <-chan error, s *Session) bool {
 	w.Helper()
 	pause := stage.Patience
@@ -71,17 +73,17 @@ func ClosedWaiter(w *World) {
 	if w.Server != nil {
 		time.Sleep(stage.Patience) // in which Lock may return
 	}
-	w.notIn(result)
+	w.closedGetsNothing(result)
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	if w.Server != nil {
 		time.Sleep(stage.Patience)
 	}
-	w.notIn(result)
+	w.closedGetsNothing(result)
 	w.NothingLeft()
 }
 
-// notIn fails if a waiter has got the lock whose client has been closed.
-func (w *World) notIn(result <-chan error) {
+// closedGetsNothing fails if the Lock of a waiter whose client was closed has returned the lock.
+func (w *World) closedGetsNothing(result <-chan error) {
 	w.Helper()
 	if len(result) > 0 {
 		w.HasError(<-result,
@@ -94,14 +96,16 @@ func ExpiredHolder(w *World) {
 	waiter, _, result := w.waiter()
 	w.Expire(s)
 	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.ends(waiter, i18n.Textf("the new holder", "新的持有者"))
-	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock")) // the lock's work in the background for this holder ends with it; the next case judges the error
+	w.unlockLast(waiter, i18n.Textf("the new holder", "新的持有者"))
+	// It ends what the lock does for this holder in the background. Its error is for the next case.
+	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 }
 
 // UnlockAfterExpiry has a holder whose session expires, and which then calls Unlock.
 func UnlockAfterExpiry(w *World) {
-	w.unlockOfOneThatCameWith()
-	w.unlockInTheNextSession()
+	w.expiredUnlockInTheSameMillisecond()
+	w.expiredUnlockInTheNextSession()
+
 	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
@@ -113,15 +117,15 @@ func UnlockAfterExpiry(w *World) {
 	}
 	w.expiredUnlock(holder, s, i18n.Textf("another contender has the lock", "另一个竞争者拿到了锁"))
 	w.Unlock(next, i18n.Textf("the new holder", "新的持有者"))
-	w.once(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
+	w.lockOnce(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
 	w.NothingLeft()
 }
 
-// unlockOfOneThatCameWith has the next holder come in the same millisecond as the one
+// expiredUnlockInTheSameMillisecond has the next holder come in the same millisecond as the one
 // whose session ends: a clock distinguishes them only if it is finer than that.
-func (w *World) unlockOfOneThatCameWith() {
+func (w *World) expiredUnlockInTheSameMillisecond() {
 	s, next := w.Session(), w.Session()
-	for _, each := range []*Session{s, next} { // a new client's first answer waits a moment
+	for _, each := range []*Session{s, next} { // the first answer to a new client comes late
 		_, _, err := each.Exists("/")
 		require.NoError(w, err)
 	}
@@ -142,9 +146,9 @@ func (w *World) unlockOfOneThatCameWith() {
 	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
 }
 
-// unlockInTheNextSession has the next holder in the client's next session: a node of
+// expiredUnlockInTheNextSession has the next holder in the client's next session: a node of
 // the client's present session need not be the contender's own.
-func (w *World) unlockInTheNextSession() {
+func (w *World) expiredUnlockInTheNextSession() {
 	holder, s := w.holder()
 	w.Expire(s)
 	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
@@ -165,23 +169,33 @@ func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
 	w.IsNotLocked(err, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 }
 
-// A spoiler is a fault for the n-th request of a contender, and what else goes
-// wrong then.
+// A spoiler says what goes wrong with one request of a contender.
 type spoiler struct {
-	what    i18n.Text
-	fault   func(when func(zkserver.Request) bool) *zkserver.Fault
-	loses   bool // the connection breaks, and nothing else goes wrong
-	cleanUp bool // the first try to clean up is lost, too
-	away    bool // no server can be reached
+	what           i18n.Text
+	fault          func(when func(zkserver.Request) bool) *zkserver.Fault
+	onlyBreaks     bool // the connection breaks, and nothing else goes wrong
+	cleanUpIsLost  bool // the first delete after the request is lost, too
+	serverIsAbsent bool // no server can be reached
 }
 
-// spoil spoils the n-th request of a contender. Release lets it clean up again.
+// A failedCall is a Lock or TryLock that has returned an error after one of its requests was spoiled.
+type failedCall struct {
+	contender    Lock
+	session      *Session
+	request      int       // its number
+	how          i18n.Text // what went wrong with it
+	mustOutlive  bool      // the call should have gone on
+	err          error     // that the call has returned
+	unlockHolder func()    // has the holder let go, if there is one that has not
+}
+
+// spoil spoils the n-th request of a contender. After release its clean-up is spoiled no more.
 func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
-	if sp.away {
+	if sp.serverIsAbsent {
 		w.Unreachable(s)
 	}
 	fault = sp.fault(stage.Number(s, n))
-	if !sp.cleanUp {
+	if !sp.cleanUpIsLost {
 		return fault, func() {}
 	}
 	return fault, w.Server.LoseRequest(stage.Sent(s, jute.OpDelete)).Release
@@ -198,7 +212,7 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 		return true
 	}
 	create := stage.CreatesNode(stage.LastRequest(s, n))
-	return sp.loses && (w.Subject.FindsNode && create || w.Subject.Retries && !create)
+	return sp.onlyBreaks && (w.Subject.FindsNode && create || w.Subject.Retries && !create)
 }
 
 func (w *World) spoilers() []spoiler {
@@ -207,32 +221,29 @@ func (w *World) spoilers() []spoiler {
 	}
 	spoilers := []spoiler{
 		{what: i18n.Textf("is answered with an error", "得到错误"), fault: fail},
-		{what: i18n.Textf("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, loses: true},
-		{what: i18n.Textf("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, loses: true},
+		{what: i18n.Textf("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, onlyBreaks: true},
+		{what: i18n.Textf("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, onlyBreaks: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{what: i18n.Textf("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUp: true})
+		spoilers = append(spoilers, spoiler{what: i18n.Textf("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUpIsLost: true})
 	}
 	return spoilers
 }
 
 // ErrorOnTheWay spoils each request of a waiter in turn.
 func ErrorOnTheWay(w *World) {
-	w.spoilLock(i18n.Textf("the waiter", "等待者"), func() (Lock, *Session) { return w.Contender() }, func(Lock) {},
-		func(waiter Lock, s *Session, sp spoiler, n int, how i18n.Text, early bool, err error, freed func()) {
-			w.False(early && w.mustOutlive(sp, s, n), "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", how, err)
-			w.leavesNothing(waiter, s, n, how, err)
-			freed()
-			w.once(waiter, i18n.Textf("the waiter, once more,", "再次加锁的等待者"))
-			w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", how))
-		})
+	w.spoilLock(i18n.Textf("the waiter", "等待者"), func() (Lock, *Session) { return w.Contender() }, func(Lock) {}, func(call failedCall) {
+		w.False(call.mustOutlive, "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", call.how, call.err)
+		w.leavesNothing(call)
+		call.unlockHolder()
+		w.lockOnce(call.contender, i18n.Textf("the waiter, once more,", "再次加锁的等待者"))
+		w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", call.how))
+	})
 }
 
-// spoilLock spoils each request of a Lock in turn, while another contender holds the lock. It
-// calls got with a Lock that has outlived that, and fails with one that has not: freed then has
-// the holder let go.
-func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func(l Lock),
-	fails func(l Lock, s *Session, sp spoiler, n int, how i18n.Text, early bool, err error, freed func())) {
+// spoilLock spoils each request of a Lock in turn, while another contender holds the lock. open
+// makes the contender. If its Lock returns no error, got is called with it, otherwise failed.
+func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func(l Lock), failed func(call failedCall)) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			holder, _ := w.holder()
@@ -240,9 +251,8 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
 			early := w.Meets(fault, s, i18n.Textf("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
-			// It may return an error, or try again and wait on.
-			free := !early || w.goesOn(result, s)
-			if free {
+			waits := !early || w.goesOn(result, s) // otherwise it has returned an error
+			if waits {
 				w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 			}
 			err := w.Result(result, i18n.Textf(
@@ -250,14 +260,14 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			how := sp.how(s, n)
 			release()
 			if err != nil {
-				fails(waiter, s, sp, n, how, early, err, func() {
-					if !free {
+				failed(failedCall{waiter, s, n, how, early && w.mustOutlive(sp, s, n), err, func() {
+					if !waits {
 						w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 					}
-				})
+				}})
 				continue
 			}
-			w.True(free,
+			w.True(waits,
 				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，%s的 Lock 却没有返回错误：出现两个持有者", how, name)
 			met := len(fault.Hit()) > 0
 			fault.Release()
@@ -269,12 +279,12 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			if met {
 				continue // it has tried again itself
 			}
-			least := 1
+			atLeast := 1
 			if w.Subject.Queue {
-				least = 2
+				atLeast = 2
 			}
-			w.True(n > least, "%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求，不可能查看过谁是持有者", name, n-1)
-			break
+			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求，不可能查看过谁是持有者", name, n-1)
+			break // all requests of a Lock have been spoiled
 		}
 	}
 }
@@ -291,31 +301,29 @@ func errorInTryLock(w *World) {
 			w.Unlock(l, it)
 		}
 	}
-	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(l Lock, s *Session, sp spoiler, n int, met bool, err error) {
-		how := sp.how(s, n)
-		w.False(met && w.mustOutlive(sp, s, n), "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", how, err)
-		w.leavesNothing(l, s, n, how, err)
-		w.once(l, i18n.Textf("it, once more,", "再次尝试的竞争者"))
+	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(call failedCall) {
+		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", call.how, call.err)
+		w.leavesNothing(call)
+		w.lockOnce(call.contender, i18n.Textf("it, once more,", "再次尝试的竞争者"))
 	})
 }
 
-// spoilTryLock spoils each request of TryLock on a free lock in turn, and calls fails
-// with what TryLock does not outlive.
-func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), fails func(l Lock, s *Session, sp spoiler, n int, met bool, err error)) {
+// spoilTryLock spoils each request of TryLock on a free lock in turn. open makes the contender.
+// If TryLock returns an error, failed is called.
+func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), failed func(call failedCall)) {
 	for _, sp := range w.spoilers() {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := open()
 			fault, release := w.spoil(sp, s, n)
 			ok, err := w.Try(l, i18n.Textf("TryLock, when its request %d %s,", "TryLock（第 %d 个请求%s）", n, sp.what))
 			release()
-			met := len(fault.Hit()) > 0
+			met, how := len(fault.Hit()) > 0, sp.how(s, n)
 			if err != nil {
 				w.False(ok, "TryLock returns true and an error", "TryLock 返回 true，同时又返回错误")
-				fails(l, s, sp, n, met, err)
+				failed(failedCall{l, s, n, how, met && w.mustOutlive(sp, s, n), err, func() {}})
 				continue
 			}
 			fault.Release()
-			how := sp.how(s, n)
 			w.True(ok, "TryLock on a free lock returns false and no error, when %s", "锁空闲，%s，TryLock 返回 false，却没有错误", how)
 			w.NotEmpty(w.Nodes(),
 				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", "%s，TryLock 没有节点却返回 true，下一个竞争者也会拿到锁：出现两个持有者", how)
@@ -337,16 +345,16 @@ func (w *World) nothingStays(how i18n.Text) {
 		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点，会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
 }
 
-// leavesNothing fails if a contender whose Lock has failed with request n has left a node. A
-// create whose reply was lost is an exception: its node stays until the session
-// ends, and the steps say so.
-func (w *World) leavesNothing(l Lock, s *Session, n int, how i18n.Text, err error) {
+// leavesNothing fails if a failed call has left a node. A create whose reply was lost is an
+// exception: its node stays until the session ends, and the steps say so.
+func (w *World) leavesNothing(call failedCall) {
 	w.Helper()
-	w.mayHold(err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
-	w.wrapsClients(err)
-	w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
-	w.namesTheLock(err)
-	if !stage.CreatesNode(stage.LastRequest(s, n)) {
+	s, how := call.session, call.how
+	w.notErrNotLocked(call.err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
+	w.wrapsClients(call.err)
+	w.NotLocked(call.contender, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
+	w.namesTheLock(call.err)
+	if !stage.CreatesNode(stage.LastRequest(s, call.request)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
 			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
 		return
@@ -362,8 +370,8 @@ func (w *World) namesTheLock(err error) {
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 }
 
-// wrapsClients fails if an error of a call, a request of which was spoiled, wraps none of the client's. That of a code
-// which the client does not know cannot be told from its text.
+// wrapsClients fails if the error of a call, one of whose requests was spoiled, wraps none of the client's errors. The
+// client has no value for the error of a code that it does not know: that one is recognized by its text.
 func (w *World) wrapsClients(err error) {
 	w.Helper()
 	w.True(strings.Contains(err.Error(), "unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
@@ -375,15 +383,16 @@ var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSession
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
 // return an error, and then it can be called again.
 func UnlockAgain(w *World) {
-	away := spoiler{what: i18n.Textf("cannot be sent: no server can be reached for four seconds", "发不出去：四秒钟连不上任何服务器"), fault: w.Server.LoseRequest, away: true}
+	away := spoiler{what: i18n.Textf("cannot be sent: no server can be reached for four seconds", "发不出去：四秒钟连不上任何服务器"), fault: w.Server.LoseRequest, serverIsAbsent: true}
 	for _, sp := range append(w.spoilers()[:3], away) {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := w.holder()
 			before := w.Nodes()
 			fault, _ := w.spoil(sp, s, n)
 			err := w.UnlockErr(l, i18n.Same("Unlock"))
-			met := sp.away && err != nil || len(fault.Hit()) > 0
+			met := sp.serverIsAbsent && err != nil || len(fault.Hit()) > 0
 			fault.Release()
+
 			how := i18n.Textf("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
 			if err != nil {
 				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
@@ -392,7 +401,7 @@ func UnlockAgain(w *World) {
 					w.namesTheLock(err)
 				}
 				if slices.Equal(before, w.Nodes()) {
-					w.mayHold(err, i18n.Textf(
+					w.notErrNotLocked(err, i18n.Textf(
 						"%s, the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock", "%s，节点还在，Unlock 却返回 ErrNotLocked：持有者其实还持有锁", how))
 				}
 				w.Eventually(i18n.Textf("the client is connected", "客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
@@ -406,7 +415,7 @@ func UnlockAgain(w *World) {
 			w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
 			w.NotLocked(l, i18n.Textf("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
-			if sp.away {
+			if sp.serverIsAbsent {
 				break
 			}
 			if !met {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// What the words of a failure have in them if the lock is unsafe. A case of any
-// group may find it.
+// What the words of a failure have in them if the lock is unsafe. A case of any group may find it.
 var unsafe = []string{
 	"two holders",
 	"two leaders",
@@ -17,9 +16,8 @@ var unsafe = []string{
 	"an old token has written",
 }
 
-// Unsafe reports whether the words of a failure show that two were inside at once,
-// that another contender's node was deleted, or that a resource has stored what
-// came with an old token.
+// Unsafe reports whether the words of a failure show that two were inside at once, that another
+// contender's node was deleted, or that a resource has stored what came with an old token.
 func Unsafe(words string) bool {
 	return slices.ContainsFunc(unsafe, func(u string) bool { return strings.Contains(words, u) })
 }

@@ -76,9 +76,8 @@ func printAll(n int) error {
 	return nil
 }
 
-// TestHostileLocks grades locks that would end the test, if their cases ran in
-// its process. At length every case has a verdict, and so have the cases that the
-// lock is innocent of.
+// TestHostileLocks grades locks that would end the test, if their cases ran in its process. At
+// length every case has a verdict, and so have the cases that the lock is innocent of.
 func TestHostileLocks(t *testing.T) {
 	aboutBrokenLocks(t)
 	for name, h := range hostile {

@@ -23,11 +23,10 @@
 //		})
 //	}
 //
-// The environment variable ZK says which ZooKeeper the suite runs against,
-// as in package ensemble. On the embedded one, the default, each case has a
-// server of its own and runs in virtual time: seconds of waiting cost
-// nothing, and "no contender gets in" is a fact, not a hope. Cases that need
-// exact control of the server are skipped elsewhere, and say so.
+// The environment variable ZK says which ZooKeeper the suite runs against, as in package ensemble.
+// On the embedded one, the default, each case has a server of its own and runs in virtual time:
+// seconds of waiting cost nothing, and "no contender gets in" is a fact, not a hope. Cases that
+// need exact control of the server are skipped elsewhere, and say so.
 package locktest
 
 import (
@@ -56,9 +55,8 @@ type Subject struct {
 	ErrNotLocked error
 	// Level says how much is asked of the lock. The zero Level is Full.
 	Level Level
-	// Queue means that contenders get the lock in the order in which they came,
-	// and that path is the parent of their nodes. Otherwise path is the node
-	// that the holder makes.
+	// Queue means that contenders get the lock in the order in which they came, and that path is
+	// the parent of their nodes. Otherwise path is the node that the holder makes.
 	Queue bool
 	// Permits means that the lock is a semaphore of one permit: what a case advises
 	// must hold with more of them.
@@ -71,9 +69,8 @@ type Subject struct {
 	// fails a request, except a create, but not what ends a session: they try
 	// again, but do not queue again. It is between an error and Requeues.
 	Retries bool
-	// FindsNode means that Lock and TryLock outlive a create that is lost with its
-	// connection: they find the node, or make another. LostReplySubject has the
-	// cases.
+	// FindsNode means that Lock and TryLock outlive a create that is lost with its connection: they
+	// find the node, or make another. LostReplySubject has the cases.
 	FindsNode bool
 	// Expired are the errors of which Lock wraps one if its session ends while it waits. If
 	// there are none any error will do, and Lock may go on in the next session.
@@ -83,24 +80,21 @@ type Subject struct {
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
 	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
-	// Requests predicts how many requests n contenders send in all, each in a
-	// session of its own, that arrive one by one while the first holds the
-	// lock, and then each let go of it in turn. If it is nil they are not
-	// counted.
+	// Requests predicts how many requests n contenders send in all, each in a session of its own,
+	// that arrive one by one while the first holds the lock, and then each let go of it in turn. If
+	// it is nil they are not counted.
 	Requests func(n int) int
 }
 
 // Run runs the cases of a suite as subtests. The first case that fails is the most
 // telling: the simplest cases come first.
 //
-// The cases run in a process of their own, which is the same test binary,
-// started again for the test t. Whatever the lock does there (it hangs, spins,
-// panics in a goroutine of its own, calls os.Exit, prints without end) costs
-// only the case that it happens in: that case fails and says so, and the next
-// one runs in a new process. The test function must therefore come to the call
-// of Run again when it is called again, and what it does before is done in
-// each process. With the flag -locktest.here, with coverage, and on a real
-// ZooKeeper the cases run in the process of the test.
+// The cases run in a process of their own, which is the same test binary, started again for the
+// test t. Whatever the lock does there (it hangs, spins, panics in a goroutine of its own, calls
+// os.Exit, prints without end) costs only the case that it happens in: that case fails and says so,
+// and the next one runs in a new process. The test function must therefore come to the call of Run
+// again when it is called again, and what it does before is done in each process. With the flag
+// -locktest.here, with coverage, and on a real ZooKeeper the cases run in the process of the test.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	p := s.Plan()

@@ -75,12 +75,12 @@ func replyLost(w *World) {
 	w.oneNode(1, what)
 	w.survives(result, what)
 	w.sameNode(made, what)
-	w.ends(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
+	w.unlockLast(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 }
 
 func waitersReplyLost(w *World) {
 	var what = i18n.Textf("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
-	holder, hs := w.holder()
+	holder, holderSession := w.holder()
 	l, s := w.Contender()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
@@ -88,7 +88,7 @@ func waitersReplyLost(w *World) {
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
 	// So many of its session come behind it before it looks for its node that a search of the first few, which
 	// are in no order, hardly ever finds it. Their data begins as that of its node does, as it may with ids that are counted.
-	name, first := w.NodesOf(s)[0], w.NodesOf(hs)[0]
+	name, first := w.NodesOf(s)[0], w.NodesOf(holderSession)[0]
 	mine, _ := w.Server.Node(name)
 	theirs, short := append(mine.Data, '0'), []byte("x") // an id may be any text, of another length, too
 	for i := range 200 {
@@ -98,7 +98,7 @@ func waitersReplyLost(w *World) {
 			return err
 		})
 	}
-	foreign, err := hs.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // of a program that writes no data
+	foreign, err := holderSession.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // of a program that writes no data
 	require.NoError(w, err)
 	synctest.Wait()
 	// The first node that the search looks at goes, if it is another one than its own.
@@ -108,14 +108,14 @@ func waitersReplyLost(w *World) {
 	back.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() || len(looks.Hit()) > 0 }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
 	if len(looks.Hit()) > 0 {
-		require.NoError(w, hs.Delete((<-looks.Hit()).Path, -1))
+		require.NoError(w, holderSession.Delete((<-looks.Hit()).Path, -1))
 	}
 	looks.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
-	require.Contains(w, []error{nil, zk.ErrNoNode}, hs.Delete(foreign, -1))
+	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
 		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) || string(n.Data) == string(short) {
-			require.NoError(w, hs.Delete(node, -1))
+			require.NoError(w, holderSession.Delete(node, -1))
 		}
 	}
 	w.waitsItsTurn(holder, l, result, nil, what)
@@ -133,7 +133,7 @@ func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []st
 	w.sameNode(made, what)
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.survives(result, what)
-	w.ends(waiter, i18n.Textf("the waiter", "等待者"))
+	w.unlockLast(waiter, i18n.Textf("the waiter", "等待者"))
 }
 
 func createLost(w *World) {
@@ -146,13 +146,12 @@ func createLost(w *World) {
 		w.NotEmpty(w.Nodes(),
 			"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", what)
 		w.oneNode(1, what)
-		w.ends(l, i18n.Textf("the contender whose create was lost", "create 丢失的竞争者"))
+		w.unlockLast(l, i18n.Textf("the contender whose create was lost", "create 丢失的竞争者"))
 	}
 }
 
-// eachFindsItsOwn has many contenders in one session: the server lists children
-// in any order, so a lock that takes the first that may be its own errs sooner
-// or later.
+// eachFindsItsOwn has many contenders in one session: the server lists children in any order, so a
+// lock that takes the first that may be its own errs sooner or later.
 func eachFindsItsOwn(w *World) {
 	w.idsDiffer()
 	const n = 12
@@ -211,7 +210,7 @@ func twoRepliesLost(w *World) {
 		w.Server.LoseReply(stage.Creates(s))
 		w.survives(w.Lock(l), i18n.Textf("the reply to create was lost, once more,", "create 的响应再次丢失"))
 		w.Len(w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
-		w.ends(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
+		w.unlockLast(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
 	}
 	// The create that is sent again is lost in its turn.
 	w.Server.LoseRequest(stage.Creates(s))
@@ -219,7 +218,7 @@ func twoRepliesLost(w *World) {
 	w.survives(w.Lock(l), i18n.Textf("create was lost, and the reply to the next one, too,", "create 丢失，下一个 create 的响应也丢失"))
 	w.Len(w.Nodes(), 1,
 		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search", "create 丢失，接着下一个 create 的响应丢失之后，应当恰好有一个节点：每次 create 之后都需要查找")
-	w.ends(l, i18n.Textf("the contender", "竞争者"))
+	w.unlockLast(l, i18n.Textf("the contender", "竞争者"))
 }
 
 func tryLocksReplyLost(w *World) {
@@ -229,15 +228,15 @@ func tryLocksReplyLost(w *World) {
 	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.True(ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false", "TryLock 的 create 响应丢失，锁空闲，TryLock 却返回 false")
 	w.Len(w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node", "TryLock 的 create 响应丢失之后，应当恰好有一个节点")
-	other, os := w.Contender()
-	w.Server.LoseReply(stage.Creates(os))
+	other, otherSession := w.Contender()
+	w.Server.LoseReply(stage.Creates(otherSession))
 	ok, err = w.Try(other, i18n.Textf("TryLock on a held lock, when the reply to its create is lost,", "锁在别人手里、create 的响应丢失时的 TryLock"))
 	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", "TryLock 的 create 响应丢失，TryLock 返回了这个错误；%s", searchForIt)
 	w.False(ok,
 		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders", "TryLock 的 create 响应丢失，别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
 	w.Len(w.Nodes(), 1,
 		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind", "TryLock 的 create 响应丢失，调用返回 false，却留下了自己的节点")
-	w.ends(l, i18n.Textf("the holder", "持有者"))
+	w.unlockLast(l, i18n.Textf("the holder", "持有者"))
 }
 
 // sameNode fails if the node that create has made is not there any more.
@@ -299,7 +298,7 @@ func searchLost(w *World) {
 			w.oneNode(2, what)
 			w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 			w.survives(result, what)
-			w.ends(l, i18n.Textf("the waiter", "等待者"))
+			w.unlockLast(l, i18n.Textf("the waiter", "等待者"))
 			more = more || hit
 		}
 		if !more {
@@ -330,7 +329,7 @@ func syncFirst(w *World) {
 		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again", "create 丢失，sync 之后没有看子节点列表就又发了一个：再次 create 之前，请先调用 Sync，再调用 Children")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.survives(result, i18n.Textf("create was lost", "create 丢失"))
-	w.ends(l, it)
+	w.unlockLast(l, it)
 }
 
 // anothersCopy puts a node of another session, with the same data, in the place
@@ -359,7 +358,7 @@ func anothersCopy(w *World) {
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.survives(result, i18n.Textf("the reply to create was lost", "create 的响应丢失"))
-	w.ends(l, i18n.Textf("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
+	w.unlockLast(l, i18n.Textf("it, once the other session's node has gone,", "另一个会话的节点消失之后，这个竞争者"))
 }
 
 // sessionEndsBeforeSearch ends the session, and with it the node, before the

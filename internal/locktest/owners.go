@@ -12,9 +12,8 @@ import (
 // one Mutex, and the owner that holds the lock may lock again. Subject has the cases
 // that hold for any contender: the two suites complete each other.
 type OwnersSubject struct {
-	// Open makes one Mutex for the lock at path. Each call of what it returns
-	// makes another owner, and is the Mutex for this owner. Such a Lock
-	// is used by several goroutines at once.
+	// Open makes one Mutex for the lock at path. Each call of what it returns makes another owner,
+	// and is the Mutex for this owner. Such a Lock is used by several goroutines at once.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// Nobody makes a Mutex as a caller sees it that gives nil for the owner. If
 	// it is nil that case is skipped.
@@ -25,15 +24,13 @@ type OwnersSubject struct {
 	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold
 	// the lock, or does not hold it any more.
 	ErrNotOwner error
-	// Holds, where there is such a thing, is how many times the owner has
-	// locked and not unlocked.
+	// Holds, where there is such a thing, is how many times the owner has locked and not unlocked.
 	Holds func(l Lock) int
 	// Requeues is as in Subject.
 	Requeues bool
 	// Keeps is as in Subject.
 	Keeps time.Duration
-	// Shared means that the owners of a Mutex queue in memory, with one node for
-	// all of them.
+	// Shared means that the owners of a Mutex queue in memory, with one node for all of them.
 	Shared bool
 }
 

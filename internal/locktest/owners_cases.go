@@ -21,8 +21,7 @@ type owners struct {
 	subject OwnersSubject
 }
 
-// mutex makes one Mutex in a session of its own. Each call of what it returns
-// makes another owner.
+// mutex makes one Mutex in a session of its own. Each call of what it returns makes another owner.
 func (w *owners) mutex() (open func(name string) Lock, s *Session) {
 	w.Helper()
 	s = w.Session()
@@ -91,7 +90,7 @@ func lockAgain(w *owners) {
 	w.Unlock(owner, i18n.Textf("the owner, which has locked three times and unlocked once,", "加锁三次、释放一次的所有者"))
 	w.times(1, owner, i18n.Textf("after three Locks and two Unlocks", "在三次 Lock、两次 Unlock 之后"))
 	w.Len(stage.RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory", "所有者已经持有锁，再次加锁时却去问服务器：请在内存里计数")
-	w.ends(owner, i18n.Textf("the owner", "所有者"))
+	w.unlockLast(owner, i18n.Textf("the owner", "所有者"))
 }
 
 func lastUnlock(w *owners) {
@@ -128,16 +127,16 @@ func lastUnlock(w *owners) {
 		}
 	}
 	w.tryLock(false, another, i18n.Textf("another owner, before the last of %d Unlocks,", "另一个所有者（%d 次 Unlock 的最后一次之前）", many))
-	w.ends(owner, i18n.Textf("the owner, for the last time,", "所有者（最后一次释放）"))
+	w.unlockLast(owner, i18n.Textf("the owner, for the last time,", "所有者（最后一次释放）"))
 }
 
 func anotherOwner(w *owners) {
 	open, s := w.mutex()
 	a, b, c := open("a"), open("b"), open("c")
-	stranger, ss := w.Contender()
+	stranger, strangerSession := w.Contender()
 	w.MustLock(a, i18n.Textf("the first owner", "第一个所有者"))
 	resultB := w.queues(b, s, 2, i18n.Textf("the second owner", "第二个所有者"))
-	resultS := w.queues(stranger, ss, 3, i18n.Textf("a stranger", "某个外来者"))
+	resultS := w.queues(stranger, strangerSession, 3, i18n.Textf("a stranger", "某个外来者"))
 	resultC := w.queues(c, s, 4, i18n.Textf("the third owner", "第三个所有者"))
 	w.times(0, b, i18n.Textf("while it waits", "等待期间"))
 	w.MustLock(a, i18n.Textf("the first owner, while others wait,", "第一个所有者（别人在等待）"))
@@ -148,14 +147,14 @@ func anotherOwner(w *owners) {
 	w.Unlock(a, i18n.Textf("the first owner", "第一个所有者"))
 	w.Holds(resultB, i18n.Textf("the second owner, whose turn it is,", "轮到的第二个所有者"))
 	w.times(1, b, i18n.Textf("after its turn has come", "轮到之后"))
-	w.Waits(resultS, ss, i18n.Textf("a stranger that came after the second owner", "排在第二个所有者后面的外来者"))
+	w.Waits(resultS, strangerSession, i18n.Textf("a stranger that came after the second owner", "排在第二个所有者后面的外来者"))
 	w.Waits(resultC, s, i18n.Textf("the third owner", "第三个所有者"))
 	w.Unlock(b, i18n.Textf("the second owner", "第二个所有者"))
 	w.Holds(resultS, i18n.Textf("a stranger, whose turn it is,", "轮到的外来者"))
 	w.Waits(resultC, s, i18n.Textf("the third owner, which came after a stranger,", "排在外来者后面的第三个所有者"))
 	w.Unlock(stranger, i18n.Textf("the stranger", "外来者"))
 	w.Holds(resultC, i18n.Textf("the third owner", "第三个所有者"))
-	w.ends(c, i18n.Textf("the third owner", "第三个所有者"))
+	w.unlockLast(c, i18n.Textf("the third owner", "第三个所有者"))
 }
 
 func equalNames(w *owners) {
@@ -168,7 +167,7 @@ func equalNames(w *owners) {
 	w.Unlock(a, i18n.Textf("the first", "第一个所有者"))
 	w.Holds(result, i18n.Textf("the second", "第二个所有者"))
 	w.notOwner(a, i18n.Textf("the first, which has let go,", "已释放锁的第一个所有者"))
-	w.ends(b, i18n.Textf("the second", "第二个所有者"))
+	w.unlockLast(b, i18n.Textf("the second", "第二个所有者"))
 }
 
 // A doubleLock locks and unlocks two times in place of once.
@@ -187,9 +186,8 @@ func manyOwners(w *owners) {
 	exclusion(w.World, contenders, true)
 }
 
-// manyGoroutines has goroutines of one owner inside together, and never those
-// of two. They hurry, and meet at all points of Lock and Unlock; the race
-// detector finds the faults in the books.
+// manyGoroutines has goroutines of one owner inside together, and never those of two. They hurry,
+// and meet at all points of Lock and Unlock; the race detector finds the faults in the books.
 func manyGoroutines(w *owners) {
 	const ownersN, goroutines, rounds = 4, 4, 25
 	open, _ := w.mutex()
@@ -231,11 +229,10 @@ func manyGoroutines(w *owners) {
 	w.NothingLeft()
 }
 
-// queueNode makes the parent of the queue, so that the next create is that of
-// a node in it.
+// queueNode makes the parent of the queue, so that the next create is that of a node in it.
 func (w *owners) queueNode(l Lock) {
 	w.Helper()
-	w.once(l, i18n.Textf("a first owner", "第一个来的所有者"))
+	w.lockOnce(l, i18n.Textf("a first owner", "第一个来的所有者"))
 	time.Sleep(w.Keeps)
 }
 
@@ -259,7 +256,7 @@ func lockAtOnce(w *owners) {
 	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
 	w.Len(w.Nodes(), 1,
 		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
-	w.ends(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
+	w.unlockLast(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
 	// Two goroutines each of two owners wait: the one that gets in wakes the other one of its owner.
 	another := open("another")
 	holder, _ := w.holder()
@@ -363,7 +360,7 @@ func tryLockOwners(w *owners) {
 	w.Equal(nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone", "TryLock 返回 false，却留下了节点，或者持有者的节点不见了")
 	w.Unlock(owner, i18n.Textf("the owner", "所有者"))
 	w.tryLock(true, another, i18n.Textf("another owner, on a free lock,", "另一个所有者（锁空闲时）"))
-	w.ends(another, i18n.Textf("the other owner", "另一个所有者"))
+	w.unlockLast(another, i18n.Textf("the other owner", "另一个所有者"))
 }
 
 func tryLockWhileWaiting(w *owners) {
@@ -378,7 +375,7 @@ func tryLockWhileWaiting(w *owners) {
 	w.Holds(result, i18n.Textf("the owner", "所有者"))
 	w.tryLock(true, owner, i18n.Textf("an owner whose Lock has got in", "Lock 已成功的所有者"))
 	w.Unlock(owner, i18n.Textf("it, for the first time,", "所有者（第一次释放）"))
-	w.ends(owner, i18n.Textf("it, for the second time,", "所有者（第二次释放）"))
+	w.unlockLast(owner, i18n.Textf("it, for the second time,", "所有者（第二次释放）"))
 }
 
 func unlockByAnother(w *owners) {
@@ -396,7 +393,7 @@ func unlockByAnother(w *owners) {
 	w.Holds(result, i18n.Textf("the waiter", "等待者"))
 	w.notOwner(holder, i18n.Textf("an owner that has let go", "已释放锁的所有者"))
 	w.tryLock(false, idle, i18n.Textf("an owner that does not hold the lock", "没有持有锁的所有者"))
-	w.ends(waiter, it)
+	w.unlockLast(waiter, it)
 }
 
 func unlockTooMany(w *owners) {
@@ -428,9 +425,7 @@ func lockFails(w *owners) {
 		return open("owner"), s
 	}, func(owner Lock) {
 		w.times(1, owner, i18n.Textf("after a Lock", "在一次 Lock 之后"))
-	}, func(owner Lock, s *Session, _ spoiler, n int, how i18n.Text, _ bool, err error, freed func()) {
-		w.cleanBooks(owner, open("another"), s, n, how, err, freed)
-	})
+	}, func(call failedCall) { w.cleanBooks(call, open("another")) })
 }
 
 // tryLockFails spoils each request of TryLock on a free lock in turn.
@@ -441,16 +436,14 @@ func tryLockFails(w *owners) {
 	w.spoilTryLock(i18n.Textf("the owner", "所有者"), func() (_ Lock, s *Session) {
 		open, s = w.mutex()
 		return open("owner"), s
-	}, func(owner Lock, s *Session, sp spoiler, n int, _ bool, err error) {
-		w.cleanBooks(owner, open("another"), s, n, sp.how(s, n), err, func() {})
-	})
+	}, func(call failedCall) { w.cleanBooks(call, open("another")) })
 }
 
-// cleanBooks fails if an owner whose Lock has failed, because request n of its
-// session was spoiled, is taken for the holder or for anything else than a new
-// owner.
-func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how i18n.Text, err error, freed func()) {
+// cleanBooks fails if an owner whose call has failed is taken for the holder, or for anything
+// else than a new owner. another is an owner of the same Mutex.
+func (w *owners) cleanBooks(call failedCall, another Lock) {
 	w.Helper()
+	owner, s, how := call.contender, call.session, call.how
 	w.times(0, owner, i18n.Textf("after a Lock that failed: %s", "在一次失败的 Lock 之后：%s", how))
 	w.Eventually(i18n.Textf("the owner's client is connected", "所有者的客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
 	if ok, _ := w.Try(owner, i18n.Textf("TryLock of an owner whose Lock has failed", "Lock 失败的所有者的 TryLock")); ok {
@@ -458,9 +451,9 @@ func (w *owners) cleanBooks(owner, another Lock, s *Session, n int, how i18n.Tex
 			"the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", "所有者的 Lock 失败了（%s），记录里却仍算持有锁：再次加锁时没有节点，下一个竞争者就能拿到锁，出现两个持有者", how)
 		w.Unlock(owner, it)
 	}
-	w.leavesNothing(owner, s, n, how, err)
+	w.leavesNothing(call)
 	result := w.Lock(another)
-	freed()
+	call.unlockHolder()
 	w.Holds(result, i18n.Textf("another owner, after one has failed to lock (%s),", "在一个所有者加锁失败（%s）之后，另一个所有者", how))
 	w.tryLock(false, owner, i18n.Textf("an owner whose Lock has failed (%s) while another one holds the lock", "别的所有者持有锁时，Lock 失败（%s）的所有者", how))
 	w.notOwner(owner, i18n.Textf("an owner whose Lock has failed (%s)", "Lock 失败（%s）的所有者", how))
@@ -496,7 +489,7 @@ func unlockFails(w *owners) {
 			w.notOwner(owner, i18n.Textf("an owner whose first Unlock let go of the lock after all, and that waits,", "所有者（第一次 Unlock 其实已释放锁，现在还在等待）"))
 			w.Unlock(next, i18n.Textf("the next one", "下一个"))
 			w.Holds(result, i18n.Textf("the owner, which has queued again,", "重新排队的所有者"))
-			w.ends(owner, it)
+			w.unlockLast(owner, it)
 			return
 		}
 		w.HasError(<-result,
@@ -504,7 +497,7 @@ func unlockFails(w *owners) {
 	}
 	w.notOwner(owner, i18n.Textf("an owner whose first Unlock let go of the lock after all", "所有者（第一次 Unlock 其实已释放锁）"))
 	w.Unlock(next, i18n.Textf("the next one", "下一个"))
-	w.once(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
+	w.lockOnce(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
 	w.NothingLeft()
 }
 

@@ -27,8 +27,7 @@ func (o ownerLock) Lock() error            { return o.Mutex.Lock(o.owner) }
 func (o ownerLock) TryLock() (bool, error) { return o.Mutex.TryLock(o.owner) }
 func (o ownerLock) Unlock() error          { return o.Mutex.Unlock(o.owner) }
 
-// TestStepsRefuseABadPath is about the steps and not a case: no exercise asks it
-// of a lock.
+// TestStepsRefuseABadPath is about the steps and not a case: no exercise asks it of a lock.
 func TestStepsRefuseABadPath(t *testing.T) {
 	for name, lock := range map[string]func(conn *zk.Conn, path string) locktest.Lock{
 		"naive":       func(conn *zk.Conn, path string) locktest.Lock { return naive.New(conn, path) },

@@ -7,74 +7,84 @@ import (
 	"strings"
 	"time"
 
-	"example.com/zklock/internal/i18n"
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/i18n"
 )
 
-// idsOfProcesses looks at what a lock writes into its node in two processes in which
-// the same has happened: the first contender locks. Their clocks and their sessions
-// differ, as those of two processes do. If both write the same, the next holder may
-// have written it, too, and Unlock must distinguish the two nodes by something else. A
-// lock whose data differs, for it is random, passes with that.
+// idsOfProcesses looks at what a lock writes into its node in two processes in which the same has
+// happened: the first contender locks. Their clocks and their sessions differ, as those of two
+// processes do. If both write the same, the next holder may have written it, too, and Unlock must
+// distinguish the two nodes by something else. A lock that writes random data passes.
 //
 // The address of a contender counts as the same in both processes: whether it is
 // depends on how the runtime places its memory.
+//
+// So the case runs three times: first among other cases, where it only asks for a new process; then
+// in two new processes, of which the second gets in About what the first has written.
 func idsOfProcesses(w *World) {
 	if !w.Watched() {
 		w.Skip(i18n.Textf("needs processes of its own (leave out -locktest.here)", "需要独立的进程（请去掉 -locktest.here）"))
 	}
 	const alone, seen = "alone", "seen "
-	data, again := strings.CutPrefix(w.About, seen)
 	if !w.First() || w.About == "" {
 		w.Again(alone)
 		return
 	}
-	if again {
+	inFirst, second := strings.CutPrefix(w.About, seen)
+	if second { // its sessions have other numbers, and its clock shows another time
 		for range 3 {
 			w.Session()
 		}
 		time.Sleep(1234567891 * time.Nanosecond)
 	}
+
 	s, admin := w.Session(), w.Session()
 	holder := w.Subject.New(s.Conn, w.Path)
 	w.MustLock(holder, i18n.Textf("the holder", "持有者"))
-	mine, _, err := admin.Get(w.Path)
+	data, _, err := admin.Get(w.Path)
 	require.NoError(w, err)
-	written := withoutAddresses(string(mine), holder, s.Conn)
-	if !again {
-		w.Expire(s)
-		next, ns := w.Contender()
-		known := map[string]Lock{} // they stay, so that no other one gets the address of one
-		for range 300 {            // of ids that are counted the tenth begins as the first does, and of ten thousand two are the same
-			time.Sleep(1234567 * time.Nanosecond) // clocks differ
-			next, _ = w.Contender(ns)
-			w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
-			theirs, _, _ := admin.Get(w.Path)
-			if known[string(theirs)] != nil && len(theirs) > 0 {
-				w.comes(theirs, next, ns, i18n.Textf("another contender has the lock, whose node has the same data, %q: there are too few ids, and two of 300 are the same", "锁在另一个竞争者手里，两个节点的数据都是 %q（id 太少，300 个里就有两个相同）", theirs))
-				break
-			}
-			if strings.Contains(string(theirs), string(mine)) && len(mine) > 0 {
-				break
-			}
-			known[string(theirs)] = next
-			w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
-		}
-		w.expiredUnlock(holder, s, i18n.Textf("a contender that came later has the lock, whose node has data in which this one's occur", "后来的竞争者拿到了锁，它的节点的数据里含有这个节点的数据"))
-		w.Again(seen + hex.EncodeToString([]byte(written)))
-		return
+	written := hex.EncodeToString([]byte(withoutAddresses(string(data), holder, s.Conn)))
+	switch {
+	case !second:
+		w.idsDifferInOneProcess(holder, s, admin, data)
+		w.Again(seen + written)
+	case inFirst != written:
+		w.anotherProcessLocks(nil, holder, s, i18n.Textf("a contender of another program has the lock, whose node has no data", "锁在另一个程序的竞争者手里，它的节点没有数据"))
+	default:
+		w.anotherProcessLocks(data, holder, s, i18n.Textf(
+			"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，两个节点的数据都是 %q（计数器的值和内存地址，在两个进程里会相同）", data))
 	}
-	if data != hex.EncodeToString([]byte(written)) {
-		w.comes(nil, holder, s, i18n.Textf("a contender of another program has the lock, whose node has no data", "锁在另一个程序的竞争者手里，它的节点没有数据"))
-		return
-	}
-	w.comes(mine, holder, s, i18n.Textf(
-		"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，两个节点的数据都是 %q（计数器的值和内存地址，在两个进程里会相同）", mine))
 }
 
-// comes has a contender of another process get the lock when a holder's session has ended, and the holder unlock then.
-func (w *World) comes(data []byte, holder Lock, s *Session, who i18n.Text) {
+// idsDifferInOneProcess has the holder's session end, and 300 contenders lock in turn, until one has
+// data that another one or the holder has, too. Then the holder unlocks.
+func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byte) {
+	w.Expire(s)
+	next, nextSession := w.Contender()
+	known := map[string]Lock{} // the contenders stay, so that no other one gets the address of one
+	for range 300 {            // of ids that are counted the tenth begins as the first does, and of ten thousand two are the same
+		time.Sleep(1234567 * time.Nanosecond) // clocks differ
+		next, _ = w.Contender(nextSession)
+		w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
+		theirs, _, _ := admin.Get(w.Path)
+		if known[string(theirs)] != nil && len(theirs) > 0 {
+			w.anotherProcessLocks(theirs, next, nextSession, i18n.Textf("another contender has the lock, whose node has the same data, %q: there are too few ids, and two of 300 are the same", "锁在另一个竞争者手里，两个节点的数据都是 %q（id 太少，300 个里就有两个相同）", theirs))
+			break
+		}
+		if strings.Contains(string(theirs), string(data)) && len(data) > 0 {
+			break
+		}
+		known[string(theirs)] = next
+		w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
+	}
+	w.expiredUnlock(holder, s, i18n.Textf("a contender that came later has the lock, whose node has data in which this one's occur", "后来的竞争者拿到了锁，它的节点的数据里含有这个节点的数据"))
+}
+
+// anotherProcessLocks has the holder's session end, and a contender of another process get the lock, whose node
+// has this data. Then the holder unlocks.
+func (w *World) anotherProcessLocks(data []byte, holder Lock, s *Session, who i18n.Text) {
 	w.Helper()
 	admin := w.Session()
 	w.Expire(s)

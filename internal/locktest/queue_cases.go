@@ -25,7 +25,7 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	}
 	w.Parent() // made in advance, so that no request is spent on it
 	if w.Server != nil && w.Subject.Queue {
-		w.Server.SetSequence(w.Path, 1<<24-1) // beyond 2²⁴, of which a float32 has no odd numbers, and 2¹⁶
+		w.Server.SetSequence(w.Path, 1<<24-1) // the next numbers are too large for 16 bits, and for a float32
 	}
 	for i, l := range locks {
 		result := w.Lock(l)
@@ -39,8 +39,8 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	return locks, results, sessions
 }
 
-// FirstIn returns the first of some contenders whose Lock has returned, -1 if none has.
-// The others are those whose Lock waits, or whose result has been received.
+// FirstIn returns the index of the first contender whose Lock has returned and whose result has
+// not been received, -1 if there is none.
 func FirstIn(results []<-chan error) int {
 	return slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
 }
@@ -55,8 +55,8 @@ func QueueOrder(w *World) {
 			w.Unlock(l, stage.Contender(i))
 			break
 		}
-		// The next one is slow: in a queue the others wait for it, and in a race one of
-		// them wins.
+		// The requests of the next one are held: in a queue the others wait for it, and in a
+		// race one of them wins.
 		release := func() {}
 		if w.Server != nil {
 			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !stage.ByClient(r.Op) }).Release
@@ -65,7 +65,7 @@ func QueueOrder(w *World) {
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		next := FirstIn(results) // one that was faster
+		next := FirstIn(results) // -1 in a queue
 		release()
 		w.Eventually(i18n.Textf("%s, whose turn it is, gets the lock after the release", "释放之后，轮到%s 拿到锁", stage.Contender(i+1)), func() bool {
 			if next < 0 {
@@ -92,6 +92,7 @@ func WaiterGoes(w *World) {
 	if w.Server != nil && !testenv.Raced {
 		n = 50
 	}
+
 	locks, results, sessions := w.queue(n)
 	last := n - 1
 	for i := last - 1; i > 0; i-- {
@@ -104,7 +105,7 @@ func WaiterGoes(w *World) {
 	w.Waits(results[last], sessions[last], after)
 	w.Unlock(locks[0], i18n.Textf("the holder", "持有者"))
 	w.Holds(results[last], after)
-	w.ends(locks[last], it)
+	w.unlockLast(locks[last], it)
 }
 
 // staysBehind checks that the last waiter goes on waiting when one before it has gone.
@@ -122,10 +123,11 @@ func (w *World) staysBehind(result <-chan error) {
 // alphabetic is how a contender's node may begin.
 var alphabetic = regexp.MustCompile("^[a-z]+-")
 
-// ForeignChild has children that are not contenders. A name that ends in a number is
-// one of a contender's where an exercise leaves the names to its author.
+// ForeignChild has children that are not contenders' nodes. Names that end in a number are among
+// them only if the lock's own names have one of the usual prefixes: an exercise may leave the
+// names to its author.
 func ForeignChild(w *World) {
-	if w.Server == nil { // it deletes a container that is empty
+	if w.Server == nil { // a real server deletes a container that is empty
 		w.Parent()
 	}
 	l, _ := w.Contender()
@@ -143,15 +145,16 @@ func ForeignChild(w *World) {
 			names = append(names, prefix+"tmp", prefix+"1.bak")
 		}
 	}
+
 	s := w.Session()
 	for _, name := range names {
 		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
 	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", "竞争者（旁边有 %d 个非竞争者节点）", len(names)))
-	other, os := w.Contender()
+	other, otherSession := w.Contender()
 	result := w.Lock(other)
-	w.Waits(result, os, i18n.Textf("the second contender", "第二个竞争者"))
+	w.Waits(result, otherSession, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(l, i18n.Textf("the first", "第一个"))
 	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(other, it)
@@ -166,12 +169,20 @@ func ForeignChild(w *World) {
 	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
 }
 
-// atEachRead lets a contender lock while another one holds the lock, again and
-// again. First its first read is held back on its way to the server, then its
-// second, until it has sent all that it sends before it waits. Which reads
-// those are differs from lock to lock. Once the read is held, or the contender
-// waits, f is called, which does the special part of the case.
-func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text)) {
+// A heldRead is a Lock whose n-th read is held back on its way to the server, or which waits
+// because it sends fewer reads.
+type heldRead struct {
+	contender Lock
+	session   *Session
+	result    <-chan error // of Lock
+	release   func()       // lets the read go on
+	read      i18n.Text    // "read number n"
+}
+
+// atEachRead has a contender lock while another one holds the lock, again and again: the first
+// time its first read is held back, then its second, and so on, until it waits before a read is.
+// Each time f is called, and does what the case is about.
+func (w *World) atEachRead(f func(heldRead)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
 		reads := 0
@@ -184,7 +195,7 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 		})
 		result := w.Lock(l)
 		met := w.Meets(held, s, i18n.Textf("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者等待者在等待"))
-		f(l, s, result, held.Release, i18n.Textf("read number %d", "第 %d 次读", n))
+		f(heldRead{l, s, result, held.Release, i18n.Textf("read number %d", "第 %d 次读", n)})
 		if !met {
 			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待，等的可能是早已发生过的释放")
 			return
@@ -194,69 +205,69 @@ func (w *World) atEachRead(f func(l Lock, s *Session, result <-chan error, relea
 
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.holder()
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text) {
+	w.atEachRead(func(held heldRead) {
 		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-		release()
+		held.release()
 		select {
-		case err := <-result:
+		case err := <-held.result:
 			w.NoError(err,
-				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", "等待者正要等待时锁释放了（等待者的%s在释放之后到达），Lock 失败", step)
+				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", "等待者正要等待时锁释放了（等待者的%s在释放之后到达），Lock 失败", held.read)
 		case <-time.After(stage.Patience):
 			w.Failf(
-				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", "持有者恰好在等待者查看之后、设置监听之前释放了锁（等待者的%s在释放之后到达），等待者却一直睡下去：这个事件丢了；请用同一个请求查看并设置监听，节点不存在就说明已经释放%s", step, w.Why())
+				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", "持有者恰好在等待者查看之后、设置监听之前释放了锁（等待者的%s在释放之后到达），等待者却一直睡下去：这个事件丢了；请用同一个请求查看并设置监听，节点不存在就说明已经释放%s", held.read, w.Why())
 		}
-		holder = l
+		holder = held.contender
 	})
-	w.ends(holder, i18n.Textf("the last", "最后一个"))
+	w.unlockLast(holder, i18n.Textf("the last", "最后一个"))
 }
 
 func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.holder()
-	middle, ms := w.Contender()
-	w.Waits(w.Lock(middle), ms, i18n.Textf("the waiter", "等待者"))
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text) {
-		w.Goes(ms)
-		release()
+	middle, middleSession := w.Contender()
+	w.Waits(w.Lock(middle), middleSession, i18n.Textf("the waiter", "等待者"))
+	w.atEachRead(func(held heldRead) {
+		w.Goes(middleSession)
+		held.release()
 		select {
-		case err := <-result:
-			w.NoError(err, "the waiter before it has gone, and Lock fails (its %s came afterwards)", "前一个等待者离开了，后一个的 Lock 却失败了（后者的%s在这之后到达）", step)
+		case err := <-held.result:
+			w.NoError(err, "the waiter before it has gone, and Lock fails (its %s came afterwards)", "前一个等待者离开了，后一个的 Lock 却失败了（后者的%s在这之后到达）", held.read)
 			w.Failf(
-				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", "监听还没有设置，前一个等待者就离开了（%s在这之后到达），后一个却拿到了锁：出现两个持有者；不存在的节点不一定是持有者的，所以要重新看整个队列", step)
+				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", "监听还没有设置，前一个等待者就离开了（%s在这之后到达），后一个却拿到了锁：出现两个持有者；不存在的节点不一定是持有者的，所以要重新看整个队列", held.read)
 		case <-time.After(time.Second): // every event has come by then
 		}
-		w.Waits(result, s, i18n.Textf("a waiter whose %s came after the waiter before it had gone", "等待者（%s在前一个等待者离开之后到达）", step))
-		ms = s // it is in the middle for the next one
+		w.Waits(held.result, held.session, i18n.Textf("a waiter whose %s came after the waiter before it had gone", "等待者（%s在前一个等待者离开之后到达）", held.read))
+		middleSession = held.session // it is in the middle for the next one
 	})
-	w.Goes(ms)
-	w.ends(holder, i18n.Textf("the holder", "持有者"))
+	w.Goes(middleSession)
+	w.unlockLast(holder, i18n.Textf("the holder", "持有者"))
 }
 
 func NodeGoes(w *World) {
 	admin := w.Session()
 	holder, _ := w.holder()
 	before := w.Nodes()
-	w.atEachRead(func(l Lock, s *Session, result <-chan error, release func(), step i18n.Text) {
+	w.atEachRead(func(held heldRead) {
 		for _, node := range w.Nodes() {
 			if !slices.Contains(before, node) {
 				require.NoError(w, admin.Delete(w.Path+"/"+node, -1))
 			}
 		}
-		release()
+		held.release()
 		without := i18n.Textf(
-			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children", "等待者自己的节点在%s之前就已消失，没有节点却拿到了锁，下一个竞争者也会拿到锁：出现两个持有者；每次拿到子节点列表，都要先找自己的节点", step)
-		if !w.goesOn(result, s) {
-			w.HasError(w.Result(result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")), "%s", "%s", without)
-			w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children", "等待者自己的节点在%s之前就已消失，没有节点却拿到了锁，下一个竞争者也会拿到锁：出现两个持有者；每次拿到子节点列表，都要先找自己的节点", held.read)
+		if !w.goesOn(held.result, held.session) {
+			w.HasError(w.Result(held.result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")), "%s", "%s", without)
+			w.NotLocked(held.contender, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 			return
 		}
-		// It has made another node, or it sleeps on the holder's node, and notices it
-		// at the release.
+
+		// It has made another node, or it watches the holder's and notices the loss at the release.
 		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-		if err := w.Result(result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")); err == nil {
+		if err := w.Result(held.result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")); err == nil {
 			w.NotEmpty(w.Nodes(), "%s", "%s", without)
-			w.Unlock(l, i18n.Textf("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
+			w.Unlock(held.contender, i18n.Textf("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
 		} else {
-			w.False(w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在%s之前就已消失，等待者却没有重新排队", step)
+			w.False(w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在%s之前就已消失，等待者却没有重新排队", held.read)
 		}
 		w.NothingLeft()
 		w.MustLock(holder, i18n.Textf("the holder, once more", "再次加锁的持有者"))
@@ -278,5 +289,5 @@ func ReleaseWhileCutOff(w *World) {
 	w.Holds(result, i18n.Textf("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
 	w.Equal(s.ID, s.SessionID(),
 		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，客户端却换了会话")
-	w.ends(waiter, it)
+	w.unlockLast(waiter, it)
 }

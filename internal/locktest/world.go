@@ -5,15 +5,14 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// A World is what one case runs in: a Stage, and the kind of lock that is put to the
-// test there.
+// A World is what one case runs in: a Stage, and the kind of lock that is put to the test there.
 type World struct {
 	*stage.Stage
 	Subject Subject
 }
 
-// NewPlan makes a Plan of the cases that keep is true of. Each runs in a World
-// whose contenders are the subject's, with what enter adds to it.
+// NewPlan makes a Plan of the cases for which keep returns true. Each runs in a World whose
+// contenders are those of the subject contender; enter makes of it what the case takes.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W) Plan {
 	return stage.NewPlan(cases, keep, contender.Queue, false, func(w *stage.Stage) W {
 		w.Keeps = contender.Keeps
@@ -24,8 +23,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 // it is the contender that a case is about.
 var it = i18n.Textf("it", "这个竞争者")
 
-// Contender makes a contender for the lock, in a session of its own unless
-// one is given.
+// Contender makes a contender for the lock, in a session of its own unless one is given.
 func (w *World) Contender(in ...*Session) (Lock, *Session) {
 	w.Helper()
 	if len(in) == 0 {
@@ -51,7 +49,7 @@ func (w *World) waiter() (Lock, *Session, <-chan error) {
 	return l, s, result
 }
 
-// Lock calls Lock aside.
+// Lock calls Lock in a goroutine of its own.
 func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
 // MustLock locks and fails if that does not work.
@@ -77,15 +75,15 @@ func (w *World) Unlock(l Lock, name i18n.Text) {
 		"Unlock of %s fails, although it was told that it holds the lock", "%s的 Unlock 失败，而之前的加锁已经报告成功", name)
 }
 
-// once has a contender lock and let go.
-func (w *World) once(l Lock, name i18n.Text) {
+// lockOnce has a contender lock and unlock.
+func (w *World) lockOnce(l Lock, name i18n.Text) {
 	w.Helper()
 	w.MustLock(l, name)
 	w.Unlock(l, it)
 }
 
-// ends has the last contender let go, after which nothing is left.
-func (w *World) ends(l Lock, name i18n.Text) {
+// unlockLast has the last contender unlock, after which nothing may be left.
+func (w *World) unlockLast(l Lock, name i18n.Text) {
 	w.Helper()
 	w.Unlock(l, name)
 	w.NothingLeft()
@@ -103,8 +101,8 @@ func (w *World) NotLocked(l Lock, what i18n.Text) {
 	w.IsNotLocked(w.UnlockErr(l, what), what)
 }
 
-// IsNotLocked fails if an error of Unlock is not ErrNotLocked, or is none
-// where the subject does not say what that is.
+// IsNotLocked fails unless an error of Unlock is ErrNotLocked; if the subject has no
+// ErrNotLocked, any error will do.
 func (w *World) IsNotLocked(err error, what i18n.Text) {
 	w.Helper()
 	w.HasError(err, "%s returns no error, though the lock is not held: return ErrNotLocked", "%s没有返回错误，可它并没有持有锁：请返回 ErrNotLocked", what)
@@ -113,8 +111,8 @@ func (w *World) IsNotLocked(err error, what i18n.Text) {
 	}
 }
 
-// mayHold fails if an error is ErrNotLocked.
-func (w *World) mayHold(err error, message i18n.Text) {
+// notErrNotLocked fails if an error is ErrNotLocked.
+func (w *World) notErrNotLocked(err error, message i18n.Text) {
 	w.Helper()
 	if w.Subject.ErrNotLocked != nil {
 		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", "%s", message)

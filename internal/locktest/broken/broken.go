@@ -131,8 +131,7 @@ func (l *Lock) Lock() error {
 	}
 }
 
-// watch sets a watch on the node before. If that has gone, the error is
-// zk.ErrNoNode.
+// watch sets a watch on the node before. If that has gone, the error is zk.ErrNoNode.
 func (l *Lock) watch(before string) (<-chan zk.Event, error) {
 	late := l.bug == "look first, watch later"
 	switch {

@@ -73,8 +73,7 @@ func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 	return l, in[0]
 }
 
-// settle waits, before the client is closed, for a lock's work in the
-// background.
+// settle waits, before the client is closed, for a lock's work in the background.
 func settle(w *stage.Stage, l Lock) {
 	s, ok := l.(Shutdowner)
 	if !ok {
@@ -290,9 +289,8 @@ func cutOff(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// lateAnswer keeps back the answer to a holder's request, and nothing that it
-// sends later arrives: the server has received the session's last packet when
-// the request arrived.
+// lateAnswer keeps back the answer to a holder's request, and nothing that it sends later arrives:
+// the server has received the session's last packet when the request arrived.
 func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()
 	next, _ := w.open()

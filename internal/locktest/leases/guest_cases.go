@@ -86,12 +86,12 @@ func (w *leaseWorld) curators() (goes func()) {
 func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
 	goes := w.curators()
-	a, ls := w.waiter("the contender after one of Curator's")
+	a, waiterSession := w.waiter("the contender after one of Curator's")
 	neighbour, _ := w.open(s)
 	b := w.begin(neighbour)
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
-	w.Waits(a.result, ls, i18n.Same("the contender after one of Curator's"))
+	w.Waits(a.result, waiterSession, i18n.Same("the contender after one of Curator's"))
 	require.Empty(w, b.result, "the contender after one of Curator's has got the lock: two holders")
 	goes()
 	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
@@ -99,8 +99,7 @@ func curatorName(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// curatorComesLater has a name of Curator's that sorts before ours: only the
-// number counts.
+// curatorComesLater has a name of Curator's that sorts before ours: only the number counts.
 func curatorComesLater(w *leaseWorld) {
 	lease, _ := w.holder()
 	a, _ := w.waiter("the waiter")
@@ -119,10 +118,10 @@ func zkLock(w *leaseWorld) {
 	go func() { locked <- theirs.Lock() }()
 	w.Waits(locked, s, i18n.Same("zk.Lock"))
 	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
-	a, ls := w.waiter("our second contender, which comes after zk.Lock,")
+	a, waiterSession := w.waiter("our second contender, which comes after zk.Lock,")
 	w.release(lease, "our first contender")
 	w.Holds(locked, i18n.Same("zk.Lock"))
-	w.Waits(a.result, ls, i18n.Same("our second contender, which comes after zk.Lock,"))
+	w.Waits(a.result, waiterSession, i18n.Same("our second contender, which comes after zk.Lock,"))
 	require.NoError(w, theirs.Unlock())
 	w.release(w.gets(a, "our second contender"), "it")
 	w.NothingLeft()
@@ -133,10 +132,10 @@ func predecessorChanges(w *leaseWorld) {
 	lease, s := w.holder()
 	var attempts []*attempt
 	for i := range 3 {
-		l, ls := w.open()
+		l, waiterSession := w.open()
 		a := w.begin(l)
 		attempts = append(attempts, a)
-		w.Waits(a.result, ls, stage.Contender(i+1))
+		w.Waits(a.result, waiterSession, stage.Contender(i+1))
 	}
 	neighbour, _ := w.open(s)
 	attempts = append(attempts, w.begin(neighbour))

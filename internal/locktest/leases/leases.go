@@ -13,21 +13,18 @@ import (
 // A Subject is a kind of lock that hands out leases: it takes a ctx,
 // reports when it is lost, and has fencing tokens.
 type Subject struct {
-	// Open returns what makes the contenders of one client, which share what
-	// they may share. The session timeout is ten seconds, and on a ZooKeeper
-	// other than the embedded one 40.
+	// Open returns what makes the contenders of one client, which share what they may share. The
+	// session timeout is ten seconds, and on a ZooKeeper other than the embedded one 40.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// ErrHeld is what TryLock returns, or wraps, if another contender holds the
-	// lock.
+	// ErrHeld is what TryLock returns, or wraps, if another contender holds the lock.
 	ErrHeld error
 	// ErrLost is what Unlock returns, or wraps, if the lock was gone before.
 	ErrLost error
 	// Keeps is for how long a node may stay when nobody holds the lock any more.
 	Keeps time.Duration
-	// Level says how much is asked of the lock. The zero Level is Full. Basic does
-	// not ask that Lock outlives a create whose reply is lost or a session that
-	// ends, nor for contenders with other names, numbers that wrap, and parents
-	// that go by themselves.
+	// Level says how much is asked of the lock. The zero Level is Full. Basic does not ask that
+	// Lock outlives a create whose reply is lost or a session that ends, nor for contenders with
+	// other names, numbers that wrap, and parents that go by themselves.
 	Level stage.Level
 }
 

@@ -1,6 +1,5 @@
-// Package runner has the cases of a test run in another process, which it watches:
-// a lock that hangs, spins, panics or ends its process costs only the case that it
-// was in.
+// Package runner has the cases of a test run in another process, which it watches: a lock that
+// hangs, spins, panics or ends its process costs only the case that it was in.
 package runner
 
 import (
@@ -84,10 +83,9 @@ func OnRealServer() bool {
 	return testenv.Elsewhere()
 }
 
-// New makes the judge of the cases that run carries out. In the process that runs the
-// cases it returns nil once all have been asked for, or if it is there for another
-// call of New in the same test. The test must therefore come to this call again when
-// it is called again.
+// New makes the judge of the cases that run carries out. In the process that runs the cases it
+// returns nil once all have been asked for, or if it is there for another call of New in the same
+// test. The test must therefore come to this call again when it is called again.
 func New(t *testing.T, run func(c *Case)) *Judge {
 	t.Helper()
 	calls.Lock()
@@ -112,8 +110,7 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	j := &Judge{t: t, run: run, start: func() (*worker, error) {
 		return startWorker(t.Name(), suite, Launcher{thisBinary, func(*exec.Cmd) {}, kill})
 	}}
-	// A real server is shared by the tests of a process, and coverage is
-	// counted in this one.
+	// A real server is shared by the tests of a process, and coverage is counted in this one.
 	j.inside = *here || testing.CoverMode() != "" || OnRealServer()
 	t.Cleanup(j.Close)
 	return j

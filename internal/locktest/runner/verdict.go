@@ -124,9 +124,8 @@ func leakedAt(stacks string) i18n.Text {
 // Leaked returns where a goroutine of the lock waits now.
 func Leaked() i18n.Text { return leakedAt(bubble.Stacks()) }
 
-// stackOf finds the first goroutine that wanted is true of, and in it the
-// first function that is neither of the standard library, the client nor this
-// package.
+// stackOf finds the first goroutine that wanted is true of, and in it the first function that is
+// neither of the standard library, the client nor this package.
 func stackOf(stacks string, wanted func(block string) bool) string {
 	for block := range strings.SplitSeq(stacks, "\n\n") {
 		_, frames, ok := strings.Cut(block, "]:\n")

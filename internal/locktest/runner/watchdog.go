@@ -23,14 +23,12 @@ var self *watchdog
 
 // A watchdog reports a case that does not end, and ends the process.
 //
-// Virtual time stops while any goroutine is busy, so no deadline inside the
-// case ends a lock that spins; and a deadline in real time would fail a lock
-// that is right on a busy machine. So the watchdog looks at what the process
-// does between two steps of the case: a step is a request that reaches the
-// server, or a moment at which every goroutine waits. A process in which every
-// goroutine waits for another one hangs, and that does not depend on time; one
-// that uses much processor time spins. A goroutine that could run and gets no
-// processor counts for neither.
+// Virtual time stops while any goroutine is busy, so no deadline inside the case ends a lock that
+// spins; and a deadline in real time would fail a lock that is right on a busy machine. So the
+// watchdog looks at what the process does between two steps of the case: a step is a request that
+// reaches the server, or a moment at which every goroutine waits. A process in which every
+// goroutine waits for another one hangs, and that does not depend on time; one that uses much
+// processor time spins. A goroutine that could run and gets no processor counts for neither.
 type watchdog struct {
 	out   *os.File
 	token string
@@ -73,8 +71,7 @@ const (
 	maxMemory     = 1 << 30 // bytes
 )
 
-// serve runs the cases that the other process asks for, until that closes the
-// input.
+// serve runs the cases that the other process asks for, until that closes the input.
 func serve(t *testing.T, token string, run func(c *Case)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
@@ -116,9 +113,8 @@ func (d *watchdog) begin(r request) {
 	d.say(report{Begun: true})
 }
 
-// end reports a case that has been cleaned up, or is over: it has passed, and its
-// goroutines do not end. The process ends if it is over, and if it has failed, for it may
-// not be as it was.
+// end reports a case that has been cleaned up, or is over: it has passed, and its goroutines do not
+// end. The process ends if it is over, and if it has failed, for it may not be as it was.
 func (d *watchdog) end(ok, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,9 +128,8 @@ func (d *watchdog) end(ok, over bool) {
 	}
 }
 
-// left reports a case whose function has returned, and is still inside its
-// bubble. If it has failed the process ends, for what hangs would keep the
-// bubble from ending.
+// left reports a case whose function has returned, and is still inside its bubble. If it has failed
+// the process ends, for what hangs would keep the bubble from ending.
 func (d *watchdog) left(failed bool) {
 	if d == nil {
 		return
@@ -242,9 +237,8 @@ func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
 
 const inBubble = "synctest bubble"
 
-// InLock reports whether a goroutine is in a function of the lock; those that run the
-// tests do not count. It is asked in each case, and the stacks in words take
-// milliseconds.
+// InLock reports whether a goroutine is in a function of the lock; those that run the tests do not
+// count. It is asked in each case, and the stacks in words take milliseconds.
 func InLock() bool {
 	records := make([]runtime.StackRecord, runtime.NumGoroutine()+10)
 	n, ok := runtime.GoroutineProfile(records)
@@ -301,10 +295,9 @@ func spins(state, _ string) bool {
 	return strings.Contains(state, inBubble) && strings.HasPrefix(state, "run") // running, runnable
 }
 
-// mayGoOn is true of a goroutine that waits for something else than another
-// goroutine: for a processor, the operating system, the runtime or, outside of
-// the bubble, for real time. If it is true of none, none will ever go on: virtual
-// time would have gone on before.
+// mayGoOn is true of a goroutine that waits for something else than another goroutine: for a
+// processor, the operating system, the runtime or, outside of the bubble, for real time. If it is
+// true of none, none will ever go on: virtual time would have gone on before.
 func mayGoOn(state, frames string) bool {
 	for _, wait := range []string{"chan ", "select", "sync.", "synctest."} {
 		if strings.HasPrefix(state, wait) {

@@ -140,9 +140,8 @@ func (w *Stage) endAfterLeaks(goroutines int) {
 	}
 }
 
-// CalmTimeout is the session timeout of a Calm case: the least that its server
-// agrees to. Connections break and come back in the meantime and cost nobody a
-// session.
+// CalmTimeout is the session timeout of a Calm case: the least that its server agrees to.
+// Connections break and come back in the meantime and cost nobody a session.
 const CalmTimeout = 20 * time.Minute
 
 // removeAll deletes nodes that a case may have left on a real server.
@@ -192,8 +191,7 @@ func (w *Stage) Ordinary() *Session {
 	return &Session{conn, tap, conn.SessionID()}
 }
 
-// Aside calls an operation of a lock in a goroutine of its own; its result
-// comes on the channel.
+// Aside calls an operation of a lock in a goroutine of its own; its result comes on the channel.
 func (w *Stage) Aside(what string, f func() error) <-chan error {
 	result := make(chan error, 1)
 	done := w.Does(what)
@@ -233,8 +231,7 @@ func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 	}
 }
 
-// Waits fails if a contender has got the lock, or an error, or does not sleep on a
-// watch.
+// Waits fails if a contender has got the lock, or an error, or does not sleep on a watch.
 func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	w.Helper()
 	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
@@ -466,8 +463,7 @@ func (w *Stage) GoesOn(n int) bool {
 	return true
 }
 
-// Meets waits until a request meets a fault, or the session's contender waits
-// and no request will.
+// Meets waits until a request meets a fault, or the session's contender waits and no request will.
 func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) (met bool) {
 	w.Helper()
 	w.Eventually(what, func() bool {
@@ -550,8 +546,7 @@ func ByClient(op jute.Op) bool {
 	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
 }
 
-// Number counts the requests that the lock of a session makes, and is true of
-// number n.
+// Number counts the requests that the lock of a session makes, and is true of number n.
 func Number(s *Session, n int) func(zkserver.Request) bool {
 	count := 0
 	return func(r zkserver.Request) bool {

@@ -38,8 +38,7 @@ const (
 // A Suite is a list of cases for a kind of lock.
 type Suite interface{ Plan() Plan }
 
-// A TestCase is one case of a suite, which runs in a W: a Stage and what the suite
-// adds to it.
+// A TestCase is one case of a suite, which runs in a W: a Stage and what the suite adds to it.
 type TestCase[W any] struct {
 	Name  string
 	Zh    string // its gloss in Chinese; the name stays
