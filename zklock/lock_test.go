@@ -402,7 +402,7 @@ func TestExplore(t *testing.T) {
 // foreignLock makes a lock that does what zk.Lock does, which knows nothing of nodes that are cached; but its
 // names are not random, so that schedules repeat.
 func foreignLock(conn *zk.Conn, path, name string) *broken.Lock {
-	return broken.With(broken.Manner{Names: "_c_" + name + "-lock-", Any: true}, "none", conn, path)
+	return broken.With(broken.Manner{Prefix: "_c_" + name + "-lock-", AnyChild: true}, "none", conn, path)
 }
 
 // TestExploreACachedNode lets zk.Lock's shape, or others that cache, contend with a Mutex that keeps

@@ -19,16 +19,16 @@ import (
 
 // Bugs of leases.
 const (
-	endsByItself = "a lease ends by itself"
-	ofTheBegin   = "a lease is of the session in which Lock begins"
+	endsByItself   = "a lease ends by itself"
+	ofFirstSession = "a lease is of the session in which Lock begins"
 )
 
-// leaseBugs has for each case of leases a lock that fails it: that of step 3, with one of the Bugs, or "none". A lock
-// that passes all of them is zklock's. The failures of the cases with words are played before a landing, too.
+// leaseBugs has for each case of leases a lock that fails it: a leasedLock with one of broken.Bugs, one of the two above,
+// or "none". A case with words, which its message must have, is also played without ZKLOCK_TESTS.
 var leaseBugs = map[string]struct{ bug, words string }{
 	"TryLock returns though no server answers":                                          {"none", ""},
 	"Unlock returns though no server answers and the node goes later":                   {"none", ""},
-	"a create that the client keeps back until its next session makes a node that goes": {ofTheBegin, "lost"},
+	"a create that the client keeps back until its next session makes a node that goes": {ofFirstSession, "lost"},
 	"an expired session's holder is notified and its Unlock returns ErrLost":            {"none", "the session has expired, and Lost is not closed"},
 	"Unlock after the parent was made again touches nobody else's node":                 {"none", "has deleted another contender's node"},
 	"Unlock of a holder that is cut off is not carried out in the next session":         {"none", ""},
@@ -52,7 +52,7 @@ var leaseBugs = map[string]struct{ bug, words string }{
 
 var errHeld, errLost = errors.New("held"), errors.New("lost")
 
-// A leasedLock is a lock of step 3 as one with leases.
+// A leasedLock makes a lock with leases of one like step 3's, which has none.
 type leasedLock struct {
 	bug  string
 	lock *broken.Lock
@@ -60,7 +60,7 @@ type leasedLock struct {
 	path string
 }
 
-// A brokenLease has its node's number for a token. Lost tells nothing of its session.
+// A brokenLease has its node's number for a token. Lost does not close when its session ends.
 type brokenLease struct {
 	leasedLock
 	began int64 // the session in which Lock began
@@ -88,7 +88,7 @@ func (l brokenLease) Token() int64          { return l.token + 1 }
 func (l brokenLease) Lost() <-chan struct{} { return l.lost }
 
 func (l brokenLease) Unlock(context.Context) error {
-	if l.bug == ofTheBegin && l.began != l.conn.SessionID() || l.lock.Unlock() != nil {
+	if l.bug == ofFirstSession && l.began != l.conn.SessionID() || l.lock.Unlock() != nil {
 		return errLost
 	}
 	return nil

@@ -321,7 +321,7 @@ func tryLockHeld(w *World) {
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
 		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点，会挡住后来的每个竞争者")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.Unkept(0)
+	w.WaitWhileKept(0)
 	ok, err := w.Try(other, i18n.Textf("TryLock on a lock that has been let go", "锁释放之后调用 TryLock"))
 	w.NoError(err, "TryLock on a lock that has been let go fails", "锁释放之后，TryLock 失败了")
 	w.True(ok, "TryLock returns false on a lock that has been let go", "锁已经释放，TryLock 却返回 false")

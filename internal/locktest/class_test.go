@@ -35,16 +35,16 @@ func fileText(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-func change(before, after string) edit { return edit{regexp.MustCompile(before), after} } // before is a pattern
+// change makes an edit of a pattern.
+func change(before, after string) edit { return edit{regexp.MustCompile(before), after} }
 
-// The questions of the steps' READMEs that ask for an edit, and the case that
-// the edit must fail first.
+// The questions of the steps' READMEs that ask for an edit.
 var questions = []struct {
 	step   string
 	number int
 	edits  []edit
-	test   string // of the step
-	fails  string // "": the test itself
+	test   string // of the step, which must fail
+	fails  string // the case of the test that must fail first; "": the test has no cases
 }{
 	{"01-naive-ephemeral", 2, []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
 		"TestLock", "a release between looking and watching is not missed"},
@@ -93,6 +93,7 @@ func TestClassQuestions(t *testing.T) {
 			printed, err := cmd.CombinedOutput()
 			out := string(printed)
 			require.Error(t, err, "the edit fails no test:\n%s", out)
+			require.NotContains(t, out, "panic: ", "the edit ends the test in a panic")
 			pattern, want := `(?m)^--- FAIL: (\S+)`, test
 			if q.fails != "" {
 				pattern, want = `(?m)^    --- FAIL: (\S+)`, test+"/"+strings.ReplaceAll(q.fails, " ", "_")
@@ -100,27 +101,28 @@ func TestClassQuestions(t *testing.T) {
 			failed := regexp.MustCompile(pattern).FindStringSubmatch(out)
 			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
 			require.Equal(t, want, failed[1], "%s", out)
+
 			_, class, _ := strings.Cut(fileText(t, root, q.step, "README.md"), "**For a class.**")
 			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
 			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
 			require.Contains(t, strings.Join(strings.Fields(question), " "), cmp.Or(q.fails, q.test), "the question must name the case that fails")
-			require.NotContains(t, out, "panic: ", "the edit ends the test in a panic")
 		})
 	}
 }
 
-// edited builds a program with the tests of each step as each question edits it. It is one
-// program, because most of the time would go into linking ten. Each edited step is a package
-// in a folder of its own, which exists only in an overlay.
+// edited builds a program that has, for each question, the step as the question edits it, with the
+// step's tests. It is one program, because linking ten would take most of the time. Each edited step
+// is a package in a folder of its own, which exists only in an overlay.
 func edited(t *testing.T, root string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
-	replace := make(map[string]string)
-	add := func(program string, path ...string) {
+	replace := make(map[string]string) // the overlay
+	add := func(source string, path ...string) {
 		file := filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
-		require.NoError(t, os.WriteFile(file, []byte(program), 0o644))
+		require.NoError(t, os.WriteFile(file, []byte(source), 0o644))
 		replace[filepath.Join(append([]string{root, "asked"}, path...)...)] = file
 	}
+
 	imports, tests := "", "func TestMain(m *testing.M) { locktest.Main(m) }\n"
 	for i, q := range questions {
 		name := fmt.Sprint("question", i)
@@ -134,6 +136,7 @@ func edited(t *testing.T, root string) (program string) {
 		imports += fmt.Sprintf("import %s \"example.com/zklock/asked/%s/tests\"\n", name, name)
 		tests += fmt.Sprintf("func TestQuestion%d(t *testing.T) { %s.%s(t) }\n", i, name, q.test)
 	}
+
 	add("package asked\nimport \"testing\"\nimport \"example.com/zklock/internal/locktest\"\n"+imports+tests, "asked_test.go")
 	overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 	file := filepath.Join(dir, "overlay.json")
@@ -145,7 +148,7 @@ func edited(t *testing.T, root string) (program string) {
 	return program
 }
 
-// A proof is a case, with a gloss on the Chinese page, or a test by which a page answers a question of a step.
+// A proof is what an answer to a question of a step refers to: a case, on the Chinese page with a gloss, or a test.
 type proof struct{ inCase, gloss, test string }
 
 // proofs returns what follows a mark in the answer below a heading, and the proofs that it names.
@@ -163,8 +166,8 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 	return text, all
 }
 
-// TestClassAnswers: each question of each step has an answer in docs/teaching.md, which names the
-// test that shows it. The Chinese page names the same, each case with its gloss.
+// TestClassAnswers checks that each question of each step has an answer in docs/teaching.md, which
+// names a case or a test that exists. The Chinese page must name the same, each case with its gloss.
 func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := fileText(t, "../../docs/teaching.md"), fileText(t, "../../docs/teaching.zh-CN.md")
@@ -175,6 +178,7 @@ func TestClassAnswers(t *testing.T) {
 			sources.WriteString(fileText(t, file))
 		}
 	}
+
 	steps := testenv.Must(filepath.Glob("../../0*/README.md"))(t)
 	require.Len(t, steps, 5)
 	answered := 0
@@ -192,6 +196,7 @@ func TestClassAnswers(t *testing.T) {
 					require.Contains(t, sources.String(), "func "+p.test+"(", "%s: there is no such test", name)
 				}
 			}
+
 			_, twins := proofs(t, inChinese, fmt.Sprintf("第 %s 步，第 %d 题", strings.TrimLeft(step[:2], "0"), number+1), "**证明**：")
 			for i, p := range twins {
 				require.Equal(t, p.inCase != "", p.gloss != "", "%s: the Chinese page has no gloss for %q", name, p.inCase)
@@ -210,8 +215,8 @@ func TestClassAnswers(t *testing.T) {
 	require.Equal(t, answered, strings.Count(teaching, "\n### Step "), "an answer to no question")
 }
 
-// TestClassHoldersEvent is the third question of step 2: the holder's last
-// ChildrenW has left a watch behind, whose event nothing waits for.
+// TestClassHoldersEvent answers the third question of step 2: the holder's last ChildrenW has left
+// a watch behind, and no goroutine waits for its event.
 func TestClassHoldersEvent(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	bubble.Test(t, func(t *testing.T) {
@@ -224,7 +229,7 @@ func TestClassHoldersEvent(t *testing.T) {
 		second := herd.New(conn, "/lock")
 		locked := make(chan error, 1)
 		go func() { locked <- second.Lock() }()
-		time.Sleep(time.Second) // the second waits by then
+		time.Sleep(time.Second) // until the second waits
 		require.EqualValues(t, 1, holder.Counts().Events, "the arrival of a waiter sends the holder an event")
 		require.Equal(t, before, holder.Counts().Total(), "the event makes the holder send a request")
 		require.NoError(t, first.Unlock())

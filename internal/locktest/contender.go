@@ -10,8 +10,8 @@ import (
 // ErrNotLocked is what Unlock of a Contender wraps if it has no lease, or has lost it.
 var ErrNotLocked = errors.New("not locked")
 
-// A Contender shows a lock with leases to the other suites: it keeps the leases that it
-// gets, and ends the latest first.
+// A Contender makes a contender for the other suites of a lock with leases: it keeps the leases that it gets,
+// and Unlock ends the latest.
 type Contender struct {
 	lock    LeaseLock
 	subject LeaseSubject
@@ -23,10 +23,10 @@ type Contender struct {
 // NewContender makes a Contender of a lock of a subject.
 func NewContender(s LeaseSubject, l LeaseLock) *Contender { return &Contender{lock: l, subject: s} }
 
-// Lock is the lock's.
+// Lock waits for a lease.
 func (c *Contender) Lock(ctx context.Context) error { return c.keep(c.lock.Lock(ctx)) }
 
-// TryLock is the lock's.
+// TryLock asks for a lease.
 func (c *Contender) TryLock() (bool, error) {
 	err := c.keep(c.lock.TryLock(context.Background()))
 	if errors.Is(err, c.subject.ErrHeld) {
@@ -44,7 +44,7 @@ func (c *Contender) keep(lease Lease, err error) error {
 	return err
 }
 
-func (c *Contender) latest() Lease {
+func (c *Contender) takeLatest() Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := len(c.leases) - 1
@@ -58,7 +58,7 @@ func (c *Contender) latest() Lease {
 
 // Unlock ends the latest lease. If it fails, it may be called again.
 func (c *Contender) Unlock() error {
-	lease := c.latest()
+	lease := c.takeLatest()
 	if lease == nil {
 		return ErrNotLocked
 	}

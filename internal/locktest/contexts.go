@@ -69,8 +69,8 @@ type contexts struct {
 	subject ContextSubject
 }
 
-// soon is how long a Lock may take to notice that its ctx has ended, in virtual
-// time; on a real server patience is.
+// soon is how long a Lock may take to return when its ctx has ended, in virtual time. On a real
+// server it may take stage.Patience.
 const soon = time.Second
 
 // A contextContender has a session of its own, and a ctx that giveUp ends.
@@ -85,12 +85,12 @@ type contextContender struct {
 func (w *contexts) contextContender() *contextContender {
 	w.Helper()
 	s := w.Session()
-	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // a deadline need not be why it ends
+	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // one with a deadline can also be cancelled
 	w.Cleanup(cancel)
 	return &contextContender{background{w.subject.New(s.Conn, w.Path)}, s, ctx, cancel, nil}
 }
 
-// begin calls Lock aside, with the contender's ctx.
+// begin calls Lock in a goroutine of its own, with the contender's ctx.
 func (w *contexts) begin(p *contextContender) {
 	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
 }
@@ -154,8 +154,7 @@ func waiterBetween(w *contexts) {
 	w.unlockLast(last, it)
 }
 
-// waitsUntilDeadline has three waiters give up before the one with a deadline: each of
-// them wakes the next.
+// waitsUntilDeadline has a waiter with a deadline wake three times: three waiters before it give up in turn.
 func waitsUntilDeadline(w *contexts) {
 	const patience = 2 * time.Hour
 	holder, _ := w.holder()
@@ -267,7 +266,7 @@ func endedBeforeSendsNothing(w *contexts) {
 		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else", "用已经结束的 ctx 调用 Lock，却发了请求：请先检查 ctx，再做别的")
 }
 
-// silentServer holds back each request of a waiter in turn, and then its ctx ends.
+// silentServer holds back each request of a waiter in turn, and meanwhile its ctx ends.
 func silentServer(w *contexts) {
 	for n := 1; w.GoesOn(n); n++ {
 		holder, _ := w.holder()
@@ -288,7 +287,7 @@ func silentServer(w *contexts) {
 				w.Failf(
 					"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
 			}
-			// It calls Lock again, with another ctx, and the server still has not answered.
+			// The waiter calls Lock again, with another ctx, while the server still does not answer.
 			waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
 			w.begin(waiter)
 			time.Sleep(soon)
@@ -308,12 +307,13 @@ func silentServer(w *contexts) {
 	w.NothingLeft()
 }
 
-// answeredTooLate holds back each reply on the way to a free lock in turn, and
-// meanwhile ctx ends. The first try to clean up is lost at times.
+// answeredTooLate holds back each reply on the way to a free lock in turn, and meanwhile ctx ends. It does
+// so twice for each reply: the second time the first delete of the clean-up is lost.
 func answeredTooLate(w *contexts) {
 	for try := 2; w.GoesOn(try); try++ {
+		n, loseCleanUp := try/2, try%2 == 1
 		w.Path = fmt.Sprintf("/locktest/%d/lock", try) // its parents are missing each time
-		n, p := try/2, w.contextContender()
+		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
 		w.Eventually(i18n.Textf("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
@@ -322,7 +322,7 @@ func answeredTooLate(w *contexts) {
 		p.giveUp()
 		err := w.Result(p.result, i18n.Textf(
 			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，Lock", n, op))
-		if err != nil && try%2 == 1 {
+		if err != nil && loseCleanUp {
 			defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
 		}
 		held.Release()
@@ -344,8 +344,8 @@ func answeredTooLate(w *contexts) {
 	}
 }
 
-// notHeldAfterGivingUp is the same, but the first delete of the late lock fails, and then Unlock is called:
-// a field that the goroutine behind Lock has written does not make the lock held.
+// notHeldAfterGivingUp does the same, but the first delete of the late lock fails, and then Unlock is called: the
+// lock is not held, whatever the goroutine that Lock left behind has written into a field.
 func (w *contexts) notHeldAfterGivingUp(n int) {
 	p := w.contextContender()
 	held := w.Server.HoldReply(stage.Number(p.s, n))

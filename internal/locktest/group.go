@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the words of a failure have in them if the lock is unsafe. A case of any group may find it.
+// unsafe are parts of the messages that say that a lock is unsafe. A case of any group may find it.
 var unsafe = []string{
 	"two holders",
 	"two leaders",

@@ -24,17 +24,17 @@ func (l sameLock) Lock() error            { return l() }
 func (l sameLock) TryLock() (bool, error) { err := l(); return err == nil, err }
 func (l sameLock) Unlock() error          { return l() }
 
-func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock { // a New of sameLocks
+// always returns what makes a lock all of whose methods call f.
+func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
 		return sameLock(func() error { return f(conn, path) })
 	}
 }
 
-// Locks that do what no lock should, and words that must be in the message of the
-// first case that fails.
+// Locks that do what no lock should.
 var hostile = map[string]struct {
 	lock  func(conn *zk.Conn, path string) locktest.Lock
-	words string
+	words string // of the message of the first case that fails
 }{
 	"a stub that returns at once":     {always(func(*zk.Conn, string) error { return nil }), "there is no node of the holder"},
 	"a stub that returns errors":      {always(func(_ *zk.Conn, path string) error { return errors.New("not written yet: " + path) }), "Lock of the holder fails"},
@@ -76,8 +76,8 @@ func printAll(n int) error {
 	return nil
 }
 
-// TestHostileLocks grades locks that would end the test, if their cases ran in its process. At
-// length every case has a verdict, and so have the cases that the lock is innocent of.
+// TestHostileLocks grades locks that would end the test if their cases ran in its process. At length
+// it asks for every case: each must have a verdict.
 func TestHostileLocks(t *testing.T) {
 	aboutBrokenLocks(t)
 	for name, h := range hostile {

@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A leakingLock is right, and does something in a goroutine after Unlock.
+// A leakingLock is a right lock that calls aside in a goroutine after each Unlock.
 type leakingLock struct {
 	lock  *broken.Lock
 	aside func()
@@ -26,9 +26,9 @@ func (l leakingLock) Unlock() error {
 	return err
 }
 
-// TestGoroutinesCostCostPoints: a goroutine that ends late costs nothing, and one that
-// never ends fails the case that is about it, and no other.
-func TestGoroutinesCostCostPoints(t *testing.T) {
+// A goroutine that ends late costs nothing, and one that never ends fails the case of group Cost that is
+// about it, and no other.
+func TestAGoroutineThatNeverEndsFailsOneCase(t *testing.T) {
 	testenv.Landing(t, "plays whole suites again")
 	testenv.Embedded(t, "is about goroutines")
 	for name, c := range map[string]struct {

@@ -49,7 +49,7 @@ var lostReplyCases = []TestCase[*World]{
 var searchForIt = i18n.Textf(
 	"the node may be there although create has failed: give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it", "create 失败了，节点却可能已经创建：请在每个节点的数据里写入各自的 id，遇到 zk.ErrConnectionClosed，就去找带着这个 id 的节点")
 
-// survives waits until a contender whose create was lost has the lock.
+// survives waits until a contender has the lock; what says what was lost.
 func (w *World) survives(result <-chan error, what i18n.Text) {
 	w.Helper()
 	err := w.Result(result, i18n.Textf("%s, and its Lock", "%s，Lock", what))
@@ -86,8 +86,9 @@ func waitersReplyLost(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.Lock(l)
 	w.Hit(back, i18n.Textf("the client connects again after the reply to create was lost", "create 的响应丢失之后，客户端重连"))
-	// So many of its session come behind it before it looks for its node that a search of the first few, which
-	// are in no order, hardly ever finds it. Their data begins as that of its node does, as it may with ids that are counted.
+
+	// Before it looks for its node, the session gets 200 more nodes: a search that looks at a few children only hardly
+	// ever finds the right one. The data of half of them begins as that of its node does, as with ids that are counted.
 	name, first := w.NodesOf(s)[0], w.NodesOf(holderSession)[0]
 	mine, _ := w.Server.Node(name)
 	theirs, short := append(mine.Data, '0'), []byte("x") // an id may be any text, of another length, too
@@ -101,7 +102,8 @@ func waitersReplyLost(w *World) {
 	foreign, err := holderSession.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // of a program that writes no data
 	require.NoError(w, err)
 	synctest.Wait()
-	// The first node that the search looks at goes, if it is another one than its own.
+
+	// The first node that the search looks at is deleted, unless it is its own.
 	looks := w.Server.Hold(func(r zkserver.Request) bool {
 		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && r.Path != name && r.Path != first
 	})
@@ -168,7 +170,7 @@ func eachFindsItsOwn(w *World) {
 		if i == 0 {
 			w.survives(results[0], what)
 		}
-		time.Sleep(stage.Patience) // it waits by now
+		time.Sleep(stage.Patience) // afterwards it waits
 		w.oneNode(i+1, what)
 	}
 	for i, l := range locks {
@@ -260,7 +262,7 @@ func longOutage(w *World) {
 	time.Sleep(30 * time.Second)
 	back()
 	var what = i18n.Textf("the reply to create was lost, and no server could be reached for half a minute", "create 的响应丢失，半分钟连不上任何服务器")
-	// A lock may make its pauses longer from try to try.
+	// A lock may try again with longer and longer pauses.
 	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
 			break
@@ -283,8 +285,8 @@ func searchLost(w *World) {
 			w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
 			hit := len(fault.Hit()) > 0
 			fault.Release()
-			// From the list of its queue on, an error ends Lock, as in step 3: it has its
-			// node's name then, and can delete it.
+			// When Lock knows the name of its node, it may return an error, as in step 3: it can
+			// delete the node.
 			if len(result) > 0 {
 				err := <-result
 				w.HasError(err, "a waiter has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，一个等待者又拿到了锁：出现两个持有者")
@@ -372,7 +374,7 @@ func sessionEndsBeforeSearch(w *World) {
 	w.Server.Expire(s.ID)
 	back.Release()
 	err := w.Result(result, i18n.Textf("the session has ended after the reply to create was lost, and Lock", "create 的响应丢失之后会话结束，Lock"))
-	if err != nil { // it may say so, or lock in the new session
+	if err != nil { // Lock may return an error, or lock in the new session
 		w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	} else {
 		w.Len(w.Nodes(), 1,

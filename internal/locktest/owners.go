@@ -12,19 +12,18 @@ import (
 // one Mutex, and the owner that holds the lock may lock again. Subject has the cases
 // that hold for any contender: the two suites complete each other.
 type OwnersSubject struct {
-	// Open makes one Mutex for the lock at path. Each call of what it returns makes another owner,
-	// and is the Mutex for this owner. Such a Lock is used by several goroutines at once.
+	// Open makes one Mutex for the lock at path. Each call of the function that it returns makes a new
+	// owner, and returns the Mutex as that owner uses it, from several goroutines at once.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// Nobody makes a Mutex as a caller sees it that gives nil for the owner. If
-	// it is nil that case is skipped.
+	// Nobody makes a Mutex that is called with nil for the owner. If it is nil that case is skipped.
 	Nobody func(conn *zk.Conn, path string) Lock
-	// Other makes a Mutex for another lock, at path, and returns it for the owner of l. If it is
-	// nil that case is skipped.
+	// Other makes a Mutex for another lock, at path, and returns it as the owner of l uses it. If it is nil
+	// that case is skipped.
 	Other func(l Lock, conn *zk.Conn, path string) Lock
 	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold
 	// the lock, or does not hold it any more.
 	ErrNotOwner error
-	// Holds, where there is such a thing, is how many times the owner has locked and not unlocked.
+	// Holds returns how many times the owner has locked and not unlocked. If it is nil nothing is compared.
 	Holds func(l Lock) int
 	// Requeues is as in Subject.
 	Requeues bool

@@ -21,14 +21,14 @@ type owners struct {
 	subject OwnersSubject
 }
 
-// mutex makes one Mutex in a session of its own. Each call of what it returns makes another owner.
+// mutex makes one Mutex in a session of its own. open makes a new owner of it.
 func (w *owners) mutex() (open func(name string) Lock, s *Session) {
 	w.Helper()
 	s = w.Session()
 	return w.subject.Open(s.Conn, w.Path), s
 }
 
-// times fails if an owner does not hold the lock as often as it should.
+// times fails unless an owner holds the lock n times, where the subject can tell.
 func (w *owners) times(n int, l Lock, when i18n.Text) {
 	w.Helper()
 	if w.subject.Holds != nil {
@@ -36,7 +36,7 @@ func (w *owners) times(n int, l Lock, when i18n.Text) {
 	}
 }
 
-// tryLock fails if TryLock does not return at once what it should.
+// tryLock fails unless TryLock returns at once, and returns want.
 func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
 	w.Helper()
 	ok, err := w.Try(l, i18n.Textf("TryLock of %s", "%s的 TryLock", name))
@@ -58,8 +58,8 @@ func (w *owners) notOwner(l Lock, name i18n.Text) {
 	}
 }
 
-// queues calls Lock aside, and waits until the queue has n nodes and the caller
-// waits. If owners share a node, there may be one fewer.
+// queues calls Lock in a goroutine of its own, and waits until the queue has n nodes and the caller waits. If
+// owners share a node, there may be one fewer.
 func (w *owners) queues(l Lock, s *Session, n int, name i18n.Text) <-chan error {
 	w.Helper()
 	result := w.Lock(l)
@@ -118,7 +118,8 @@ func lastUnlock(w *owners) {
 		w.tryLock(true, another, i18n.Textf("another owner, after the last Unlock,", "另一个所有者（最后一次 Unlock 之后）"))
 		w.Unlock(another, i18n.Textf("the other owner", "另一个所有者"))
 	}
-	const many = 70_000 // more than two bytes count
+
+	const many = 70_000 // more than 16 bits can count
 	w.MustLock(owner, i18n.Textf("the owner", "所有者"))
 	for _, call := range []func() error{owner.Lock, owner.Unlock} {
 		for range many {
@@ -186,23 +187,24 @@ func manyOwners(w *owners) {
 	exclusion(w.World, contenders, true)
 }
 
-// manyGoroutines has goroutines of one owner inside together, and never those of two. They hurry,
-// and meet at all points of Lock and Unlock; the race detector finds the faults in the books.
+// manyGoroutines has goroutines of one owner hold the lock together, and never those of two owners. They
+// sleep nowhere, and so meet at all points of Lock and Unlock; the race detector finds the faults in the books.
 func manyGoroutines(w *owners) {
-	const ownersN, goroutines, rounds = 4, 4, 25
+	const ownerCount, goroutines, rounds = 4, 4, 25
 	open, _ := w.mutex()
 	var mu sync.Mutex
-	inside := make(map[int]int) // goroutines, by owner
-	enter := func(owner, n int) (alone bool) {
+	inside := make(map[int]int)                        // how many goroutines hold the lock, by owner
+	count := func(owner, change int) (oneOwner bool) { // one owner at most is inside
 		mu.Lock()
 		defer mu.Unlock()
-		if inside[owner] += n; inside[owner] == 0 {
+		if inside[owner] += change; inside[owner] == 0 {
 			delete(inside, owner)
 		}
 		return len(inside) <= 1
 	}
+
 	var results []<-chan error
-	for owner := range ownersN {
+	for owner := range ownerCount {
 		l := open(fmt.Sprint("owner ", owner))
 		for range goroutines {
 			results = append(results, w.Aside("Lock, Unlock", func() (err error) {
@@ -210,10 +212,10 @@ func manyGoroutines(w *owners) {
 					if err = l.Lock(); err != nil {
 						break
 					}
-					alone := enter(owner, 1)
-					enter(owner, -1)
+					oneOwner := count(owner, 1)
+					count(owner, -1)
 					err = l.Unlock()
-					if err == nil && !alone {
+					if err == nil && !oneOwner {
 						err = i18n.Errorf("an owner has got the lock while another one holds it: two holders", "别的所有者还持有锁，又有一个所有者拿到了锁：出现两个持有者")
 					}
 				}
@@ -229,7 +231,7 @@ func manyGoroutines(w *owners) {
 	w.NothingLeft()
 }
 
-// queueNode makes the parent of the queue, so that the next create is that of a node in it.
+// queueNode makes the parent of the queue, so that the next create is that of a contender's node.
 func (w *owners) queueNode(l Lock) {
 	w.Helper()
 	w.lockOnce(l, i18n.Textf("a first owner", "第一个来的所有者"))
@@ -257,7 +259,8 @@ func lockAtOnce(w *owners) {
 	w.Len(w.Nodes(), 1,
 		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
 	w.unlockLast(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
-	// Two goroutines each of two owners wait: the one that gets in wakes the other one of its owner.
+
+	// Two goroutines of each of two owners wait: the first that gets the lock wakes the other one of its owner.
 	another := open("another")
 	holder, _ := w.holder()
 	var results []<-chan error
@@ -305,7 +308,7 @@ func lockFailsForOne(w *owners) {
 	w.NothingLeft()
 }
 
-// lockDuringUnlock has the answer to the last Unlock come late, and at last not at all.
+// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is late, and at last lost.
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
@@ -329,7 +332,7 @@ func lockDuringUnlock(w *owners) {
 		failed := w.Result(unlocked, i18n.Textf("the last Unlock", "最后一次 Unlock")) != nil
 		err := w.Result(result, i18n.Textf("Lock of an owner during its last Unlock", "最后一次 Unlock 期间，同一所有者的 Lock"))
 		if !ok || failed && err != nil {
-			continue // TryLock waits for nobody, and an Unlock that has failed is to be called again
+			continue // TryLock does not wait, and an Unlock that has failed must be called again
 		}
 		w.NoError(err, "Lock of an owner during its last Unlock fails", "最后一次 Unlock 期间，同一所有者的 Lock 失败")
 		now := w.Nodes()
@@ -415,9 +418,8 @@ func unlockTooMany(w *owners) {
 	w.NothingLeft()
 }
 
-// lockFails spoils each request of an owner's Lock in turn, while a stranger
-// holds the lock. Article C's lock sets its count and its owner before it asks
-// for the lock: if that fails they stay.
+// lockFails spoils each request of an owner's Lock in turn, while a stranger holds the lock. Article C's
+// lock sets its count and its owner before it asks for the lock: if that fails, both stay set.
 func lockFails(w *owners) {
 	var open func(name string) Lock
 	w.spoilLock(i18n.Textf("the owner", "所有者"), func() (_ Lock, s *Session) {
@@ -524,6 +526,7 @@ func expiredOwner(w *owners) {
 	w.MustLock(owner, i18n.Textf("the owner, in its new session,", "处于新会话的所有者"))
 	w.times(1, owner, i18n.Textf("in its new session", "在新会话里"))
 	w.tryLock(false, another, i18n.Textf("another owner of its Mutex", "同一 Mutex 的另一个所有者"))
+
 	if s.ID = s.SessionID(); w.Server != nil {
 		w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	}

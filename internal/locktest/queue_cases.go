@@ -158,14 +158,14 @@ func ForeignChild(w *World) {
 	w.Unlock(l, i18n.Textf("the first", "第一个"))
 	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(other, it)
-	w.Unkept(len(names))
+	w.WaitWhileKept(len(names))
 	ok, err := w.Try(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails", "旁边有非竞争者的节点，TryLock 失败了")
 		w.True(ok, "TryLock returns false because of nodes that are not contenders', and nobody holds the lock", "没有人持有锁，TryLock 却因为非竞争者的节点而返回 false")
 		w.Unlock(l, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
 	}
-	w.Unkept(len(names))
+	w.WaitWhileKept(len(names))
 	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
 }
 

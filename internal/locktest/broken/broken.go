@@ -19,7 +19,7 @@ import (
 type Bug struct {
 	Name, Zh string // in English, for New, and in Chinese
 	Case     string // the first case of the whole suite that fails
-	Words    string // that its message has
+	Words    string // a part of its message
 	Harmful  bool   // the lock lets two in, or deletes another contender's node
 }
 
@@ -35,8 +35,7 @@ var Bugs = func() (bugs []Bug) {
 	return bugs
 }()
 
-// Five more, of which the cases of a suite cannot distinguish the first from a lock that does
-// not find its node.
+// Five more bugs. The cases of a suite cannot distinguish the first from a lock that does not find its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"
@@ -47,13 +46,8 @@ const (
 
 // A Manner is how a lock differs from step 3's and is right.
 type Manner struct {
-	Names string // the contenders' nodes are named so; "" is lock-
-	Says  string // how its errors begin; "" is predecessor
-	Data  string // of its nodes
-	More  bool   // sends requests that it does not need
-	Exist bool   // watches with exists, and looks whether there was a node
-	Less  bool   // does not list the queue again if the node that went was the only one before its own
-	Any   bool   // takes each child for a contender, by its number, as zk.Lock does
+	Prefix   string // of the names of the contenders' nodes; "" is lock-
+	AnyChild bool   // every child counts as a contender, and numbers alone order them, as in zk.Lock
 }
 
 // A Lock is one contender for a lock like step 3's, with a bug. With "none" it does
@@ -85,7 +79,7 @@ func (l *Lock) Lock() error {
 		return err
 	}
 	for {
-		before, alone, err := l.predecessor(node)
+		before, err := l.predecessor(node)
 		if err != nil {
 			return l.giveUp(node, err)
 		}
@@ -113,18 +107,10 @@ func (l *Lock) Lock() error {
 		if err != nil {
 			return l.giveUp(node, err)
 		}
-		event := <-changed
-		if event.Err != nil {
+		if event := <-changed; event.Err != nil {
 			return l.giveUp(node, event.Err)
 		}
 		if l.bug == "no look after waking" {
-			l.node = node
-			return nil
-		}
-		if l.Less && alone && event.Type == zk.EventNodeDeleted {
-			if _, _, err := l.conn.Get(node); err != nil {
-				return l.giveUp(node, err)
-			}
 			l.node = node
 			return nil
 		}
@@ -133,21 +119,17 @@ func (l *Lock) Lock() error {
 
 // watch sets a watch on the node before. If that has gone, the error is zk.ErrNoNode.
 func (l *Lock) watch(before string) (<-chan zk.Event, error) {
-	late := l.bug == "look first, watch later"
-	switch {
-	case l.bug == "watches the list":
+	switch l.bug {
+	case "watches the list":
 		children, _, changed, err := l.conn.ChildrenW(l.path)
 		if err == nil && !slices.Contains(children, path.Base(before)) {
 			err = zk.ErrNoNode
 		}
 		return changed, err
-	case l.bug == "watches the parent":
+	case "watches the parent":
 		before = l.path
-	case l.Exist || late:
-		there, _, changed, err := l.conn.ExistsW(before)
-		if err == nil && !there && !late {
-			err = zk.ErrNoNode
-		}
+	case "look first, watch later":
+		_, _, changed, err := l.conn.ExistsW(before)
 		return changed, err
 	}
 	_, _, changed, err := l.conn.GetW(before)
@@ -163,7 +145,7 @@ func (l *Lock) TryLock() (bool, error) {
 		}
 		return false, err
 	}
-	before, _, err := l.predecessor(node)
+	before, err := l.predecessor(node)
 	switch {
 	case (err == nil || l.bug == IgnoresError) && before == "" && l.bug != TakesNothing:
 		l.node = node
@@ -176,8 +158,9 @@ func (l *Lock) TryLock() (bool, error) {
 	return false, l.giveUp(node, err)
 }
 
-func (l *Lock) prefix() string { return cmp.Or(l.Names, "lock-") }
+func (l *Lock) prefix() string { return cmp.Or(l.Prefix, "lock-") }
 
+// enqueue makes the contender's node, and returns its path.
 func (l *Lock) enqueue() (node string, err error) {
 	if l.bug == "works once" && l.used {
 		return "", errors.New("used up")
@@ -187,11 +170,8 @@ func (l *Lock) enqueue() (node string, err error) {
 	if l.bug == "not ephemeral" {
 		flags = zk.FlagSequence
 	}
-	if l.More {
-		l.conn.Exists(l.path)
-	}
 	for {
-		node, err = l.conn.Create(l.path+"/"+l.prefix(), []byte(l.Data), flags, zk.WorldACL(zk.PermAll))
+		node, err = l.conn.Create(l.path+"/"+l.prefix(), nil, flags, zk.WorldACL(zk.PermAll))
 		if errors.Is(err, zk.ErrNoNode) && l.bug != "parents are not made" {
 			err = l.createParents(l.path)
 			if err == nil {
@@ -225,33 +205,21 @@ func (l *Lock) createParents(dir string) error {
 
 // place is the part of a node's name by which the queue is ordered.
 func (l *Lock) place(name string) string {
-	if l.Any {
+	if l.AnyChild {
 		return name[max(0, len(name)-10):]
 	}
 	return name
 }
 
 // predecessor returns the node that is to be watched, "" if ours is the first.
-// Alone reports whether it is the only one before ours.
-func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
-	if l.More {
-		if _, err := l.conn.Sync(l.path); err != nil {
-			return "", false, err
-		}
-		if _, _, err := l.conn.Get(node); err != nil {
-			return "", false, err
-		}
-		if _, _, err := l.conn.Children(l.path); err != nil {
-			return "", false, err
-		}
-	}
+func (l *Lock) predecessor(node string) (before string, err error) {
 	children, _, err := l.conn.Children(l.path)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	found, ahead := l.bug == "own node is not looked for", 0
+	found := l.bug == "own node is not looked for"
 	for _, child := range children {
-		if !strings.HasPrefix(child, l.prefix()) && l.bug != "every child is a contender" && !l.Any {
+		if !strings.HasPrefix(child, l.prefix()) && l.bug != "every child is a contender" && !l.AnyChild {
 			continue
 		}
 		order := strings.Compare(l.place(child), l.place(path.Base(node)))
@@ -262,21 +230,21 @@ func (l *Lock) predecessor(node string) (before string, alone bool, err error) {
 		case 0:
 			found = true
 		case -1:
-			ahead++
 			if before == "" || (l.place(child) > l.place(before)) != (l.bug == "everybody is watched") {
 				before = child
 			}
 		}
 	}
 	if !found {
-		return "", false, fmt.Errorf("our node is gone, most likely with its session: %w", zk.ErrNoNode)
+		return "", fmt.Errorf("our node is gone, most likely with its session: %w", zk.ErrNoNode)
 	}
 	if l.bug == "everybody is first" {
 		before = ""
 	}
-	return before, ahead == 1, nil
+	return before, nil
 }
 
+// giveUp deletes the contender's node, and returns the cause with what went wrong.
 func (l *Lock) giveUp(node string, cause error) error {
 	if cause != nil {
 		cause = l.wrap("wait at "+node, cause)
@@ -321,9 +289,6 @@ func (l *Lock) Unlock() error {
 			node = l.path + "/" + slices.Min(children)
 		}
 	}
-	if l.More {
-		l.conn.Children(l.path)
-	}
 	err := l.conn.Delete(node, -1)
 	hides := l.bug == "Unlock hides its error"
 	if err == nil || errors.Is(err, zk.ErrNoNode) || hides || l.bug == "Unlock forgets too early" {
@@ -339,5 +304,5 @@ func (l *Lock) Unlock() error {
 }
 
 func (l *Lock) wrap(what string, err error) error {
-	return fmt.Errorf("%s: %s: %w", cmp.Or(l.Says, "predecessor"), what, err)
+	return fmt.Errorf("predecessor: %s: %w", what, err)
 }

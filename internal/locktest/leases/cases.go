@@ -30,7 +30,7 @@ var leaseCases = []stage.TestCase[*leaseWorld]{
 	{Name: "Unlock returns though no server answers and the node goes later", Group: stage.Faults, Run: unlockInSilence, Basic: true, Exact: true},
 	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: stage.Faults, Run: createInTheNextSession, Basic: true, Exact: true},
 	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
-	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterParentAnew, Basic: true},
+	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterNewParent, Basic: true},
 	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: stage.Safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
 	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: stage.Safety, Run: cutOff, Basic: true, Exact: true},
 	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: stage.Safety, Run: lateAnswer, Basic: true, Exact: true},
@@ -94,6 +94,7 @@ type attempt struct {
 	result <-chan error
 }
 
+// begin calls Lock in a goroutine of its own.
 func (w *leaseWorld) begin(l Lock) *attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
@@ -105,6 +106,7 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 	return a
 }
 
+// gets waits until a Lock has returned a lease.
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
 	w.Helper()
 	w.Holds(a.result, i18n.Same(name))
@@ -126,8 +128,8 @@ func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
 	return a, s
 }
 
-// parent has a first holder make the parent of the nodes.
-func (w *leaseWorld) parent() {
+// makeParent has a first holder make the parent of the nodes.
+func (w *leaseWorld) makeParent() {
 	w.Helper()
 	lease, _ := w.holder()
 	w.release(lease, "the first holder, which makes the parent,")
@@ -136,16 +138,17 @@ func (w *leaseWorld) parent() {
 
 func (w *leaseWorld) release(l Lease, name string) {
 	w.Helper()
-	require.NoError(w, l.Unlock(within(w)), "Unlock of %s fails", name)
+	require.NoError(w, l.Unlock(bounded(w)), "Unlock of %s fails", name)
 }
 
-// within returns a ctx for a call that must end.
-func within(w *leaseWorld) context.Context {
+// bounded returns a ctx for a call that must return.
+func bounded(w *leaseWorld) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
 	w.Cleanup(cancel)
 	return ctx
 }
 
+// lost waits until Lost of a lease is closed; what says why it must be.
 func (w *leaseWorld) lost(l Lease, what string) {
 	w.Helper()
 	select {
@@ -162,6 +165,7 @@ func tryLockInSilence(w *leaseWorld) {
 	_, err := l.TryLock(ended)
 	require.ErrorIs(w, err, context.Canceled)
 	require.Empty(w, stage.RequestsOf(s), "ctx had ended before, and TryLock has sent something")
+
 	held := w.Server.Hold(stage.Number(s, 1))
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -185,12 +189,12 @@ func unlockInSilence(w *leaseWorld) {
 	require.ErrorContains(w, err, w.Path)
 	require.Equal(w, time.Second, time.Since(began), "Unlock waits for the server, not for ctx")
 	held.Release()
-	require.NoError(w, lease.Unlock(within(w)), "Unlock, called again, waits for the end of the first")
+	require.NoError(w, lease.Unlock(bounded(w)), "Unlock, called again, waits for the end of the first")
 	w.NothingLeft()
 }
 
-// unlockAfterParentAnew lets the next holder have a node of the same name.
-func unlockAfterParentAnew(w *leaseWorld) {
+// unlockAfterNewParent lets the next holder have a node of the same name.
+func unlockAfterNewParent(w *leaseWorld) {
 	lease, s := w.holder()
 	w.Expire(s)
 	admin := w.Session()
@@ -201,7 +205,7 @@ func unlockAfterParentAnew(w *leaseWorld) {
 	w.Renewed(s, i18n.Same("the old holder's client has a new session"))
 	before, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err)
-	unlocked := lease.Unlock(within(w))
+	unlocked := lease.Unlock(bounded(w))
 	after, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
@@ -219,8 +223,9 @@ func unlockWhileCutOff(w *leaseWorld) {
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, i18n.Same("the holder's client connects again"))
 	unlocked := make(chan error, 1)
-	go runner.Aside(func() { unlocked <- lease.Unlock(within(w)) })
+	go runner.Aside(func() { unlocked <- lease.Unlock(bounded(w)) })
 	time.Sleep(time.Second) // for Unlock to send its requests
+
 	w.Server.Expire(s.ID)
 	admin := w.Session()
 	w.DeleteParent(admin)
@@ -236,7 +241,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 }
 
 func createInTheNextSession(w *leaseWorld) {
-	w.parent()
+	w.makeParent()
 	l, s := w.open(w.Ordinary())
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
@@ -255,7 +260,7 @@ func expiredLease(w *leaseWorld) {
 	next, _ := w.holder()
 	w.lost(lease, "the session has expired")
 	before := w.Nodes()
-	err := lease.Unlock(within(w))
+	err := lease.Unlock(bounded(w))
 	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
 	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
 	require.False(w, bubble.IsClosed(next.Lost()), "Lost of the new holder is closed")
@@ -266,7 +271,7 @@ func expiredLease(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// cutOff lets nothing of a holder's through, from different moments on.
+// cutOff keeps all that a holder sends from the server, from different moments on.
 func cutOff(w *leaseWorld) {
 	for _, quiet := range []time.Duration{0, 2 * time.Second, 5 * time.Second, 30 * time.Second} {
 		lease, s := w.holder()
@@ -280,7 +285,7 @@ func cutOff(w *leaseWorld) {
 		require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders")
 		w.release(w.gets(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
-		require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+		require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
 		back()
 		w.Eventually(i18n.Same("the queue is empty"), func() bool { return len(w.Nodes()) == 0 })
@@ -289,8 +294,8 @@ func cutOff(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// lateAnswer keeps back the answer to a holder's request, and nothing that it sends later arrives:
-// the server has received the session's last packet when the request arrived.
+// lateAnswer keeps back the answer to a holder's request, and nothing that the holder sends later
+// arrives: for the server the session's last packet is that request.
 func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()
 	next, _ := w.open()
@@ -304,7 +309,7 @@ func lateAnswer(w *leaseWorld) {
 	require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
 		"session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
-	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	back()
 	w.Rest()
 	w.NothingLeft()
@@ -332,13 +337,13 @@ func longHold(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// deletedLease lets Unlock come before the loss is noticed, and then the next
-// holder have a node of the same name.
+// deletedLease deletes the holder's node twice: the first time Unlock comes before the loss is
+// noticed, the second time the next holder has a node of the same name.
 func deletedLease(w *leaseWorld) {
 	admin := w.Session()
 	lease, _ := w.holder()
 	require.NoError(w, admin.Delete(w.Path+"/"+w.Nodes()[0], -1))
-	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
+	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost, "the holder's node was deleted before its Unlock")
 	w.DeleteParent(admin)
 
 	lease, _ = w.holder()
@@ -348,7 +353,7 @@ func deletedLease(w *leaseWorld) {
 	next, _ := w.holder()
 	nodes := w.Nodes() // the same name, unless names have ids
 	w.lost(lease, "the holder's node was deleted")
-	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	w.Rest() // for a delete in the background
 	require.Equal(w, nodes, w.Nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
 	w.release(next, "the next holder")

@@ -95,9 +95,9 @@ func (c *Case) Observe(srv *zkserver.Server) {
 		c.Step()
 		if now := time.Now(); !now.Equal(c.instant) {
 			c.instant = now
-			self.instant.Store(0)
+			self.requestsNow.Store(0)
 		}
-		self.instant.Add(1)
+		self.requestsNow.Add(1)
 		return false
 	})
 }

@@ -36,16 +36,16 @@ type Judge struct {
 	start  func() (*worker, error)
 	run    func(c *Case)
 	worker *worker // nil: none runs
-	asked  int     // cases, of worker
+	asked  int     // how many cases worker has been asked for
 	inside bool    // cases run in this process
-	stuck  int     // cases in a row that did not end; not 0 again after the first
+	stuck  int     // cases in a row that did not end; after the first such case never 0 again
 }
 
 // A request asks for one case.
 type request struct {
 	Case  string // its name
 	About string // see Case.About
-	Stuck int    // index in patienceWith
+	Stuck int    // index in limitsAfterStuck
 }
 
 // A report is a message of a case. There are several of one case, the last of
@@ -141,11 +141,12 @@ func (j *Judge) Run(name string) {
 
 // Ask has one case run, by a new process if need be.
 func (j *Judge) Ask(name string) (v Verdict) {
-	r := request{Case: name, Stuck: min(j.stuck, len(patienceWith)-1)}
+	r := request{Case: name, Stuck: min(j.stuck, len(limitsAfterStuck)-1)}
 	if j.asked++; j.asked > casesOfWorker {
 		j.Close()
 	}
-	for range 5 { // times, if the case asks for another process, or if the process has ended before it began the case
+	// Once, unless the case asks for another process, or the process ends before it begins the case.
+	for range 5 {
 		if j.worker == nil {
 			w, err := j.start()
 			if err != nil {
@@ -174,8 +175,8 @@ func (j *Judge) Ask(name string) (v Verdict) {
 	return v
 }
 
-// casesOfWorker bounds the memory that cases leave used in a process, for that of a
-// lock is bounded.
+// casesOfWorker is how many cases a process runs at most: what memory they leave in use adds up,
+// and the watchdog has a limit for it.
 const casesOfWorker = 50
 
 // Close ends the process that runs the cases. The next case begins a new one.
@@ -195,7 +196,7 @@ type worker struct {
 	reports chan report // closed when the process has closed its output
 	printed *outputEnds
 	ended   bool
-	sweep   bool // kill is called after the end, too, for processes that it has started
+	sweep   bool // kill is called after the end, too, for the processes that this one has started
 }
 
 // thisBinary starts the running program again.
@@ -268,16 +269,16 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		_, err = w.in.Write(append(text, '\n'))
 	}
 	left := false
-	mute := time.NewTimer(silence)
-	defer mute.Stop()
+	silent := time.NewTimer(silence)
+	defer silent.Stop()
 	for err == nil {
 		var got report
-		var ok bool
+		var more bool
 		select {
-		case got, ok = <-w.reports:
+		case got, more = <-w.reports:
 		case <-w.printed.over:
 			v.Words = i18n.Textf("the lock prints more than %d MiB", "锁打印的内容超过 %d MiB", flood>>20)
-		case <-mute.C:
+		case <-silent.C:
 			v.Words = i18n.Textf("the test's process has said nothing for %v, and was killed", "测试进程已有 %v 没有任何动静，已将其终止", silence)
 		}
 		if v.Failed() {
@@ -286,38 +287,42 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 			v.Printed, v.Stuck, v.Died = w.printed.take(), true, true
 			return v, true
 		}
-		if !ok {
+		if !more {
 			break
 		}
-		mute.Reset(silence)
+		silent.Reset(silence)
 		begun = begun || got.Begun
 		left = left || got.Left
-		failed := len(got.Failures) > 0
-		if !failed && !got.Ended {
-			continue
+		if got.Ended || len(got.Failures) > 0 {
+			w.decide(&v, got)
+			return v, begun
 		}
-		if failed || !got.OK || got.Over {
-			w.close()
-		}
-		v.Printed = w.printed.take()
-		switch {
-		case failed:
-			v.fails(got.Failures)
-			v.Stuck, v.Died, v.Trace = got.Stuck, got.Stuck, got.Trace
-		case (!got.OK || got.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
-			v.Words = raced
-		case !got.OK:
-			v.Words = i18n.Textf("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
-		}
-		if got.OK && !failed {
-			v.Skipped, v.again = got.Skipped, got.Again
-		}
-		return v, begun
 	}
 	w.close()
 	v.Printed = w.printed.take()
 	v.Words, v.Died = died(v.Printed, w.cmd.ProcessState, left), true
 	return v, begun
+}
+
+// decide fills in the verdict by the last report of a case.
+func (w *worker) decide(v *Verdict, last report) {
+	failed := len(last.Failures) > 0
+	if failed || !last.OK || last.Over {
+		w.close()
+	}
+	v.Printed = w.printed.take()
+	switch {
+	case failed:
+		v.fails(last.Failures)
+		v.Stuck, v.Died, v.Trace = last.Stuck, last.Stuck, last.Trace
+	case (!last.OK || last.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
+		v.Words = raced
+	case !last.OK:
+		v.Words = i18n.Textf("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
+	}
+	if last.OK && !failed {
+		v.Skipped, v.again = last.Skipped, last.Again
+	}
 }
 
 var raced = i18n.Textf(
@@ -340,19 +345,20 @@ func (w *worker) close() {
 	w.cmd.Wait()
 }
 
+const (
+	flood = 16 << 20 // bytes that one case may print
+	kept  = 16 << 10 // bytes that outputEnds keeps of the beginning, and of the end
+)
+
 // outputEnds keeps the beginning and the end of the output of a process.
 type outputEnds struct {
 	mu   sync.Mutex
 	head []byte
-	tail []byte        // at most twice as long as it has to be
+	tail []byte        // at most twice kept
 	n    int           // bytes written since the last take
-	over chan struct{} // closed when n is too much
+	over chan struct{} // closed when n is above flood
 	once sync.Once     // closes it
 }
-
-const flood = 16 << 20 // bytes that one case may print
-
-const kept = 16 << 10 // of the beginning and of the end, in bytes
 
 func (p *outputEnds) Write(b []byte) (int, error) {
 	p.mu.Lock()

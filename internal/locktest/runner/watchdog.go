@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
@@ -33,31 +32,31 @@ type watchdog struct {
 	out   *os.File
 	token string
 
-	steps   atomic.Int64 // of the case
-	instant atomic.Int64 // requests at one instant of virtual time
+	steps       atomic.Int64 // of the case
+	requestsNow atomic.Int64 // at the present instant of virtual time
 
-	mu     sync.Mutex
-	active bool // a case runs
-	limits stepLimits
-	doing  []string
-	notes  []Failure // failures of the case
-	skip   string
-	again  string
-	cases  int // that the process has begun
-	trace  string
+	mu       sync.Mutex // guards what follows
+	active   bool       // a case runs
+	limits   stepLimits
+	doing    []string  // operations of the lock that are under way
+	failures []Failure // of the case
+	skip     string    // why the case is skipped
+	again    string    // see Case.Again
+	cases    int       // that the process has begun
+	trace    string    // see Case.Fail
 }
 
 // stepLimits bound the time and work between two steps of a case.
 type stepLimits struct {
-	processor time.Duration // that the process uses, at most twice a tick in each: a machine may stop for seconds and count them
-	idle      int           // ticks at which no goroutine could run, and what they wait for is unknown
+	processor time.Duration // that the process uses; a tick counts as two at most, because a machine may stop for seconds
+	idle      int           // ticks at which no goroutine could run, and it is unknown what they wait for
 	requests  int64         // at one instant of virtual time
 }
 
-// patienceWith is by how many cases in a row have not ended, so that a suite in
-// which every case spins ends soon. A lock that ends each case meets the first
-// only: a right one uses a few milliseconds of the processor between two steps.
-var patienceWith = []stepLimits{
+// limitsAfterStuck are the limits by how many cases in a row have not ended: a suite in which every
+// case spins ends soon. A lock that ends each case meets the first ones only: a right one uses a few
+// milliseconds of the processor between two steps.
+var limitsAfterStuck = []stepLimits{
 	{time.Second, 2000, 10000},
 	{300 * time.Millisecond, 200, 5000},
 	{100 * time.Millisecond, 50, 3000},
@@ -104,22 +103,23 @@ func (d *watchdog) say(r report) {
 
 func (d *watchdog) begin(r request) {
 	d.mu.Lock()
-	d.active, d.limits, d.doing, d.notes, d.skip = true, patienceWith[r.Stuck], nil, nil, ""
+	d.active, d.limits, d.doing, d.failures, d.skip = true, limitsAfterStuck[r.Stuck], nil, nil, ""
 	d.again = ""
 	d.cases++
 	d.steps.Add(1)
 	d.mu.Unlock()
-	d.instant.Store(0)
+	d.requestsNow.Store(0)
 	d.say(report{Begun: true})
 }
 
-// end reports a case that has been cleaned up, or is over: it has passed, and its goroutines do not
-// end. The process ends if it is over, and if it has failed, for it may not be as it was.
+// end reports a case that has been cleaned up, or, with over, one that has passed and whose
+// goroutines do not end. The process ends with over, and if the case has failed, because such a
+// case may have left something behind.
 func (d *watchdog) end(ok, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.notes, Skipped: d.skip, Again: d.again})
+	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.failures, Skipped: d.skip, Again: d.again})
 	switch {
 	case !ok:
 		os.Exit(1)
@@ -140,10 +140,10 @@ func (d *watchdog) left(failed bool) {
 		d.say(report{Left: true})
 		return
 	}
-	if len(d.notes) == 0 {
+	if len(d.failures) == 0 {
 		return // the race detector has failed it: end reports that
 	}
-	d.say(report{Failures: d.notes, Trace: d.trace})
+	d.say(report{Failures: d.failures, Trace: d.trace})
 	os.Exit(1)
 }
 
@@ -154,17 +154,18 @@ func (d *watchdog) note(f Failure) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.notes = append(d.notes, f)
+	d.failures = append(d.failures, f)
 }
 
 // watch ends the process when its case does not end.
 func (d *watchdog) watch() {
+	const memory, released, goroutines, running, runnable = 0, 1, 2, 3, 4
 	samples := []metrics.Sample{
-		{Name: "/memory/classes/total:bytes"},           // 0
-		{Name: "/memory/classes/heap/released:bytes"},   // 1
-		{Name: "/sched/goroutines:goroutines"},          // 2
-		{Name: "/sched/goroutines/running:goroutines"},  // 3
-		{Name: "/sched/goroutines/runnable:goroutines"}, // 4
+		memory:     {Name: "/memory/classes/total:bytes"},
+		released:   {Name: "/memory/classes/heap/released:bytes"},
+		goroutines: {Name: "/sched/goroutines:goroutines"},
+		running:    {Name: "/sched/goroutines/running:goroutines"},
+		runnable:   {Name: "/sched/goroutines/runnable:goroutines"},
 	}
 	read := func(i int) uint64 {
 		if samples[i].Value.Kind() != metrics.KindUint64 {
@@ -172,39 +173,40 @@ func (d *watchdog) watch() {
 		}
 		return samples[i].Value.Uint64()
 	}
-	var last int64
-	var before, spent time.Duration // processor time: at the last tick, and since the last step
+	var lastSteps int64
+	var lastTime, spent time.Duration // processor time: at the last tick, and since the last step
 	idle := 0
-	lastBeat := time.Now()
+	lastReport := time.Now()
 	for range time.Tick(tick) {
-		if time.Since(lastBeat) > time.Second {
-			lastBeat = time.Now()
-			d.say(report{}) // so that the process that asks is not left in silence
+		if time.Since(lastReport) > time.Second {
+			lastReport = time.Now()
+			d.say(report{}) // so that the process that asks does not take this one for dead
 		}
 		d.mu.Lock()
 		active, limits := d.active, d.limits
 		d.mu.Unlock()
 		metrics.Read(samples)
-		used := bubble.ProcessorTime()
-		spent += min(used-before, 2*tick)
-		before = used
+		now := bubble.ProcessorTime()
+		spent += min(now-lastTime, 2*tick)
+		lastTime = now
 		steps := d.steps.Load()
-		if !active || steps != last {
-			last, spent, idle = steps, 0, 0
+		if !active || steps != lastSteps {
+			lastSteps, spent, idle = steps, 0, 0
 			if !active {
 				continue
 			}
 		}
-		if read(3) <= 1 && read(4) == 0 { // this goroutine alone runs
+		if read(running) <= 1 && read(runnable) == 0 { // this goroutine alone runs
 			idle++
 		}
+
 		switch {
-		case d.instant.Load() > limits.requests:
+		case d.requestsNow.Load() > limits.requests:
 			d.stuck(i18n.Textf(
 				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", "锁在轮询：在同一瞬间接连发了 %d 个以上的请求；需要等待的竞争者，应当设置监听后睡眠", limits.requests))
-		case read(0)-read(1) > maxMemory:
+		case read(memory)-read(released) > maxMemory:
 			d.stuck(i18n.Textf("the lock uses more than 1 GiB of memory", "锁用掉的内存超过 1 GiB"))
-		case read(2) > maxGoroutines:
+		case read(goroutines) > maxGoroutines:
 			d.stuck(i18n.Textf("the lock has started more than %d goroutines", "锁启动了 %d 个以上的 goroutine", maxGoroutines))
 		case spent > 4*limits.processor, idle > limits.idle, // whatever the stacks say
 			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),
@@ -219,105 +221,18 @@ func (d *watchdog) watch() {
 	}
 }
 
-// anyGoroutine reports whether is is true of a goroutine. The one that asks, and
-// the one that reads the requests, do not count.
-func anyGoroutine(stacks string, is func(state, frames string) bool) bool {
-	for block := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
-		header, frames, _ := strings.Cut(block, "\n")
-		if strings.Contains(frames, "runner.(*watchdog).watch(") || strings.Contains(frames, "runner.serve.func1(") {
-			continue
-		}
-		_, state, _ := strings.Cut(header, "[")
-		if is(state, frames) {
-			return true
-		}
-	}
-	return false
-}
-
-const inBubble = "synctest bubble"
-
-// InLock reports whether a goroutine is in a function of the lock; those that run the tests do not
-// count. It is asked in each case, and the stacks in words take milliseconds.
-func InLock() bool {
-	records := make([]runtime.StackRecord, runtime.NumGoroutine()+10)
-	n, ok := runtime.GoroutineProfile(records)
-	for !ok {
-		records = make([]runtime.StackRecord, n+10)
-		n, ok = runtime.GoroutineProfile(records)
-	}
-	return slices.ContainsFunc(records[:n], func(r runtime.StackRecord) bool {
-		lock := false
-		for _, pc := range r.Stack() {
-			switch whose(pc) {
-			case ofTests:
-				return false
-			case ofLock:
-				lock = true
-			}
-		}
-		return lock
-	})
-}
-
-type owner int
-
-const (
-	ofNobody owner = iota // the standard library, the client, this package
-	ofTests
-	ofLock
-)
-
-var whoseCode sync.Map // of program counters, by whose
-
-// whose returns to whose code a program counter belongs.
-func whose(pc uintptr) owner {
-	if known, ok := whoseCode.Load(pc); ok {
-		return known.(owner)
-	}
-	is := ofNobody
-	frames := runtime.CallersFrames([]uintptr{pc})
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		switch {
-		case f.Function == "testing.tRunner" || f.Function == "main.main":
-			is = ofTests
-		case is == ofNobody && f.Function != "" && !ofOthers(f.Function):
-			is = ofLock
-		}
-	}
-	whoseCode.Store(pc, is)
-	return is
-}
-
-func spins(state, _ string) bool {
-	return strings.Contains(state, inBubble) && strings.HasPrefix(state, "run") // running, runnable
-}
-
-// mayGoOn is true of a goroutine that waits for something else than another goroutine: for a
-// processor, the operating system, the runtime or, outside of the bubble, for real time. If it is
-// true of none, none will ever go on: virtual time would have gone on before.
-func mayGoOn(state, frames string) bool {
-	for _, wait := range []string{"chan ", "select", "sync.", "synctest."} {
-		if strings.HasPrefix(state, wait) {
-			return !strings.Contains(state, inBubble) && !strings.Contains(frames, "testing.")
-		}
-	}
-	return !(strings.HasPrefix(state, "sleep") && strings.Contains(state, inBubble))
-}
-
-// stuck reports where the lock waits or spins in place of ending.
+// stuck reports a case that does not end, and ends the process. If why is empty, it says where the
+// lock waits or spins.
 func (d *watchdog) stuck(why i18n.Text) {
 	stacks := bubble.Stacks()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doing := i18n.List(slices.Compact(slices.Sorted(slices.Values(d.doing))))
 	if why.En == "" {
-		calling := func(is func(state string) bool) (place string) {
+		calling := func(inState func(state string) bool) (place string) { // of a goroutine that calls the lock
 			return stackOf(stacks, func(block string) bool {
 				state, _, _ := strings.Cut(block, "\n")
-				return strings.Contains(block, asideName) && is(state)
+				return strings.Contains(block, asideName) && inState(state)
 			})
 		}
 		busy := calling(func(state string) bool { return strings.Contains(state, "[run") }) // running, runnable
@@ -342,11 +257,11 @@ func (d *watchdog) stuck(why i18n.Text) {
 	if doing.En != "" {
 		why = i18n.Textf("%s. Under way: %s", "%s。正在进行：%s", why, doing)
 	}
-	d.say(report{Stuck: true, Failures: append(d.notes, Failure{Text: why})})
+	d.say(report{Stuck: true, Failures: append(d.failures, Failure{Text: why})})
 	os.Exit(1)
 }
 
-// Aside calls f. Its name is found in the stack of a goroutine that calls a lock.
+// Aside calls f. By its name in a stack, a goroutine that calls the lock is recognized.
 func Aside(f func()) { f() }
 
 const asideName = "runner.Aside("

@@ -37,11 +37,9 @@ type Stage struct {
 	*runner.Case
 	Server *zkserver.Server // nil: a real ZooKeeper
 	Path   string           // of the lock; nothing is there yet, nor above it
-	// Queue means that Path is the parent of the contenders' nodes.
-	Queue bool
-	// Keeps is for how long a node of the lock may stay when nobody holds it.
-	Keeps  time.Duration
-	strict bool // no goroutine may be left when the case is over: nothing waits for it, and the bubble fails
+	Queue  bool             // Path is the parent of the contenders' nodes
+	Keeps  time.Duration    // how long a node of the lock may stay when nobody holds it
+	strict bool             // no goroutine may be left when the case is over: nothing waits for it, and the bubble fails
 	zoo    *ensemble.Ensemble
 }
 
@@ -60,19 +58,21 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
 			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
 			goroutines := runtime.NumGoroutine()
-			t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // after all others: the clients and the server are closed
+			t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // runs last: the clients and the server are closed by then
 			defer w.Left()
+
 			options := []zkserver.Option{zkserver.WithEpoch(3)} // a zxid does not fit in 32 bits
-			bound := 50 * time.Hour
+			mostTime := 50 * time.Hour
 			if needs.Calm {
 				options = append(options, zkserver.WithTick(CalmTimeout/2))
-				bound *= 24
+				mostTime *= 24
 			}
 			w.Server = zkserver.New(options...) // not Run: a lock need not send the request that a case would hold
 			t.Cleanup(w.Server.Close)
 			w.zoo = ensemble.OverPipes(w.Server)
 			w.Observe(w.Server)
-			defer w.Bound(bound)()
+			defer w.Bound(mostTime)()
+
 			run(w)
 			if !w.strict {
 				w.waitForLock(afterwards)
@@ -80,6 +80,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		})
 		return
 	}
+
 	root := "/locktest-" + rand.Text()
 	w := &Stage{Case: c, Queue: queue, zoo: zoo, Path: root + "/a/lock"}
 	admin := w.Session()
@@ -105,15 +106,16 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 // with clients and a server that live.
 const afterwards = 10 * time.Minute
 
-// Contender is contender i of a case for a reader.
+// Contender is the name of contender i of a case in a message.
 func Contender(i int) i18n.Text {
 	return i18n.Textf("contender %s", "竞争者 %s", i18n.Letter(i))
 }
 
-// poll waits until ok is true, in virtual time, and says whether it has seen that.
-func (w *Stage) poll(most, patience time.Duration, ok func() bool) bool {
+// poll waits until ok returns true, in virtual time, and for no longer than patience. It reports
+// whether ok has. The pause between two calls of ok grows up to maxPause.
+func (w *Stage) poll(maxPause, patience time.Duration, ok func() bool) bool {
 	pause := 10 * time.Millisecond
-	for begin := time.Now(); ; pause = min(2*pause, most) {
+	for begin := time.Now(); ; pause = min(2*pause, maxPause) {
 		synctest.Wait()
 		w.Step()
 		if done := ok(); done || time.Since(begin) >= patience {
@@ -128,9 +130,9 @@ func (w *Stage) waitForLock(patience time.Duration) bool {
 	return w.poll(30*time.Second, patience, func() bool { return !runner.InLock() })
 }
 
-// endAfterLeaks is the end of a case, when its clients and its server have been closed. A goroutine that is
-// left then need not be to blame: a client that has been closed leaves some requests without an
-// answer. A bubble does not end while one is left, so the process ends in its place.
+// endAfterLeaks ends the process if a goroutine is left when the clients and the server of a case
+// have been closed: a bubble would not end while one is left. The lock need not be to blame, because
+// a client that has been closed leaves some requests without an answer.
 func (w *Stage) endAfterLeaks(goroutines int) {
 	if w.strict || w.Failed() || !w.Watched() {
 		return
@@ -140,8 +142,8 @@ func (w *Stage) endAfterLeaks(goroutines int) {
 	}
 }
 
-// CalmTimeout is the session timeout of a Calm case: the least that its server agrees to.
-// Connections break and come back in the meantime and cost nobody a session.
+// CalmTimeout is the session timeout of a Calm case: the least that its server agrees to. A connection
+// that breaks is back in time.
 const CalmTimeout = 20 * time.Minute
 
 // removeAll deletes nodes that a case may have left on a real server.
@@ -169,6 +171,7 @@ func (s *Session) Sleeps() bool { return s.Tap.Armed() > 0 && s.Tap.Pending() ==
 // Session opens a session that ends with the test.
 func (w *Stage) Session() *Session { w.Helper(); return w.SessionFor(bubble.SessionTimeout) }
 
+// SessionFor is Session with another timeout.
 func (w *Stage) SessionFor(timeout time.Duration) *Session {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -242,7 +245,7 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	}
 }
 
-// Sleeps waits until a contender that must wait sleeps on a watch, or is in.
+// Sleeps waits until a contender that must wait sleeps on a watch, or has got the lock, which in reports.
 func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
@@ -270,7 +273,7 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 	}
 }
 
-// WaitUntil waits for a state, and fails with a message. It polls: a real server shows nothing.
+// WaitUntil waits for a state, and fails with a message. It polls: a real server tells of no change.
 func (w *Stage) WaitUntil(ok func() bool, en, zh string, args ...any) {
 	w.Helper()
 	if !bubble.Until(w.settle, ok) {
@@ -441,20 +444,21 @@ func (w *Stage) DeleteParent(s *Session) {
 	})
 }
 
-// NoNodes fails if a contender has a node, and keeps it.
+// NoNodes fails if a contender has a node, and keeps it for longer than it may.
 func (w *Stage) NoNodes(message i18n.Text) {
 	w.Helper()
-	w.Unkept(0)
+	w.WaitWhileKept(0)
 	w.Empty(w.Nodes(), "%s", "%s", message)
 }
 
-// Unkept waits for as long as a node may stay that nobody needs; on a real server, until n nodes are left.
-func (w *Stage) Unkept(n int) {
+// WaitWhileKept waits for as long as a node may stay that nobody needs; on a real server, until n nodes are left.
+func (w *Stage) WaitWhileKept(n int) {
 	time.Sleep(w.Keeps)
 	w.WaitFor(Patience, func() bool { return w.Keeps == 0 || w.Server != nil || len(w.Nodes()) <= n })
 }
 
-// GoesOn is the condition of a loop over the requests of one operation.
+// GoesOn is the condition of a loop over the requests of one operation. It fails, and never returns
+// false, if there are too many.
 func (w *Stage) GoesOn(n int) bool {
 	w.Helper()
 	if n > 100 {
@@ -532,7 +536,7 @@ func (w *Stage) Parent() {
 	}
 }
 
-// LastRequest is the kind of request n of a session, from 1; OpError if it has not sent so many.
+// LastRequest is the kind of the n-th request of a session, from 1; OpError if it has not sent so many.
 func LastRequest(s *Session, n int) jute.Op {
 	if sent := RequestsOf(s); n <= len(sent) {
 		return sent[n-1]
@@ -546,7 +550,7 @@ func ByClient(op jute.Op) bool {
 	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
 }
 
-// Number counts the requests that the lock of a session makes, and is true of number n.
+// Number returns the condition of the n-th request that the lock of a session sends from now on.
 func Number(s *Session, n int) func(zkserver.Request) bool {
 	count := 0
 	return func(r zkserver.Request) bool {
@@ -558,15 +562,14 @@ func Number(s *Session, n int) func(zkserver.Request) bool {
 	}
 }
 
-// Sent is true of the requests of these kinds in a session; of all, if there are none. A
-// fault meets the first.
+// Sent returns the condition of the requests of these kinds in a session; of all, if there are none.
 func Sent(s *Session, ops ...jute.Op) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {
 		return r.Session == s.ID && (len(ops) == 0 || slices.Contains(ops, r.Op))
 	}
 }
 
-// Creates is true of the requests that create a node in a session.
+// Creates returns the condition of the requests that create a node in a session.
 func Creates(s *Session) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool { return r.Session == s.ID && CreatesNode(r.Op) }
 }

@@ -53,7 +53,7 @@ type TestCase[W any] struct {
 	Single bool
 }
 
-// A Plan is a suite that can run: its cases, in the order in which they run.
+// A Plan is a suite that can run.
 type Plan struct {
 	// Missing says which function the subject lacks. A suite that lacks one has its
 	// names, and does not run.
@@ -64,7 +64,7 @@ type Plan struct {
 	run     map[string]func(c *runner.Case)
 }
 
-// Needs is the plan of a subject that may lack a function.
+// Needs returns the plan of a subject that needs a function. there reports whether the subject has it.
 func (p Plan) Needs(there bool, missing string) Plan {
 	if !there {
 		p.Missing = missing
@@ -80,8 +80,8 @@ func (p *Plan) Add(name, zh string, group Group, run func(c *runner.Case)) {
 	p.Names, p.Groups[name], p.Glosses[name], p.run[name] = append(p.Names, name), group, zh, run
 }
 
-// NewPlan makes a Plan of the cases that keep is true of. Each runs on a Stage, with
-// what enter adds to it. A strict one fails a case that leaves a goroutine.
+// NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage; enter makes of it
+// what the case takes. A strict one fails a case that leaves a goroutine.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
 	for _, t := range cases {
 		if !keep(t) {
@@ -104,7 +104,7 @@ func Of[W any](level Level) func(TestCase[W]) bool {
 	return func(c TestCase[W]) bool { return level == Full || c.Basic }
 }
 
-// WithoutParents returns the cases as ones that find no parents of the lock's node.
+// WithoutParents returns the cases with Bare set: no parents of the lock's node are made for them.
 func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
 	cases = slices.Clone(cases)
 	for i := range cases {

@@ -15,6 +15,8 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
+// The cases of the queue: tokens, numbers, nodes of other libraries, the parent, and clients that are closed.
+
 func tokensGrow(w *leaseWorld) {
 	var highest int64
 	for i := range 4 {
@@ -30,8 +32,8 @@ func tokensGrow(w *leaseWorld) {
 }
 
 func wrap(w *leaseWorld) {
-	w.parent()
-	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4)) // three before the largest, which comes again: see spent
+	w.makeParent()
+	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4)) // three before the largest, which more than one node gets
 	var attempts []*attempt
 	var sessions []*stage.Session
 	for i := range 3 {
@@ -44,7 +46,7 @@ func wrap(w *leaseWorld) {
 			w.Eventually(i18n.Same("the first gets the lock"), func() bool { return len(a.result) > 0 })
 		}
 	}
-	admin := w.Session() // the number of another library's node that came later is lower
+	admin := w.Session() // another library's node comes later, and its number is lower
 	later, err := admin.Create(w.Path+"/lock--2147483648", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	for i, a := range attempts {
@@ -58,7 +60,7 @@ func wrap(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// spent are numbers that come again and again: see zkserver's doc.
+// spent has contenders get numbers that other nodes may get, too; package zkserver says which those are.
 func spent(w *leaseWorld) {
 	lease, _ := w.holder()
 	for _, number := range []int32{math.MaxInt32, math.MinInt32, -1} {
@@ -74,8 +76,8 @@ func spent(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// curators makes the node of a contender of Curator's, as zk.Lock makes it, too.
-func (w *leaseWorld) curators() (goes func()) {
+// curatorNode makes a node whose name is that of Curator's, and zk.Lock's, nodes. goes deletes it.
+func (w *leaseWorld) curatorNode() (goes func()) {
 	w.Helper()
 	admin := w.Session()
 	node, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -85,7 +87,7 @@ func (w *leaseWorld) curators() (goes func()) {
 
 func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
-	goes := w.curators()
+	goes := w.curatorNode()
 	a, waiterSession := w.waiter("the contender after one of Curator's")
 	neighbour, _ := w.open(s)
 	b := w.begin(neighbour)
@@ -103,7 +105,7 @@ func curatorName(w *leaseWorld) {
 func curatorComesLater(w *leaseWorld) {
 	lease, _ := w.holder()
 	a, _ := w.waiter("the waiter")
-	goes := w.curators()
+	goes := w.curatorNode()
 	w.release(lease, "the holder")
 	w.release(w.gets(a, "the contender before one of Curator's"), "it")
 	goes()
@@ -179,7 +181,7 @@ func container(w *leaseWorld) {
 
 // parentGoes takes the parent away before each create.
 func parentGoes(w *leaseWorld) {
-	w.parent()
+	w.makeParent()
 	l, s := w.open()
 	for range 3 {
 		held := w.Server.Hold(stage.Creates(s))
@@ -206,7 +208,7 @@ func closedClient(w *leaseWorld) {
 		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
 	}
 	require.Error(w, w.Result(a.result, i18n.Same("Lock whose client has been closed")))
-	require.ErrorIs(w, lease.Unlock(within(w)), w.kind.ErrLost)
+	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	w.Eventually(i18n.Same("the session's nodes go"), func() bool { return len(w.Nodes()) == 0 })
 }
 
@@ -214,11 +216,11 @@ func closedBefore(w *leaseWorld) {
 	l, s := w.open()
 	s.Close()
 	began := time.Now()
-	_, err := l.Lock(within(w))
+	_, err := l.Lock(bounded(w))
 	require.ErrorIs(w, err, zk.ErrClosing, "Lock with a closed client")
 	if w.Server != nil { // a real server and a busy machine take the time that they need
 		require.Less(w, time.Since(began), 5*time.Second)
 	}
-	_, err = l.TryLock(within(w))
+	_, err = l.TryLock(bounded(w))
 	require.False(w, err == nil || errors.Is(err, w.kind.ErrHeld), "TryLock with a closed client says: %v", err)
 }

@@ -1,0 +1,190 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"example.com/zklock/internal/bubble"
+	"example.com/zklock/internal/i18n"
+)
+
+// What the stacks of goroutines, and the output of a process that has ended, say of the lock.
+
+// died returns why a process has ended in the middle of a case.
+func died(output string, state *os.ProcessState, left bool) i18n.Text {
+	why, rest := "", ""
+	for line := range strings.Lines(output) {
+		if why == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
+			why = strings.TrimSpace(line)
+		} else if why != "" {
+			rest += line
+		}
+	}
+	switch {
+	case strings.Contains(why, "main bubble goroutine has exited"):
+		return i18n.Textf(
+			"the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits%s", "锁泄漏了 goroutine：用例已经结束，所有竞争者都已释放锁，这个 goroutine 还在等待%s", leakedAt(rest))
+	case strings.Contains(why, "all goroutines in bubble are blocked"):
+		return i18n.Textf("the lock hangs: every goroutine waits for another one%s", "锁卡住了：所有 goroutine 都在互相等待%s", leakedAt(rest))
+	case why != "":
+		at := i18n.Text{}
+		if place := stackOf(rest, func(string) bool { return true }); place != "" {
+			at = i18n.Textf(", in %s", "（%s）", place)
+		}
+		return i18n.Textf("the lock panics: %s%s", "锁发生 panic：%s%s", strings.TrimPrefix(why, "panic: "), at)
+	case left:
+		return i18n.Textf("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", "用例结束之后进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal", state)
+	}
+	return i18n.Textf(
+		"the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", "用例中途进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal；请返回错误", state)
+}
+
+// leakedAt returns where a goroutine that is left waits.
+func leakedAt(stacks string) i18n.Text {
+	if place := stackOf(stacks, func(block string) bool {
+		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
+	}); place != "" {
+		return i18n.Textf(" in %s", "（%s）", place)
+	}
+	return i18n.Text{}
+}
+
+// Leaked returns where a goroutine of the lock waits now.
+func Leaked() i18n.Text { return leakedAt(bubble.Stacks()) }
+
+// stackOf returns the place of the first goroutine for which wanted returns true: its innermost
+// function that is not one of others.
+func stackOf(stacks string, wanted func(block string) bool) string {
+	for block := range strings.SplitSeq(stacks, "\n\n") {
+		_, frames, ok := strings.Cut(block, "]:\n")
+		if !ok || !wanted(block) {
+			continue
+		}
+		lines := strings.Split(frames, "\n")
+		for i := 0; i+1 < len(lines); i += 2 {
+			function, file := lines[i], strings.TrimSpace(lines[i+1])
+			if i := strings.LastIndex(function, "("); i > 0 {
+				function = function[:i]
+			}
+			file, _, _ = strings.Cut(file, " +0x")
+			if function == "" || strings.HasPrefix(function, "created by ") || ofOthers(function) {
+				continue
+			}
+			return fmt.Sprintf("%s (%s)", function[strings.LastIndex(function, "/")+1:], file[strings.LastIndexAny(file, `/\`)+1:])
+		}
+	}
+	return ""
+}
+
+// ofOthers reports whether a function is of the standard library, whose import paths
+// have no dot, or of what a lock is tested with.
+func ofOthers(function string) bool {
+	first, _, slash := strings.Cut(function, "/")
+	if !slash {
+		first, _, _ = strings.Cut(function, ".")
+		return first != "main" && first != "command-line-arguments"
+	}
+	if !strings.Contains(first, ".") || strings.HasPrefix(function, "github.com/go-zookeeper/") || strings.HasPrefix(function, "github.com/stretchr/") {
+		return true
+	}
+	function, ours := strings.CutPrefix(function, "example.com/zklock/")
+	return ours && slices.ContainsFunc([]string{
+		"internal/locktest.", "internal/locktest/runner.", "internal/locktest/stage.", "internal/locktest/leases.", "internal/grader/suites.",
+		"zkserver.", "internal/wiretap.", "internal/jute.", "internal/ensemble.", "zklock/zkconn.",
+	}, func(tested string) bool { return strings.HasPrefix(function, tested) })
+}
+
+// InLock reports whether a goroutine is in a function of the lock; those that run the tests do not
+// count. It is called in each case, so it does not read the stacks as text, which takes milliseconds.
+func InLock() bool {
+	records := make([]runtime.StackRecord, runtime.NumGoroutine()+10)
+	n, ok := runtime.GoroutineProfile(records)
+	for !ok {
+		records = make([]runtime.StackRecord, n+10)
+		n, ok = runtime.GoroutineProfile(records)
+	}
+	return slices.ContainsFunc(records[:n], func(r runtime.StackRecord) bool {
+		lock := false
+		for _, pc := range r.Stack() {
+			switch whose(pc) {
+			case ofTests:
+				return false
+			case ofLock:
+				lock = true
+			}
+		}
+		return lock
+	})
+}
+
+// An owner says to whose code a program counter belongs.
+type owner int
+
+const (
+	ofNobody owner = iota // the standard library, the client, this package
+	ofTests
+	ofLock
+)
+
+var whoseCode sync.Map // the results of whose, by program counter
+
+// whose returns the owner of a program counter.
+func whose(pc uintptr) owner {
+	if known, ok := whoseCode.Load(pc); ok {
+		return known.(owner)
+	}
+	found := ofNobody
+	frames := runtime.CallersFrames([]uintptr{pc})
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case f.Function == "testing.tRunner" || f.Function == "main.main":
+			found = ofTests
+		case found == ofNobody && f.Function != "" && !ofOthers(f.Function):
+			found = ofLock
+		}
+	}
+	whoseCode.Store(pc, found)
+	return found
+}
+
+// anyGoroutine reports whether there is a goroutine for which matches returns true. The one that
+// asks, and the one that reads the requests, do not count.
+func anyGoroutine(stacks string, matches func(state, frames string) bool) bool {
+	for block := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
+		header, frames, _ := strings.Cut(block, "\n")
+		if strings.Contains(frames, "runner.(*watchdog).watch(") || strings.Contains(frames, "runner.serve.func1(") {
+			continue
+		}
+		_, state, _ := strings.Cut(header, "[")
+		if matches(state, frames) {
+			return true
+		}
+	}
+	return false
+}
+
+const inBubble = "synctest bubble"
+
+// spins reports whether a goroutine of the bubble runs, or could run.
+func spins(state, _ string) bool {
+	return strings.Contains(state, inBubble) && strings.HasPrefix(state, "run") // running, runnable
+}
+
+// mayGoOn reports whether a goroutine waits for something else than another goroutine: for a
+// processor, the operating system, the runtime or, outside of the bubble, for real time. If none
+// does, none will ever go on: virtual time would have gone on before.
+func mayGoOn(state, frames string) bool {
+	outside := !strings.Contains(state, inBubble)
+	for _, wait := range []string{"chan ", "select", "sync.", "synctest."} {
+		if strings.HasPrefix(state, wait) {
+			return outside && !strings.Contains(frames, "testing.")
+		}
+	}
+	return outside || !strings.HasPrefix(state, "sleep")
+}
