@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestAClientIsAsTheLibraryMakesIt holds the two against each other, field by field, while they dial.
+// TestAClientIsAsTheLibraryMakesIt compares a client of player.Connect with one of zk.Connect, field by field.
 func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over := make(chan struct{})

@@ -18,11 +18,10 @@
 //
 // This package searches. Package player plays one schedule of a world; its doc says
 // how a schedule works and what is not a choice. Package film makes a film of one,
-// which the lab (cmd/lab) shows.
+// which the lab (cmd/lab) shows. Package steps has the locks of this project as
+// Subjects, and package exploretest has the flags and the worlds of go test.
 //
 // A schedule runs in a testing/synctest bubble, so all functions need a
 // *testing.T; outside of go test, testing.Main gives one. One search at a time
-// runs in a process. The three packages build for GOOS=js GOARCH=wasm. Package
-// exploretest has the flags and the worlds of go test, package steps has the locks of
-// this project as Subjects.
+// runs in a process. Explore, player and film build for GOOS=js GOARCH=wasm.
 package explore

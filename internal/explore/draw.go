@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"example.com/zklock/internal/explore/player"
 )
@@ -16,23 +15,23 @@ func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 	return player.TraceOf(w, player.Play(t, w, false, func(p *player.Point) int { return draw(rng, p) }, nil))
 }
 
-// randomSearch draws schedules.
-func randomSearch(t *testing.T, w player.World, s Search, r *Report, began time.Time) {
-	for n := uint64(0); !s.over(r, began); n++ {
-		rng := rand.New(rand.NewPCG(s.Seed, n))
+// drawAll is the random search.
+func (x *searcher) drawAll() {
+	for n := uint64(0); !x.over(); n++ {
+		rng := rand.New(rand.NewPCG(x.search.Seed, n))
 		choose := func(p *player.Point) int { return draw(rng, p) }
-		if s.Depth > 0 {
-			choose = pct(rng, s.Depth)
+		if x.search.Depth > 0 {
+			choose = pct(rng, x.search.Depth)
 		}
-		r.count(t, w, s, player.Play(t, w, s.Count, choose, nil))
-		if r.Found != nil && !s.All {
+		x.count(player.Play(x.t, x.world, x.search.Count, choose, nil))
+		if x.report.Found != nil && !x.search.All {
 			return
 		}
 	}
 }
 
-// draw takes a fault once in eight points, if one is possible: taken as often
-// as anything else, they would all come at the start.
+// draw takes a fault at one in eight of the points at which one is possible. If faults were
+// taken as often as other actions, they would all come at the start.
 func draw(rng *rand.Rand, p *player.Point) int {
 	plain := p.Plain()
 	if plain < len(p.Enabled) && rng.IntN(8) == 0 {
@@ -41,45 +40,45 @@ func draw(rng *rand.Rand, p *player.Point) int {
 	return rng.IntN(max(plain, 1))
 }
 
-// pct is Burckhardt's probabilistic concurrency testing: each actor has a
-// priority, the highest acts, and at a few points drawn before, the actor that
-// would act falls behind all others.
+// pct is Burckhardt's probabilistic concurrency testing: each actor has a random
+// priority, and the one with the highest acts. At depth points, which are drawn before, the
+// actor that would act falls behind all others.
 func pct(rng *rand.Rand, depth int) func(p *player.Point) int {
-	priority := make(map[string]int)
-	drop := make(map[int]bool) // by the number of a point
+	priority := make(map[string]int) // by actor: a client, a contender, or a fault
+	drops := make(map[int]bool)      // by the number of a point
 	for range depth {
-		drop[rng.IntN(40)] = true // among the first 40 points
+		drops[rng.IntN(40)] = true // among the first 40 points
 	}
-	point, low := 0, 0
+	point, dropped := 0, 0
 	return func(p *player.Point) int {
 		best, top := 0, -1<<31
 		for i, name := range p.Enabled {
-			actor := name // each fault is one of its own
-			if p.Faults[i] == "" {
+			actor, isFault := name, p.Faults[i] != ""
+			if !isFault {
 				actor, _, _ = strings.Cut(name, ": ")
 			}
 			if _, ok := priority[actor]; !ok {
 				priority[actor] = rng.IntN(1000)
-				if p.Faults[i] != "" {
-					priority[actor] -= 900 // a fault is not the rule: nine in ten are below all else
+				if isFault {
+					priority[actor] -= 900 // faults are rare: nine in ten are below all else
 				}
 			}
 			if priority[actor] > top {
 				best, top = i, priority[actor]
 			}
 		}
-		if point++; drop[point] {
+		if point++; drops[point] {
 			actor, _, _ := strings.Cut(p.Enabled[best], ": ")
-			low--
-			priority[actor] = -1000 + low // below all others, also those that fell earlier
+			dropped++
+			priority[actor] = -1000 - dropped // below all others, also those that fell earlier
 		}
 		return best
 	}
 }
 
-// Play plays the schedule of the choices, which are those of a Trace, and returns
-// its trace: for tools that let a person choose. Possible are the actions from
-// which the next choice can be made; at the end there are none.
+// Play plays the schedule of the choices, which are those of a Trace, for tools that let a
+// person choose. It returns the trace so far, and the actions that are possible next; at the
+// end of the schedule there are none.
 func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, possible []string) {
 	t.Helper()
 	_ = player.Follow(choices, nil, func(p *player.Point) int {
@@ -89,10 +88,10 @@ func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, pos
 	return tr, possible
 }
 
-// Fates shows from which choice on a schedule must end as it does. For each number of
-// its choices, from none to all, it plays tries schedules that begin with them
-// and go on at random, with the faults that may still happen, and returns for how many of
-// these ends is true. Progress, if it is not nil, is called with each number when it is there.
+// Fates shows which choice of a schedule has decided how it ends. For each k from 0 to the number
+// of choices it plays tries schedules that begin with the first k choices and go on at random,
+// with the faults that may still happen. It returns for how many of them ends is true. Progress,
+// if it is not nil, is called with each k and its number.
 func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(*player.Trace) bool, progress func(k, n int)) []int {
 	t.Helper()
 	defer player.OneCore()()

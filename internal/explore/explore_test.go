@@ -55,10 +55,10 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(player.ReadTrace(file+".not")), fs.ErrNotExist)
 }
 
-// TestPlaysDoNotMeet: what a play changes belongs to the process, so a second play does
-// not begin before the first one has ended, however long it takes. At each choice Go's
-// scheduler runs so many times that the other play would choose, too, if it could.
-func TestPlaysDoNotMeet(t *testing.T) {
+// A play changes what belongs to the process, so a second one does not begin before the first has
+// ended. At each choice Go's scheduler runs so many times that the other play would make one, too,
+// if it could.
+func TestPlaysRunOneAfterTheOther(t *testing.T) {
 	w := player.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
 	var mu sync.Mutex
 	var chosen []string // which play has made each choice

@@ -64,7 +64,7 @@ type Report struct {
 	// MostRequests and MostEvents are the highest numbers in a schedule.
 	MostRequests, MostEvents int
 	states, finals           map[uint64]struct{}
-	seen                     map[uint64][]string // with Search.Merge: situations, and the actions that were asleep in each
+	seen                     map[uint64][]string // with Search.Merge: the situations, and the actions that were asleep in each
 }
 
 func (r *Report) String() string {
@@ -87,150 +87,175 @@ func (r *Report) SameStates(other *Report) bool {
 	return maps.Equal(r.states, other.states) && maps.Equal(r.finals, other.finals)
 }
 
-// A branch is a point of the schedule that the search is at.
+// A searcher goes through the schedules of a world.
+type searcher struct {
+	t      *testing.T
+	world  player.World
+	search Search
+	report *Report
+	began  time.Time
+	stack  []*branch // the points of the schedule that is played next, as far as they are known
+}
+
+// A branch is a point of a schedule, at which the search takes one action after the other.
 type branch struct {
 	enabled []string
+	chosen  int                         // the action that is taken now, as an index of enabled
 	log     []player.Entry              // up to here
+	tried   map[string]player.Footprint // the actions that were taken here, and what they have touched
 	sleep   map[string]player.Footprint // the sleep set: actions that need not be taken here, see inherit
-	tried   map[string]player.Footprint // actions that were taken here, and what they have touched
 	only    []string                    // if it is not nil: all other actions were taken in the same situation
-	chosen  int
 }
 
 // Explore plays the schedules of a world until it has found a violation, or
 // has played all.
 func Explore(t *testing.T, w player.World, s Search) *Report {
 	t.Helper()
-	began := time.Now()
-	named := w
-	named.Name = w.Lock.Name
-	r := &Report{
-		World: named, Known: make(map[string]*player.Trace), Kinds: make(map[player.Kind]int),
-		states: make(map[uint64]struct{}), finals: make(map[uint64]struct{}),
-	}
-	r.explore(t, w, s, began)
-	r.Took = time.Since(began)
-	return r
-}
-
-func (r *Report) explore(t *testing.T, w player.World, s Search, began time.Time) {
-	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a schedule leaves nothing but garbage
 	defer player.OneCore()()
+	r := &Report{
+		World: w, Known: make(map[string]*player.Trace), Kinds: make(map[player.Kind]int),
+		states: make(map[uint64]struct{}), finals: make(map[uint64]struct{}),
+	}
+	r.World.Name = w.Lock.Name
 	if w.Lock.Bypass > 0 {
 		s.Whole, s.Merge = true, false // the time of the call of Lock counts, and no footprint has it
 	}
 	if s.Merge && w.Lock.Begin == nil && !w.Shared {
 		r.seen = make(map[uint64][]string)
 	}
+
+	x := &searcher{t: t, world: w, search: s, report: r, began: time.Now()}
 	if s.Seed != 0 {
-		randomSearch(t, w, s, r, began)
-		return
+		x.drawAll()
+	} else {
+		x.playAll()
 	}
-	var stack []*branch
+	r.Took = time.Since(x.began)
+	return r
+}
+
+// playAll is the complete search, depth first.
+func (x *searcher) playAll() {
 	for {
-		var run *player.Run
-		common := 0 // how many choices have repeated in one of the tries, at most
-		for try := 1; run == nil; try++ {
-			before, depth := len(stack), 0
-			if run, depth = playStack(t, w, s, r.seen, &stack); run != nil {
-				break
-			}
-			r.Diverged++
-			stack = stack[:before] // without the branches that this try has added
-			common = max(common, depth)
-			if try%5 == 0 && common > 0 {
-				// It was odd when it was first played. The schedules after the choices
-				// that have repeated are played again.
-				stack = stack[:common]
-			}
-			if try < player.Tries {
-				continue
-			}
-			if !w.Lock.Lenient && (!w.Lock.Timed || common == 0) {
-				panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", w.Name, try, choicesOf(stack)))
-			}
-			r.Left++
-			stack = stack[:min(common, len(stack))]
-			break
+		if run := x.playUntilItRepeats(); run != nil {
+			x.count(run)
 		}
+		switch {
+		case x.report.Found != nil && !x.search.All:
+			return
+		case !x.nextSchedule():
+			x.report.Complete = true
+			return
+		case x.over():
+			return
+		}
+	}
+}
+
+// nextSchedule goes back to the last branch at which an action is left, and chooses that.
+// It returns false if there is none.
+func (x *searcher) nextSchedule() bool {
+	for len(x.stack) > 0 {
+		last := x.stack[len(x.stack)-1]
+		if last.chosen = last.next(); last.chosen >= 0 {
+			return true
+		}
+		x.stack = x.stack[:len(x.stack)-1]
+	}
+	return false
+}
+
+// playUntilItRepeats plays the schedule of the stack, again if it does not repeat. If it never
+// does, it returns nil: the schedule is left out, with those that begin like it.
+func (x *searcher) playUntilItRepeats() *player.Run {
+	common := 0 // how many choices have repeated in one of the tries, at most
+	for try := 1; try <= player.Tries; try++ {
+		before := len(x.stack)
+		run, depth := x.play()
 		if run != nil {
-			r.count(t, w, s, run)
+			return run
 		}
-		if r.Found != nil && !s.All {
-			return
-		}
-		for len(stack) > 0 { // back to the last branch at which an action is left
-			b := stack[len(stack)-1]
-			if b.chosen = b.next(); b.chosen >= 0 {
-				break
-			}
-			stack = stack[:len(stack)-1]
-		}
-		if len(stack) == 0 {
-			r.Complete = true
-			return
-		}
-		if s.over(r, began) {
-			return
+		x.report.Diverged++
+		x.stack = x.stack[:before] // without the branches that this try has added
+		common = max(common, depth)
+		if try%5 == 0 && common > 0 {
+			// It was odd when it was first played. The schedules after the choices
+			// that have repeated are played again.
+			x.stack = x.stack[:common]
 		}
 	}
-}
-
-func choicesOf(stack []*branch) (list []string) {
-	for _, b := range stack {
-		list = append(list, b.enabled[b.chosen])
+	if lock := x.world.Lock; !lock.Lenient && (!lock.Timed || common == 0) {
+		var choices []string
+		for _, b := range x.stack {
+			choices = append(choices, b.enabled[b.chosen])
+		}
+		panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", lock.Name, player.Tries, choices))
 	}
-	return list
+	x.report.Left++
+	x.stack = x.stack[:min(common, len(x.stack))]
+	return nil
 }
 
-// playStack plays the schedule of the branches, and adds a branch for each further point. It returns how many choices
-// it made, and nil for the run if the schedule did not repeat.
-func playStack(t *testing.T, w player.World, s Search, seen map[uint64][]string, stack *[]*branch) (*player.Run, int) {
-	depth, repeats := 0, true
-	run := player.Play(t, w, s.Count, func(p *player.Point) int {
-		b := &branch{}
-		if depth < len(*stack) {
-			b = (*stack)[depth]
-			from := 0
-			if depth > 0 {
-				from = len((*stack)[depth-1].log)
-			}
-			if !slices.Equal(b.enabled, p.Enabled) || b.log != nil && !w.Lock.Lenient &&
-				(len(p.Log) < from || !slices.EqualFunc(b.log[from:], p.Log[from:], player.Entry.Equal)) {
-				repeats = false
-				return -1
-			}
+// play plays the schedule of the stack, and adds a branch for each further point. It returns
+// nil if the schedule does not repeat, and how many choices it has made.
+func (x *searcher) play() (run *player.Run, depth int) {
+	repeats := true
+	run = player.Play(x.t, x.world, x.search.Count, func(p *player.Point) (chosen int) {
+		if depth < len(x.stack) {
+			chosen = x.chooseAgain(depth, p)
+			repeats = chosen >= 0
 		} else {
-			*b = branch{enabled: p.Enabled, log: p.Log, sleep: map[string]player.Footprint{}, tried: map[string]player.Footprint{}, chosen: -1}
-			if depth > 0 && !s.Whole {
-				b.inherit((*stack)[depth-1])
-			}
-			if seen != nil {
-				b.meet(seen, p.Situation())
-			}
-			if b.chosen = b.next(); b.chosen < 0 {
-				return -1 // all are asleep: what follows repeats another schedule
-			}
-			*stack = append(*stack, b)
+			chosen = x.chooseFirst(p)
 		}
-		depth++
-		return b.chosen
-	}, func(n int, foot player.Footprint) {
-		b := (*stack)[n]
-		b.tried[b.enabled[b.chosen]] = foot
+		if chosen >= 0 {
+			depth++
+		}
+		return chosen
+	}, func(n int, touched player.Footprint) {
+		b := x.stack[n]
+		b.tried[b.enabled[b.chosen]] = touched
 	})
-	if depth < len(*stack) {
-		repeats = false
-	}
-	if !repeats {
+	if !repeats || depth < len(x.stack) {
 		return nil, depth
 	}
 	return run, depth
 }
 
-func (s Search) over(r *Report, began time.Time) bool {
-	return s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.Actions > 0 && r.Actions >= s.Actions || s.For > 0 && time.Since(began) > s.For
+// chooseAgain returns the choice of a branch of the stack; -1 if the point is not what it was.
+func (x *searcher) chooseAgain(depth int, p *player.Point) int {
+	b, from := x.stack[depth], 0
+	if depth > 0 {
+		from = len(x.stack[depth-1].log)
+	}
+	sameLog := b.log == nil || x.world.Lock.Lenient ||
+		len(p.Log) >= from && slices.EqualFunc(b.log[from:], p.Log[from:], player.Entry.Equal)
+	if !sameLog || !slices.Equal(b.enabled, p.Enabled) {
+		return -1
+	}
+	return b.chosen
+}
+
+// chooseFirst adds a branch to the stack, and returns its first choice; -1 if all actions
+// are asleep: what follows repeats another schedule.
+func (x *searcher) chooseFirst(p *player.Point) int {
+	b := &branch{enabled: p.Enabled, log: p.Log, sleep: map[string]player.Footprint{}, tried: map[string]player.Footprint{}, chosen: -1}
+	if len(x.stack) > 0 && !x.search.Whole {
+		b.inherit(x.stack[len(x.stack)-1])
+	}
+	if x.report.seen != nil {
+		b.meet(x.report.seen, p.Situation())
+	}
+	if b.chosen = b.next(); b.chosen >= 0 {
+		x.stack = append(x.stack, b)
+	}
+	return b.chosen
+}
+
+// over reports whether a limit of the search has been reached.
+func (x *searcher) over() bool {
+	s, r := x.search, x.report
+	return s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.Actions > 0 && r.Actions >= s.Actions || s.For > 0 && time.Since(x.began) > s.For
 }
 
 // next is the next action to take here; -1: none is left.
@@ -259,14 +284,14 @@ func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	seen[situation] = slices.Collect(maps.Keys(b.sleep))
 }
 
-// inherit puts to sleep an action that need not be taken here: it was taken at the
-// branch above, before the action that leads here, and the two can be swapped.
+// inherit puts actions to sleep that need not be taken here: each was taken at the branch
+// above, or asleep there, and can be swapped with the action that leads here.
 func (b *branch) inherit(above *branch) {
 	name := above.enabled[above.chosen]
-	foot := above.tried[name]
+	touched := above.tried[name]
 	for _, set := range []map[string]player.Footprint{above.sleep, above.tried} {
 		for other, f := range set {
-			if other != name && !f.Dependent(&foot) {
+			if other != name && !f.Dependent(&touched) {
 				b.sleep[other] = f
 			}
 		}
@@ -274,7 +299,8 @@ func (b *branch) inherit(above *branch) {
 }
 
 // count adds the result of a schedule to the report.
-func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) {
+func (x *searcher) count(run *player.Run) {
+	r := x.report
 	if run.Aborted {
 		r.Cut++
 	} else {
@@ -282,7 +308,7 @@ func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) 
 	}
 	r.Depth = max(r.Depth, len(run.Points))
 	r.Actions += len(run.Points)
-	if s.Count {
+	if x.search.Count {
 		for _, p := range run.Points {
 			r.states[p.State] = struct{}{}
 		}
@@ -293,22 +319,23 @@ func (r *Report) count(t *testing.T, w player.World, s Search, run *player.Run) 
 		r.States = len(r.states)
 	}
 	r.MostRequests, r.MostEvents = max(r.MostRequests, run.Requests), max(r.MostEvents, run.Events)
+
 	for _, known := range run.Known {
 		if r.Known[known.En] == nil {
-			r.Known[known.En] = Shrink(t, w, run.Choices(), func(r *player.Run) bool { return slices.Contains(r.Known, known) })
+			r.Known[known.En] = Shrink(x.t, x.world, run.Choices(), func(shorter *player.Run) bool { return slices.Contains(shorter.Known, known) })
 		}
 	}
 	if v := run.Violation; v != nil {
 		r.Kinds[v.Kind]++
 		if r.Found == nil {
-			sameKind := func(r *player.Run) bool { return r.Violation != nil && r.Violation.Kind == v.Kind }
-			r.Found = Shrink(t, w, run.Choices(), sameKind)
+			sameKind := func(shorter *player.Run) bool { return shorter.Violation != nil && shorter.Violation.Kind == v.Kind }
+			r.Found = Shrink(x.t, x.world, run.Choices(), sameKind)
 		}
 		if r.Found == nil { // a lock whose schedules need not repeat
-			r.Found = player.TraceOf(w, run)
+			r.Found = player.TraceOf(x.world, run)
 		}
 	}
-	if s.Progress != nil {
-		s.Progress(r)
+	if x.search.Progress != nil {
+		x.search.Progress(r)
 	}
 }

@@ -7,26 +7,26 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// Series plays one schedule again and again: the one in which a holder unlocks when nothing else can happen. Each time
-// another fault of the world's kinds happens, at another of its moments, until all have happened; and if the lock
-// takes a ctx, the same again with a ctx that ends as soon as one can after the fault. It returns the number of
-// schedules, and calls failed with each that ends in a violation.
+// Series plays the schedule in which a holder unlocks only when nothing else is possible. It plays it once for each
+// moment at which a fault of one of the world's kinds is possible, with that fault. If the lock takes a ctx, it plays
+// each again, with a ctx that ends as soon as possible after the fault. It returns the number of schedules, and calls
+// failed with each that ends in a violation.
 func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played int) {
 	t.Helper()
 	defer player.OneCore()()
 	for _, kind := range w.Kinds {
-		for _, ends := range []bool{false, true} {
-			one := w
-			one.Kinds, one.Faults, one.Each = []player.Fault{kind}, 1, 1
-			if ends && (!w.Lock.Contexts || kind == player.EndContext) {
+		for _, ctxEnds := range []bool{false, true} {
+			oneFault := w
+			oneFault.Kinds, oneFault.Faults, oneFault.Each = []player.Fault{kind}, 1, 1
+			if ctxEnds && (!w.Lock.Contexts || kind == player.EndContext) {
 				continue
 			}
-			if ends {
-				one.Kinds, one.Faults = append(one.Kinds, player.EndContext), 2
+			if ctxEnds {
+				oneFault.Kinds, oneFault.Faults = append(oneFault.Kinds, player.EndContext), 2
 			}
 			for n := 0; ; n++ {
-				choose, happened := strikeNth(kind, n)
-				tr := player.TraceOf(one, player.Play(t, one, false, choose, nil))
+				choose, happened := chooseNth(kind, n)
+				tr := player.TraceOf(oneFault, player.Play(t, oneFault, false, choose, nil))
 				if !*happened {
 					break
 				}
@@ -40,8 +40,9 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 	return played
 }
 
-// strikeNth chooses the n-th of the faults of one kind that are possible, and then the first end of a ctx.
-func strikeNth(kind player.Fault, n int) (choose func(p *player.Point) int, happened *bool) {
+// chooseNth makes a chooser. It takes the fault of the kind at the n-th point at which one is possible, counted from 0,
+// and after that the first end of a ctx. Otherwise it takes an action that is not an unlock, if there is one.
+func chooseNth(kind player.Fault, n int) (choose func(p *player.Point) int, happened *bool) {
 	happened = new(bool)
 	return func(p *player.Point) int {
 		for i, f := range p.Faults {

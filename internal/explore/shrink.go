@@ -9,8 +9,8 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// chooseByName chooses by name, and then by itself. A name that is not possible is
-// left out.
+// chooseByName makes the wanted choices, and then chooses the first action. A name that is not possible is
+// passed over.
 func chooseByName(wanted []string) func(p *player.Point) int {
 	return func(p *player.Point) int {
 		if len(p.Enabled) == 1 {
@@ -27,8 +27,8 @@ func chooseByName(wanted []string) func(p *player.Point) int {
 	}
 }
 
-// Shrink returns the trace of the shortest schedule that it finds for which still is true. It leaves choices out while
-// it is. It returns nil if a Lenient lock does not repeat the choices, and panics if another lock does not.
+// Shrink leaves choices out as long as still is true of the schedule, and returns the trace of the shortest one that
+// it finds. It returns nil if a Lenient lock does not repeat the choices, and panics if another lock does not.
 func Shrink(t *testing.T, w player.World, choices []string, still func(r *player.Run) bool) *player.Trace {
 	t.Helper()
 	try := func(wanted []string) (*player.Run, bool) {
@@ -42,16 +42,16 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 	}
 	best := slices.Clone(choices)
 	shortest, ok := try(best)
-	for n := 1; !ok; n++ {
-		if n >= player.Tries && w.Lock.Lenient {
-			return nil
-		}
-		if n >= player.Tries {
-			panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
-		}
+	for n := 1; !ok && n < player.Tries; n++ {
 		shortest, ok = try(best)
 	}
-	// First the end, by halves; then piece by piece.
+	switch {
+	case !ok && w.Lock.Lenient:
+		return nil
+	case !ok:
+		panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
+	}
+	// Find, by bisection, how many choices at the end can be left out. Then leave out pieces anywhere.
 	for n := 0; n < len(best); {
 		half := (n + len(best)) / 2
 		if r, ok := try(best[:half]); ok {

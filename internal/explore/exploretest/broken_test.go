@@ -21,8 +21,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// bugs are those of package broken that the explorer must find, and some of odd's, with the
-// kinds of violation that it must report.
+// bugs are the bugs that the explorer must find, with the kinds of violation of which it must report
+// one. Those without a constant of this file are package broken's.
 var bugs = map[string][]player.Kind{
 	"everybody is first":          {player.TwoHolders, player.Overtaken},
 	"the last to come goes first": {player.TwoHolders, player.Overtaken},
@@ -48,7 +48,7 @@ var bugs = map[string][]player.Kind{
 	neverAgain:                    {player.Failure},
 }
 
-// The bugs of step 4, when it locks again.
+// The bugs of reentrantBug.
 const (
 	firstUnlock = "the first Unlock of two releases the lock"
 	neverAgain  = "an owner that has lost the lock cannot lock again"
@@ -62,7 +62,7 @@ const (
 	starts     = "a goroutine too many"
 )
 
-// odd is a right lock that does something more: bug says what.
+// odd is a lock of package broken with one more bug, which it has if bug is one of the above.
 type odd struct {
 	steps.Plain
 	bug  string
@@ -98,7 +98,7 @@ func brokenSubject(bug string) player.Subject {
 	return s
 }
 
-// findBug puts a lock through the worlds of TestExplore until one shows something.
+// findBug explores the Plans of a lock until one shows a violation, and returns its trace; nil if none does.
 func findBug(t *testing.T, bug string) (tr *player.Trace, schedules int) {
 	for _, p := range Plans(brokenSubject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
@@ -158,9 +158,8 @@ func TestTheTraceOfThePage(t *testing.T) {
 	require.True(t, strings.Contains(text, "`"+strings.Join(player.Strangers, "`, `")+"`"), "docs/explorer.md is to name %q", player.Strangers)
 }
 
-// TestAReplayFailsWhileTheBugHappens: the command that the explorer prints is red
-// for the lock that is broken, with the schedule in words, and green for the one
-// that is mended.
+// The command that the explorer prints fails for the lock that is broken, with the schedule in words. It
+// passes once the lock is mended.
 func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	for _, bug := range []string{"everybody is first", "look first, watch later", "clean-up is tried once"} {
 		tr, _ := findBug(t, bug)
@@ -180,8 +179,8 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 }
 
 // TestTheReductionLosesNothing compares the reduced searches with the one that plays every order: all must come to the
-// same states and find the same. They are of each broken lock, and of step 3 alone in a plain go test; with
-// ZKLOCK_TESTS=long it is compared where that takes a minute, too.
+// same states and find the same. A plain go test compares them for each broken lock, step 3 and zklock;
+// ZKLOCK_TESTS=landing and long add worlds that take longer.
 func TestTheReductionLosesNothing(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
 	compare := func(w player.World) {
@@ -193,10 +192,10 @@ func TestTheReductionLosesNothing(t *testing.T) {
 				reduced := explore.Explore(t, w, explore.Search{Count: true, All: true, Merge: merge})
 				require.True(t, reduced.Complete)
 				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "violations\n%v\n%v", whole, reduced)
-				_, wrong := bugs[w.Lock.Name]
+				_, isBroken := bugs[w.Lock.Name]
 				switch {
-				case wrong && len(whole.Kinds)+len(whole.Known) > 0:
-					continue // a violation ends a schedule
+				case isBroken && len(whole.Kinds)+len(whole.Known) > 0:
+					continue // a violation ends a schedule, so the states differ
 				case w.Lock.Timed && slices.Contains(w.Kinds, player.Stop):
 					// When a contender runs on, several of its channels are ready at once, and Go
 					// draws which one it takes: no two whole searches come to the same states.
@@ -241,14 +240,14 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	}
 }
 
-// A reentrantBug is a contender of step 4 that is wrong when it locks again.
+// A reentrantBug is a contender of step 4 with a bug when it locks again.
 type reentrantBug struct {
 	lock  player.Lock
 	bug   string
-	times int
-	lost  error
+	times int   // that it has locked and not unlocked
+	lost  error // of its Unlocks so far
 
-	released bool
+	released bool // firstUnlock has released the lock too early
 }
 
 func (l *reentrantBug) Lock(ctx context.Context) error {

@@ -3,6 +3,7 @@
 package exploretest
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -25,7 +26,7 @@ import (
 var planted = flag.String("explore.defect", "", "what zklock has been built with: the name of a defect; TestDefectsOfZklock sets it")
 
 // A defect is a fault that zklock once had, or would have with a line or two changed, and the world in which it
-// shows. It is put into zklock as it is, where each of the old lines is once.
+// shows. Each Old line is in its file exactly once.
 type defect struct {
 	Name    string
 	Changes []struct{ File, Old, New string }
@@ -33,9 +34,9 @@ type defect struct {
 	Finds   []player.Kind // one of these
 }
 
-// TestDefectsOfZklock puts each defect into zklock, builds it with go test
-// -overlay, and lets the explorer look for it. Without ZKLOCK_TESTS=long it only
-// looks whether the lines are still there.
+// TestDefectsOfZklock checks that each defect's lines are still in zklock. With ZKLOCK_TESTS=long it
+// puts the defect there: it runs itself once more, with go test -overlay and -explore.defect, and that
+// process lets the explorer look for it.
 func TestDefectsOfZklock(t *testing.T) {
 	root := testenv.Must(filepath.Abs("../../.."))(t)
 	pageText := testenv.Must(os.ReadFile(page))(t)
@@ -59,16 +60,14 @@ func TestDefectsOfZklock(t *testing.T) {
 			texts := make(map[string]string)
 			for _, c := range d.Changes {
 				file := filepath.Join(root, "zklock", c.File)
-				if _, ok := texts[file]; !ok {
-					text := testenv.Must(os.ReadFile(file))(t)
-					texts[file] = string(text)
-				}
+				texts[file] = cmp.Or(texts[file], string(testenv.Must(os.ReadFile(file))(t)))
 				require.Equal(t, 1, strings.Count(texts[file], c.Old), "%s has changed: the defect %q edits this line, which must be there once: %s", c.File, d.Name, c.Old)
 				texts[file] = strings.Replace(texts[file], c.Old, c.New, 1)
 			}
 			if !testenv.AtLength() {
 				return
 			}
+
 			began := time.Now()
 			right := explore.Explore(t, d.World, explore.Search{Merge: true, Limit: 300})
 			require.Nil(t, right.Found, "without the defect: %v", right.Found)

@@ -27,16 +27,17 @@ var (
 		"-explore.update, write them into the page")
 )
 
-// A row of a table of the page: a world, and what the search for all its schedules finds.
+// A row is a row of a table of the page: a world, and how it is searched.
 type row struct {
-	columns string // before the figures
+	columns string // the cells before the figures
 	player.World
 	explore.Search
-	play  bool // otherwise the row stays as it is in the page
-	exact bool // otherwise the figures may differ
+	play  bool // it is searched now; otherwise the row stays as it is on the page
+	exact bool // its figures must be those of the page; otherwise only its result must
 }
 
-// holdTable plays rows, and compares them with the table of the page between two lines, or writes it.
+// holdTable searches the worlds of the rows, and compares what it finds with the table of the page between the lines
+// begin and end. With -explore.update it writes the table.
 func holdTable(t *testing.T, begin, end, head string, rows []row) {
 	t.Helper()
 	text := testenv.Must(os.ReadFile(page))(t)

@@ -37,18 +37,13 @@ type Plan struct {
 	explore.Search
 }
 
-// kindsOf are the faults that a lock can be expected to meet alone.
-func kindsOf(s player.Subject) (list []player.Fault) {
-	for _, f := range player.AllFaults {
-		if f != player.EndContext || s.Contexts {
-			list = append(list, f)
-		}
-	}
-	return list
+// kindsOf are the kinds of fault with which each lock is explored.
+func kindsOf(s player.Subject) []player.Fault {
+	return slices.DeleteFunc(slices.Clone(player.AllFaults), func(f player.Fault) bool { return f == player.EndContext && !s.Contexts })
 }
 
-// Plans are the worlds in which a lock is explored by default. A plain go test draws some schedules of
-// each, and more where two faults happen: enough to find each lock of package broken, in a third of the time.
+// Plans are the worlds in which a lock is explored by default. A plain go test only draws some schedules of
+// most of them: enough to find each lock of package broken, in a third of the time.
 func Plans(s player.Subject) []Plan {
 	plans := fullPlans(s)
 	if !testenv.AtLanding() {
@@ -61,6 +56,7 @@ func Plans(s player.Subject) []Plan {
 	return plans
 }
 
+// fullPlans are the plans at a landing. A Search without options is complete.
 func fullPlans(s player.Subject) []Plan {
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
@@ -80,19 +76,19 @@ func fullPlans(s player.Subject) []Plan {
 			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true,
 				OneOwner: true, Scripts: twice, Kinds: kindsOf(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
 	}
-	// A lock that looks at the clock has several times as many schedules: what
-	// it does when sessions end, and three contenders, are drawn.
-	drawn := explore.Search{}
+	// A lock that looks at the clock has several times as many schedules. Where sessions end, and
+	// where there are three contenders, they are drawn.
+	completeUnlessTimed := explore.Search{}
 	if s.Timed {
-		drawn = explore.Search{Seed: 1, Limit: 300}
+		completeUnlessTimed = explore.Search{Seed: 1, Limit: 300}
 	}
 	for _, f := range kindsOf(s) {
-		// Expire is Stop with a client that runs on at once, unless the lock looks
-		// at the clock.
+		// If the lock does not look at the clock, Expire is like a Stop after which the
+		// client runs on at once.
 		if f == player.Stall || f == player.Expire && !s.Timed {
 			continue
 		}
-		search := drawn
+		search := completeUnlessTimed
 		if f != player.Expire && f != player.Stop {
 			search = explore.Search{}
 		}
@@ -102,14 +98,14 @@ func fullPlans(s player.Subject) []Plan {
 	plans = append(plans,
 		Plan{"one contender that tries, one fault", player.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kindsOf(s), Faults: 1}, explore.Search{}},
 		Plan{"two contenders, one tries, one fault", player.World{Lock: s, Scripts: [][]player.Op{nil, {try, unlock}},
-			Kinds: []player.Fault{player.LoseReply}, Faults: 1}, drawn},
-		Plan{"three contenders, one tries", player.World{Lock: s, Contenders: 3, Scripts: [][]player.Op{nil, {try, unlock}}}, drawn},
-		Plan{"three contenders", player.World{Lock: s, Contenders: 3}, drawn},
+			Kinds: []player.Fault{player.LoseReply}, Faults: 1}, completeUnlessTimed},
+		Plan{"three contenders, one tries", player.World{Lock: s, Contenders: 3, Scripts: [][]player.Op{nil, {try, unlock}}}, completeUnlessTimed},
+		Plan{"three contenders", player.World{Lock: s, Contenders: 3}, completeUnlessTimed},
 		Plan{"three contenders, two faults, random", player.World{Lock: s, Contenders: 3, Kinds: kindsOf(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
 		Plan{"three contenders that try, two faults, random", player.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kindsOf(s), Faults: 2},
 			explore.Search{Seed: 1, Limit: 300, Depth: 3}},
 	)
-	// Which goroutine gets which answer does not repeat always: these are drawn.
+	// With goroutines of one client a schedule may not repeat: these are drawn.
 	plans = append(plans,
 		Plan{"three goroutines of one client, random", player.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
 		Plan{"three goroutines of one client, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true, Kinds: kindsOf(s), Faults: 1},
@@ -119,7 +115,7 @@ func fullPlans(s player.Subject) []Plan {
 	if s.Queue { // 9 and 10: a number that is compared as text
 		plans = append(plans, Plan{"two contenders, the numbers pass 9", player.World{Lock: s, Sequence: 9}, explore.Search{}})
 	}
-	if s.Timed { // it goes by the numbers: where the names' order is another one, and where a number says that others were there
+	if s.Timed { // it reads the numbers: 10 comes after 9 as a number, and a first node that is not 0 says that others were there
 		plans = append(plans, Plan{"two contenders on a used path", player.World{Lock: s, Sequence: 7}, explore.Search{}},
 			Plan{"two contenders on a used path, one fault, random", player.World{Lock: s, Sequence: 7, Kinds: kindsOf(s), Faults: 1},
 				explore.Search{Seed: 1, Limit: 300}})
@@ -168,12 +164,12 @@ func Test(t *testing.T, s player.Subject) {
 		}
 	}
 	for _, k := range s.Known {
-		require.True(t, !testenv.AtLanding() || known[k.Name.En], "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
+		require.True(t, known[k.Name.En] || !testenv.AtLanding(), "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
 	}
 }
 
-// Faults is the fault series: each request of an acquisition and its release is lost, or its reply is, or the
-// connection breaks, the session ends or the client stops at it, and in each case ctx goes on, or ends then.
+// Faults plays explore.Series: at each request of an acquisition and its release the request or its reply is lost, the
+// connection breaks, the session ends or the client stops; and each of these again with a ctx that ends.
 func Faults(t *testing.T, s player.Subject) {
 	t.Helper()
 	testenv.Embedded(t, "the explorer brings its own server")
@@ -196,6 +192,7 @@ func Faults(t *testing.T, s player.Subject) {
 	}
 }
 
+// reportFound fails with what the search has found, and the command that plays it again.
 func reportFound(t *testing.T, r *explore.Report) {
 	t.Helper()
 	if r.Found == nil {
@@ -217,7 +214,7 @@ func reportFound(t *testing.T, r *explore.Report) {
 // and so on.
 func exploreOwn(t *testing.T, s player.Subject) {
 	w := player.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kindsOf(s)}
-	search := explore.Search{Seed: *seed, For: *duration}
+	search := explore.Search{Seed: *seed, For: *duration, Merge: *seed == 0}
 	if *seed > 0 {
 		w.Faults = *faults
 		if *duration == 0 {
@@ -236,7 +233,6 @@ func exploreOwn(t *testing.T, s player.Subject) {
 				return
 			}
 		}
-		search.Merge = true
 		r := explore.Explore(t, w, search)
 		reportFound(t, r)
 		if r.Found != nil {
@@ -261,7 +257,7 @@ func Replay(t *testing.T, s player.Subject, file string) {
 	}
 }
 
-// playAgain plays a trace, and returns the violation, if there is one.
+// playAgain plays a trace. It reports whether there is a violation, and says in words what happened.
 func playAgain(t *testing.T, tr *player.Trace) (happens bool, words string) {
 	t.Helper()
 	played, err := explore.Replay(t, tr)

@@ -57,13 +57,8 @@ func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 }
 
 // marks returns the marks of a kind.
-func marks(f *film.Film, kind string) (list []film.Mark) {
-	for _, m := range f.Marks {
-		if m.Kind == kind {
-			list = append(list, m)
-		}
-	}
-	return list
+func marks(f *film.Film, kind string) []film.Mark {
+	return slices.DeleteFunc(slices.Clone(f.Marks), func(m film.Mark) bool { return m.Kind != kind })
 }
 
 // subjects are the locks of steps 1 to 4, and zklock.
@@ -211,13 +206,8 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 		}
 		return list
 	}
-	lost := func(f *film.Film) (list []film.Packet) {
-		for _, p := range f.Packets {
-			if p.Lost {
-				list = append(list, p)
-			}
-		}
-		return list
+	lost := func(f *film.Film) []film.Packet {
+		return slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return !p.Lost })
 	}
 
 	f := filmed("A", 0, player.LoseRequest)

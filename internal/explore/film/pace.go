@@ -344,7 +344,12 @@ func (p *pacer) run() time.Duration {
 		}
 		at, do := p.next()
 		if do == nil {
-			if !w.Wait(w.Lock.Timed, func() bool { p.schedule(); return p.due() }, p.hang) {
+			possible := func() bool {
+				p.schedule()
+				_, do := p.next()
+				return do != nil
+			}
+			if !w.Wait(w.Lock.Timed, possible, p.hang) {
 				return p.last
 			}
 			continue
@@ -378,12 +383,6 @@ func (p *pacer) sendPart() {
 		p.nextPart = 2 * sent
 		p.Part(f)
 	}
-}
-
-// due reports whether anything is due.
-func (p *pacer) due() bool {
-	_, do := p.next()
-	return do != nil
 }
 
 // busy reports whether a packet is on its way or a client has to come back.

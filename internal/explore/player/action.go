@@ -10,13 +10,13 @@ import (
 // An action is what the explorer can do next.
 type action struct {
 	who, what string
-	fault     Fault
+	fault     Fault // "": it is none
 	do        func()
 }
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// enabled lists the actions, first those of the client that acted last, and the faults at the end.
+// enabled lists the possible actions: first those of gaps and of the client that acted last, and at the end the faults.
 func (w *Player) enabled() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +90,7 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 // A gap is a place in a lock where a goroutine is kept: see Subject.Begin.
 type gap struct {
 	name string
-	free chan struct{}
+	gate chan struct{}
 	goid string // of the goroutine that is kept there
 }
 
@@ -98,7 +98,7 @@ type gap struct {
 func (w *Player) gap(name string) {
 	w.waitAt(func(gate chan struct{}) {
 		for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
-			name += "'" // a goroutine is there already
+			name += "'" // another goroutine is kept there
 		}
 		w.gaps = append(w.gaps, &gap{name, gate, goid()})
 	})
@@ -110,7 +110,7 @@ func (w *Player) goOn(g *gap) action {
 		w.mu.Lock()
 		w.Foot.Everything = true
 		w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })
-		close(g.free)
+		close(g.gate)
 		w.mu.Unlock()
 	}}
 }
@@ -140,7 +140,7 @@ func (w *Player) Request(c *Client) Frame {
 	return p
 }
 
-// executedLocked notes a request that reaches the server.
+// executedLocked notes a request that has just been delivered to the server.
 func (w *Player) executedLocked(c *Client, p Frame) {
 	w.Foot.client(c)
 	w.Foot.request(p)

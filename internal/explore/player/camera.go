@@ -5,14 +5,14 @@ import "example.com/zklock/internal/i18n"
 // A Camera records a schedule while it is played, and makes a film of it. Its
 // methods are called with the lock of the player held.
 type Camera interface {
-	Action()                             // one is chosen
+	Action()                             // an action is chosen
 	Answer()                             // replies and events are about to arrive at once
 	Depart()                             // the server may have sent something
 	Settled()                            // all goroutines have got as far as they can
 	Sent(c *Client, p *Frame)            // a request departs
-	Arrived(p *Frame, lost bool)         // or is lost
+	Arrived(p *Frame, lost bool)         // a packet arrives, or is lost
 	Carried(c *Client, p Frame)          // a request is carried out
-	Woken(c *Client, p Frame)            // by an event, which has arrived
+	Woken(c *Client, p Frame)            // an event has arrived, and wakes contenders
 	Client(c *Client, state string)      // the state of a client; see Mark
 	State(k *Contender, text i18n.Text)  // the state of a contender has changed
 	Noted(k *Contender)                  // the notes of the contender are in the log

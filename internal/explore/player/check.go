@@ -59,6 +59,7 @@ func (w *Player) holdersLocked() (holders, outlived []string) {
 	return holders, outlived
 }
 
+// checkWaitLocked checks a contender that waits: not for too long, and for others.
 func (w *Player) checkWaitLocked(k *Contender) {
 	if !k.company {
 		k.company = w.companyLocked(k)
@@ -98,7 +99,7 @@ func (w *Player) checkNodesLocked() {
 	}
 }
 
-// owner is the name under which a contender is opened.
+// owner is the name under which a contender is opened: B is another goroutine of A if there is OneOwner.
 func (w World) owner(name string) string {
 	if w.OneOwner && name == "B" {
 		return "A"
@@ -121,7 +122,7 @@ func (s Subject) tooMany(holders []string) bool {
 	return false
 }
 
-// overtakenLocked counts how often contenders that called Lock later get in before one that waits.
+// overtakenLocked counts for each waiter how many times a contender that called Lock later, now k, gets in first.
 func (w *Player) overtakenLocked(k *Contender) {
 	k.passed = 0
 	for _, o := range w.Contenders {
@@ -174,7 +175,7 @@ func (w *Player) enteredLocked(k *Contender) {
 		return
 	}
 	if w.Lock.Permits > 1 && w.contendersBefore(own[0]) < w.Lock.Permits {
-		return // there is room for all before it, too
+		return // the contenders before it may come in, too
 	}
 	for _, o := range w.Contenders {
 		if o == k || o.State != Waiting || o.Client.faulted || o.Ended || w.Lock.Together != nil && w.Lock.Together(o.Name, k.Name) {
@@ -208,20 +209,19 @@ func (w *Player) contendersBefore(node string) (n int) {
 
 // sequenceNumber is the sequence number in a node's name, 0 if there is none.
 func sequenceNumber(p string) int32 {
-	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // -2³¹ has lost its sign, and wraps to it
+	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // the sign of -2³¹ is cut off, and 2³¹ wraps to it
 	return int32(n)
 }
 
-// Hang reports which contender waits when nothing can happen any more.
+// Hang reports the contenders that wait when nothing can happen any more.
 func (w *Player) Hang() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var who []string
 	for _, k := range w.Contenders {
-		if k.State == done {
-			continue
+		if k.State != done {
+			who = append(who, k.Name)
 		}
-		who = append(who, k.Name)
 	}
 	what := i18n.Textf("%s wait, and nothing can happen any more", "%s 都在等待，但已没有可执行的动作", And(who))
 	if len(who) == 1 {
@@ -245,6 +245,7 @@ func And(names []string) i18n.Text {
 	return i18n.Text{En: strings.Join(names, " and "), Zh: strings.Join(names[:last], "、") + " 和 " + names[last]}
 }
 
+// staysText is about a node that is not ephemeral.
 func staysText(node string) i18n.Text {
 	return i18n.Textf("%s stays, and no end of a session removes it", "%s 残留下来，哪个会话结束都不会删除它", node)
 }

@@ -21,7 +21,7 @@ type Client struct {
 
 	// Guarded by w.mu.
 	Line       *Line
-	Session    int64         // that the explorer has seen
+	Session    int64         // the last one that the explorer has seen
 	Expired    bool          // that session has ended, by a fault
 	connecting chan struct{} // not nil: the library waits to connect
 	Dialing    chan struct{} // not nil: the library dials
@@ -29,7 +29,7 @@ type Client struct {
 	stalled    bool
 	faulted    bool   // a fault has happened to it
 	seen       int64  // the zxid of the newest answer that has arrived
-	behind     bool   // its server does not have what is newer than that: World.Behind
+	behind     bool   // its server does not have anything newer yet: World.Behind
 	refuse     bool   // its next connection is refused
 	gone       bool   // it no longer connects
 	history    uint64 // of the replies and events that have arrived, for hashLocked

@@ -22,31 +22,32 @@ type Contender struct {
 	script []Op
 
 	// Guarded by w.mu.
-	State  string        // see the constants
-	Gate   chan struct{} // not nil: waits until the explorer lets it unlock
-	Cancel context.CancelFunc
-	Ended  bool // its ctx was ended
-	// A fault has happened to its client since Lock or TryLock was called, or
-	// one from before may still reach the call.
-	disturbed  bool
-	depth      int             // how often it has got the lock and not unlocked; its own goroutine counts
+	State   string        // see the constants
+	GoID    string        // of the goroutine that plays its script
+	Gate    chan struct{} // not nil: the contender waits until the explorer lets it unlock
+	again   bool          // at the Gate: it unlocks once more, after an error
+	notes   []Entry       // not in the log yet: takeNotesLocked
+	results []i18n.Text   // all notes so far
+	bad     []Violation   // not reported yet
+
+	// Of the last call of Lock or TryLock.
+	Cancel         context.CancelFunc // of its ctx; nil: it has returned
+	Ended          bool               // its ctx was ended
+	looks          int                // its ctx ends after this number of looks at it; 0: it does not
+	since          time.Time          // when it began
+	called, joined int                // the turns in which it began, and in which its first request was carried out; 0: none was
+	disturbed      bool               // a fault has happened to its client since it began, or an earlier one may still reach it
+	company        bool               // meanwhile another contender has held the lock or waited for it
+	stripped       bool               // meanwhile somebody has deleted its node
+	passed         int                // how many times a contender that called Lock later got in first
+
+	// Of a holder.
+	depth      int             // how many times it has got the lock and not unlocked; only its own goroutine uses this
 	held       int64           // the session in which it got the lock
-	notes      []Entry         // that are not in the log yet: takeNotesLocked
-	results    []i18n.Text     // all notes so far
-	bad        []Violation     // that have not been noted yet
-	company    bool            // at some time during TryLock another contender held the lock or waited
-	Lost       bool            // its session ended while it held the lock
-	lostSignal <-chan struct{} // of a Leased lock, from when it was got: its Lost channel
-	checked    bool            // enteredLocked has looked at it since it got in
-	since      time.Time       // when Lock was called
-	// Lock was called, and its first request was carried out, at these turns; 0: it has not been.
-	called, joined int
-	looks          int    // its ctx ends after so many looks at it; 0: it does not
-	stripped       bool   // its node was deleted by somebody while it waited
-	unsure         bool   // it may say that it still holds the lock that it has lost
-	again          bool   // Gate: it unlocks once more, after an error
-	passed         int    // how often a later contender got in before this one
-	GoID           string // of the goroutine that plays its script
+	Lost       bool            // that session has ended
+	lostSignal <-chan struct{} // the Lost channel of a Leased lock
+	checked    bool            // enteredLocked has checked it
+	unsure     bool            // it has lost the lock, and may report that it still holds it
 }
 
 // The states of a contender.
@@ -69,14 +70,15 @@ func (k *Contender) Start() {
 		k.GoID = goid()
 		defer func() {
 			if p := recover(); p != nil {
-				k.note(failed, i18n.Textf("panics", "发生 panic"), Violation{Kind: Crash, Who: k.Name, What: i18n.Textf("%s panics: %v", "%s 发生 panic：%v", k.Name, p)})
+				crash := Violation{Kind: Crash, Who: k.Name, What: i18n.Textf("%s panics: %v", "%s 发生 panic：%v", k.Name, p)}
+				k.note(failed, i18n.Textf("panics", "发生 panic"), crash)
 			}
 		}()
 		k.playScript()
 	}()
 }
 
-// note changes the state of a contender, and logs that.
+// note changes the state of a contender, for the log, and reports what it has done wrong.
 func (k *Contender) note(state string, text i18n.Text, bad ...Violation) {
 	w := k.w
 	w.mu.Lock()
@@ -94,6 +96,7 @@ func (k *Contender) note(state string, text i18n.Text, bad ...Violation) {
 	w.stirLocked()
 }
 
+// playScript makes the calls of the script. A call is left out if it does not fit: see the Ops.
 func (k *Contender) playScript() {
 	for i, op := range k.script {
 		switch {
@@ -105,7 +108,7 @@ func (k *Contender) playScript() {
 			if k.getIn(op) {
 				k.depth = 1
 			}
-		case k.depth > 1:
+		case k.depth > 1: // from here on op is UnlockOp
 			k.letGoOnce()
 		case k.depth == 1:
 			k.depth = 0
@@ -144,7 +147,7 @@ func (k *Contender) relock() {
 func (k *Contender) getIn(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
-	if w.Lock.Lenient { // a student's lock: its looks at ctx are counted, and the cause of the end is not ctx.Err()
+	if w.Lock.Lenient { // of a student: the looks at ctx are counted, and the cause of its end is not ctx.Err()
 		inner, end := context.WithCancelCause(context.Background())
 		ctx, cancel = &lookedAt{inner, k}, func() { end(errCause) }
 	}
@@ -159,33 +162,35 @@ func (k *Contender) getIn(op Op) bool {
 	session := k.Client.Conn.SessionID()
 	w.mu.Unlock()
 	defer cancel()
+
 	ok, err := k.invoke(op, ctx)
+
 	w.mu.Lock()
 	k.Cancel, k.looks = nil, 0
-	hides := err != nil && k.Ended && !k.disturbed && w.Lock.Lenient && !errors.Is(err, context.Canceled)
-	bound := !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble   // what it asks for ends with its session
-	nobodyElse := !k.company && !w.companyLocked(k) && !w.Run.Facts.OrphanCreate // a node without its contender locks, too
-	allowed := k.disturbed && !w.Lock.Requeues || k.Ended
+	mayFail := k.disturbed && !w.Lock.Requeues || k.Ended
+	hidesEnd := err != nil && k.Ended && !k.disturbed && w.Lock.Lenient && !errors.Is(err, context.Canceled)
+	oneSession := !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble // its node ends with its session
+	alone := !k.company && !w.companyLocked(k) && !w.Run.Facts.OrphanCreate         // an orphaned node locks, too
 	w.mu.Unlock()
 	switch {
 	case err != nil:
-		k.refused(op, err, hides, allowed)
+		k.refused(op, err, hidesEnd, mayFail)
 		return false
-	case !ok && nobodyElse:
+	case !ok && alone:
 		k.note(outside, findsItHeld, k.fails(i18n.Textf(
 			"TryLock of %s finds the lock held, and nobody else holds it or waits for it", "%s 的 TryLock 报告锁被占用，却没有别人持有或等待这个锁", k.Name)))
 		return false
 	case !ok:
 		k.note(outside, findsItHeld)
 		return false
-	case bound && session != 0 && session != k.Client.Conn.SessionID():
+	case oneSession && session != 0 && session != k.Client.Conn.SessionID():
 		k.note(outside, i18n.Textf("gets the lock in a new session", "在新会话里拿到锁"), k.fails(i18n.Textf(
 			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.method(), k.Name)))
 		return false
 	}
 	var lostSignal <-chan struct{}
 	if leased, ok := k.Lock.(Leased); ok {
-		lostSignal = leased.Lost() // once: it must be closed though nobody asks again
+		lostSignal = leased.Lost() // asked once: it must be closed although nobody asks again
 	}
 	w.mu.Lock()
 	if w.free {
@@ -215,16 +220,17 @@ func (k *Contender) invoke(op Op, ctx context.Context) (got bool, err error) {
 	return true, k.Lock.Lock(ctx)
 }
 
-// refused notes an error of Lock or TryLock.
-func (k *Contender) refused(op Op, err error, hides, allowed bool) {
+// refused notes an error of Lock or TryLock. It is a violation if the call must not fail, or if it
+// hides the end of its ctx.
+func (k *Contender) refused(op Op, err error, hidesEnd, mayFail bool) {
 	var broken Broken
 	switch {
 	case errors.As(err, &broken):
 		k.note(outside, i18n.Text{}, broken.violation(k))
-	case hides:
+	case hidesEnd:
 		k.note(outside, failsWith(err), k.fails(i18n.Textf("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
 			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.method(), shortError(err))))
-	case !allowed:
+	case !mayFail:
 		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.method(), k.Name, shortError(err))))
 	default:
 		k.note(outside, failsWith(err))
@@ -286,8 +292,8 @@ func (k *Contender) excused() bool {
 	return k.Client.faulted
 }
 
-// letGo calls Unlock, and again if that fails after a fault. It returns false if it
-// did not work in the end.
+// letGo calls Unlock, and again if that fails after a fault. It returns false if the last try
+// failed, too.
 func (k *Contender) letGo() bool {
 	w := k.w
 	for try := 0; ; try++ {
@@ -300,9 +306,9 @@ func (k *Contender) letGo() bool {
 		err := k.Lock.Unlock(context.Background())
 		w.mu.Lock()
 		faulted, held := k.Client.faulted, k.held
-		sound := w.Lock.Requeues && k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && !k.Lost
+		stillHeld := w.Lock.Requeues && k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && !k.Lost
 		w.mu.Unlock()
-		sound = sound && w.sessionLives(held) // without mu: a server that closes a line has its own lock, and waits for mu
+		stillHeld = stillHeld && w.sessionLives(held) // without mu: a server that closes a line has its own lock, and waits for mu
 		notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
 		var broken Broken
 		switch {
@@ -316,7 +322,7 @@ func (k *Contender) letGo() bool {
 		case err == nil:
 			k.note(outside, hasUnlocked)
 			return true
-		case notLocked && faulted && sound: // a lock that tries again must take its own earlier delete into account
+		case notLocked && faulted && stillHeld: // a lock that tries again must take its own earlier delete into account
 			k.note(outside, findsItLost, k.fails(i18n.Textf(
 				"Unlock of %s says that the lock was lost, though its session lives", "%s 的会话还在，Unlock 却报告锁已丢失", k.Name)))
 			return true
@@ -326,7 +332,7 @@ func (k *Contender) letGo() bool {
 		case !faulted || w.Lock.Requeues:
 			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, shortError(err))))
 			return false
-		case try == 5: // the sixth error, and a fault may be the reason of all
+		case try == 5: // a fault may be the reason of all six errors
 			k.note(outside, cannotUnlock(err))
 			return false
 		}
@@ -405,7 +411,7 @@ func (op Op) method() i18n.Text {
 	return i18n.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
 }
 
-// shortError is an error without what differs between runs, at most 100 bytes.
+// shortError is the text of an error, without what differs between runs, and at most 100 bytes long.
 func shortError(err error) string {
 	for _, e := range []error{context.Canceled, zk.ErrSessionExpired, zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrClosing,
 		zk.ErrNoNode, zk.ErrNodeExists} {

@@ -33,8 +33,7 @@ func (w *Player) faultsOfAllLocked() (list []action) {
 	return list
 }
 
-// mayLocked reports whether a fault of this kind may happen in a world and has not
-// happened as often as it may.
+// mayLocked reports whether a fault of this kind may happen in the world, once more.
 func (w *Player) mayLocked(f Fault) bool {
 	happened := 0
 	for _, s := range w.Run.Facts.Faults {
@@ -51,13 +50,14 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 		return nil
 	}
 	if !slices.ContainsFunc(c.Contenders, func(k *Contender) bool { return k.State != done }) {
-		return nil // nothing depends on it any more
+		return nil // no contender depends on the client any more
 	}
 	add := func(who string, f Fault, do func()) {
 		if w.mayLocked(f) {
 			list = append(list, action{who, string(f), f, do})
 		}
 	}
+
 	l := c.Line
 	live := !l.CutOffLocked() && !c.Expired
 	if c.Session == 0 {
@@ -70,7 +70,7 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 	case live && len(l.Up) > 0 && !c.stalled:
 		add(c.Name, LoseRequest, func() { w.Cut(c) })
 		add(c.Name, LoseReply, func() { w.loseReply(c) })
-	case live && w.Packets && len(l.Down) > 0: // the request has been carried out already
+	case live && w.Packets && len(l.Down) > 0: // its request has been carried out
 		add(c.Name, LoseReply, func() { w.Cut(c) })
 	case live:
 		add(c.Name, Cut, func() { w.Cut(c) })
@@ -120,21 +120,22 @@ func (w *Player) endContext(k *Contender) {
 // endAtLook ends the ctx of a contender after the n-th time from now that its lock asks
 // ctx.Err: that call still returns nil.
 func (w *Player) endAtLook(k *Contender, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	k.looks = n
-	w.Foot.client(k.Client)
+	w.Do(func() {
+		k.looks = n
+		w.Foot.client(k.Client)
+	})
 }
 
 var errCause = errors.New("the caller has given up") // context.Cause of a student's ctx
 
-// A lookedAt is the ctx of a contender. Done, Value and Cause are those of the inner one,
-// so contexts that the lock derives from it end with it.
+// A lookedAt is the ctx of a contender, and counts the calls of its Err. Done, Value and Cause are
+// those of the inner one, so contexts that the lock derives from it end with it.
 type lookedAt struct {
 	context.Context
 	k *Contender
 }
 
+// Err ends the ctx at the last look that was asked for, and returns nil then.
 func (c *lookedAt) Err() error {
 	k := c.k
 	k.w.mu.Lock()
@@ -156,29 +157,27 @@ func (c *lookedAt) Err() error {
 
 // tamper is NodeGoes or NodeSet: it deletes a contender's nodes, as an administrator does, or writes their data again.
 func (w *Player) tamper(k *Contender, f Fault) {
-	en, zh, do := "has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", w.Srv.Touch
+	en, zh, change := "has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", w.Srv.Touch
 	w.mu.Lock()
 	if f == NodeGoes {
-		en, zh, do, k.stripped = "loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", w.Srv.Delete, true
+		en, zh, change = "loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", w.Srv.Delete
+		k.stripped = true
 	}
 	k.Client.FaultLocked()
 	w.Foot.Everything = true
 	nodes := w.nodesOf(k.Client)
-	for _, p := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf(en, zh, path.Base(p))})
+	for _, node := range nodes {
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf(en, zh, path.Base(node))})
 	}
 	w.mu.Unlock()
-	for _, p := range nodes {
-		do(p)
+
+	for _, node := range nodes { // without mu, which the server's replies need
+		change(node)
 	}
 }
 
 // Cut breaks a client's connection; what is on it is lost.
-func (w *Player) Cut(c *Client) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.CutLocked(c)
-}
+func (w *Player) Cut(c *Client) { w.Do(func() { w.CutLocked(c) }) }
 
 // CutLocked is Cut for a caller that has mu.
 func (w *Player) CutLocked(c *Client) {
@@ -268,7 +267,7 @@ func (w *Player) expire(c *Client) {
 	w.Do(func() { w.LateLossLocked(c) })
 }
 
-// LateLossLocked notes that holders are not notified of the end of their session.
+// LateLossLocked notes a violation for each holder that is not notified of the end of its session.
 func (w *Player) LateLossLocked(c *Client) {
 	for _, k := range c.Contenders {
 		if k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && w.Lock.Timed && k.State == Inside {
@@ -278,7 +277,7 @@ func (w *Player) LateLossLocked(c *Client) {
 	}
 }
 
-// endLocked ends the session, for expire and stop.
+// endLocked notes what the end of a session changes, for expire and stop.
 func (w *Player) endLocked(c *Client, how i18n.Text) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
 	c.FaultLocked()
@@ -342,8 +341,8 @@ func (w *Player) runOn(c *Client) {
 	c.Line.BreakLocked()
 }
 
-// letPass lets the time d pass, or less: it returns before the request that is one more than most. Meanwhile requests
-// are carried out at once, except for those of c.
+// letPass lets the time d pass, and returns earlier if more than most requests are sent. Meanwhile requests are
+// carried out at once, except for those of c.
 func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	for deadline := time.Now().Add(d); ; {
 		w.Settle()
@@ -372,9 +371,9 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	}
 }
 
-// stall keeps the later requests of a client inside it, behind a request of another
-// goroutine of the same client that does not get through. Earlier requests of the
-// client arrive. In the end the session expires.
+// stall keeps the client's later requests inside it: they wait behind a request of another
+// goroutine that does not get through. Earlier requests of the client arrive. In the end the
+// session expires.
 func (w *Player) stall(c *Client) {
 	w.mu.Lock()
 	c.stalled = true

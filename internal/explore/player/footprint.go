@@ -9,10 +9,10 @@ import (
 // A Footprint is what an action has touched. Two actions that have touched
 // different things can be swapped.
 type Footprint struct {
-	Clients    uint64
-	Everything bool // time has passed, or a session or a connection has ended
-	Fault      bool // it has used up a part of the budget
-	Access     []Access
+	Clients    uint64   // a bit for each, by its Index
+	Everything bool     // time has passed, or a session or a connection has ended
+	Fault      bool     // it was one of the faults that may happen
+	Access     []Access // to nodes of the server
 }
 
 // An Access is what a request does to a node or to a list of children.
@@ -22,9 +22,9 @@ type Access struct {
 	Mode byte // of a node: 'r' or 'w'; of a list: see clash
 }
 
-// clash reports whether two accesses to one list of children do not commute: 'r'
-// reads the list, 'c' and 'd' make and delete a child, 'n' makes one with a
-// number of the parent's, 'g' reads a child by name, which an 'n' may make.
+// clash reports whether the order of two accesses to one list of children matters. Their modes are:
+// 'r' reads the list, 'c' makes a child, 'd' deletes one, 'n' makes one that gets the parent's next
+// number, and 'g' reads a child by its name, which an 'n' may have made.
 func clash(a, b byte) bool {
 	switch string([]byte{min(a, b), max(a, b)}) {
 	case "cr", "dr", "nr", "gn", "cn", "nn":
@@ -35,6 +35,7 @@ func clash(a, b byte) bool {
 
 func (f *Footprint) client(c *Client) { f.Clients |= 1 << c.Index }
 
+// request adds what a request does at the server.
 func (f *Footprint) request(p Frame) {
 	dir := path.Dir(p.Path)
 	node := func(at string, mode byte) { f.Access = append(f.Access, Access{at, false, mode}) }

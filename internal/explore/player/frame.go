@@ -12,7 +12,7 @@ import (
 // A Frame is one packet on its way.
 type Frame struct {
 	raw      []byte // with the four bytes of its length
-	turn     int    // the action during which it was sent
+	turn     int    // the number of the action during which it was sent
 	xid      int32
 	zxid     int64   // of a reply
 	Op       jute.Op // of a request; a reply gets that of its request
@@ -24,15 +24,15 @@ type Frame struct {
 	IsEvent  bool
 	Err      jute.Code
 	Names    []string // of a reply: the list of children
-	data     string   // of a create, to distinguish two requests
-	rest     digest   // of a reply: what an Entry does not show
-	numbered bool     // the server completes the name of what is created
+	data     string   // of a create: distinguishes two requests
+	rest     digest   // of a reply: what it has besides the fields of an Entry
+	numbered bool     // of a create: the server appends a number to the name
 
-	// Of a schedule that is filmed.
-	ID  int           // of the film's packet
-	Tag string        // the contender of a tagged world
-	Of  int           // of a reply: the id of its request
-	Due time.Duration // when it arrives, in a paced run; 0: not known yet
+	// Of a schedule that is filmed:
+	ID  int           // the number of the film's packet
+	Tag string        // in a tagged world, the contender
+	Of  int           // of a reply: the ID of its request
+	Due time.Duration // in a paced run, when it arrives; 0: not known yet
 }
 
 // parseRequest reads the parts of a request that the explorer needs.
@@ -61,12 +61,11 @@ func parseRequest(raw []byte) Frame {
 	return p
 }
 
-// parseReply reads a reply or an event. Asked is the request of a reply.
+// parseReply reads a reply or an event. Asked returns the request of a reply. Hidden reports
+// whether the server is behind, and does not have a node yet.
 //
 // A list of children is put into descending order: ZooKeeper promises no order, and
-// a lock that relies on one must fail, and in the same way each time.
-//
-// Hidden reports whether the server does not have a node yet.
+// a lock that relies on one must fail, in the same way each time.
 func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string) bool) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])
@@ -109,8 +108,8 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 	return p
 }
 
-// kindOf is the operation. Of a multi that begins with a create or a delete it is that: with the rest of such a multi a
-// lock counts the contenders, or marks how many have gone.
+// kindOf is the operation; of a multi that begins with a create or a delete, that one. The rest of such a multi only
+// counts the contenders, or marks how many have gone.
 func (p *Frame) kindOf() jute.Op {
 	if p.Op == jute.OpMulti && (p.first == jute.OpCreate || p.first == jute.OpDelete) {
 		return p.first
@@ -121,7 +120,7 @@ func (p *Frame) kindOf() jute.Op {
 // Size is the number of its bytes on the wire.
 func (p *Frame) Size() int { return len(p.raw) }
 
-// Kind is that of the film's packet, on the way down.
+// Kind is the kind of a packet that comes from the server.
 func (p *Frame) Kind() string {
 	if p.IsEvent {
 		return "event"
@@ -129,7 +128,7 @@ func (p *Frame) Kind() string {
 	return "reply"
 }
 
-// packet is a frame with these parts.
+// packet encodes a frame with these parts.
 func packet(parts ...func(*jute.Encoder)) []byte {
 	var e jute.Encoder
 	mark := e.BeginFrame()
@@ -149,15 +148,15 @@ func cutFrames(b []byte, frame func([]byte)) {
 	}
 }
 
-// together orders packets that goroutines of one client have sent at the same
+// compareSent orders packets that goroutines of one client have sent at the same
 // instant, so that it does not matter which of them ran first.
-func together(a, b Frame) int {
+func compareSent(a, b Frame) int {
 	last := func(p Frame) int {
 		if p.Op == jute.OpSetWatches { // the client sends it last
 			return 1
 		}
 		return 0
 	}
-	// The data comes last: a random id of a lock differs each time.
+	// The data comes last, because a lock's random id differs each time.
 	return cmp.Or(last(a)-last(b), int(a.Op-b.Op), cmp.Compare(a.Path, b.Path), len(a.data)-len(b.data), byName(a.Tag, b.Tag), cmp.Compare(a.data, b.data))
 }

@@ -18,17 +18,16 @@ type Line struct {
 	c *Client
 
 	// Guarded by w.mu.
-	open      bool // the handshake is over: packets wait for the explorer
-	Up, Down  []Frame
-	toServer  []byte // delivered, not read yet
-	toClient  []byte
-	asked     map[int32]Frame // requests that have no reply yet
-	Broken    bool            // nothing crosses it any more
-	ServerEnd bool            // the server has closed its end
-	// The newest reply is an error. Requests are carried out one by one.
-	FailedLast bool
-	server     *sync.Cond
-	client     *sync.Cond
+	open       bool // the handshake is over: packets wait for the explorer
+	Up, Down   []Frame
+	toServer   []byte          // delivered, and not read yet
+	toClient   []byte          // the same
+	asked      map[int32]Frame // requests that have no reply yet
+	Broken     bool            // nothing crosses it any more
+	ServerEnd  bool            // the server has closed its end
+	FailedLast bool            // the newest reply is an error
+	server     *sync.Cond      // wakes the server's Read
+	client     *sync.Cond      // wakes the client's Read and Write
 }
 
 func newLine(w *Player, c *Client) *Line {
@@ -130,11 +129,7 @@ func (e clientEnd) Read(b []byte) (int, error) {
 			l.toClient = slices.Delete(l.toClient, 0, n)
 			return n, nil
 		}
-		if l.c.Stopped {
-			l.client.Wait()
-			continue
-		}
-		if l.CutOffLocked() {
+		if !l.c.Stopped && l.CutOffLocked() { // a stopped client does not notice
 			return 0, io.EOF
 		}
 		l.client.Wait()

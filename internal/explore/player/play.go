@@ -13,9 +13,9 @@ import (
 // number of the action, from 0, and its footprint. With hashing each state has a hash: Point.State.
 func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
 	t.Helper()
-	defer Alone()() // waits for its turn now, and ends it on return
-	var made atomic.Pointer[[]string]
-	var names []string
+	defer Alone()()                   // waits for its turn now, and ends it on return
+	var names []string                // of the choices
+	var made atomic.Pointer[[]string] // names, for doing, which another goroutine calls
 	made.Store(new([]string))
 	doing := func() string { return fmt.Sprintf("explore: %s plays the schedule %q", w.Lock.Name, *made.Load()) }
 	return inBubble(t, w, doing, func(playing *Player) {
@@ -24,8 +24,8 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 			i := choose(p)
 			if i >= 0 && len(p.Enabled) > 1 {
 				names = append(names, p.Enabled[i])
-				sofar := names // names grows while doing reads it
-				made.Store(&sofar)
+				soFar := names
+				made.Store(&soFar)
 			}
 			return i
 		}, acted)

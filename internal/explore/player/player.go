@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A Player is a World while one schedule is played.
+// A Player is a World while one schedule is played, which is why its receiver is w.
 type Player struct {
 	World
 	Srv        *zkserver.Server
@@ -21,30 +21,30 @@ type Player struct {
 	Clients    []*Client
 	Contenders []*Contender
 	Run        *Run
-	end        func() // of the lock's own set-up, or nil
+	end        func() // what the lock's Begin has returned, or nil
 
 	mu   sync.Mutex    // guards the fields below, all lines, clients and contenders
-	free bool          // nobody is held: the world is set up or taken down
-	Turn int           // of the action
+	free bool          // no goroutine is kept waiting: the world is set up or taken down
+	Turn int           // the number of the action
 	stir chan struct{} // has room for one: something has happened since DrainStir
-	// Only the film of the schedule is needed: it has no log.
+	// Paced: only the film of the schedule is needed, and there is no log.
 	Paced bool
-	// In a paced run: the changes since all contenders, and all lines, were
-	// checked last. With a hundred contenders a check takes a while, and most
-	// packets concern one of them.
+	// In a paced run: something has changed since the contenders were checked (Unnoted), and since
+	// the packets were given their instants (Unscheduled). With a hundred contenders that takes
+	// a while, and most packets concern one of them.
 	Unnoted, Unscheduled bool
 
-	Happened int       // faults, so far
-	last     string    // the client or contender that acted last
-	Idle     int       // how often time has passed since a contender got on
-	token    int64     // the highest fencing token so far
-	Foot     Footprint // of the action that is carried out
-	gaps     []*gap
-	sessions map[int64]*Client // all that clients have had, ended ones too
+	Happened int               // how many faults
+	last     string            // the client or contender that acted last
+	Idle     int               // how many times a patience has passed since the last progress of a contender
+	token    int64             // the highest fencing token
+	Foot     Footprint         // of the action that is carried out
+	gaps     []*gap            // where goroutines are kept
+	sessions map[int64]*Client // the clients of all sessions, also of those that have ended
 	Camera   Camera
-	origins  map[string]origin // of the nodes
-	births   map[string]int    // how many children each node has been given
-	born     map[string]int64  // by path, the zxid of its create
+	origins  map[string]origin // by path, of the nodes
+	births   map[string]int    // by path, how many children the node has been given
+	born     map[string]int64  // by path, the zxid of the node's create
 }
 
 // Do calls f with the player's lock held: until it returns, nothing else of the schedule
@@ -55,8 +55,8 @@ func (w *Player) Do(f func()) {
 	f()
 }
 
-// waitAt keeps the goroutine that calls it at a new gate until that is opened. put gets the gate, with mu held. waitAt
-// returns false at once, and makes no gate, if nobody is held any more.
+// waitAt makes a gate, hands it to put, with mu held, and keeps the calling goroutine until the gate is opened. If no
+// goroutine is kept waiting any more, it makes no gate and returns false at once.
 func (w *Player) waitAt(put func(gate chan struct{})) bool {
 	w.mu.Lock()
 	if w.free {
@@ -84,6 +84,7 @@ func openGate(gate *chan struct{}) bool {
 // NextTurn begins another action.
 func (w *Player) NextTurn() { w.Do(func() { w.Turn++ }) }
 
+// stirLocked notes that something has happened: Pass returns.
 func (w *Player) stirLocked() {
 	w.Unnoted, w.Unscheduled = true, true
 	select {
@@ -92,7 +93,8 @@ func (w *Player) stirLocked() {
 	}
 }
 
-// Play starts the contenders and then carries out one action after the other.
+// Play starts the contenders, and then carries out one action after the other, until a violation or the
+// end. See the function [Play] for choose and acted.
 func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint)) {
 	r := w.Run
 	for _, k := range w.Contenders {
@@ -103,8 +105,8 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 		actions := w.enabled()
 		if len(r.Points) >= maxPoints {
 			v := Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))}
-			if who := w.waitsInVain(actions); who != "" {
-				v = Violation{Hang, who, i18n.Textf("nothing goes on but a loop that does not wake %s", "只剩一个循环在空转，不会唤醒 %s", who)}
+			if waiter := w.waitsInVain(actions); waiter != "" {
+				v = Violation{Hang, waiter, i18n.Textf("nothing goes on but a loop that does not wake %s", "只剩一个循环在空转，不会唤醒 %s", waiter)}
 			}
 			w.Violate(v)
 			break
@@ -126,6 +128,7 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 			acted(len(r.Points)-1, w.Foot)
 		}
 	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ResultsLocked()
@@ -134,8 +137,8 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 	}
 }
 
-// waitsInVain names a contender that waits while all that goes on are goroutines in gaps that no
-// contender has called, such as the heartbeat of a holder that has gone; "" if there is none.
+// waitsInVain names a contender that waits while only goroutines of the lock's own go on, from gap to gap,
+// such as the heartbeat of a holder that has gone; "" if there is none.
 func (w *Player) waitsInVain(actions []action) string {
 	kept := w.keptInGaps()
 	for _, a := range actions {
@@ -149,10 +152,10 @@ func (w *Player) waitsInVain(actions []action) string {
 	return ""
 }
 
-// Wait lets time pass when nothing can happen at once, until something happens,
-// or can. It returns false when the schedule is over: all scripts have ended, or
-// hang has been called, because nothing can happen any more. A timed lock may
-// come back after the end of the scripts, to remove a node.
+// Wait lets time pass when no action is possible, until something happens or possible
+// returns true. It returns false when the schedule is over: all scripts have ended, or nothing
+// can happen any more and it has called hang. If timed, the lock may come back after the end of the
+// scripts to remove a node.
 func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool) {
 	if w.AllDone() && (!timed || !w.nodesLeft() || w.Idle > maxIdle) {
 		w.checkEnd()
@@ -163,7 +166,7 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	w.NextTurn()
 	stirred := w.Pass(patience)
 	switch more := possible(); {
-	case w.Idle <= maxIdle && (stirred || more): // a note of a contender sets Idle to 0
+	case w.Idle <= maxIdle && (stirred || more): // progress of a contender sets Idle to 0
 		return true
 	case w.AllDone():
 		w.checkEnd()
@@ -173,7 +176,7 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	return false
 }
 
-// point is the moment at which one of these actions is chosen.
+// point makes the Point at which one of these actions is chosen.
 func (w *Player) point(actions []action) *Point {
 	p := &Point{Log: w.Run.Log, gaps: w.keptInGaps()}
 	for _, a := range actions {
@@ -218,18 +221,14 @@ func (w *Player) ResultsLocked() {
 	}
 }
 
-// Settle returns when all goroutines have got as far as they can.
+// Settle returns when all goroutines have got as far as they can. Meanwhile clients go on that have lost
+// their connection, one after the other, and replies arrive, unless they are choices.
 func (w *Player) Settle() {
 	for {
 		synctest.Wait()
 		w.mu.Lock()
 		w.Camera.Depart()
-		again := false
-		for _, c := range w.Clients {
-			if again = !c.Stopped && openGate(&c.connecting); again {
-				break
-			}
-		}
+		again := slices.ContainsFunc(w.Clients, func(c *Client) bool { return !c.Stopped && openGate(&c.connecting) })
 		if !again && !w.Packets {
 			for _, c := range w.Clients {
 				if l := c.Line; !c.Stopped && !l.Broken && len(l.Down) > 0 {
@@ -272,7 +271,7 @@ func (w *Player) ArrivesLocked(c *Client) {
 	if w.Run.hashing {
 		c.history = c.history*1099511628211 ^ e.hash() // FNV-1's prime
 	}
-	c.past.num(uint64(p.rest))
+	c.past.add(uint64(p.rest))
 	w.LogLocked(e)
 }
 
@@ -289,8 +288,8 @@ func Code(c jute.Code) string {
 	return fmt.Sprintf("error %d", c)
 }
 
-// SortEvents puts events that one transaction has caused for several paths into
-// a fixed order: the end of a session takes its nodes in none.
+// SortEvents puts the events of one action into a fixed order. The end of a session, for
+// example, removes the session's nodes in any order.
 func (w *Player) SortEvents(down []Frame) {
 	for i := 0; i < len(down); {
 		j := i // down[i:j] are the events of one action
@@ -304,8 +303,8 @@ func (w *Player) SortEvents(down []Frame) {
 	}
 }
 
-// takeNotesLocked logs the notes of the clients and contenders since the last time,
-// in a fixed order, and checks the state.
+// takeNotesLocked logs, in a fixed order, what clients have sent and contenders have noted since the last time,
+// and checks the state.
 func (w *Player) takeNotesLocked() {
 	if !w.Unnoted && w.Calm() {
 		return
@@ -321,14 +320,14 @@ func (w *Player) takeNotesLocked() {
 		if len(sent) == 0 {
 			continue
 		}
-		slices.SortStableFunc(sent, together)
+		slices.SortStableFunc(sent, compareSent)
 		for i := range sent {
 			w.Foot.client(c)
 			w.LogLocked(Entry{Who: c.Name, Kind: "sends", Op: sent[i].Op.String(), Path: sent[i].Path, Watch: sent[i].Watch})
 			if sent[i].Op != jute.OpSetWatches {
 				w.Run.Requests++
 			}
-			sent[i].turn = -1 // it is noted
+			sent[i].turn = -1 // so that it is not logged again
 			w.Camera.Sent(c, &sent[i])
 		}
 	}
@@ -349,8 +348,8 @@ func (w *Player) takeNotesLocked() {
 	w.checkLocked()
 }
 
-// Calm reports whether, in a paced run, nothing changes but by packets and by
-// calls of contenders: no fault has happened, and no clock matters.
+// Calm reports whether, in a paced run, only packets and calls of contenders change anything:
+// no fault has happened, and no clock matters.
 func (w *Player) Calm() bool {
 	l := w.Lock
 	return w.Paced && w.Happened == 0 && !l.Timed && l.Within == 0 && l.Check == nil && !w.Apart

@@ -16,7 +16,7 @@ type Point struct {
 	State     uint64            // if states are counted: a hash
 	Log       []Entry           // up to here
 	gaps      map[string]string // by the name of a gap, the contender that is kept there
-	Situation func() uint64     // two schedules that come to one situation go on alike
+	Situation func() uint64     // a hash: schedules that come to the same situation go on alike
 }
 
 // Kept returns the contender that is held in a gap; "" if there is none, or if it is
@@ -45,10 +45,10 @@ type Run struct {
 	Results   []i18n.Text // of each contender
 	Aborted   bool        // by the search
 
-	over      bool   // a violation that is known has ended it
-	Unordered bool   // the action causes events in no particular order
+	over      bool   // it has ended with a violation that is known
+	Unordered bool   // the action under way causes events in no particular order
 	hashing   bool   // states are counted
-	Final     uint64 // as Point.State, at the end
+	Final     uint64 // the hash of the state at the end, as in Point.State
 }
 
 // Choices are the actions taken where more than one was possible.
@@ -61,17 +61,19 @@ func (r *Run) Choices() (names []string) {
 	return names
 }
 
-// Follow plays a schedule with the choices, and then with those of then. Widths, if there are any, are how many
-// actions were possible at each. The error says why one of the choices cannot be made, or that the schedule ends before all are.
-func Follow(choices []string, widths []int, then func(p *Point) int, play func(choose func(p *Point) int)) (err error) {
-	n := 0
+// Follow calls play with a function that makes the choices, one after the other, and after the last of them calls
+// afterwards. Widths, if there are any, are how many actions must be possible at each choice. The error says which choice
+// cannot be made, or that the schedule ends before the last one.
+func Follow(choices []string, widths []int, afterwards func(p *Point) int, play func(choose func(p *Point) int)) (err error) {
+	n := 0 // how many choices have been made
 	play(func(p *Point) int {
 		switch {
 		case len(p.Enabled) == 1:
 			return 0
 		case n >= len(choices):
-			return then(p)
+			return afterwards(p)
 		}
+
 		name := choices[n]
 		i := slices.Index(p.Enabled, name)
 		switch {

@@ -27,23 +27,22 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 	return inBubble(t, config, nil, playIt)
 }
 
-// longest is of virtual time: the server's tick is a day.
+// longest is the virtual time after which a play does not end. The server's tick is a day.
 const longest = 100 * 365 * day
 
+// inBubble is InBubble. If the play does not end, doing says what was played.
 func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Player)) (r *Run) {
 	config.Name = config.Lock.Name
 	r = &Run{Facts: Facts{World: config}}
 	defer func() {
-		if p := recover(); p != nil {
-			// The bubble ends with goroutines that wait for something.
-			if r.Violation == nil && !r.Aborted {
-				r.Violation = &Violation{Kind: GoroutineLeft, What: panicText(p)}
-			}
+		// The bubble panics if it ends with goroutines that wait for something.
+		if p := recover(); p != nil && r.Violation == nil && !r.Aborted {
+			r.Violation = &Violation{Kind: GoroutineLeft, What: panicText(p)}
 		}
 	}()
 	if config.Lock.Lenient {
-		// Its random bytes are the same each time. The lab is not a test binary, so
-		// package cryptotest does not do.
+		// Its random bytes are the same each time. Package cryptotest needs a test binary,
+		// which the lab is not.
 		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
 	}
@@ -150,11 +149,12 @@ func (w *Player) setUp() {
 	w.Do(func() { w.free = false })
 }
 
-func (w *Player) makeParents() { // of the lock's node: those that World says are there
+// makeParents makes the nodes above the lock's that World says are there.
+func (w *Player) makeParents() {
 	acl := zk.WorldACL(zk.PermAll)
-	last := acl // of the node in which the lock makes its own
+	parentACL := acl // of the node in which the lock makes its own
 	if w.Forbidden {
-		last = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
+		parentACL = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
 	}
 	queue := w.Lock.Queue || w.Lock.Exists
 	conn := w.Clients[0].Conn
@@ -167,7 +167,7 @@ func (w *Player) makeParents() { // of the lock's node: those that World says ar
 		return
 	}
 	if dir := path.Dir(w.lockPath()); dir != "/" {
-		rights := last
+		rights := parentACL
 		if queue {
 			rights = acl
 		}
@@ -175,9 +175,9 @@ func (w *Player) makeParents() { // of the lock's node: those that World says ar
 	}
 	if queue {
 		if slices.Contains(w.Kinds, Remake) {
-			must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, last))
+			must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, parentACL))
 		} else {
-			must(conn.Create(w.lockPath(), nil, 0, last))
+			must(conn.Create(w.lockPath(), nil, 0, parentACL))
 		}
 		if w.Stranger {
 			for _, name := range Strangers {
@@ -190,7 +190,7 @@ func (w *Player) makeParents() { // of the lock's node: those that World says ar
 	}
 }
 
-// takeDown ends everything.
+// takeDown lets all goroutines go on, and ends the sessions and the server.
 func (w *Player) takeDown() {
 	w.mu.Lock()
 	w.free = true
@@ -209,7 +209,7 @@ func (w *Player) takeDown() {
 		}
 	}
 	for _, g := range w.gaps {
-		close(g.free)
+		close(g.gate)
 	}
 	w.gaps = nil
 	for _, k := range w.Contenders {
@@ -245,7 +245,7 @@ func (w *Player) takeDown() {
 // rest lets five minutes pass after the end of a schedule; less if a lock polls, because its requests take real time.
 func (w *Player) rest() {
 	over := time.After(5 * patience)
-	for range 300 { // no lock needs so many requests to clean up
+	for range 300 { // more requests than a lock needs to clean up
 		select {
 		case <-w.stir:
 		case <-over:

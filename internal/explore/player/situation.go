@@ -2,7 +2,6 @@ package player
 
 import (
 	"fmt"
-	"hash/fnv"
 	"path"
 	"strings"
 	"time"
@@ -10,25 +9,25 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A digest is a hash under way.
+// A digest is a hash of all that has been added to it.
 type digest uint64
 
-func (d *digest) num(n uint64) {
+func (d *digest) add(n uint64) {
 	x := uint64(*d) ^ n
 	x *= 0x9e3779b97f4a7c15 // as SplitMix64 mixes
 	x ^= x >> 32
 	*d = digest(x*0xbf58476d1ce4e5b9 + 1)
 }
 
-func (d *digest) text(s string) {
+func (d *digest) addText(s string) {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	d.num(h)
+	d.add(h)
 }
 
-func (d *digest) flags(list ...bool) {
+func (d *digest) addFlags(list ...bool) {
 	n := uint64(1)
 	for _, b := range list {
 		n <<= 1
@@ -36,19 +35,26 @@ func (d *digest) flags(list ...bool) {
 			n |= 1
 		}
 	}
-	d.num(n)
+	d.add(n)
 }
 
-// remember adds a line of the log to its client's past.
+// addStat adds what does not differ between runs.
+func (d *digest) addStat(s jute.Stat) {
+	for _, n := range []int32{s.Version, s.Cversion, s.NumChildren, s.DataLength} {
+		d.add(uint64(n))
+	}
+}
+
+// remember adds an entry of the log to the client's past.
 func (c *Client) remember(e Entry) {
 	d := &c.past
-	d.num(uint64(e.At))
+	d.add(uint64(e.At))
 	for _, s := range []string{e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.En} {
-		d.text(s)
+		d.addText(s)
 	}
-	d.flags(e.Watch)
+	d.addFlags(e.Watch)
 	for _, s := range e.Names {
-		d.text(s)
+		d.addText(s)
 	}
 }
 
@@ -57,12 +63,12 @@ func (c *Client) remember(e Entry) {
 // where a lock draws a part of that at random, and for the zxid.
 type origin struct{ made, changed digest }
 
-// noteReplyLocked keeps the origins up to date, and notes what a reply has of the
-// node that it is about, apart from what an Entry shows.
+// noteReplyLocked keeps the origins up to date, and adds to p.rest what a reply has besides the
+// fields of an Entry.
 func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 	c.carried++
-	mark := digest(c.Index)
-	mark.num(uint64(c.carried))
+	mark := digest(c.Index) // of this request
+	mark.add(uint64(c.carried))
 	if p.Err != jute.OK {
 		return
 	}
@@ -88,7 +94,7 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 				w.births[path.Dir(p.Made)]++
 				w.births[p.Made] = 0
 				parent, _ := w.Srv.Node(path.Dir(p.Made))
-				p.rest.num(uint64(parent.Stat.NumChildren))
+				p.rest.add(uint64(parent.Stat.NumChildren))
 			}
 			return
 		}
@@ -105,11 +111,9 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 		return
 	}
 	stat.Decode(d)
-	p.rest.num(uint64(o.made))
-	p.rest.num(uint64(o.changed))
-	for _, n := range []int32{stat.Version, stat.Cversion, stat.NumChildren, stat.DataLength} {
-		p.rest.num(uint64(n))
-	}
+	p.rest.add(uint64(o.made))
+	p.rest.add(uint64(o.changed))
+	p.rest.addStat(stat)
 }
 
 // situationLocked is a hash of all that the rest of a schedule depends on. Two
@@ -119,63 +123,63 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 func (w *Player) situationLocked() uint64 {
 	var d digest
 	f := w.Run.Facts
-	d.flags(f.OrphanCreate, f.OrphanDelete)
-	d.num(uint64(w.Happened))
-	d.num(uint64(w.Idle))
-	d.num(uint64(time.Since(w.Start)))
+	d.addFlags(f.OrphanCreate, f.OrphanDelete)
+	d.add(uint64(w.Happened))
+	d.add(uint64(w.Idle))
+	d.add(uint64(time.Since(w.Start)))
 	for _, c := range w.Clients {
-		d.num(uint64(c.past))
+		d.add(uint64(c.past))
 		l := c.Line
-		d.flags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, c.behind, l.Broken, l.ServerEnd)
-		d.num(uint64(len(l.Up)))
+		d.addFlags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, c.behind, l.Broken, l.ServerEnd)
+		d.add(uint64(len(l.Up)))
 		for _, p := range l.Down {
-			d.num(uint64(p.rest))
-			d.text(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
-			d.flags(p.IsEvent, p.Watch, w.Run.Unordered)
+			d.add(uint64(p.rest))
+			d.addText(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
+			d.addFlags(p.IsEvent, p.Watch, w.Run.Unordered)
 			for _, s := range p.Names {
-				d.text(s)
+				d.addText(s)
 			}
 		}
 	}
 	for _, k := range w.Contenders {
-		d.text(k.State)
-		d.flags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.checked)
-		d.num(uint64(k.depth))
-		d.num(uint64(k.passed))
-		d.num(uint64(k.looks))
-		d.flags(k.stripped, k.again, k.unsure)
+		d.addText(k.State)
+		d.addFlags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.checked)
+		d.add(uint64(k.depth))
+		d.add(uint64(k.passed))
+		d.add(uint64(k.looks))
+		d.addFlags(k.stripped, k.again, k.unsure)
 	}
 	w.hashTree(&d, path.Dir(w.lockPath()))
 	for _, x := range w.Srv.Watches() {
-		d.text(x.Path + w.OwnerLocked(x.Session))
-		d.flags(x.Children, x.Persistent, x.Recursive)
+		d.addText(x.Path + w.OwnerLocked(x.Session))
+		d.addFlags(x.Children, x.Persistent, x.Recursive)
 	}
 	return uint64(d)
 }
 
-func (w *Player) hashTree(d *digest, at string) { // a node and all below it
+// hashTree adds a node and all below it.
+func (w *Player) hashTree(d *digest, at string) {
 	node, ok := w.Srv.Node(at)
 	if !ok {
 		return
 	}
-	d.text(at)
+	d.addText(at)
 	o := w.origins[at]
-	d.num(uint64(o.made))
-	d.num(uint64(o.changed))
-	d.num(uint64(w.births[at]))
-	for _, n := range []int32{node.Stat.Version, node.Stat.Cversion, node.Stat.NumChildren, node.Stat.DataLength} {
-		d.num(uint64(n))
-	}
+	d.add(uint64(o.made))
+	d.add(uint64(o.changed))
+	d.add(uint64(w.births[at]))
+	d.addStat(node.Stat)
 	if node.Stat.EphemeralOwner != 0 {
-		d.text(w.OwnerLocked(node.Stat.EphemeralOwner))
+		d.addText(w.OwnerLocked(node.Stat.EphemeralOwner))
 	}
-	d.flags(node.Stat.Czxid > w.token, node.Container)
+	d.addFlags(node.Stat.Czxid > w.token, node.Container)
 	for _, name := range w.Srv.Children(at) {
 		w.hashTree(d, path.Join(at, name))
 	}
 }
 
-func (w *Player) hashLocked() uint64 { // of a state, for a search that counts states
+// hashLocked is a hash of the state, for a search that counts states.
+func (w *Player) hashLocked() uint64 {
 	var b strings.Builder
 	for _, c := range w.Clients {
 		fmt.Fprintf(&b, "%s %x %v %v %v", c.Name, c.history, c.Stopped, c.Line.Broken, c.Expired)
@@ -200,9 +204,7 @@ func (w *Player) hashLocked() uint64 { // of a state, for a search that counts s
 }
 
 func hashText(s string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(s))
-	x := h.Sum64()
-	x ^= x >> 29
-	return x * 0xbf58476d1ce4e5b9
+	var d digest
+	d.addText(s)
+	return uint64(d)
 }

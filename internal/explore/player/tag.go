@@ -8,12 +8,10 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// In a film of contenders that share a client each has a path of its own to
-// the same lock, so that its requests differ from those of the others:
-// /lab~B/lock is /lab/lock for B. The line takes the tag out of requests and puts it
-// into replies and events. Otherwise goroutines
-// that one event wakes would send equal requests in any order, and which of
-// them gets which reply would differ from run to run.
+// In a film of contenders that share a client, each has a path of its own to the same lock:
+// /lab~B/lock is /lab/lock for B. The line takes the tag, B, out of requests, and puts it into
+// replies and events. Without tags, goroutines that one event wakes would send equal requests in
+// any order, and which of them gets which reply would differ from run to run.
 
 const tagMark = "~"
 
@@ -38,7 +36,7 @@ func Untagged(p string) (plain, tag string) {
 	return root + rest, tag
 }
 
-// untag takes the tags out of a request.
+// untag takes the tags out of a request, and returns the last of them.
 func untag(raw []byte) (without []byte, tag string) {
 	d := jute.NewDecoder(raw[4:])
 	var h jute.RequestHeader

@@ -30,9 +30,9 @@ type Trace struct {
 	Results   []i18n.Text `json:"results"`
 	Log       []Entry     `json:"log"`
 
-	needed int      // how many choices a replay needs: from then on the explorer goes on as it did by itself
-	acts   []string // all actions, of which the choices are those that had an alternative
-	chosen []bool   // which of them had one
+	needed int      // how many choices a replay needs; after them the explorer would choose the same by itself
+	acts   []string // all actions, with those that had no alternative
+	chosen []bool   // which of acts had one: the choices
 }
 
 // String returns a trace as text for people.
@@ -54,8 +54,8 @@ func (tr *Trace) String() string {
 }
 
 // Steps are the actions of the schedule, a line each, with their effects.
-// Those with a number are the choices; of the others, there was no choice, or the
-// explorer has gone on by itself.
+// The choices have a number. The other actions had no alternative, or the
+// explorer took them by itself.
 func (tr *Trace) Steps() i18n.Text {
 	return i18n.Text{En: tr.steps(i18n.English, "; "), Zh: tr.steps(i18n.Chinese, "；")}
 }
@@ -93,8 +93,8 @@ func (tr *Trace) steps(l i18n.Language, between string) string {
 	return b.String()
 }
 
-// Whole are all choices of the schedule, with those that the explorer has made by
-// itself at its end: for a player that stops after the last one.
+// Whole are all choices of the schedule, also those that Cut has left out: for a player that stops
+// after the last choice.
 func (tr *Trace) Whole() (choices []string) {
 	for i, act := range tr.acts {
 		if tr.chosen[i] {

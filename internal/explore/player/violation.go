@@ -75,13 +75,9 @@ var kindsZh = map[Kind]string{
 func (k Kind) Text() i18n.Text { return i18n.Text{En: string(k), Zh: kindsZh[k]} }
 
 // Violate is ViolateLocked for a caller that does not have mu.
-func (w *Player) Violate(v Violation) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ViolateLocked(v)
-}
+func (w *Player) Violate(v Violation) { w.Do(func() { w.ViolateLocked(v) }) }
 
-// ViolateLocked notes a violation. The first one ends the schedule.
+// ViolateLocked notes a violation. The first one ends the schedule, also if the lock is known for it.
 func (w *Player) ViolateLocked(v Violation) {
 	r := w.Run
 	if w.free || slices.Contains(w.Lock.Ignore, v.Kind) {
@@ -97,13 +93,14 @@ func (w *Player) ViolateLocked(v Violation) {
 		return
 	case known.En != "":
 		w.knownLocked(known, v)
-		r.over = true // the rest follows from it
+		r.over = true // what comes later follows from it
 		return
 	}
 	r.Violation = &v
 	w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: v.Text()})
 }
 
+// knownLocked notes a violation that the lock is known for, under the name of its Known.
 func (w *Player) knownLocked(name i18n.Text, v Violation) {
 	w.Camera.Violation(v, name.En)
 	if !slices.Contains(w.Run.Known, name) {

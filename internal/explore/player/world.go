@@ -79,8 +79,8 @@ type Subject struct {
 	// Bypass: a contender whose first request has been carried out starves if
 	// contenders that call Lock later get in at most that many times before it. 0: not checked.
 	Bypass int
-	// Check, if it is not nil, is asked whenever all have got as far as they
-	// can. It returns what is wrong with the lock, an empty Text if nothing is.
+	// Check, if it is not nil, is called whenever all goroutines have got as far as they
+	// can. It returns what is wrong with the lock; a Violation without a Kind if nothing is.
 	Check func() Violation
 	// Requests and Events are how many requests n contenders send at most, and
 	// how many watch events they get, if each locks once and no fault
@@ -229,29 +229,19 @@ const SessionTimeout = 40 * time.Second
 const (
 	pause     = SessionTimeout * 9 / 20 // 18 s
 	day       = 24 * time.Hour
-	patience  = time.Minute // virtual: a contender that has not been woken for that time hangs
-	maxIdle   = 60          // how often time passes without any progress of a contender
+	patience  = time.Minute // virtual: a contender that is not woken within that time hangs
+	maxIdle   = 60          // how many times in a row a patience may pass without progress of a contender
 	maxPoints = 400         // actions in a schedule; a longer one does not end
 )
 
 // lockPath is the path of the lock. It is deep, so that a lock has parents to make.
-func (w World) lockPath() string {
-	if w.Lock.Path != "" {
-		return w.Lock.Path
-	}
-	return "/explore/lock"
-}
+func (w World) lockPath() string { return cmp.Or(w.Lock.Path, "/explore/lock") }
 
 // Timeout is the session timeout of the clients.
 func (w World) Timeout() time.Duration { return cmp.Or(w.Lock.Session, SessionTimeout) }
 
 // Number is how many contenders there are.
-func (w World) Number() int {
-	if w.Contenders == 0 {
-		return 2
-	}
-	return w.Contenders
-}
+func (w World) Number() int { return cmp.Or(w.Contenders, 2) }
 
 func (w World) script(i int) []Op {
 	if i < len(w.Scripts) && len(w.Scripts[i]) > 0 {

@@ -23,14 +23,14 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A Plain lock is one of the kind of steps 1 to 3.
+// A Plain lock takes no ctx, as those of steps 1 to 3.
 type Plain interface {
 	Lock() error
 	TryLock() (bool, error)
 	Unlock() error
 }
 
-// FromPlain makes a contender of a lock without contexts.
+// FromPlain makes a plain lock a player.Lock.
 func FromPlain(l Plain) player.Lock { return plainLock{l} }
 
 type plainLock struct{ Plain }
@@ -39,11 +39,11 @@ func (p plainLock) Lock(context.Context) error            { return p.Plain.Lock(
 func (p plainLock) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
 func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
-// What is still wrong with the steps by their own pages, as far as it is a
-// matter of messages. A holder that outlives its session (player.Outlived)
-// is reported of every lock that is not timed.
+// What is still wrong with the steps, as their pages say, as far as it depends on the order of
+// messages. That a holder outlives its session (player.Outlived) is reported of every lock that is
+// not timed.
 var (
-	// LostReply is left open by every lock but zklock.
+	// LostReply is known of every lock but zklock.
 	LostReply = player.Known{
 		Name: i18n.Textf("the reply to create is lost, and the node stays until the session ends", "create 的响应丢失，节点一直留到会话结束"),
 		Match: func(v player.Violation, f player.Facts) bool {
@@ -57,7 +57,7 @@ var (
 			return v.Kind == player.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(player.Stall)) })
 		},
 	}
-	// Wrap is left open by every lock that sorts the names of its nodes.
+	// Wrap is known of every lock that sorts the names of its nodes.
 	Wrap = player.Known{
 		Name: i18n.Textf("the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"),
 		Match: func(v player.Violation, f player.Facts) bool {
@@ -66,7 +66,7 @@ var (
 	}
 )
 
-// An Unlock of zklock that hands the lock on in memory asks no server.
+// handedOn is known of zklock: an Unlock that hands the lock on in memory asks no server.
 var handedOn = player.Known{
 	Name: i18n.Textf("the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 		"会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"),
@@ -75,7 +75,7 @@ var handedOn = player.Known{
 	},
 }
 
-// OfPlain is a lock without contexts, a contender each.
+// OfPlain is a kind of plain lock. newLock makes a contender.
 func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) player.Subject {
 	return player.Subject{
 		Name:  name,
@@ -133,7 +133,7 @@ func Reentrant() player.Subject {
 	}
 }
 
-// OfOneName makes one owner for each name.
+// OfOneName returns a function that makes one owner for each name.
 func OfOneName[O any](newOwner func(name string) O) func(name string) O {
 	owners := make(map[string]O)
 	return func(name string) O {
@@ -188,7 +188,7 @@ func TimeoutIn(session time.Duration) player.Subject {
 
 type contender struct {
 	lock  *timeout.Lock
-	lease *timeout.Lease // that was not unlocked
+	lease *timeout.Lease // the one to unlock; nil: none
 }
 
 func (c *contender) Lock(ctx context.Context) (err error) {
@@ -226,7 +226,7 @@ func Zklock() player.Subject { return ZklockIn(player.SessionTimeout) }
 // ZklockIn is the complete lock with sessions of another timeout.
 func ZklockIn(session time.Duration) player.Subject { return ZklockWith(session) }
 
-// ZklockWith is ZklockIn with more options.
+// ZklockWith is ZklockIn with options of the lock.
 func ZklockWith(session time.Duration, options ...zklock.Option) player.Subject {
 	return player.Subject{
 		Name:      "zklock",
@@ -254,9 +254,10 @@ var errNoLease = errors.New("steps: there is no lease")
 type leaseLock struct {
 	m      *zklock.Mutex
 	o      *zklock.Owner
-	leases []*zklock.Lease // that were not unlocked
+	leases []*zklock.Lease // those to unlock, the last first
 }
 
+// add keeps the lease of a Lock or TryLock that has succeeded.
 func (l *leaseLock) add(lease *zklock.Lease, err error) error {
 	if err == nil {
 		l.leases = append(l.leases, lease)
