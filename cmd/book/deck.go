@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A slide is a part of docs/teaching/slides.md, which a line of three hyphens ends.
+// A slide is a part of docs/teaching/slides.md. Lines of three hyphens are between them.
 type slide struct {
-	Head, Body, Talk template.HTML
-	Scene            bool
+	Head, Body, Talk template.HTML // Talk is a question to ask, and its answer
+	Scene            bool          // a scene is on it
 }
 
 var (
 	slideHead = regexp.MustCompile(`<h[12][^>]*>(.*?)</h[12]>\n`)
-	// Groups 1 and 2 end in </p>.
+	// slideTalk has the question in group 1 and the answer in group 2, each with the </p> at its end.
 	slideTalk = regexp.MustCompile(`(?s)<blockquote>\n<p><strong>(?:Ask|问)</strong> (.*?</p>)\n<p><strong>(?:Answer|答)</strong> (.*?</p>)\n</blockquote>\n`)
 )
 
-// slides are those of a page.
+// slides returns the slides of a page.
 func slides(body string) (all []slide) {
 	for _, part := range strings.Split(body, "<hr>\n") {
 		s := slide{Scene: strings.Contains(part, `<figure class="scene"`)}
@@ -36,8 +36,8 @@ func slides(body string) (all []slide) {
 	return all
 }
 
-// writeDeck writes the slides of a page, and returns their file.
-func (b *book) writeDeck(p *page) (string, error) {
+// writeDeck makes the file with the slides of a page, and returns its name.
+func (b *book) writeDeck(p *page) (name string, err error) {
 	out := strings.Replace(p.out, "slides", "deck", 1)
 	return path.Base(out), b.execute("deck.html", out, map[string]any{"Tag": langTag(p.lang), "Root": b.frame(p.out, "", p.lang).Root, "Policy": policy,
 		"Title": p.title, "Slides": slides(p.body)})

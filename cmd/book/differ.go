@@ -8,7 +8,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// writeDifferences writes the pages that show two steps side by side: the difference is the lesson.
+// writeDifferences makes the pages that show two steps side by side: their difference is the lesson.
 func (b *book) writeDifferences() error {
 	for i := 1; i < len(steps); i++ {
 		left, right := b.listingOf(steps[i-1]+"lock.go"), b.listingOf(steps[i]+"lock.go")
@@ -21,10 +21,10 @@ func (b *book) writeDifferences() error {
 	return nil
 }
 
-// differenceOf is the page that shows a step, from 1, beside the next one.
+// differenceOf is the file that shows a step, from 1, beside the next one.
 func differenceOf(step int) string { return fmt.Sprintf("%snext.html", steps[step-1]) }
 
-// A row is one of two files side by side; what one of them lacks is empty there.
+// A row is a line of two files side by side. If one of them does not have it, it is empty there.
 type row struct {
 	Left, Right         template.HTML
 	LeftLine, RightLine int // from 1; 0: there is none
@@ -37,7 +37,7 @@ func (r row) Changed() bool { return r.LeftLine == 0 || r.RightLine == 0 }
 func differ(left, right *listing) (rows []row) {
 	l, r := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n"), strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
 	htmlL, htmlR := markedLines(left.file, left.text), markedLines(right.file, right.text)
-	common := make([][]int, len(l)+1) // of what begins at these lines
+	common := make([][]int, len(l)+1) // common[i][j] is the length for the files from lines i and j on
 	for i := range common {
 		common[i] = make([]int, len(r)+1)
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"errors"
-	"fmt"
 	"html/template"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,25 +15,25 @@ import (
 //go:embed page
 var assets embed.FS
 
-// A frame is what stands around the content of a page or a listing.
+// A frame has what the template page.html puts around the content of a page, a listing or a difference. Addresses are
+// relative to the page.
 type frame struct {
-	Policy, Tag, Title, Root string
+	Policy, Tag, Title, Root string // Tag is of the language, Root the address of the book's folder
 	lang                     i18n.Language
 	Home, HomeZh             string
-	Twin, TwinTag            string // the address of the page in the other language
+	Twin, TwinTag            string // the page in the other language; "": there is none
 	Groups                   []group
 	Body                     template.HTML
 	Previous, Next           *entry
-	// Of a listing.
+	Show                     *link // what a button of the page opens
+	Sheet                    bool  // it is printed on one sheet
+	// Of a listing, a difference, or a step, which shows its listing.
 	File     string
 	Mentions []mentioned
 	Diff     []row
-	Left     string // of a difference: the other file
-	Show     *link  // what is opened from the page
-	Sheet    bool   // it is printed on one sheet
-	// Of a step.
-	Code  template.HTML
-	Diffs []link
+	Left     string // the file on the left of a difference
+	Code     template.HTML
+	Diffs    []link // the differences from the steps before and after
 }
 
 type link struct{ Address, Title string }
@@ -46,15 +44,18 @@ type mentioned struct {
 	Lang string
 }
 
+// A group is a chapter in the list of contents.
 type group struct {
 	Title string
 	Pages []entry
 }
 
+// An entry is a page in the list of contents.
 type entry struct {
 	link
-	Deep, Here bool
-	Heads      []heading
+	Deep  bool      // it is below another page
+	Here  bool      // the list is on this page
+	Heads []heading // of this page
 }
 
 // Say is a text in the frame's language.
@@ -71,48 +72,43 @@ func langTag(lang i18n.Language) string {
 
 var layout = template.Must(template.ParseFS(assets, "page/*.html"))
 
-// frame is that of a file of the book.
+// frame makes the frame of a file of the book.
 func (b *book) frame(out, title string, lang i18n.Language) frame {
 	return frame{Policy: policy, Tag: langTag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(relativeTo(out, "."), "."),
 		Home: relativeTo(out, b.start(lang)), HomeZh: relativeTo(out, b.start(i18n.Chinese))}
 }
 
+// write makes a file of the book with the template page.html.
 func (b *book) write(out string, f frame) error { return b.execute("page.html", out, f) }
 
-// execute writes a file with one of the templates.
-func (b *book) execute(name, out string, data any) error {
+// execute makes a file of the book with a template.
+func (b *book) execute(templateName, out string, data any) error {
 	var text bytes.Buffer
-	err := layout.ExecuteTemplate(&text, name, data)
+	err := layout.ExecuteTemplate(&text, templateName, data)
 	b.files[out] = text.Bytes()
 	return err
 }
 
 // assemble makes the book's files of its pages and listings.
 func (b *book) assemble() error {
+	var faults error
 	for i, p := range b.order {
-		err := b.writePage(i, p)
-		if err == nil && p.twin != nil {
-			err = b.writePage(i, p.twin)
-		}
-		if err != nil {
-			return err
+		faults = errors.Join(faults, b.writePage(i, p))
+		if p.twin != nil {
+			faults = errors.Join(faults, b.writePage(i, p.twin))
 		}
 	}
-	for _, file := range slices.Sorted(maps.Keys(b.listings)) {
-		if err := b.writeListing(b.listings[file]); err != nil {
-			return err
-		}
+	for _, l := range b.listings {
+		faults = errors.Join(faults, b.writeListing(l))
 	}
-	if err := errors.Join(b.writeDifferences(), b.writeReader()); err != nil {
-		return err
-	}
+	faults = errors.Join(faults, b.writeDifferences(), b.writeReader())
 	scripts, err := assets.ReadDir("page")
 	for _, f := range scripts {
 		if err == nil && path.Ext(f.Name()) != ".html" {
 			b.files[f.Name()], err = assets.ReadFile("page/" + f.Name())
 		}
 	}
-	if err != nil {
+	if err := errors.Join(faults, err); err != nil {
 		return err
 	}
 	b.files[mark] = []byte{}
@@ -123,27 +119,28 @@ func (b *book) assemble() error {
 	return nil
 }
 
-// writePage writes the page of a place in the order.
+// writePage makes the file of the page that is at a place in the order, in one of its languages.
 func (b *book) writePage(place int, p *page) error {
 	f := b.frame(p.out, p.title, p.lang)
 	f.Body, f.Groups = template.HTML(p.body), b.contents(p)
 	if p.twin != nil {
 		f.Twin, f.TwinTag = relativeTo(p.out, p.twin.out), langTag(p.twin.lang)
 	}
-	at := func(i int) *entry {
+	entryAt := func(i int) *entry {
 		if i < 0 || i >= len(b.order) {
 			return nil
 		}
-		q := b.order[i].in(p.lang)
-		return &entry{link: link{relativeTo(p.out, q.out), q.title}}
+		other := b.order[i].in(p.lang)
+		return &entry{link: link{relativeTo(p.out, other.out), other.title}}
 	}
-	f.Previous, f.Next = at(place-1), at(place+1)
+	f.Previous, f.Next = entryAt(place-1), entryAt(place+1)
 	if i := slices.Index(steps, path.Dir(p.src)+"/"); i >= 0 {
 		l := b.listingOf(steps[i] + "lock.go")
 		f.File, f.Code = relativeTo(p.out, l.file+".html"), l.html(p.out, nil)
-		for j := i; j <= i+1; j++ { // to the step before and to the next one
-			if j >= 1 && j < len(steps) {
-				f.Diffs = append(f.Diffs, link{relativeTo(p.out, differenceOf(j)), f.Say(fmt.Sprintf("step %d beside step %d", j, j+1), fmt.Sprintf("第 %d 步与第 %d 步对照", j, j+1))})
+		for left := i; left <= i+1; left++ { // the difference from the step before, and that from the next one
+			if left >= 1 && left < len(steps) {
+				beside := i18n.Textf("step %d beside step %d", "第 %d 步与第 %d 步对照", left, left+1)
+				f.Diffs = append(f.Diffs, link{relativeTo(p.out, differenceOf(left)), beside.In(p.lang)})
 			}
 		}
 	}
@@ -162,24 +159,21 @@ func (b *book) writePage(place int, p *page) error {
 	return b.write(p.out, f)
 }
 
-// contents are the contents of the book, beside a page.
+// contents is the list of contents beside a page.
 func (b *book) contents(p *page) (all []group) {
 	for i := range chapters {
-		c := &chapters[i]
-		g := group{Title: c.title.In(p.lang)}
-		for _, q := range b.order {
-			if q.chapter != c {
+		g := group{Title: chapters[i].title.In(p.lang)}
+		for _, other := range b.order {
+			hints := strings.HasSuffix(other.src, "/hints.md") && path.Dir(other.src) != path.Dir(p.src) // of another exercise
+			if other.chapter != &chapters[i] || hints {
 				continue
 			}
-			deep := q.deep
-			if strings.HasSuffix(q.src, "/hints.md") && path.Dir(q.src) != path.Dir(p.src) {
-				continue // they give an exercise away that is not opened
-			}
-			q = q.in(p.lang)
-			e := entry{link: link{relativeTo(p.out, q.out), q.title}, Deep: deep, Here: q == p}
+			deep := other.deep
+			other = other.in(p.lang)
+			e := entry{link: link{relativeTo(p.out, other.out), other.title}, Deep: deep, Here: other == p}
 			if e.Here {
 				for _, h := range p.heads {
-					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 { // of a longer page level 2 alone
+					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 { // a longer list has only level 2
 						e.Heads = append(e.Heads, h)
 					}
 				}
@@ -191,6 +185,7 @@ func (b *book) contents(p *page) (all []group) {
 	return all
 }
 
+// writeListing makes the file of a listing, with links to the pages that speak of it.
 func (b *book) writeListing(l *listing) error {
 	out := l.file + ".html"
 	f := b.frame(out, l.file, i18n.English)

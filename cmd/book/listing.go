@@ -13,26 +13,26 @@ import (
 	"example.com/zklock/internal/lab/guide"
 )
 
-// A listing is a file that pages link to, with the pages that speak of it.
+// A listing is a file that pages link to, with the sections that speak of it.
 type listing struct {
-	file      string
-	text      string
-	functions map[string]int    // lines of what it declares
-	code      map[string]string // of that
-	mentions  []mention
+	file     string
+	text     string
+	lines    map[string]int    // by the name of a declaration, the number of its line
+	code     map[string]string // by the same name, its text without the comment above it
+	mentions []mention
 }
 
-// A mention is a section that links to a listing.
+// A mention is a section of a page that links to a listing.
 type mention struct {
 	page *page
-	at   string // the heading
-	line int    // of the function that the link names; 0: it names none
+	at   string // the ID of the section's heading
+	line int    // of the declaration that the section names; 0: it names none
 }
 
 // docComment is the comment before a declaration.
 var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`)
 
-// listingOf is the listing of a file.
+// listingOf returns the listing of a file, which it makes if there is none yet.
 func (b *book) listingOf(file string) *listing {
 	if l := b.listings[file]; l != nil {
 		return l
@@ -41,7 +41,7 @@ func (b *book) listingOf(file string) *listing {
 	if err != nil {
 		b.deadLink("%v", "%v", err)
 	}
-	l := &listing{file: file, text: string(text), functions: make(map[string]int), code: make(map[string]string)}
+	l := &listing{file: file, text: string(text), lines: make(map[string]int), code: make(map[string]string)}
 	b.listings[file] = l
 	if path.Ext(file) != ".go" {
 		return l
@@ -50,22 +50,23 @@ func (b *book) listingOf(file string) *listing {
 	for _, p := range parts {
 		code := docComment.ReplaceAllString(p.Text, "")
 		docLines := strings.Count(p.Text, "\n") - strings.Count(code, "\n")
-		l.functions[p.Name], l.code[p.Name] = p.Line+docLines, code
+		l.lines[p.Name], l.code[p.Name] = p.Line+docLines, code
 	}
 	return l
 }
 
+// has reports whether a listing has the line with this number.
 func (l *listing) has(line string) bool {
 	n, err := strconv.Atoi(line)
 	return err == nil && n >= 1 && n <= strings.Count(l.text, "\n")+1
 }
 
-// mention notes that a section of a page links to the listing. The names are those before
-// the link: if the file declares one, that is where the link leads.
+// mention notes that a section of a page links to the listing, and returns the fragment with which it should. Names are the
+// code before the link: if it has no fragment and the file declares one of the names, it leads to that line.
 func (l *listing) mention(p *page, at string, names []string, fragment string) string {
 	m := mention{page: p, at: at}
 	for _, name := range names {
-		if line := l.functions[strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "()")]; line > 0 {
+		if line := l.lines[strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "()")]; line > 0 {
 			m.line = line
 		}
 	}
@@ -94,7 +95,7 @@ func highlight(code string) string {
 			class = "k"
 		}
 		out.WriteString(html.EscapeString(code[at:m[0]]))
-		for i, line := range strings.Split(code[m[0]:m[1]], "\n") { // an element ends with its line
+		for i, line := range strings.Split(code[m[0]:m[1]], "\n") { // a listing is cut into lines: each has elements of its own
 			if i > 0 {
 				out.WriteByte('\n')
 			}
@@ -105,7 +106,7 @@ func highlight(code string) string {
 	return out.String() + html.EscapeString(code[at:])
 }
 
-// markedLines are the lines of a file as HTML, with the Chinese of a comment below it.
+// markedLines returns the lines of a file as HTML, each comment with its Chinese below it.
 func markedLines(file, text string) []string {
 	marked := html.EscapeString(text)
 	if path.Ext(file) == ".go" {
@@ -119,13 +120,13 @@ func markedLines(file, text string) []string {
 	return shown
 }
 
-// html is a listing whose lines can be linked, seen from a file of the book. At a function
-// there are the sections that speak of it.
-func (l *listing) html(from string, of []mention) template.HTML {
+// html returns the listing as HTML for a file of the book. Each line can be linked, and beside the line of a mention is
+// a link to its section.
+func (l *listing) html(from string, mentions []mention) template.HTML {
 	var out strings.Builder
 	for i, line := range markedLines(l.file, l.text) {
 		fmt.Fprintf(&out, `<a id="L%d" href="#L%d"></a>%s`, i+1, i+1, line)
-		for _, m := range of {
+		for _, m := range mentions {
 			if m.line == i+1 {
 				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, langTag(m.page.lang), html.EscapeString(relativeTo(from, m.page.out)+"#"+m.at),
 					html.EscapeString(m.page.title), html.EscapeString(m.label()))

@@ -1,6 +1,5 @@
-// Command book makes a site of all pages of the project, in both languages: with the
-// steps' code beside their pages, a search, the glossary's terms where they occur, and
-// the pages before and after in the order of the README.
+// Command book makes a site of all pages of the project, in both languages: with the steps' code beside their pages, a
+// search, the glossary's terms where they occur, and the pages before and after in the order of the README.
 //
 //	go run ./cmd/book              # serves it on loopback
 //	go run ./cmd/book -open        # and opens the browser
@@ -31,7 +30,7 @@ import (
 	"example.com/zklock/internal/loopback"
 )
 
-// The scenes are played in bubbles of testing/synctest, which need a test: the command is one.
+// The scenes are played in bubbles of testing/synctest, which need a test: the command runs in one.
 func main() {
 	args := os.Args[1:]
 	os.Args = os.Args[:1]
@@ -48,7 +47,7 @@ func main() {
 	}}}, nil, nil)
 }
 
-// run sets lang to the language of the flag.
+// run carries out the command, and sets lang to the language of the flag -lang, if it is given.
 func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Writer, lang *i18n.Language) error {
 	flags := flag.NewFlagSet("book", flag.ContinueOnError)
 	say := i18n.Both
@@ -62,7 +61,7 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 		return err
 	}
 	var ln net.Listener
-	if *out != "" { // before the work
+	if *out != "" { // what is wrong with the flags is found before the book is made
 		err = checkFolder(*out)
 	} else if ln, err = loopback.Listen(*addr); err == nil {
 		defer ln.Close()
@@ -107,21 +106,21 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	return loopback.Serve(ctx, ln, b.handler(ln.Addr().String()))
 }
 
-// mark is a file by which a folder is known to be a book. It is the file that keeps GitHub
-// Pages from leaving out the folders that begin with _.
+// mark is a file that each book has, so that a folder can be recognized as one. On GitHub Pages it
+// also keeps the folders that begin with _ from being left out.
 const mark = ".nojekyll"
 
-// checkFolder makes sure that a folder exists. It returns an error if it has files that are not a
-// book's: those would mix.
+// checkFolder makes sure that a folder exists. If it has files that are not those of a book, which would be removed, it
+// returns an error.
 func checkFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
-	entries, wrong := os.ReadDir(dir)
-	if err = cmp.Or(err, wrong); err != nil {
+	entries, errRead := os.ReadDir(dir)
+	if err = cmp.Or(err, errRead); err != nil {
 		return i18n.Errorf("-out: the book cannot be written: %w", "-out：书无法写入：%v", err)
 	}
-	_, err = os.Stat(filepath.Join(dir, mark))
-	_, wrong = os.Stat(filepath.Join(dir, "book.js"))
-	if len(entries) > 0 && cmp.Or(err, wrong) != nil {
+	_, noMark := os.Stat(filepath.Join(dir, mark))
+	_, noScript := os.Stat(filepath.Join(dir, "book.js"))
+	if len(entries) > 0 && cmp.Or(noMark, noScript) != nil {
 		return i18n.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
 			"-out %s：文件夹里已有别的文件，又不是以前写出的书：请给一个空文件夹，或者一个没有用过的名字", dir)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"html"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,19 +20,17 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 )
 
 var (
-	// Parts of a page for its readers on the web: the link to its twin, which the book has
-	// in its head, and the marks of what is generated and translated. Then what the book changes.
+	// What the book leaves out of a page: the link to its twin, which the book has elsewhere, and the marks of what is
+	// generated and translated.
 	switchLine = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	comment    = regexp.MustCompile(`(?s)^<!--.*-->\s*$`)
 	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`)
-	chineseRun = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
 	lineAnchor = regexp.MustCompile(`^L(\d+)$`)
 	lineBreaks = regexp.MustCompile(` *\n[ \n]*`)
 )
@@ -50,17 +47,18 @@ func (b *book) markdown(p *page) goldmark.Markdown {
 		goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(&blocks{b, p}, 100))))
 }
 
-// parse reads a page: its headings, the texts of its sections, and what else other
-// pages need to know of it.
+// parse reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the scenes
+// in docs/scenes.md, and the terms of the glossary.
 func (b *book) parse(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
-	used := make(map[string]bool)
+	usedIDs := make(map[string]bool)
 	here, scene := section{}, "" // the section so far, and the last scene since its heading
-	var comments []ast.Node      // removed at the end: the walk goes from one to the next
 	var words strings.Builder    // of the section so far
-	flush := func() {
-		if here.text = lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n"); here.text != "" || here.title != "" {
+	var comments []ast.Node      // they are removed at the end, because the walk goes from each to the next
+	endSection := func() {
+		here.text = lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n")
+		if here.text != "" || here.title != "" {
 			p.sections = append(p.sections, here)
 		}
 		words.Reset()
@@ -71,13 +69,13 @@ func (b *book) parse(p *page) {
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			flush()
-			h := heading{n.Level, "", plainText(n, p.source)}
+			endSection()
+			h := heading{Level: n.Level, Title: plainText(n, p.source)}
 			h.ID = scenes.Anchor(h.Title)
-			for i := 1; used[h.ID]; i++ {
+			for i := 1; usedIDs[h.ID]; i++ {
 				h.ID = fmt.Sprintf("%s-%d", scenes.Anchor(h.Title), i)
 			}
-			used[h.ID] = true
+			usedIDs[h.ID] = true
 			n.SetAttributeString("id", []byte(h.ID))
 			p.heads = append(p.heads, h)
 			if p.title == "" {
@@ -94,11 +92,9 @@ func (b *book) parse(p *page) {
 			}
 		case *ast.FencedCodeBlock:
 			code := codeLines(n, p.source)
-			drawn := string(n.Language(p.source)) == "mermaid"
-			if !drawn { // its source is not prose
+			if string(n.Language(p.source)) != "mermaid" { // a diagram's source is not for readers
 				words.WriteString("\t" + strings.Join(strings.Fields(string(code)), " "))
-			}
-			if story, _ := storyOf(scene); story != nil && drawn {
+			} else if story, _ := storyOf(scene); story != nil {
 				for _, stop := range story.Stops {
 					words.WriteString("\n" + caption(stop, p.lang))
 				}
@@ -117,7 +113,7 @@ func (b *book) parse(p *page) {
 			}
 		}
 	})
-	flush()
+	endSection()
 	for _, n := range comments {
 		n.Parent().RemoveChild(n.Parent(), n)
 	}
@@ -135,7 +131,7 @@ func walk(n ast.Node, f func(ast.Node)) {
 
 func codeLines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
 
-// plainText is the text of a node without its marks.
+// plainText is the text of a node without Markdown's marks.
 func plainText(n ast.Node, source []byte) string {
 	var all strings.Builder
 	walk(n, func(n ast.Node) {
@@ -149,22 +145,21 @@ func plainText(n ast.Node, source []byte) string {
 	return all.String()
 }
 
-// link makes the links of a page those of the book, and notes the scenes that it plays.
+// link makes the links of a page those of the book, and notes the scenes that the page plays.
 func (b *book) link(p *page) {
-	head := 0
-	names := []string(nil) // in the block so far, before a link to the file that declares them
-	at, scene := "", ""    // the heading, and the last scene since
+	var names []string               // code in the block since the last link: a function, before the link to its file
+	headings, at, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock {
 			names = nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			at, scene = p.heads[head].ID, ""
+			at, scene = p.heads[headings].ID, ""
 			if p.twin != nil && len(p.twin.heads) == len(p.heads) { // the switch of the language stays on the section
-				n.SetAttributeString("data-twin", []byte(p.twin.heads[head].ID))
+				n.SetAttributeString("data-twin", []byte(p.twin.heads[headings].ID))
 			}
-			head++
+			headings++
 		case *ast.CodeSpan:
 			code := plainText(n, p.source)
 			names = append(names, code)
@@ -195,10 +190,10 @@ func (b *book) link(p *page) {
 	})
 }
 
-// nameBehind is the name behind a link, as Chinese has it: [lock.go](…) 的 `Lock`.
+// nameBehind is the name of a function behind the link to its file, where Chinese has it: [lock.go](…) 的 `Lock`.
 func nameBehind(n ast.Node, source []byte) string {
-	if of, ok := n.NextSibling().(*ast.Text); ok && strings.TrimSpace(string(of.Value(source))) == "的" {
-		if code, ok := of.NextSibling().(*ast.CodeSpan); ok {
+	if text, ok := n.NextSibling().(*ast.Text); ok && strings.TrimSpace(string(text.Value(source))) == "的" {
+		if code, ok := text.NextSibling().(*ast.CodeSpan); ok {
 			return plainText(code, source)
 		}
 	}
@@ -242,7 +237,7 @@ func (b *book) render(p *page) error {
 	return err
 }
 
-// oneByOne makes each section of a page of hints one that opens.
+// oneByOne hides each section of a page of hints until its heading is clicked.
 func oneByOne(body string) string {
 	parts := strings.Split(body, "<h2 ")
 	for i, part := range parts[1:] {
@@ -289,7 +284,8 @@ func (b *book) copy(p *page, name string) {
 	b.files[file] = body
 }
 
-// follow makes a link one to the page or to the listing in the book. at is the heading above it, names are before it.
+// follow makes a link of a page lead to a page or a listing in the book. At is the heading above the link, and names are
+// the code before it.
 func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	raw := string(n.Destination)
 	if strings.Contains(raw, "://") {
@@ -307,22 +303,22 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		wrong("no such file", "没有这个文件")
 		return
 	}
-	q := b.pages[target]
+	linked := b.pages[target] // nil: the link is to another file
 	if stat.IsDir() {
-		if q = b.pages[path.Join(target, "README.md")]; q == nil {
+		if linked = b.pages[path.Join(target, "README.md")]; linked == nil {
 			wrong("a folder without a README", "文件夹里没有 README")
 			return
 		}
-		q = q.in(p.lang)
+		linked = linked.in(p.lang)
 	}
 	switch {
-	case q != nil:
-		if fragment != "" && !q.has(fragment) {
+	case linked != nil:
+		if fragment != "" && !linked.has(fragment) {
 			wrong("no such heading", "没有这个标题")
 		}
-		target = q.out
-		b.linked[q.out+"#"+cmp.Or(fragment, q.heads[0].ID)]++
-		if english := q.in(i18n.English); english.src == "docs/scenes.md" && fragment != "" {
+		target = linked.out
+		b.linked[linked.out+"#"+cmp.Or(fragment, linked.heads[0].ID)]++
+		if linked.in(i18n.English).src == "docs/scenes.md" && fragment != "" {
 			b.play(n, b.addresses[fragment])
 		}
 	case path.Ext(target) == ".svg":
@@ -335,7 +331,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		}
 		fragment = l.mention(p, at, names, fragment)
 	}
-	if file != "" || q == nil {
+	if file != "" || linked == nil {
 		file = relativeTo(p.out, target)
 	}
 	if fragment != "" {
@@ -344,123 +340,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	n.Destination = []byte(file)
 }
 
+// has reports whether a page has a heading with this ID.
 func (p *page) has(fragment string) bool {
 	return slices.ContainsFunc(p.heads, func(h heading) bool { return h.ID == fragment })
-}
-
-// blocks writes the blocks of code: a diagram as a picture, Go with its words.
-type blocks struct {
-	b *book
-	p *page
-}
-
-func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, func(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		block := n.(*ast.FencedCodeBlock)
-		code, err := string(codeLines(block, source)), error(nil)
-		scene, _ := block.AttributeString("data-scene")
-		switch kind, what := fenceInfo(block, source); kind {
-		case "mermaid":
-			code, err = w.diagram(code, scene)
-		case "scene":
-			if strings.HasPrefix(what, "#") {
-				what = "'" + what + "'"
-			}
-			code = fmt.Sprintf("<figure class=\"scene\" data-scene=\"%s\"><figcaption>%s <code>go run ./cmd/lab -open -scene %s</code></figcaption></figure>\n",
-				html.EscapeString(fmt.Sprintf("%s", scene)), html.EscapeString(code), html.EscapeString(what))
-		case "go":
-			if shown, ok := block.AttributeString("data-code"); ok {
-				code = shown.(string) + "\n"
-			}
-			code = `<pre class="code">` + highlight(code) + "</pre>\n"
-		default: // in a picture made of characters a Chinese one is as wide as two others
-			code = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
-		}
-		out.WriteString(code)
-		return ast.WalkContinue, err
-	})
-}
-
-// diagram draws a diagram. If the text before it names a scene of which it is drawn, the film plays below it: then
-// the arrows have the instants of their packets, and the story of the scene is a list.
-func (w *blocks) diagram(mermaid string, scene any) (string, error) {
-	if strings.HasPrefix(mermaid, "flowchart") {
-		return flowchart(mermaid), nil
-	}
-	address, _ := scene.(string)
-	story, storyAt := storyOf(address)
-	for _, runAt := range slices.Compact([]string{address, storyAt}) {
-		play, err := w.b.playOf(runAt)
-		if err != nil {
-			return "", err
-		}
-		if play.Trace == nil {
-			continue
-		}
-		s := diagram.Of(play.Trace)
-		if drawn, _ := s.Mermaid(w.p.lang); drawn != mermaid {
-			continue
-		}
-		setInstants(s, play.Film)
-		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.p.title, w.p.lang))
-		if runAt == storyAt {
-			figureHTML += "<ol class=\"stops\">\n"
-			for _, stop := range story.Stops {
-				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))
-			}
-			figureHTML += "</ol>\n"
-		}
-		return figureHTML, nil
-	}
-	if address != "" {
-		w.b.apart = append(w.b.apart, w.p.src+" "+address)
-	}
-	s, err := diagram.Parse(mermaid)
-	if err != nil {
-		return "", err
-	}
-	return `<figure class="diagram">` + s.SVG(w.p.title, w.p.lang) + "</figure>\n", nil
-}
-
-var (
-	flowNode = regexp.MustCompile(`^(\w+)(?:\(\[|\[)"?(.+?)"?(?:\]\)|\])$`)
-	flowEdge = regexp.MustCompile(`^(.+?) (?:-- "?(.+?)"? -->|-\. "?(.+?)"? \.->|-->) (.+)$`)
-	flowSub  = regexp.MustCompile(`^subgraph (\w+)\["(.+)"\]$`)
-)
-
-// flowchart writes a flowchart as lines: what is in each group of it, and from each arrow to where
-// it leads. A page draws it from them.
-func flowchart(mermaid string) string {
-	labels := make(map[string]string)
-	box := func(written string) string {
-		if m := flowNode.FindStringSubmatch(written); m != nil {
-			labels[m[1]] = strings.ReplaceAll(html.EscapeString(m[2]), "&lt;br/&gt;", "<br>")
-			written = m[1]
-		}
-		return `<span data-node="` + written + `">` + cmp.Or(labels[written], html.EscapeString(written)) + "</span>"
-	}
-	var out strings.Builder
-	inGroup := false
-	for line := range strings.Lines(mermaid) {
-		line = strings.TrimSpace(line)
-		if m := flowSub.FindStringSubmatch(line); m != nil {
-			labels[m[1]] = html.EscapeString(m[2])
-			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], labels[m[1]])
-			inGroup = true
-		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
-			from := box(m[1])
-			for end := range strings.SplitSeq(m[4], " & ") {
-				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, html.EscapeString(m[2]+m[3]), box(end))
-			}
-		} else if line == "end" {
-			out.WriteString("</li>\n")
-			inGroup = false
-		} else if boxed := box(line); inGroup {
-			out.WriteString(" " + boxed)
-		}
-	}
-	return fmt.Sprintf("<ul class=\"flow\" data-down=\"%t\">\n%s</ul>\n", strings.HasPrefix(mermaid, "flowchart TD"), out.String())
 }

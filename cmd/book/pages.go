@@ -31,7 +31,7 @@ type book struct {
 	files     map[string][]byte          // of the site
 	rows      []readerRow                // of the reader
 	dead      []i18n.Text                // links that lead nowhere
-	apart     []string                   // pages and scenes whose diagram is of another run
+	apart     []string                   // pages with scenes, if the diagram beside the scene is of another run
 }
 
 // A page is a Markdown page of the project in one language.
@@ -42,11 +42,11 @@ type page struct {
 	chapter  *chapter
 	deep     bool // it is below another page in the contents
 	source   []byte
-	doc      ast.Node
+	doc      ast.Node // of the source; link changes it to that of the book
 	title    string
 	heads    []heading
 	sections []section
-	body     string
+	body     string // HTML
 }
 
 type heading struct {
@@ -78,7 +78,7 @@ var chapters = []chapter{
 	{i18n.Textf("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
 }
 
-// newBook makes the book without the lab. The test is the one that plays the scenes.
+// newBook makes the book without the lab. It plays the scenes in the test t.
 func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing), addresses: make(map[string]string),
 		terms: make(map[i18n.Language][]term), linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
@@ -114,6 +114,7 @@ func (b *book) deadLink(en, zh string, args ...any) {
 	b.dead = append(b.dead, i18n.Textf(en, zh, args...))
 }
 
+// read returns the text of a file of the checkout.
 func (b *book) read(file string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(file)))
 	return []byte(strings.ReplaceAll(string(text), "\r\n", "\n")), err
@@ -131,15 +132,12 @@ func (b *book) find() error {
 		if d.IsDir() || path.Ext(file) != ".md" {
 			return nil
 		}
-		p := &page{src: file, lang: i18n.English}
-		base, zh := strings.CutSuffix(strings.TrimSuffix(file, ".md"), ".zh-CN")
-		dir, name := path.Split(base)
-		if name == "README" {
-			name = "index"
+		p := &page{src: file, lang: i18n.English, out: strings.TrimSuffix(file, ".md") + ".html"}
+		if rest, isReadme := strings.CutPrefix(path.Base(p.out), "README."); isReadme {
+			p.out = path.Join(path.Dir(p.out), "index."+rest)
 		}
-		p.out = dir + name + ".html"
-		if zh {
-			p.lang, p.out = i18n.Chinese, dir+name+".zh-CN.html"
+		if strings.HasSuffix(file, ".zh-CN.md") {
+			p.lang = i18n.Chinese
 		}
 		b.pages[file] = p
 		p.source, err = b.read(file)
@@ -153,21 +151,17 @@ func (b *book) find() error {
 	return err
 }
 
-// sort puts the pages into the order of the chapters. Of a folder the README comes first,
-// and a folder's pages come before those of the folders in it that are another part.
+// sort puts the pages into the order of the chapters and of their parts. In a folder, the README comes first.
 func (b *book) sort() error {
-	var parts []string
-	for _, c := range chapters {
-		parts = append(parts, c.parts...)
-	}
-	// The longest part that a page is in is its own.
-	partOf := func(src string) (best string) {
-		for _, part := range parts {
-			if (src == part || strings.HasSuffix(part, "/") && strings.HasPrefix(src, part)) && len(part) > len(best) {
-				best = part
+	partOf := func(src string) (longest string) { // a part may be in the folder of another one
+		for _, c := range chapters {
+			for _, part := range c.parts {
+				if (src == part || strings.HasSuffix(part, "/") && strings.HasPrefix(src, part)) && len(part) > len(longest) {
+					longest = part
+				}
 			}
 		}
-		return best
+		return longest
 	}
 	pagesOf := make(map[string][]*page)
 	for src, p := range b.pages {
@@ -193,7 +187,7 @@ func (b *book) sort() error {
 	return nil
 }
 
-// in is the page in a language, or in the one that there is.
+// in returns the page in a language, or if it is only in the other one, the page itself.
 func (p *page) in(lang i18n.Language) *page {
 	if p.lang != lang && p.twin != nil {
 		return p.twin

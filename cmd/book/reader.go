@@ -42,7 +42,7 @@ func (b *book) readGuide() error {
 	for _, m := range titleRow.FindAllStringSubmatch(string(b.pages["README.md"].source), -1) {
 		titles[m[1]] = strings.TrimSpace(m[2])
 	}
-	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(i18n.Chinese))
+	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(i18n.Chinese)) // both have their text in En
 	for i := range rows {
 		if len(chinese) != len(rows) || chinese[i].Phrase != rows[i].Phrase {
 			return i18n.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", "docs/reading-guide.md：中文版里没有 %s %s", rows[i].Name, rows[i].Phrase)
@@ -65,10 +65,10 @@ func (b *book) readGuide() error {
 	return nil
 }
 
-// rowsOf reads the rows of an edition, and of its headings those that rows follow. The texts are in En.
+// rowsOf reads the rows of an edition of the guide, and those of its headings that rows follow.
 func (b *book) rowsOf(p *page) []guide.Row {
 	var all, used []guide.Row
-	article, count := "", 0
+	article, count := "", 0 // the letter, and the number of its rows so far
 	html := func(n ast.Node) string {
 		var out bytes.Buffer
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
@@ -98,7 +98,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 			}
 		}
 	})
-	for i, r := range all { // a heading stays before a row, and before a heading below it
+	for i, r := range all { // a heading is used if a row comes next, or a heading below it
 		if r.Heading == 0 || i+1 < len(all) && (all[i+1].Heading == 0 || all[i+1].Heading > r.Heading) {
 			used = append(used, r)
 		}
@@ -106,7 +106,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 	return used
 }
 
-// figure is a picture, or a section of a page, in the book.
+// figure returns a picture or a section of a page, with its address in the book. P is the reading guide.
 func (b *book) figure(p *page, name string) figure {
 	file, anchor, _ := strings.Cut(name, "#")
 	if path.Ext(file) == ".svg" {

@@ -11,10 +11,11 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A term is a row of the glossary: English, Chinese, the meaning in both, and the
-// articles' words.
+// A term is a row of the glossary: the term in both languages, what it means in the page's language, and the articles'
+// words for it.
 type term struct{ en, zh, meaning, words string }
 
+// newTerm reads a row of the glossary.
 func newTerm(tableRow ast.Node, source []byte) term {
 	var cells []string
 	for c := tableRow.FirstChild(); c != nil; c = c.NextSibling() {
@@ -24,14 +25,14 @@ func newTerm(tableRow ast.Node, source []byte) term {
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
 }
 
-// globalScript is a script that gives a name a value.
+// globalScript is a script that sets a global variable.
 func globalScript(name string, value any) []byte {
 	text, _ := json.Marshal(value) // texts, numbers, lists of them, and JSON
 	return []byte("globalThis." + name + "=" + string(text) + ";\n")
 }
 
-// sectionsScript has the text of all sections in a language, for the page to look through: of
-// each its address, its page, its heading, its text, and the number of links to it.
+// sectionsScript has the sections of all pages in a language, for the search. Each has its address, the title of
+// its page, its heading, its text, and the number of links to it.
 func (b *book) sectionsScript(lang i18n.Language) []byte {
 	all := [][5]any{}
 	for _, p := range b.order {
@@ -44,11 +45,11 @@ func (b *book) sectionsScript(lang i18n.Language) []byte {
 	return globalScript("BOOK", all)
 }
 
-// namesScript has what the listings declare: each name with its file and its address.
+// namesScript has what the listings declare, for the search: each name with its file and its address.
 func (b *book) namesScript() []byte {
 	all := [][3]string{}
 	for file, l := range b.listings {
-		for name, line := range l.functions {
+		for name, line := range l.lines {
 			all = append(all, [3]string{name, file, file + ".html#L" + fmt.Sprint(line)})
 		}
 	}
@@ -56,15 +57,15 @@ func (b *book) namesScript() []byte {
 	return globalScript("NAMES", all)
 }
 
-// glossaryScript has the terms, with their Chinese meanings from the other edition's table.
+// glossaryScript has the terms, each with its meaning in both languages.
 func (b *book) glossaryScript() []byte {
-	meanings := make(map[string]string)
+	inChinese := make(map[string]string)
 	for _, t := range b.terms[i18n.Chinese] {
-		meanings[t.en] = t.meaning
+		inChinese[t.en] = t.meaning
 	}
 	all := [][5]string{}
 	for _, t := range b.terms[i18n.English] {
-		all = append(all, [5]string{t.en, t.zh, t.meaning, meanings[t.en], t.words})
+		all = append(all, [5]string{t.en, t.zh, t.meaning, inChinese[t.en], t.words})
 	}
 	return globalScript("GLOSSARY", all)
 }

@@ -3,6 +3,7 @@ package loopback
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"mime"
@@ -47,9 +48,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	return nil
 }
 
-// Only answers what a browser on this machine reads from the server at host, which has its
-// port. A page of another host whose name has come to mean 127.0.0.1 names that
-// other host, and is refused.
+// Only answers requests that read from the server at host, which has its port, and refuses those that name another host:
+// a page of another site could have its own name lead to 127.0.0.1.
 func Only(host string, h http.HandlerFunc) http.Handler {
 	_, port, _ := net.SplitHostPort(host)
 	names := map[string]bool{host: true, net.JoinHostPort("localhost", port): true, net.JoinHostPort("127.0.0.1", port): true, net.JoinHostPort("::1", port): true}
@@ -76,7 +76,7 @@ func Write(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 }
 
-// ContentType is that of a file of this name.
+// ContentType is the type of a file with this name.
 func ContentType(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".js":
@@ -84,11 +84,8 @@ func ContentType(name string) string {
 	case ".wasm":
 		return "application/wasm"
 	default:
-		if t := mime.TypeByExtension(ext); t != "" {
-			return t
-		}
+		return cmp.Or(mime.TypeByExtension(ext), "application/octet-stream")
 	}
-	return "application/octet-stream"
 }
 
 // OpenBrowser opens a page in the browser.

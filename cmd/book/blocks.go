@@ -1,0 +1,137 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"html"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/util"
+
+	"example.com/zklock/internal/bugs/diagram"
+)
+
+// chineseRun is text that is as wide in a picture made of characters as twice as many others.
+var chineseRun = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
+
+// A blocks renders the blocks of code of a page: a diagram as a picture, a scene as a frame to play it in, Go with its
+// keywords marked.
+type blocks struct {
+	b *book
+	p *page
+}
+
+func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, func(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		block := n.(*ast.FencedCodeBlock)
+		code, err := string(codeLines(block, source)), error(nil)
+		scene, _ := block.AttributeString("data-scene")
+		switch kind, what := fenceInfo(block, source); kind {
+		case "mermaid":
+			code, err = w.diagram(code, scene)
+		case "scene":
+			if strings.HasPrefix(what, "#") { // for a shell
+				what = "'" + what + "'"
+			}
+			code = fmt.Sprintf("<figure class=\"scene\" data-scene=\"%s\"><figcaption>%s <code>go run ./cmd/lab -open -scene %s</code></figcaption></figure>\n",
+				html.EscapeString(fmt.Sprintf("%s", scene)), html.EscapeString(code), html.EscapeString(what))
+		case "go":
+			if shown, ok := block.AttributeString("data-code"); ok {
+				code = shown.(string) + "\n"
+			}
+			code = `<pre class="code">` + highlight(code) + "</pre>\n"
+		default:
+			code = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
+		}
+		out.WriteString(code)
+		return ast.WalkContinue, err
+	})
+}
+
+// diagram returns a diagram as HTML. If it is drawn of the scene that is named before it, the film of the scene plays below:
+// then the arrows have the instants of their packets, and the story of the scene is there as a list.
+func (w *blocks) diagram(mermaid string, scene any) (string, error) {
+	if strings.HasPrefix(mermaid, "flowchart") {
+		return flowchart(mermaid), nil
+	}
+	address, _ := scene.(string)
+	story, storyAt := storyOf(address)
+	for _, runAt := range slices.Compact([]string{address, storyAt}) {
+		play, err := w.b.playOf(runAt)
+		if err != nil {
+			return "", err
+		}
+		if play.Trace == nil {
+			continue
+		}
+		s := diagram.Of(play.Trace)
+		if drawn, _ := s.Mermaid(w.p.lang); drawn != mermaid {
+			continue // the diagram is of another run
+		}
+		setInstants(s, play.Film)
+		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.p.title, w.p.lang))
+		if runAt == storyAt {
+			figureHTML += "<ol class=\"stops\">\n"
+			for _, stop := range story.Stops {
+				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))
+			}
+			figureHTML += "</ol>\n"
+		}
+		return figureHTML, nil
+	}
+	if address != "" {
+		w.b.apart = append(w.b.apart, w.p.src+" "+address)
+	}
+	s, err := diagram.Parse(mermaid)
+	if err != nil {
+		return "", err
+	}
+	return `<figure class="diagram">` + s.SVG(w.p.title, w.p.lang) + "</figure>\n", nil
+}
+
+var (
+	flowNode  = regexp.MustCompile(`^(\w+)(?:\(\[|\[)"?(.+?)"?(?:\]\)|\])$`)
+	flowEdge  = regexp.MustCompile(`^(.+?) (?:-- "?(.+?)"? -->|-\. "?(.+?)"? \.->|-->) (.+)$`)
+	flowGroup = regexp.MustCompile(`^subgraph (\w+)\["(.+)"\]$`)
+)
+
+// flowchart returns a flowchart as a list, from which the page draws it: the boxes of each group, and the two boxes of
+// each arrow.
+func flowchart(mermaid string) string {
+	labels := make(map[string]string)
+	box := func(written string) string { // its label is written where it occurs first
+		if m := flowNode.FindStringSubmatch(written); m != nil {
+			labels[m[1]] = strings.ReplaceAll(html.EscapeString(m[2]), "&lt;br/&gt;", "<br>")
+			written = m[1]
+		}
+		return `<span data-node="` + written + `">` + cmp.Or(labels[written], html.EscapeString(written)) + "</span>"
+	}
+	var out strings.Builder
+	inGroup := false
+	for line := range strings.Lines(mermaid) {
+		line = strings.TrimSpace(line)
+		if m := flowGroup.FindStringSubmatch(line); m != nil {
+			labels[m[1]] = html.EscapeString(m[2])
+			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], labels[m[1]])
+			inGroup = true
+		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
+			from := box(m[1])
+			for end := range strings.SplitSeq(m[4], " & ") {
+				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, html.EscapeString(m[2]+m[3]), box(end))
+			}
+		} else if line == "end" {
+			out.WriteString("</li>\n")
+			inGroup = false
+		} else if boxed := box(line); inGroup {
+			out.WriteString(" " + boxed)
+		}
+	}
+	return fmt.Sprintf("<ul class=\"flow\" data-down=\"%t\">\n%s</ul>\n", strings.HasPrefix(mermaid, "flowchart TD"), out.String())
+}
