@@ -216,7 +216,7 @@ func (m *Mutex) contendLocked(e *entry) {
 // learnLocked notes whether it was worthwhile that the node of e might stay.
 func (m *Mutex) learnLocked(e *entry) {
 	h := &m.habit
-	if h.streak = 0; e.holds < worthwhile {
+	if e.holds < worthwhile {
 		h.least = min(h.least*2, mostStreak)
 	} else {
 		h.least = max(h.least/2, m.least)

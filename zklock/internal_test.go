@@ -2,6 +2,7 @@ package zklock
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -106,33 +107,15 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	require.Zero(t, afterSuspend(now, hour).Sub(now), "by the monotonic clock")
 	require.Equal(t, hour, afterSuspend(now, hour).Round(0).Sub(now.Round(0)), "by the wall clock")
 	require.True(t, client.IsOver(afterSuspend(now, hour)), "a wall clock that was set back")
-	for _, c := range []struct {
-		name  string
-		after func(t *testing.T, l *Lease, suspend func())
-	}{
-		{"Lost looks at the wall clock", func(t *testing.T, l *Lease, suspend func()) {
-			suspend()
-			require.True(t, client.IsClosed(l.Lost()))
-		}},
-		{"so does Unlock", func(t *testing.T, l *Lease, suspend func()) {
-			suspend()
-			require.ErrorIs(t, l.Unlock(t.Context()), ErrLost)
-		}},
-		{"so does ValidUntil", func(t *testing.T, l *Lease, suspend func()) {
-			suspend()
-			require.Zero(t, l.ValidUntil())
-		}},
-		{"so does Guard", func(t *testing.T, l *Lease, suspend func()) {
-			suspend()
-			require.ErrorIs(t, testenv.Err(l.Guard(t.Context(), "/guard")), ErrFenced)
-		}},
-		{"so does Holds", func(t *testing.T, l *Lease, suspend func()) {
-			require.Equal(t, 1, l.m.Holds(l.turn.owner))
-			suspend()
-			require.Zero(t, l.m.Holds(l.turn.owner))
-		}},
+	for name, knows := range map[string]func(l *Lease) bool{
+		"Lost":       func(l *Lease) bool { return client.IsClosed(l.Lost()) },
+		"ValidUntil": func(l *Lease) bool { return l.ValidUntil().IsZero() },
+		"Context":    func(l *Lease) bool { return errors.Is(context.Cause(l.Context(t.Context())), ErrLost) },
+		"Holds":      func(l *Lease) bool { return l.m.Holds(l.turn.owner) == 0 },
+		"Guard":      func(l *Lease) bool { return errors.Is(testenv.Err(l.Guard(t.Context(), "/guard")), ErrFenced) },
+		"Unlock":     func(l *Lease) bool { return errors.Is(l.Unlock(t.Context()), ErrLost) },
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			var suspended atomic.Int64
 			client.Clock = func() time.Time { return afterSuspend(time.Now(), time.Duration(suspended.Load())) }
 			defer func() { client.Clock = time.Now }()
@@ -140,7 +123,8 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 			defer srv.Close()
 			m, l, end := underLock(t, srv, session)
 			defer end()
-			c.after(t, l, func() { suspended.Store(int64(hour)) })
+			suspended.Store(int64(hour))
+			require.True(t, knows(l), "by the wall clock")
 			<-l.Done()
 			require.NoError(t, m.Shutdown(t.Context()))
 		})
@@ -191,6 +175,19 @@ func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 			runtime.GC()
 			return node.Value() == nil
 		}))
+	})
+}
+
+// TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready: the next one that parks would find no room, with the Mutex locked.
+func TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, ready := &Mutex{parked: make(chan *parking, 1)}, make(chan struct{})
+		m.parked <- &parking{e: new(entry)} // with parked nil
+		go m.attend(t.Context(), ready, nil)
+		synctest.Wait() // the caller has taken it
+		close(ready)
+		synctest.Wait()
+		require.Empty(t, m.parked)
 	})
 }
 

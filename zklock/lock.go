@@ -394,7 +394,7 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 		defer stop()
 		defer context.AfterFunc(ctx, func() { time.AfterFunc(m.client.Timeout()/12, stop) })() // a round trip takes no longer
 		unlockErr := l.Unlock(unlockCtx)
-		if unlockCtx.Err() != nil && errors.Is(unlockErr, unlockCtx.Err()) {
+		if errors.Is(unlockErr, unlockCtx.Err()) {
 			unlockErr = nil // f has been called, and the node goes by itself
 		}
 		err = errors.Join(err, unlockErr)

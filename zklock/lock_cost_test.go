@@ -133,24 +133,26 @@ func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 	}
 }
 
-// TestTheDataOfAParentThatIsMadeAgainIsKept: the first parent has no data, and has
-// gone when a contender makes its node; the one that somebody else makes has some.
+// TestTheDataOfAParentThatIsMadeAgainIsKept: the first parent has no data, and has gone, with its own parent, when a
+// contender makes its node; the one that somebody else makes has some.
 func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin, conn := tb.makeTop(), tb.connect()
-		m := tb.mutex(conn)
+	onClient(t, func(tb *table, conn *zk.Conn) {
+		const path, data = "/locks/orders", "the lock of the orders"
+		m, makes := tb.mutexAt(path, conn), of(conn.SessionID(), jute.OpCreateContainer, path)
 		for range 2 { // the list of the first one shows that the parent has no data
 			require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
 		}
-		require.NoError(tb, admin.Delete(top, -1))
-		makes := tb.srv.Hold(of(conn.SessionID(), jute.OpCreateContainer, top))
+		require.True(tb, tb.srv.Delete(path) && tb.srv.Delete("/locks"))
+		alone, again := tb.srv.Hold(makes), tb.srv.Hold(makes)
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("owner"))
-		<-makes.Hit()
-		tb.create(admin, top, "the lock of the orders", zk.FlagPersistent)
-		makes.Release()
+		<-alone.Hit()
+		alone.Release()
+		<-again.Hit()
+		tb.create(tb.connect(), path, data, zk.FlagPersistent)
+		again.Release()
 		got := gets(tb, waiter)
-		node, _ := tb.srv.Node(top)
-		require.Equal(tb, "the lock of the orders", string(node.Data))
+		node, _ := tb.srv.Node(path)
+		require.Equal(tb, data, string(node.Data))
 		require.NoError(tb, got.Unlock(context.Background()))
 	})
 }

@@ -98,9 +98,7 @@ func (tb *table) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *
 
 func (tb *table) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	return testenv.Must(m.Lock(ctx, owner))(tb)
+	return testenv.Must(m.Lock(limited(tb, time.Minute), owner))(tb)
 }
 
 // node returns the path of the i-th child of top in the order of the queue.

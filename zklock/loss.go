@@ -46,7 +46,6 @@ func WithLogger(logger Logger) Option {
 func (m *Mutex) lostBy(e *entry, err error) error {
 	report, refused := m.client.Trouble()
 	switch {
-	case errors.Is(err, client.ErrClosed):
 	case errors.Is(err, zk.ErrSessionExpired) || m.client.SessionID() != e.node.Session:
 		err = ErrSessionExpired
 	case errors.Is(err, client.ErrGone):

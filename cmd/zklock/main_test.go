@@ -76,17 +76,6 @@ func oneLine(t *testing.T, text, want string) {
 	require.Equal(t, len(text)-1, strings.Index(text, "\n"), "one line: %q", text)
 }
 
-// A lineWriter is the standard error of a command that is to be ended when it has written.
-type lineWriter struct {
-	bytes.Buffer
-	end func()
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	defer w.end()
-	return w.Buffer.Write(p)
-}
-
 // TestACommandThatFindsNoServerSaysThatItTries before it gives up.
 func TestACommandThatFindsNoServerSaysThatItTries(t *testing.T) {
 	defer func(before time.Duration) { notice = before }(notice)
@@ -94,15 +83,16 @@ func TestACommandThatFindsNoServerSaysThatItTries(t *testing.T) {
 	for _, verb := range []string{"who", "revoke", "run"} {
 		for lang, want := range map[string]string{"en": "zklock: connecting to 127.0.0.1:1 …\n", "zh": "zklock: 正在连接 127.0.0.1:1……\n"} {
 			ctx, end := context.WithCancel(t.Context())
-			said := &lineWriter{end: end}
-			args := []string{verb, "-lang", lang, "-zk", "127.0.0.1:1", "/a"}
-			if verb == "run" {
-				args = append(args, "--", "true")
+			out, stderr := io.Pipe()
+			args, ended := []string{verb, "-lang", lang, "-zk", "127.0.0.1:1", "/a", "--", "true"}, make(chan int, 1)
+			if verb != "run" {
+				args = args[:6]
 			}
-			require.Equal(t, exitUnavailable, execute(ctx, args, new(bytes.Buffer), said))
-			require.True(t, strings.HasPrefix(said.String(), want), said.String())
-			require.Equal(t, 2, strings.Count(said.String(), "\n"), "and that it has given up")
+			go func() { ended <- execute(ctx, args, io.Discard, stderr) }()
+			require.Equal(t, want, said(t, out))
 			end()
+			require.Equal(t, 1, strings.Count(said(t, out), "\n"), "that it has given up")
+			require.Equal(t, exitUnavailable, <-ended)
 		}
 	}
 }

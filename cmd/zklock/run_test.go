@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -43,9 +44,7 @@ func startAs(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *pro
 	t.Helper()
 	p := &program{Cmd: exec.CommandContext(t.Context(), "/proc/self/exe", args...), mark: fmt.Sprintf("ZKLOCK_TEST_MARK=%x", rand.Int64())}
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
-	p.Env = append(os.Environ(), p.mark)
-	p.WaitDelay = time.Minute
-	p.SysProcAttr = attributes
+	p.Env, p.WaitDelay, p.SysProcAttr = append(os.Environ(), p.mark), time.Minute, attributes
 	p.in = testenv.Must(p.StdinPipe())(t)
 	require.NoError(t, p.Start())
 	t.Cleanup(func() {
@@ -269,11 +268,18 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 	srv, _, conn := onServer(t)
 	m := testenv.Must(zklock.New(conn, "/q"))(t)
 	lease := testenv.Must(m.Lock(t.Context(), nil))(t)
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
+	for _, names := range []string{"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGHUP SIGTERM"} {
+		sent := strings.Fields(names)
+		if len(sent) > 1 { // as by nohup
+			signal.Ignore(unix.SignalNum(sent[0]))
+			defer signal.Reset(unix.SignalNum(sent[0]))
+		}
 		p := start(t, "run", "/q", "--", "true")
 		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, patience, time.Millisecond)
-		require.NoError(t, p.Process.Signal(s))
-		require.Equal(t, 128+int(s), p.status(t))
+		for _, name := range sent {
+			require.NoError(t, p.Process.Signal(unix.SignalNum(name)))
+		}
+		require.Equal(t, 128+int(unix.SignalNum(sent[len(sent)-1])), p.status(t))
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
 		require.Empty(t, p.stderr.String())
 	}

@@ -118,8 +118,7 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.try {
 		lock = j.lock.TryLock
 	}
-	var err error
-	done := false
+	done, err := false, error(nil)
 	if j.lease, err = lock(ctx, zklock.NewOwner(c.name)); err == nil && c.once != "" {
 		done, err = c.hasRun(ctx, j)
 	}

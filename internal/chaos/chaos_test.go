@@ -219,10 +219,7 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 	p := c.clients[n]
 	say := func(what string) fault {
 		order := fmt.Sprintf("%s %d", what, rng.IntN(c.sessions))
-		return fault{name: fmt.Sprintf("process %d: %s", n, order), begin: func(context.Context) error {
-			_, err := fmt.Fprintln(p.in, order)
-			return err
-		}}
+		return fault{name: fmt.Sprintf("process %d: %s", n, order), begin: func(context.Context) error { return testenv.Err(fmt.Fprintln(p.in, order)) }}
 	}
 	switch rng.IntN(4) {
 	case 0:

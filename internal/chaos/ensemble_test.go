@@ -439,10 +439,7 @@ func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // until the client is connected again
 		}
 	}()
-	check := func() error {
-		_, err := conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
-		return err
-	}
+	check := func() error { return testenv.Err(conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})) }
 	require.ErrorIs(t, check(), zk.ErrNoAuth)
 	require.NoError(t, followers[0].Deafen(t.Context(), leader))
 	require.NoError(t, leader.Deafen(t.Context(), followers[0]))

@@ -363,10 +363,7 @@ func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 		down.Store(true)
 		srv.Cut(session)
 		synctest.Wait()
-		created := bubble.Aside(func() error {
-			_, err := conn.Create("/mine", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-			return err
-		})
+		created := bubble.Aside(func() error { return testenv.Err(conn.Create("/mine", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))) })
 		synctest.Wait() // it is in the queue
 		srv.Expire(session)
 		down.Store(false)

@@ -110,6 +110,7 @@ func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
 		_, err := Connect(ctx, servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			switch address {
 			case servers[0]:
+				time.Sleep(3 * time.Second) // so that the other two have been tried when ctx ends
 				return nil, errors.New("connection refused")
 			case servers[1]:
 				return mute(network, address, timeout)
@@ -122,12 +123,13 @@ func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
 			"zkconn: connect to 127.0.0.1:2181,127.0.0.2:2181,127.0.0.3:2181: no session after 7",
 			"tired",
 			"127.0.0.1:2181: connection refused",
-			"127.0.0.2:2181: accepts the connection",
+			"127.0.0.2:2181: accepts the connection but has not answered within 1",
 			`127.0.0.3:2181: this is not ZooKeeper's protocol: the answer to the handshake begins with "HTTP"`,
 		} {
 			require.ErrorContains(t, err, want)
 		}
 		require.NotContains(t, err.Error(), "\n")
+		time.Sleep(3 * time.Second)
 	}) // and the bubble ends: no goroutine is left
 }
 

@@ -178,6 +178,8 @@ func (w *watcher) watch() {
 			continue
 		case err == syscall.EINTR:
 			continue
+		case err != syscall.EAGAIN && waits: // nothing has begun
+			return
 		case err != syscall.EAGAIN, left <= w.Margin && !waits:
 			kill(w.group, w.gone, func([]int) {})
 			return
