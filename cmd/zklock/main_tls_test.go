@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/testenv"
+	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
 
@@ -65,11 +66,8 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 // TestTLSShowsEachSideWhoTheOtherIs: a server that cannot be trusted is one line of error.
 func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 	server, client, stranger := certified(t), certified(t), certified(t)
-	pair := testenv.Must(tls.LoadX509KeyPair(server, server))(t)
-	clients := x509.NewCertPool()
-	text := testenv.Must(os.ReadFile(client))(t)
-	require.True(t, clients.AppendCertsFromPEM(text))
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert}
+	known := testenv.Must(zkconn.LoadTLS(client, server, ""))(t)
+	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert}
 	zoo := zkserver.Run(t)
 	for _, c := range []struct{ host, ca, cert, want string }{
 		{"localhost", server, client, ""},

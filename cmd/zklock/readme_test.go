@@ -63,8 +63,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			shell := exec.CommandContext(t.Context(), "sh")
 			shell.Env = append(environ, "ZOOKEEPER_SERVERS="+addr, "PATH="+folder+":"+os.Getenv("PATH"))
 			in := testenv.Must(shell.StdinPipe())(t)
-			shown, output, err := os.Pipe()
-			require.NoError(t, err)
+			shown, output := testenv.Must2(os.Pipe())(t)
 			defer shown.Close()
 			shell.Stdout, shell.Stderr = output, output
 			require.NoError(t, shell.Start())

@@ -184,6 +184,9 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	p := start(t, "run", "/q", "--", "sh", "-c", "cd "+dir+"; "+script)
 	appears(t, filepath.Join(dir, "runs"))
 	require.Len(t, p.family(t), 5, "two guards, the starter, the command and its child")
+	for _, pid := range p.family(t) {
+		require.NotEqual(t, p.Process.Pid, testenv.Must(syscall.Getpgid(pid))(t), "what kills zklock's group leaves none that ends the command")
+	}
 	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
 		require.NoError(t, p.Process.Signal(s))
 		name := strings.TrimPrefix(unix.SignalName(s), "SIG")
@@ -227,7 +230,8 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 			if flags != 0 && (os.Geteuid() != 0 || !testenv.AtLanding()) {
 				continue // it takes root
 			}
-			srv, _, conn := onServer(t)
+			srv, _, _ := onServer(t)
+			release := srv.Hold(zkserver.On(jute.OpDelete, "/q/*"))
 			t.Setenv(panics, map[string]string{"panic": "1"}[end])
 			dir, script := t.TempDir(), map[string]string{"twice": "trap '' TERM INT\n"}[end]
 			for name, way := range ways {
@@ -246,10 +250,15 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 				p.Process.Signal(syscall.SIGTERM)
 				p.Process.Signal(syscall.SIGINT)
 			case "deleted": // the node
-				require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
+				require.True(t, srv.Delete("/q/"+srv.Children("/q")[0]))
 			default:
 				p.Process.Signal(unix.SignalNum(end))
 			}
+			if end != "SIGKILL" && end != "deleted" {
+				<-release.Hit()
+				require.Empty(t, p.family(t), "it runs while the lock is released")
+			}
+			release.Release()
 			p.Wait()
 			require.Equal(t, want, p.ProcessState.ExitCode(), "%s: %s", end, &p.stderr)
 			if end == "SIGKILL" {
@@ -272,7 +281,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 		sent := strings.Fields(names)
 		if len(sent) > 1 { // as by nohup
 			signal.Ignore(unix.SignalNum(sent[0]))
-			defer signal.Reset(unix.SignalNum(sent[0]))
+			defer signal.Notify(make(chan os.Signal, 1), unix.SignalNum(sent[0])) // Reset would leave it ignored
 		}
 		p := start(t, "run", "/q", "--", "true")
 		require.Eventually(t, func() bool { return len(srv.Children("/q")) == 2 }, patience, time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
@@ -65,11 +66,7 @@ func queueOf(t *testing.T, path string) string {
 	var lines []string
 	for i, p := range queue {
 		require.Equal(t, i, p.Place)
-		line := p.Library + " " + p.Data
-		if p.Holds {
-			line += " *"
-		}
-		lines = append(lines, line)
+		lines = append(lines, p.Library+" "+p.Data+map[bool]string{true: " *"}[p.Holds])
 	}
 	return strings.Join(lines, "\n")
 }
@@ -83,8 +80,7 @@ func TestTheNodesOfOthersAreShown(t *testing.T) {
 	testenv.Must(conn.Create("/q/"+kazooID, []byte("s"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	made(t, conn, "/q/other-", "of nobody")
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
-	waits := make(chan error, 1)
-	go func() { waits <- m.Do(t.Context(), zklock.NewOwner("nightly"), nil) }()
+	waits := bubble.Aside(func() error { return m.Do(t.Context(), zklock.NewOwner("nightly"), nil) })
 	require.Eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") }, patience, time.Millisecond)
 	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7", queueOf(t, "/q"))
 	_, stdout, _ := do(t.Context(), t, "who", "/q")
@@ -202,11 +198,10 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 
 	require.NoError(t, lease.Unlock(t.Context()))
 	lease = testenv.Must(m.Lock(t.Context(), nil))(t)
-	gone := make(chan error, 1)
-	go func() {
+	gone := bubble.Aside(func() error {
 		<-lease.RevokeRequested()
-		gone <- lease.Unlock(context.Background())
-	}()
+		return lease.Unlock(context.Background())
+	})
 	status, stdout, stderr = do(t.Context(), t, "revoke", "-wait", patience.String(), "/q")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "it has gone, after")
@@ -218,8 +213,7 @@ func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	made(t, conn, "/q/"+zkLock, "first")
 	m := testenv.Must(zklock.New(connected(t, addr), "/q"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	waits := make(chan error, 1)
-	go func() { waits <- m.Do(ctx, zklock.NewOwner("second"), nil) }()
+	waits := bubble.Aside(func() error { return m.Do(ctx, zklock.NewOwner("second"), nil) })
 	var queue []zklock.Participant
 	for len(queue) < 2 {
 		queue = testenv.Must(m.Participants(t.Context()))(t)
