@@ -18,18 +18,18 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// The attempts of testdata/attempts were written from the exercises' texts alone,
-// by readers who had not seen our solutions. Their first line says whether they are
-// right, or in which group they are wrong.
+// attemptLine is the first line of a file in testdata/attempts: whether the attempt is right, or in
+// which group it is wrong, and what its author says.
 var attemptLine = regexp.MustCompile(`^(?://|#) (right|wrong)(?: \((\w+)\))?: (.*)\n`)
 
-// attemptsPage has a table of what each of them gets. With -update the proof writes it.
+// attemptsPage has a table of what each attempt gets.
 const (
 	attemptsPage = "testdata/attempts/README.md"
 	attemptsHead = "\n| attempt | what its author says | points | first message |\n|---|---|---:|---|\n"
 )
 
-// TestForeignAttempts grades them, for a landing the first right and the first wrong one of each exercise.
+// TestForeignAttempts grades attempts of readers who had not seen our solutions: all of them, or for a
+// landing the first right and the first wrong one of each exercise. With -update it writes the table.
 func TestForeignAttempts(t *testing.T) {
 	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/attempts/*.txt"))(t)
@@ -44,21 +44,21 @@ func TestForeignAttempts(t *testing.T) {
 	require.GreaterOrEqual(t, len(files), 22, "a right and a wrong one of each exercise")
 	rows := make([]string, len(files))
 	attempts := attemptsIn(t, files)
-	var all sync.WaitGroup
+	var graded sync.WaitGroup
 	for i, file := range files {
-		all.Add(1)
+		graded.Add(1)
 		if a := attempts[file]; !long && strings.Contains(file, "-right") {
 			a.exercise = sample(a.exercise, true)
 		}
-		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
+		name := attemptName(file)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer all.Done()
-			program := fileText(t, file)
-			says := attemptLine.FindStringSubmatch(program)
-			require.NotNil(t, says, "the first line says whether it is right")
-			// For a landing a wrong one is graded until that is known: what more it fails is in the page.
-			known := func(f failure) bool { return says[1] == "wrong" && (f.unsafe() || says[2] != string(locktest.Safety)) }
+			defer graded.Done()
+			line := attemptLine.FindStringSubmatch(fileText(t, file))
+			require.NotNil(t, line, "the first line says whether it is right")
+			verdict, group, says := line[1], line[2], line[3]
+			// For a landing, a wrong attempt is graded until that is known: the page has what else it fails.
+			known := func(f failure) bool { return verdict == "wrong" && (f.unsafe() || group != string(locktest.Safety)) }
 			r := gradeOf(t, attempts[file], generous, func(f failure) bool { return long || !known(f) })
 			require.Empty(t, r.Why)
 			first := ""
@@ -66,19 +66,18 @@ func TestForeignAttempts(t *testing.T) {
 				first = r.Failed[0].Case + ": " + r.Failed[0].Words.En
 			}
 			switch {
-			case says[1] == "right":
+			case verdict == "right":
 				for _, f := range r.Failed {
 					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.En)
 				}
-			case says[2] == string(locktest.Safety):
+			case group == string(locktest.Safety):
 				require.Zero(t, r.Points, "two can be inside: %s", first)
 				require.True(t, r.Unsafe)
 			default:
-				require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", says[3])
+				require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", says)
 			}
 			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file),
-				strings.TrimSpace(says[1]+" "+says[2]),
-				cellText(says[3]), r.Points, r.Of, cellText(first))
+				strings.TrimSpace(verdict+" "+group), cellText(says), r.Points, r.Of, cellText(first))
 			if !site.Updates() {
 				points := fmt.Sprintf("%d of %d", r.Points, r.Of)
 				if !long && !r.Unsafe {
@@ -91,13 +90,18 @@ func TestForeignAttempts(t *testing.T) {
 	}
 	if site.Updates() {
 		t.Cleanup(func() {
-			all.Wait()
+			graded.Wait()
 			site.Holds(t, "cmd/exercises/"+attemptsPage, "attempts", attemptsHead+strings.Join(rows, "")+"\n")
 		})
 	}
 }
 
-// cellText is a text for a cell of a table, in one line that is not too long.
+// attemptName is the name of a file without its extensions.
+func attemptName(file string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
+}
+
+// cellText cuts a text for a cell of a table to one line that is not too long.
 func cellText(s string) string {
 	s = strings.Join(strings.Fields(strings.ReplaceAll(s, "|", "\\|")), " ")
 	if len(s) > 240 {
@@ -106,18 +110,19 @@ func cellText(s string) string {
 	return s
 }
 
+// exerciseOf is the exercise whose number a file's name begins with.
 func exerciseOf(t *testing.T, file string) *exercise {
 	number, _, _ := strings.Cut(filepath.Base(file), "-")
 	return testenv.Must(find(number))(t)
 }
 
-// A saidProgram is a program of which the grader says something.
+// A saidProgram is a program, and what the grader says of it.
 type saidProgram struct{ name, where, says, text string }
 
 var saidLine = regexp.MustCompile(`(?m)^== (.+?)(?: \((.+)\))?: ?(.*)\n`)
 
-// programsOf are those of a file, each below a line with its name, where it is, and what is said of it:
-// "== hides an import (z.go): imports runtime/debug".
+// programsOf reads the programs in a file. Above each is a line with its name, where it belongs, and what
+// the grader says of it, such as "== hides an import (z.go): imports runtime/debug".
 func programsOf(t *testing.T, file string) (list []saidProgram) {
 	t.Helper()
 	texts := saidLine.Split(fileText(t, file), -1)
@@ -128,7 +133,7 @@ func programsOf(t *testing.T, file string) (list []saidProgram) {
 	return list
 }
 
-// TestUnneededImportsAreRefused: such an attempt is not run.
+// TestUnneededImportsAreRefused: an attempt with such an import is not run.
 func TestUnneededImportsAreRefused(t *testing.T) {
 	refused := append(programsOf(t, "testdata/refused.txt"),
 		saidProgram{"is larger than a lock", "", "too much to read", "package predecessor\n//" + strings.Repeat("x", maxBytes)})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"go/parser"
@@ -19,18 +18,18 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// An archive is a compiled package. An attempt is compiled and linked with those that its test
-// needs, which takes half of the time of go test -c: that looks at each of them again.
+// An archive is a compiled package. An attempt is compiled and linked with the archives that its
+// test needs. This takes half of the time of go test -c, which looks at each package again.
 type archive struct {
 	name, file string
 	std        bool // of the standard library
 }
 
-// ofGo is in the place of the file for a package of the standard library, in a hand-out.
-const ofGo = "std"
+// stdMark is in the place of the file of a package of the standard library, in a hand-out's list.
+const stdMark = "std"
 
-// goTool prepares a call of go. What is portable is the same in each place, and is not what other
-// calls of go have left in its cache.
+// goTool prepares a call of go. If the output is to be portable, it is the same in each folder and
+// on each machine.
 func goTool(ctx context.Context, root string, portable bool, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
@@ -42,44 +41,27 @@ func goTool(ctx context.Context, root string, portable bool, args ...string) *ex
 
 var knownArchives = struct {
 	sync.Mutex
-	archives map[string][]archive // by the repository
-}{archives: make(map[string][]archive)}
+	byRoot map[string][]archive
+}{byRoot: make(map[string][]archive)}
 
-// archivesOf are the archives that the tests of the exercises and what an attempt may import
-// need. Go compiles what is missing. In a hand-out they are a list.
+// archivesOf returns the archives that attempts, and the tests of the exercises, may need. Go
+// compiles what is missing.
 func archivesOf(ctx context.Context, root string, portable bool) (list []archive, err error) {
 	knownArchives.Lock()
 	defer knownArchives.Unlock()
-	if list := knownArchives.archives[root]; list != nil && !portable {
+	if list := knownArchives.byRoot[root]; list != nil && !portable {
 		return list, nil
 	}
-	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Standard}} {{.Export}}"}
+	var packages []string // of which go has the archives
 	if handedOut(root) {
-		text, err := os.ReadFile(filepath.Join(root, builtList))
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if file == ofGo {
-				args = append(args, name)
-			} else {
-				list = append(list, archive{name: name, file: filepath.Join(root, file)})
-			}
-		}
+		list, packages, err = archivesIn(root)
 	} else {
-		args = append(args, importable...)
-		for _, e := range exercises {
-			test, err := parser.ParseFile(token.NewFileSet(), filepath.Join(e.dir(root), "lock_test.go"), nil, parser.ImportsOnly)
-			if err != nil {
-				return nil, err
-			}
-			args = append(args, e.imports...)
-			for _, spec := range test.Imports {
-				args = append(args, strings.Trim(spec.Path.Value, `"`))
-			}
-		}
+		packages, err = neededPackages(root)
 	}
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Standard}} {{.Export}}"}, packages...)
 	cmd := goTool(ctx, root, portable || handedOut(root), args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -94,12 +76,42 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 		list = append(list, archive{f[0], f[2], f[1] == "true"})
 	}
 	if !portable {
-		knownArchives.archives[root] = list
+		knownArchives.byRoot[root] = list
 	}
 	return list, nil
 }
 
-// testMain is the program that runs the tests of its attempts.
+// archivesIn reads a hand-out's list: the archives in it, and the packages of the standard library.
+func archivesIn(root string) (list []archive, std []string, err error) {
+	text, err := os.ReadFile(filepath.Join(root, builtList))
+	for line := range strings.Lines(string(text)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if file == stdMark {
+			std = append(std, name)
+		} else {
+			list = append(list, archive{name: name, file: filepath.Join(root, file)})
+		}
+	}
+	return list, std, err
+}
+
+// neededPackages are the packages that attempts may import, and that the exercises' tests import.
+func neededPackages(root string) ([]string, error) {
+	packages := slices.Clone(importable)
+	for _, e := range exercises {
+		test, err := parser.ParseFile(token.NewFileSet(), filepath.Join(e.dir(root), "lock_test.go"), nil, parser.ImportsOnly)
+		if err != nil {
+			return nil, err
+		}
+		packages = append(packages, e.imports...)
+		for _, spec := range test.Imports {
+			packages = append(packages, strings.Trim(spec.Path.Value, `"`))
+		}
+	}
+	return packages, nil
+}
+
+// testMain is the program that runs the tests of its attempts: their imports, and their tests.
 const testMain = `package main
 
 import (
@@ -116,16 +128,19 @@ func main() {
 // student.
 func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (binary string, err error) {
 	list, err := archivesOf(ctx, root, false)
-	tools, noGo := goTool(ctx, root, handedOut(root), "env", "GOTOOLDIR").Output()
-	if err = cmp.Or(err, noGo); err != nil {
+	if err != nil {
+		return "", err
+	}
+	tools, err := goTool(ctx, root, handedOut(root), "env", "GOTOOLDIR").Output()
+	if err != nil {
 		return "", err
 	}
 	in := func(name string) string { return filepath.Join(c.dir, name) }
-	var cfg strings.Builder
+	var importcfg strings.Builder
 	for _, p := range list {
-		fmt.Fprintf(&cfg, "packagefile %s=%s\n", p.name, p.file)
+		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", p.name, p.file)
 	}
-	tool := func(a *attempt, name string, args ...string) error {
+	callTool := func(a *attempt, name string, args ...string) error {
 		return c.call(exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...), root, a)
 	}
 	write := func(name, text string) { // unless there is an error already
@@ -134,7 +149,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		}
 	}
 	var imports, tests string
-	write("importcfg", cfg.String())
+	write("importcfg", importcfg.String())
 	for _, a := range attempts {
 		if err != nil {
 			return "", err
@@ -148,15 +163,16 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 			files = append(files, file)
 		}
 		slices.Sort(files)
-		err = tool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...)
+		err = callTool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...)
 		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
 		for _, s := range a.exercise.tests {
 			tests += fmt.Sprintf("{Name: %q, F: attempt%s.%s}, ", s.test+a.id, a.id, s.test)
 		}
-		fmt.Fprintf(&cfg, "packagefile %s=%s\n", own, object)
+		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", own, object)
 	}
+
 	write("main.go", fmt.Sprintf(testMain, imports, tests))
-	write("importcfg", cfg.String())
+	write("importcfg", importcfg.String())
 	binary = in("attempt.test")
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
@@ -166,13 +182,13 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		{"link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a")},
 	} {
 		if err == nil {
-			err = tool(attempts[0], args[0], args[1:]...)
+			err = callTool(attempts[0], args[0], args[1:]...)
 		}
 	}
 	return binary, err
 }
 
-// call runs the compiler or the linker in the cell.
+// call runs the compiler or the linker in the cell. If the attempt does not compile, it is refused.
 func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	cmd := c.command(tool.Path, tool.Args[1:], append(os.Environ(), "TMPDIR="+c.dir))
 	cmd.Dir = root
@@ -203,7 +219,8 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	return refuse("does not compile: %s", "编译不通过：%s", firstLines(ownFirst(text), 5))
 }
 
-// ownFirst puts the compiler's errors about the attempt, which it sorts by path, before those that follow in our test.
+// ownFirst puts the compiler's errors about the attempt before those that follow in our test. The compiler sorts
+// them by path.
 func ownFirst(text string) string {
 	ours := regexp.MustCompile(`(?m)^lock_test\.go:.*\n(\t.*\n)*`)
 	return ours.ReplaceAllString(text, "") + strings.Join(ours.FindAllString(text, -1), "")

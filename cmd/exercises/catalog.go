@@ -14,36 +14,33 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// An exercise is one folder beside this file.
+// An exercise is one folder in docs/exercises.
 type exercise struct {
 	number  int
 	folder  string
 	pkg     string // the package clause of its files, by which a student's folder is recognised
 	title   i18n.Text
-	shares  []share
-	answer  string // the solution, from the root of the repository: a file that takes the place of the student's
-	imports []string
-	tests   []suite // of lock_test.go, in the order in which they are graded
+	shares  []share  // of the points
+	answer  string   // our solution: a file, from the root of the repository
+	imports []string // that this lock needs besides the importable ones
+	tests   []suite  // of lock_test.go, in the order in which they are graded
 
-	// An exercise of another kind than a lock has some of these besides.
-
-	// file is what the student writes if that is data; "" is lock.go. An attempt consists of
-	// the files whose names end like this, or of Go files.
+	// file is the name of the file that the student writes, if that is data; "" means lock.go.
+	// The attempt then consists of the files whose names end like this.
 	file string
-	// grade is called in place of the tests of the suites, whose cases it has to
-	// judge: see grading. Nil: lock_test.go does it.
+	// grade, if it is not nil, judges the cases of the suites in place of lock_test.go: see
+	// grading.each.
 	grade func(ctx context.Context, g *grading) error
 }
 
-// A share of the points is for the cases of one group: they are earned if all of
-// them pass. If a case of the group safety fails, or the words of any failure say
-// that two were inside at once, no points are left.
+// A share of the points is earned if all cases of its group pass. If a case of the group safety
+// fails, or the words of any failure say that two were inside at once, there are no points.
 type share struct {
 	group  locktest.Group
 	points int
 }
 
-// lockShares are those of a lock.
+// lockShares are the shares of an exercise that asks for a lock.
 func lockShares(safety, liveness, faults, cost int) []share {
 	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults}, {locktest.Cost, cost}}
 }
@@ -54,7 +51,7 @@ const (
 	fullGroup  locktest.Group = "full"
 )
 
-// nameOf is a group for a reader.
+// nameOf is the name of a group for a reader.
 func nameOf(g locktest.Group) i18n.Text {
 	return i18n.Text{En: string(g), Zh: map[locktest.Group]string{
 		locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
@@ -67,9 +64,9 @@ func otherShares(basic, full int) []share { return []share{{basicGroup, basic}, 
 type suite struct {
 	test   string // "" if an entry's grade needs no test
 	all    []string
-	basic  []string // which are graded first
-	groups map[string]locktest.Group
-	zh     map[string]string // the glosses of the cases, whose names stay
+	basic  []string                  // the cases that are graded first
+	groups map[string]locktest.Group // by the name of the case
+	zh     map[string]string         // by the name of the case, its gloss in Chinese
 }
 
 func suiteOf(test string, full, basic locktest.Suite) suite {
@@ -99,7 +96,7 @@ func lockSuite(queue bool) suite {
 	return suiteOf("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
 }
 
-// The basic cases about owners: the duties of a first attempt while all goes well.
+// The basic cases about owners: what a first attempt must do while all goes well.
 var basicOwners = []string{
 	"another owner of the same Mutex waits its turn in the queue",
 	"the node goes with the last Unlock and not before",
@@ -179,7 +176,7 @@ var exercises = []*exercise{
 	},
 }
 
-// points are all that an exercise is worth.
+// points is how many points an exercise is worth.
 func (e *exercise) points() (n int) {
 	for _, s := range e.shares {
 		n += s.points
@@ -190,8 +187,8 @@ func (e *exercise) points() (n int) {
 // writes is the file that the student writes.
 func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }
 
-// is reports whether a file of this name belongs to an attempt.
-func (e *exercise) is(name string) bool {
+// owns reports whether a file of this name belongs to an attempt.
+func (e *exercise) owns(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return false
 	}
@@ -209,8 +206,7 @@ func (e *exercise) names() (all []string) {
 	return all
 }
 
-// caseOf is a case as a reader knows it: in Chinese the sentence, and then the name, which stays
-// English.
+// caseOf is a case for a reader. In Chinese it is the gloss, and then the name, which is English.
 func (e *exercise) caseOf(name string) i18n.Text {
 	for _, s := range e.tests {
 		if zh := s.zh[name]; zh != "" {
@@ -224,6 +220,7 @@ func (e *exercise) String() string { return e.called().En }
 
 func (e *exercise) cases() int { return len(e.names()) }
 
+// called is the number and the title.
 func (e *exercise) called() i18n.Text {
 	return i18n.Textf("exercise %d, %s", "练习 %d：%s", e.number, e.title)
 }

@@ -16,24 +16,24 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// Limits are what one attempt may use. Time is that of the processor: how long a machine
-// takes to give it is not the attempt's fault.
+// Limits are what one attempt may use. Time is processor time: an attempt does not pay for a
+// machine that is slow to give it.
 type limits struct {
 	time    time.Duration // of the processor: to build, and again to run
-	memory  int64         // bytes in memory, all processes of the attempt together
-	begin   time.Duration // to run each init; 0: beginning
-	waiting time.Duration // while nothing of the attempt computes or could; 0: without end
-	ceiling time.Duration // of the clock, until the machine is too busy to grade; 0: farAway times as much as time
+	memory  int64         // in bytes, of all processes of the attempt together
+	begin   time.Duration // of the processor, to run each init; 0: beginning
+	waiting time.Duration // while nothing of the attempt can run; 0: no limit
+	ceiling time.Duration // of the clock: then the machine is too busy to grade; 0: busyFactor times as much as time
 }
 
-// farAway is how much slower than an idle machine one may be that grades.
-const farAway = 10
+// busyFactor is how much slower than an idle machine the grading machine may be.
+const busyFactor = 10
 
-func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, farAway*l.time) }
+func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, busyFactor*l.time) }
 
 const (
 	maxProcesses = 32                    // that live at once
-	beat         = 50 * time.Millisecond // between two looks of watch
+	beat         = 50 * time.Millisecond // between two looks at what the cell uses
 	cellVariable = "EXERCISES_CELL"      // in the environment of every process of a cell
 )
 
@@ -42,21 +42,20 @@ type tooBusy struct{ error }
 
 func (b tooBusy) Unwrap() error { return b.error }
 
-// A cell is where the processes of one attempt run: in a process group each,
-// with a folder of their own, limits, and an end.
+// A cell is where the processes of one attempt run: each in a process group, with limits, and
+// with a folder of the cell. When the cell ends, they end.
 //
-// On Unix the system limits processor time, address space and the size of files;
-// on Linux a watch sees the processor time, the memory and the number of processes of
-// the whole group, and processes that have left the group, and an attempt has no network
-// if the kernel allows namespaces. On Windows the end is at the
-// ceiling, and only what locktest itself watches is limited besides.
+// On Unix the system limits processor time, address space and the size of files of each process.
+// On Linux the cell also watches the processor time, the memory and the number of processes of the
+// whole group, finds processes that have left the group, and has no network if the kernel allows
+// namespaces. On Windows only the ceiling is a limit, besides what locktest itself watches.
 type cell struct {
 	limits
-	id  string
+	id  string // by which its processes are found
 	dir string // home, working and temporary directory
 	end context.CancelFunc
 
-	mu    sync.Mutex
+	mu    sync.Mutex    // guards what follows
 	live  map[int]bool  // leaders of process groups
 	spent time.Duration // of the processor, by those that have ended
 	why   ending
@@ -65,11 +64,11 @@ type cell struct {
 // An ending is why a cell is over; the text is empty if it is not.
 type ending struct {
 	i18n.Text
-	busy    bool // the machine is, and nothing is wrong with the attempt
+	busy    bool // the machine was too busy; nothing is wrong with the attempt
 	endless bool // a process has not come to an end
 }
 
-// newCell makes a cell that is over when ctx ends. Close it.
+// newCell makes a cell that is over when ctx ends. The caller must close it.
 func newCell(ctx context.Context, l limits) (*cell, error) {
 	dir, err := os.MkdirTemp("", "exercises-")
 	if err != nil {
@@ -81,7 +80,7 @@ func newCell(ctx context.Context, l limits) (*cell, error) {
 	return c, nil
 }
 
-// stop ends all processes. The first reason counts.
+// stop ends all processes. Of several calls, the reason of the first one counts.
 func (c *cell) stop(why ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +92,7 @@ func (c *cell) stop(why ending) {
 	}
 }
 
-// over says why the cell is over.
+// over says why the cell is over, if it is.
 func (c *cell) over() ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,6 +107,7 @@ func (c *cell) tooBusy() error {
 	return nil
 }
 
+// watch stops the cell when ctx ends or a limit is reached.
 func (c *cell) watch(ctx context.Context) {
 	ceiling := time.NewTimer(c.clock())
 	defer ceiling.Stop()
@@ -124,7 +124,7 @@ func (c *cell) watch(ctx context.Context) {
 			c.stop(ending{busy: true, Text: i18n.Textf(
 				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. Try again, or wait longer with -limit %v",
 				"没有评分：机器太忙。%v 里，这份答卷只得到 %v 的处理器时间，而它可以用 %v。请再试一次，或者用 -limit %v 等得更久",
-				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/farAway)})
+				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/busyFactor)})
 			return
 		case <-ticks.C:
 		}
@@ -148,10 +148,10 @@ type resources struct {
 	memory    int64 // in bytes
 	processes int
 	time      time.Duration // of the processor, by those that have ended, too
-	waits     bool          // none of them computes, or could
+	waits     bool          // none of them runs, or could run
 }
 
-// usage sums up the cell.
+// usage sums up what the processes of the cell use.
 func (c *cell) usage() resources {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *cell) usage() resources {
 	return all
 }
 
-// close ends the cell, and nothing of it is left.
+// close ends the cell. No process and no file of it is left.
 func (c *cell) close() {
 	c.stop(ending{Text: i18n.Textf("it is over", "已经结束")})
 	c.end()
@@ -172,7 +172,7 @@ func (c *cell) close() {
 	os.RemoveAll(c.dir)
 }
 
-// command prepares a process.
+// command prepares a process that has the cell's limits.
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
@@ -190,7 +190,7 @@ func (c *cell) ofStudent(program string, args []string, env ...string) *exec.Cmd
 	return cmd
 }
 
-// started lets the cell's limits apply to a process.
+// started has the cell watch a process that was prepared by command.
 func (c *cell) started(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,7 +205,7 @@ func (c *cell) done(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.live[pid] {
-		c.spent += groupUsage(pid).time // of those that nobody has waited for
+		c.spent += groupUsage(pid).time // of processes that no other has waited for
 		confine.KillGroup(pid)
 		delete(c.live, pid)
 	}

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// script is a program in the place of an attempt's.
+// script writes a shell script that takes the place of an attempt's program.
 func script(t *testing.T, program string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -33,10 +33,10 @@ const (
 	beginsAndSleeps = `case "$1" in -test.list*) exit 0;; esac; ` + sleeps
 )
 
-// short is a ceiling that is over while the attempt sleeps: as if the machine gave it no processor.
+// short has a ceiling that is reached while the attempt sleeps, as if the machine gave it no processor time.
 var short = limits{time: time.Hour, memory: 1 << 30, ceiling: time.Second}
 
-// TestABusyMachineGradesNothing: whatever the attempt was about to do.
+// TestABusyMachineGradesNothing: neither an attempt that runs, nor one that is built or begins.
 func TestABusyMachineGradesNothing(t *testing.T) {
 	t.Parallel()
 	for doing, program := range map[string]string{"begins": sleeps, "runs": beginsAndSleeps} {
@@ -58,7 +58,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 	})
 	t.Run("plays links", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // replay_test.go's dying does so
+		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // serveDying does that
 		require.ErrorAs(t, err, new(tooBusy))
 	})
 }
@@ -69,12 +69,12 @@ func requireUngraded(t *testing.T, r *result) {
 	require.Empty(t, r.Parts)
 	require.Empty(t, r.Failed)
 	require.Contains(t, r.Why.En, "nothing was graded: the machine is too busy. In 1s ")
-	require.Contains(t, r.Why.En, "with -limit 200ms") // twice the ceiling, by farAway
+	require.Contains(t, r.Why.En, "with -limit 200ms") // twice the ceiling, by busyFactor
 	require.Contains(t, r.Why.Zh, "-limit 200ms")
 	require.Empty(t, leftEnglish(r.Why.Zh))
 }
 
-// TestWhatWasNotGradedHasNoPoints: not even 0, in no output.
+// TestWhatWasNotGradedHasNoPoints: no output says 0.
 func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 	busy := exercises[1].ungraded(i18n.Textf("nothing was graded: %s", "没有评分：%s", "x"))
 	busy.Ungraded = true
@@ -85,7 +85,7 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 	}
 	g := (&app{root: rootOf(t)}).gradesOf(rows, exercises[:2])
 	var out bytes.Buffer
-	(&app{out: &out}).table(g)
+	(&app{out: &out}).printTable(g)
 	require.Regexp(t, `(?m)^anna +02-herd +0\.0 s +nothing was graded: x$`, out.String())
 	require.Regexp(t, `(?m)^anna +an exercise was not graded$`, out.String())
 	require.Regexp(t, `(?m)^bob +10 of 20$`, out.String())
@@ -106,8 +106,8 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 		`.*"points": null,.*"why": "nothing was graded: x".*"student": "bob",\s+"points": 10,`, out.String())
 }
 
-// TestProcessorTimeIsLimited, and not that of the clock: that of all processes together, of which
-// some have ended.
+// TestProcessorTimeIsLimited: the time of all processes of the cell together, also of those that have
+// ended. The clock does not count.
 func TestProcessorTimeIsLimited(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs what watches a group of processes: Linux")

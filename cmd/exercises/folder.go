@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
-	"example.com/zklock/internal/i18n"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -18,6 +17,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/zklock/internal/i18n"
 )
 
 const (
@@ -25,16 +26,15 @@ const (
 	maxBytes = 1 << 20 // of its files together
 )
 
-// An attempt is a student's solution of one exercise: the Go files of a
-// folder without its tests, in whose place ours are graded, or the files with
-// the extension that the entry names.
+// An attempt is a student's solution of one exercise: the Go files of a folder, without its
+// tests, in whose place ours are run. If the exercise asks for data, it is the data files.
 type attempt struct {
 	*exercise
 	dir   string
 	files map[string]string                 // name to path
-	hash  string                            // of names and texts, without regard to line ends
-	id    string                            // its number among attempts that are one program, or ""
-	built func() (binary string, err error) // builds them all; nil: it is alone
+	hash  string                            // of names and texts; line ends make no difference
+	id    string                            // its number among attempts that are built as one program, or ""
+	built func() (binary string, err error) // builds them all; nil: it is built alone
 }
 
 // A refusal says why an attempt is not run. It costs the attempt its points.
@@ -44,16 +44,16 @@ func refuse(en, zh string, args ...any) error { return refusal{i18n.Errorf(en, z
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readAttempt reads the attempt in a folder. E may be nil: then the package clause
-// says which exercise it is. A refusal comes with an attempt, if it is known
-// of which exercise.
+// readAttempt reads the attempt in a folder. If e is nil, the package clause says which
+// exercise it is. If the error is a refusal and the exercise is known, the attempt is
+// returned as well.
 func readAttempt(dir string, e *exercise) (*attempt, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	if e == nil {
-		e = ofFiles(entries)
+		e = ofData(entries)
 	}
 	a := &attempt{exercise: e, dir: dir, files: make(map[string]string)}
 	r := &reading{attempt: a, data: e != nil && e.file != "", sum: sha256.New(), fset: token.NewFileSet()}
@@ -62,12 +62,14 @@ func readAttempt(dir string, e *exercise) (*attempt, error) {
 		if !r.data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
 			r.refuse("%s: a lock is written in Go", "%s：锁要用 Go 编写", name)
 		}
-		if entry.IsDir() || !cmp.Or(e, goFiles).is(name) {
+		if entry.IsDir() || !cmp.Or(e, anyLock).owns(name) {
 			continue
 		}
-		if enough, err := r.file(entry); err != nil {
+		tooMuch, err := r.readFile(entry)
+		if err != nil {
 			return nil, err
-		} else if enough {
+		}
+		if tooMuch {
 			break
 		}
 	}
@@ -75,7 +77,7 @@ func readAttempt(dir string, e *exercise) (*attempt, error) {
 	bad := r.bad
 	switch {
 	case len(a.files) == 0 && bad == nil && !r.data: // the stub of an exercise that asks for data may be nothing
-		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, cmp.Or(e, goFiles).writes())
+		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, cmp.Or(e, anyLock).writes())
 	case a.exercise == nil && bad != nil:
 		return nil, bad
 	case a.exercise == nil:
@@ -95,20 +97,20 @@ func readAttempt(dir string, e *exercise) (*attempt, error) {
 // A reading is an attempt that is being read.
 type reading struct {
 	*attempt
-	data   bool // of an exercise that asks for data
+	data   bool // the exercise asks for data
 	sum    hash.Hash
-	size   int64
+	size   int64 // of the files together, in bytes
 	fset   *token.FileSet
 	parsed []*ast.File
-	bad    error // the first counts; the files after it may still say which exercise this is
+	bad    error // refusals, of which the first counts; a later file may say which exercise this is
 }
 
 func (r *reading) refuse(en, zh string, args ...any) {
 	r.bad = errors.Join(r.bad, refuse(en, zh, args...))
 }
 
-// file reads a file. Enough: the rest is not read.
-func (r *reading) file(entry fs.DirEntry) (enough bool, err error) {
+// readFile reads a file of the attempt, and refuses the attempt if it must not have such a file.
+func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
 	name := entry.Name()
 	if !entry.Type().IsRegular() {
 		r.refuse("%s is not a regular file", "%s 不是普通文件", name)
@@ -150,21 +152,21 @@ func (r *reading) file(entry fs.DirEntry) (enough bool, err error) {
 	return false, nil
 }
 
-// goFiles is an exercise of which nothing is known.
-var goFiles = &exercise{}
+// anyLock stands for an exercise that is not known yet: it asks for a lock.
+var anyLock = &exercise{}
 
-// ofFiles is the exercise that asks for data of which there are files, nil if
-// there are Go files, or none.
-func ofFiles(entries []fs.DirEntry) (found *exercise) {
+// ofData returns the exercise that asks for data of which a folder has a file. It returns nil if
+// there is none, or if there are Go files.
+func ofData(entries []fs.DirEntry) (found *exercise) {
 	for _, entry := range entries {
 		if entry.IsDir() {
 			continue
 		}
-		if goFiles.is(entry.Name()) {
+		if anyLock.owns(entry.Name()) {
 			return nil
 		}
 		for _, e := range exercises {
-			if found == nil && e.file != "" && e.is(entry.Name()) {
+			if found == nil && e.file != "" && e.owns(entry.Name()) {
 				found = e
 			}
 		}
@@ -175,10 +177,10 @@ func ofFiles(entries []fs.DirEntry) (found *exercise) {
 // begun reports whether a folder has a file of an attempt at the exercise.
 func (e *exercise) begun(dir string) bool {
 	entries, _ := os.ReadDir(dir)
-	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.is(entry.Name()) })
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.owns(entry.Name()) })
 }
 
-// findAll returns the exercises that a list names, 1,2,3; none for an empty one.
+// findAll returns the exercises of a list such as 1,2,3; none for an empty list.
 func findAll(list string) (found []*exercise, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name == "" {
@@ -210,20 +212,20 @@ var importable = []string{
 
 const client = "github.com/go-zookeeper/zk"
 
-// dials says of a name of the client that it opens a connection of its own, or asks
+// dials reports whether a function of the client opens a connection of its own, or asks
 // the network for addresses.
 func dials(name string) bool {
 	return strings.HasPrefix(name, "Connect") || strings.HasPrefix(name, "FLW") ||
 		strings.Contains(name, "DNSHostProvider")
 }
 
-// allowed refuses a file that imports something else, hands the exercise to the
-// client's own lock, or opens a connection.
+// allowed refuses a file that imports a package which is not importable, uses the client's own
+// lock, or opens a connection.
 func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	if f.Name.Name != a.pkg {
 		return refuse("%s: this is package %s, and %v must be package %s", "%s：这里是 package %s，而%v必须是 package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
 	}
-	zk := map[string]bool{}
+	clientNames := map[string]bool{} // in this file
 	for _, spec := range f.Imports {
 		name, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -240,13 +242,14 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 			if spec.Name != nil {
 				local = spec.Name.Name
 			}
-			zk[local] = true
+			clientNames[local] = true
 		}
 	}
+
 	var bad error
 	ast.Inspect(f, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && bad == nil {
-			if x, ok := s.X.(*ast.Ident); ok && zk[x.Name] {
+			if x, ok := s.X.(*ast.Ident); ok && clientNames[x.Name] {
 				switch {
 				case s.Sel.Name == "NewLock" || s.Sel.Name == "Lock":
 					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", "%s：%s.%s 是客户端库自带的锁，而这个练习要你自己写锁", fset.Position(s.Pos()), x.Name, s.Sel.Name)
@@ -260,9 +263,9 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	return bad
 }
 
-// findAttempts lists the attempts in a student's folder: the folder itself, the
-// folders of exercises in it, or those in a clone of this repository. Asked are the
-// exercises that are wanted; none is all.
+// findAttempts lists the attempts in a student's folder: the folder itself, or the folders of
+// exercises in it, or those in a clone of this repository. Asked are the exercises that are to
+// be graded; if there are none, all are.
 func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -273,9 +276,9 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	case !info.IsDir():
 		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
 	}
-	here := func(e *exercise) bool { return e.begun(dir) }
-	if entries, _ := os.ReadDir(dir); here(goFiles) || slices.ContainsFunc(asked, here) ||
-		len(asked) == 0 && ofFiles(entries) != nil {
+	begunHere := func(e *exercise) bool { return e.begun(dir) }
+	if entries, _ := os.ReadDir(dir); begunHere(anyLock) || slices.ContainsFunc(asked, begunHere) ||
+		len(asked) == 0 && ofData(entries) != nil {
 		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
 			return []string{dir}, nil
 		}

@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"flag"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/locktest"
 )
 
 // A format is a file that grade writes when all is graded.
@@ -25,18 +29,18 @@ func formats(flags *flag.FlagSet) []format {
 	}
 }
 
-// check says before anything is graded why a file could not be written later, and leaves each as it is.
-func check(list []format) error {
+// checkWritable returns an error if a file could not be written later. It leaves each file as it is.
+func checkWritable(list []format) error {
 	for _, f := range list {
 		if *f.file == "" {
 			continue
 		}
-		_, before := os.Stat(*f.file)
+		_, missing := os.Stat(*f.file)
 		file, err := os.OpenFile(*f.file, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return i18n.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
 		}
-		if err = file.Close(); before != nil {
+		if err = file.Close(); missing != nil {
 			err = errors.Join(err, os.Remove(*f.file))
 		}
 		if err != nil {
@@ -57,7 +61,54 @@ func writeAll(list []format, g grades) (err error) {
 	return err
 }
 
-// A student is what the JSON says of one.
+// writeCSV writes a line for each attempt. The sum of a student is on each line of
+// the student.
+func writeCSV(f io.Writer, g grades) error {
+	w := csv.NewWriter(f)
+	total := make(map[string]sum)
+	for _, s := range g.Sums {
+		total[s.Student] = s
+	}
+	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of",
+		"safety", "liveness", "faults", "cost", "full", "passed", "cases", "seconds", "first_failing_case", "words", "why"})
+	for _, r := range g.Rows {
+		s := total[r.Student]
+		var first failure
+		if len(r.Failed) > 0 {
+			first = r.Failed[0]
+		}
+		full, passed := strconv.FormatBool(r.Full), strconv.Itoa(r.Passed)
+		if r.Ungraded {
+			full, passed = "", ""
+		}
+		w.Write([]string{csvText(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of), s.inPoints(), strconv.Itoa(s.Of),
+			r.pointsOf(locktest.Safety), r.pointsOf(locktest.Liveness), r.pointsOf(locktest.Faults), r.pointsOf(locktest.Cost),
+			full, passed, strconv.Itoa(r.Cases), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
+			csvText(firstLines(first.Words.En, 1)), csvText(firstLines(r.Why.En, 1))})
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// pointsOf is the number of points for a group's cases, "" if the exercise has no such group.
+func (r *result) pointsOf(group locktest.Group) string {
+	for _, p := range r.Parts {
+		if p.Group == group {
+			return strconv.Itoa(p.Points)
+		}
+	}
+	return ""
+}
+
+// csvText keeps a spreadsheet from taking a text that a student has chosen for a formula.
+func csvText(text string) string {
+	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
+		return "'" + text
+	}
+	return text
+}
+
+// A studentJSON is what the JSON says of a student.
 type studentJSON struct {
 	Student   string        `json:"student"`
 	Points    *int          `json:"points"` // null: an attempt was not graded
@@ -66,12 +117,12 @@ type studentJSON struct {
 	Exercises []attemptJSON `json:"exercises"`
 }
 
+// An attemptJSON replaces fields of the result: texts for a program are in English.
 type attemptJSON struct {
 	Folder string `json:"folder,omitempty"`
 	*result
-	Points *int `json:"points"` // null: it was not graded
-	Passed *int `json:"passed"`
-	// What a program reads is English.
+	Points *int          `json:"points"` // null: it was not graded
+	Passed *int          `json:"passed"`
 	Why    string        `json:"why,omitempty"`
 	Failed []failureJSON `json:"failed,omitempty"`
 }
@@ -92,7 +143,7 @@ func (r row) json() attemptJSON {
 	return a
 }
 
-// writeJSON writes all students.
+// writeJSON writes all that is known of the results.
 func writeJSON(w io.Writer, g grades) error {
 	students := []studentJSON{}
 	for _, s := range g.Sums {

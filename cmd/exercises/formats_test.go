@@ -67,7 +67,7 @@ func TestALecturerReadsTheReadersLanguage(t *testing.T) {
 			return out.String()
 		}
 		var out bytes.Buffer
-		(&app{language: l, out: &out}).table(g)
+		(&app{language: l, out: &out}).printTable(g)
 		return out.String(), write(writeCSV) + write(writeJSON)
 	}
 	english, programs := in(i18n.English)
@@ -168,7 +168,7 @@ func TestASumPerStudent(t *testing.T) {
 	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums, "three exercises were asked for")
 
 	var out bytes.Buffer
-	(&app{out: &out}).table(g)
+	(&app{out: &out}).printTable(g)
 	require.Regexp(t, `(?m)^ann +17 of 25$`, out.String())
 
 	out.Reset()

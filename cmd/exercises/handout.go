@@ -14,14 +14,14 @@ import (
 )
 
 // A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants
-// or attempts: what an attempt is compiled with are archives, and the grader is a program. Both
+// or attempts: the packages that an attempt needs are archives, and the grader is a program. Both
 // are for this system and for this version of Go, which go.mod asks for.
 const (
 	builtFolder = "cmd/exercises/grader" // of a hand-out, from its root on
 	builtList   = builtFolder + "/list"  // of the archives
 )
 
-// builtMain is the program of a hand-out, which calls the grader.
+// builtMain is cmd/exercises of a hand-out: it runs the grader.
 //
 //go:embed handout.go.txt
 var builtMain string
@@ -41,11 +41,11 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	names := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md", "internal/bugs/listings/*.go"}
+	patterns := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md", "internal/bugs/listings/*.go"}
 	for _, e := range exercises {
-		names = append(names, "docs/exercises/"+e.folder+"/*.*")
+		patterns = append(patterns, "docs/exercises/"+e.folder+"/*.*")
 	}
-	for _, pattern := range names {
+	for _, pattern := range patterns {
 		files, _ := filepath.Glob(filepath.Join(a.root, filepath.FromSlash(pattern))) // no pattern of ours is wrong
 		for _, file := range files {
 			info, err := os.Stat(file)
@@ -57,7 +57,7 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	return a.built(ctx, dir)
+	return a.writeBuilt(ctx, dir)
 }
 
 func copyFile(to, from string) error {
@@ -65,8 +65,8 @@ func copyFile(to, from string) error {
 	return errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
 }
 
-// built writes the grader, and the archives for an attempt.
-func (a *app) built(ctx context.Context, dir string) error {
+// writeBuilt writes the grader, and the archives for an attempt.
+func (a *app) writeBuilt(ctx context.Context, dir string) error {
 	grader := filepath.Join(dir, builtFolder)
 	if out, err := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"),
 		"./cmd/exercises").CombinedOutput(); err != nil {
@@ -76,24 +76,24 @@ func (a *app) built(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	var cfg strings.Builder
+	var builtFiles strings.Builder
 	for _, p := range list {
 		if p.std {
-			fmt.Fprintf(&cfg, "%s %s\n", p.name, ofGo)
+			fmt.Fprintf(&builtFiles, "%s %s\n", p.name, stdMark)
 			continue
 		}
 		name := strings.NewReplacer("/", "-", ".", "-").Replace(p.name) + ".a"
 		if err := copyFile(filepath.Join(grader, name), p.file); err != nil {
 			return err
 		}
-		fmt.Fprintf(&cfg, "%s %s/%s\n", p.name, builtFolder, name)
+		fmt.Fprintf(&builtFiles, "%s %s/%s\n", p.name, builtFolder, name)
 	}
 	module, err := os.ReadFile(filepath.Join(a.root, "go.mod"))
 	if err != nil {
 		return err
 	}
-	asks := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire", 1)
-	for name, text := range map[string]string{builtList: cfg.String(), "go.mod": asks,
+	goMod := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire", 1)
+	for name, text := range map[string]string{builtList: builtFiles.String(), "go.mod": goMod,
 		"cmd/exercises/main.go": strings.Replace(builtMain, "GRADER", builtFolder+"/exercises", 1)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return err

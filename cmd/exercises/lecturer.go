@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,8 +18,23 @@ import (
 
 	"example.com/zklock/cmd/exercises/confine"
 	"example.com/zklock/internal/i18n"
-	"example.com/zklock/internal/locktest"
 )
+
+// Grades are the results of all students.
+type grades struct {
+	Rows     []row
+	Sums     []sum
+	Asked    []*exercise   // to be handed in: the exercises that were asked for, or all that any student has handed in
+	language i18n.Language // of the table; the files for programs are in English
+}
+
+// Say says it in the reader's language.
+func (g grades) Say(en, zh string, args ...any) string {
+	return i18n.Textf(en, zh, args...).In(g.language)
+}
+
+// In is a text in the reader's language.
+func (g grades) In(t i18n.Text) string { return t.In(g.language) }
 
 // A row is the result of one attempt of one student.
 type row struct {
@@ -41,7 +54,7 @@ func (g grades) note(r row) string {
 	return ""
 }
 
-// limit is a flag: 1m, 90s.
+// limit is the value of a flag such as 1m or 90s.
 type limit time.Duration
 
 func (l *limit) String() string { return time.Duration(*l).String() }
@@ -55,7 +68,7 @@ func (l *limit) Set(text string) error {
 	return nil
 }
 
-// memory is a flag: 1GiB, 512MiB, or bytes.
+// memory is the value of a flag such as 1GiB, 512MiB, or a number of bytes.
 type memory int64
 
 func (m *memory) String() string { return bytesOf(int64(*m)) }
@@ -98,8 +111,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return err
 	}
 	dirs = expand(dirs)
-	// Better now than after all has been graded.
-	if err := check(files); err != nil {
+	if err := checkWritable(files); err != nil { // better now than after all has been graded
 		return err
 	}
 	students, err := studentsOf(dirs)
@@ -112,7 +124,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		student := students[i]
 		found, err := findAttempts(dir, asked)
 		if _, gone := os.Stat(dir); gone != nil {
-			return err // a name that is wrong; what a pattern matches is there
+			return err // the name is wrong; it is not from a pattern, whose matches exist
 		}
 		if err != nil {
 			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.TextOf(err)}})
@@ -126,13 +138,12 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	slices.SortStableFunc(rows, func(x, y row) int {
-		return cmp.Or(strings.Compare(x.Student, y.Student), cmp.Compare(x.number, y.number))
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(strings.Compare(a.Student, b.Student), cmp.Compare(a.number, b.number))
 	})
 	g := a.gradesOf(rows, asked)
-	a.table(g)
-	a.print(
-		"\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), i18n.Textf("1 folder", "1 个文件夹"), i18n.Textf("folders", "个文件夹")),
+	a.printTable(g)
+	a.print("\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), i18n.Textf("1 folder", "1 个文件夹"), i18n.Textf("folders", "个文件夹")),
 		count(len(todo), i18n.Textf("1 attempt", "1 份答卷"), i18n.Textf("attempts", "份答卷")), time.Since(began).Round(time.Second))
 	if !confine.Offline(exec.Command("")) && networked() {
 		a.print("The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
@@ -152,8 +163,8 @@ func networked() bool {
 // A job is an attempt that is to be graded.
 type job struct{ dir, student string }
 
-// gradeEach grades the attempts, up to jobs of them at the same time, and returns a row of
-// each. If ctx ends, the rows of those that are left are empty.
+// gradeEach grades the attempts, up to jobs of them at the same time, and returns a row for
+// each. If ctx ends, the rows of the attempts that are left are empty.
 func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exercise) []row {
 	rows := make([]row, len(todo))
 	var done atomic.Int64
@@ -172,8 +183,8 @@ func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exer
 	return rows
 }
 
-// expand takes a pattern for what it matches where no shell has done so, as on
-// Windows, and leaves out a folder that was named before.
+// expand replaces a pattern by its matches if no shell has done so, as on Windows. It leaves out
+// a folder that was named before.
 func expand(args []string) (dirs []string) {
 	for _, arg := range args {
 		found := []string{arg}
@@ -191,8 +202,8 @@ func expand(args []string) (dirs []string) {
 	return dirs
 }
 
-// studentsOf names the students: by the name of the folder, or by its path if two
-// folders have one name, for their points must not be added up.
+// studentsOf returns the students' names: the name of the folder, or its path if two folders
+// have the same name, because their points must not be added up.
 func studentsOf(dirs []string) ([]string, error) {
 	names := make([]string, len(dirs))
 	times := make(map[string]int)
@@ -212,7 +223,7 @@ func studentsOf(dirs []string) ([]string, error) {
 	return names, nil
 }
 
-// count is a number of things, for one of them and for several.
+// count says how many things there are: one, or a number of several.
 func count(n int, one, several i18n.Text) i18n.Text {
 	if n == 1 {
 		return one
@@ -220,7 +231,7 @@ func count(n int, one, several i18n.Text) i18n.Text {
 	return i18n.Textf("%d %s", "%d %s", n, several)
 }
 
-// gradeOne never fails: errors are in the row.
+// gradeOne grades the attempt in a folder. Its errors are in the row.
 func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exercise) row {
 	var e *exercise
 	if len(asked) == 1 {
@@ -243,7 +254,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 		r.Why = i18n.TextOf(err)
 		return r
 	}
-	if a.stubs.is(at) {
+	if a.stubs.have(at) {
 		r.Why = i18n.Textf("the stub, as it was", "原样的骨架代码")
 		return r
 	}
@@ -256,9 +267,8 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 	return r
 }
 
-// table prints the rows and the sums. A character of Chinese takes two
-// columns.
-func (a *app) table(g grades) {
+// printTable prints the rows, and the sums if there are several exercises.
+func (a *app) printTable(g grades) {
 	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("time", "用时"), ""}}
 	for _, r := range g.Rows {
 		points, cases := fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases)
@@ -303,7 +313,7 @@ type sum struct {
 
 func (s sum) inPoints() string { return (&result{Points: s.Points, Ungraded: s.Ungraded}).inPoints() }
 
-// sumsOf is in the order of the rows. Asked are the exercises that count.
+// sumsOf adds up the points, in the order of the rows. Asked are the exercises that count.
 func sumsOf(rows []row, asked []*exercise) (sums []sum) {
 	of := 0
 	for _, e := range asked {
@@ -324,66 +334,3 @@ func sumsOf(rows []row, asked []*exercise) (sums []sum) {
 	}
 	return sums
 }
-
-// writeCSV writes a line for each attempt. The sum of a student is on each line of
-// the student.
-func writeCSV(f io.Writer, g grades) error {
-	w := csv.NewWriter(f)
-	total := make(map[string]sum)
-	for _, s := range g.Sums {
-		total[s.Student] = s
-	}
-	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of", "safety",
-		"liveness", "faults", "cost", "full",
-		"passed", "cases", "seconds", "first_failing_case", "words", "why"})
-	for _, r := range g.Rows {
-		first, s := slices.Concat(r.Failed, []failure{{}})[0], total[r.Student] // first: an empty one if none has failed
-		full, passed := strconv.FormatBool(r.Full), strconv.Itoa(r.Passed)
-		if r.Ungraded {
-			full, passed = "", ""
-		}
-		w.Write([]string{cell1(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of),
-			s.inPoints(), strconv.Itoa(s.Of),
-			r.of(locktest.Safety), r.of(locktest.Liveness), r.of(locktest.Faults), r.of(locktest.Cost), full, passed, strconv.Itoa(r.Cases),
-			strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
-			cell1(firstLines(first.Words.En, 1)), cell1(firstLines(r.Why.En, 1))})
-	}
-	w.Flush()
-	return w.Error()
-}
-
-// of has the points of a group's cases, "" if the exercise has none.
-func (r *result) of(group locktest.Group) string {
-	for _, p := range r.Parts {
-		if p.Group == group {
-			return strconv.Itoa(p.Points)
-		}
-	}
-	return ""
-}
-
-// cell1 keeps a spreadsheet from taking a text that a student chooses for a
-// formula.
-func cell1(text string) string {
-	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
-		return "'" + text
-	}
-	return text
-}
-
-// Grades are the results of all students.
-type grades struct {
-	Rows  []row
-	Sums  []sum
-	Asked []*exercise // what was to be handed in: those that were asked for, or all that anybody has handed in
-	// language is that of the persons who read what is written for persons.
-	language i18n.Language
-}
-
-// Say says it in the reader's language.
-func (g grades) Say(en, zh string, args ...any) string {
-	return i18n.Textf(en, zh, args...).In(g.language)
-}
-
-// In is a text in the reader's language.
-func (g grades) In(t i18n.Text) string { return t.In(g.language) }

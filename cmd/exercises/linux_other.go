@@ -2,7 +2,8 @@
 
 package main
 
-// What a group uses, and whether it waits, is not known here: the clock counts instead.
+// groupUsage does not know what a process group uses, or whether it waits: the clock is the limit.
 func groupUsage(int) resources { return resources{waits: true} }
 
+// sweep finds no processes.
 func sweep(string) {}

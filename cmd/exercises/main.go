@@ -57,10 +57,10 @@ func endings() []os.Signal {
 	return list
 }
 
-// errFailed: all was said, and something does not pass.
+// errFailed ends the command with status 1: an attempt does not pass, and the output says why.
 var errFailed = errors.New("failed")
 
-// run sets lang to the language of the flag.
+// run runs the command. It sets lang to the language of the flag -lang, for the text of its error.
 func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language) (err error) {
 	a := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
 	defer func() { *lang = a.language }()
@@ -76,12 +76,11 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	}
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // what is wrong, and the usage in English
+	flags.SetOutput(io.Discard) // else it writes what is wrong, and the usage, in English
 	flags.Var(&a.language, "lang", i18n.Usage)
 	switch command {
 	case "list", "next", "watch", "show", "grade":
-		flags.Var((*limit)(&a.limits.time), "limit", i18n.Both(
-			"processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
+		flags.Var((*limit)(&a.limits.time), "limit", i18n.Both("processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
 	}
 	flags.Usage = func() {
 		a.print("\n%s", "\n%s", usage)
@@ -92,7 +91,13 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 		if _, err := parse(flags, args, 0, 0); err != nil {
 			return err
 		}
-		return map[string]func(context.Context) error{"list": a.list, "next": a.next, "prepare": a.prepare}[command](ctx)
+		switch command {
+		case "list":
+			return a.list(ctx)
+		case "next":
+			return a.next(ctx)
+		}
+		return a.prepare(ctx)
 	case "watch":
 		once := flags.Bool("once", false, i18n.Both("grade once and end", "只评一次就结束"))
 		names, err := parse(flags, args, 0, 1)
@@ -136,8 +141,9 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
 }
 
-// parse takes flags before and after the arguments.
-func parse(flags *flag.FlagSet, args []string, least, most int) (names []string, err error) {
+// parse parses a command line whose flags may come before and after the arguments. It returns the
+// arguments, of which there must be from least to most.
+func parse(flags *flag.FlagSet, args []string, least, most int) (rest []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
 			return nil, i18n.WrongFlag(flags, err)
@@ -145,15 +151,15 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (names []string,
 		if args = flags.Args(); len(args) == 0 {
 			break
 		}
-		names, args = append(names, args[0]), args[1:]
+		rest, args = append(rest, args[0]), args[1:]
 	}
 	switch {
-	case len(names) < least && least == 1:
+	case len(rest) < least && least == 1:
 		return nil, i18n.Errorf("%s needs the number of an exercise: go run ./cmd/exercises %s 3", "%s 需要练习的编号：go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
-	case len(names) > most:
-		return nil, i18n.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), names[most])
+	case len(rest) > most:
+		return nil, i18n.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), rest[most])
 	}
-	return names, nil
+	return rest, nil
 }
 
 // findRoot looks for the repository, upwards from the working directory.

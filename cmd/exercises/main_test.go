@@ -22,9 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv("LC_ALL", "C") // the tests read English, whatever their reader's language is
 	counterexample.Serve(os.Args[1:])
-	dying(os.Args[1:])
-	commanding(os.Args[1:])
-	dialing(os.Args[1:])
+	serveDying(os.Args[1:])
+	serveCommand(os.Args[1:])
+	serveDial(os.Args[1:])
 	cache, err := os.MkdirTemp("", "exercises-cache-")
 	if err != nil {
 		panic(err)
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// called is what a call of the command says.
+// called calls the command, and returns what it says.
 func called(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -57,8 +57,8 @@ func fileText(t *testing.T, elements ...string) string {
 	return string(unixLines(b))
 }
 
-// TestWatchOutlivesAFileThatIsAway: to save is, for some editors, to remove the
-// file and to write it again.
+// TestWatchOutlivesAFileThatIsAway: some editors save a file by removing it and writing it
+// again.
 func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	root := t.TempDir()
 	e := exercises[0]
@@ -95,7 +95,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	})
 }
 
-// TestStudentsOfOneName: each folder is a student, whatever its name.
+// TestStudentsOfOneName: each folder is a student, and an attempt or some, whatever its name.
 func TestStudentsOfOneName(t *testing.T) {
 	root, dir := rootOf(t), t.TempDir()
 	for _, name := range []string{"a/anna", "b/anna", "b/bob"} {
@@ -122,19 +122,19 @@ func TestStudentsOfOneName(t *testing.T) {
 // TestCommandLine tries what needs no grading.
 func TestCommandLine(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
-	say := func(args ...string) (string, error) { return called(t, args...) }
-	out := testenv.Must(say())(t)
+	call := func(args ...string) (string, error) { return called(t, args...) }
+	out := testenv.Must(call())(t)
 	require.Contains(t, out, "go run ./cmd/exercises next")
-	_, err := say("lst")
+	_, err := call("lst")
 	require.ErrorContains(t, err, `no command "lst"; go run ./cmd/exercises lists them`)
-	require.ErrorContains(t, testenv.Err(say("hint")), "go run ./cmd/exercises hint 3")
-	require.ErrorContains(t, testenv.Err(say("hint", "99")), `no exercise "99": give a number from 1 to`)
-	require.ErrorContains(t, testenv.Err(say("grade")), "grade students/*")
-	require.EqualError(t, testenv.Err(say("grade", t.TempDir(), "nobody")), "there is no folder nobody")
-	require.ErrorContains(t, testenv.Err(say("grade", t.TempDir(), "-memory", "17179869185GiB")), "give it as 512MiB")
+	require.ErrorContains(t, testenv.Err(call("hint")), "go run ./cmd/exercises hint 3")
+	require.ErrorContains(t, testenv.Err(call("hint", "99")), `no exercise "99": give a number from 1 to`)
+	require.ErrorContains(t, testenv.Err(call("grade")), "grade students/*")
+	require.EqualError(t, testenv.Err(call("grade", t.TempDir(), "nobody")), "there is no folder nobody")
+	require.ErrorContains(t, testenv.Err(call("grade", t.TempDir(), "-memory", "17179869185GiB")), "give it as 512MiB")
 
 	for n := 1; n <= 4; n++ {
-		out = testenv.Must(say("hint", "3"))(t)
+		out = testenv.Must(call("hint", "3"))(t)
 		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
 	}
 	require.Contains(t, out, "There are no more.")
@@ -142,22 +142,22 @@ func TestCommandLine(t *testing.T) {
 		root := rootOf(t)
 		file := testenv.Must((&app{root: root}).hintsFile())(t)
 		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
-		out = testenv.Must(say("hint", "3"))(t)
+		out = testenv.Must(call("hint", "3"))(t)
 		require.Equal(t, 1, strings.Count(out, "Hint "), "the file says %s", kept)
 	}
 
-	out, err = say("hint", "-1")
+	out, err = call("hint", "-1")
 	require.EqualError(t, err, "flag provided but not defined: -1")
 	require.Contains(t, out, "go run ./cmd/exercises hint 3", "what is not understood is followed by what is")
 	nowhere := filepath.Join(t.TempDir(), "no", "grades.csv")
-	out, err = say("grade", t.TempDir(), "-csv", nowhere)
+	out, err = call("grade", t.TempDir(), "-csv", nowhere)
 	require.ErrorContains(t, err, "the results cannot be written")
 	require.Empty(t, out, "that is said before all are graded")
 	t.Run("no place for the count of hints", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
 		require.NoError(t, os.WriteFile(file, nil, 0o644))
 		t.Setenv("EXERCISES_CACHE", file)
-		out, err := say("hint", "3")
+		out, err := call("hint", "3")
 		require.Contains(t, out, "Hint 1 of 3")
 		require.ErrorContains(t, err, "set the environment variable EXERCISES_CACHE to a folder that can be written")
 	})
@@ -165,6 +165,6 @@ func TestCommandLine(t *testing.T) {
 	if testenv.AtLanding() { // the others are in the proof, or are the checkout's own
 		return
 	}
-	out = testenv.Must(say("show", "3", "-give-up"))(t)
+	out = testenv.Must(call("show", "3", "-give-up"))(t)
 	require.Contains(t, out, "package predecessor")
 }

@@ -85,11 +85,11 @@ func TestTheFiguresOfThePages(t *testing.T) {
 			fmt.Sprintf(" of %d cases pass: ", third.cases()), fmt.Sprintf(" of its %d cases pass.", inStage2),
 			fmt.Sprintf("three stages of %d to %d minutes each", from, to),
 			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()),
-			fmt.Sprintf("after %d times its `-limit`", farAway),
+			fmt.Sprintf("after %d times its `-limit`", busyFactor),
 		},
 		"docs/exercises/README.zh-CN": {
 			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", inStage2), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
-			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("`-limit` 的 %d 倍", farAway),
+			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("`-limit` 的 %d 倍", busyFactor),
 		},
 		"docs/teaching":       {fmt.Sprintf("of %d to %d minutes, each", from, to), flood[1] + " MiB in one case"},
 		"docs/teaching.zh-CN": {fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to), flood[1] + " MiB"},

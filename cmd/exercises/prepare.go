@@ -17,7 +17,7 @@ type compilation struct {
 	args []string
 }
 
-// preparations are what a class runs.
+// preparations compile all that is run in a class.
 func preparations() []compilation {
 	graders := []string{"test", "-run=^$"}
 	for _, e := range exercises {
@@ -29,11 +29,11 @@ func preparations() []compilation {
 				"./cmd/shell", "./cmd/zklock", "./bench"}},
 		{i18n.Textf("the graders of the exercises", "各个练习的评分程序"), nil, graders},
 		{i18n.Textf("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
-		{i18n.Textf("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // of one program go would write the result
+		{i18n.Textf("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // without -o, go would write the one program
 	}
 }
 
-// prepare fills the caches of Go, so that nothing is fetched or compiled at length in class.
+// prepare fills the caches of Go, so that in class nothing is fetched, and little is compiled.
 func (a *app) prepare(ctx context.Context) error {
 	began, list := time.Now(), preparations()
 	for i, c := range list {
@@ -48,16 +48,15 @@ func (a *app) prepare(ctx context.Context) error {
 	return nil
 }
 
-// explainWait says once, if a grade is not there after three seconds, why the first one takes a
-// while. Stop ends that.
+// explainWait says why a first grade takes a while, once for all grades, if stop is not called within
+// three seconds.
 func (a *app) explainWait() (stop func() bool) {
 	return time.AfterFunc(3*time.Second, func() {
 		if !terminal(os.Stderr) {
 			return
 		}
-		a.slow.Do(func() {
-			fmt.Fprint(os.Stderr, a.say(
-				"Compiling: on a new machine the first grade takes a minute or two, and Go may fetch modules. go run ./cmd/exercises prepare does that in advance.\n", "正在编译：在一台新机器上，第一次评分要一两分钟，Go 可能还要下载模块。go run ./cmd/exercises prepare 可以事先做好。\n"))
+		a.explained.Do(func() {
+			fmt.Fprint(os.Stderr, a.say("Compiling: on a new machine the first grade takes a minute or two, and Go may fetch modules. go run ./cmd/exercises prepare does that in advance.\n", "正在编译：在一台新机器上，第一次评分要一两分钟，Go 可能还要下载模块。go run ./cmd/exercises prepare 可以事先做好。\n"))
 		})
 	}).Stop
 }

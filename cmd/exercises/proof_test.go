@@ -24,11 +24,10 @@ import (
 
 const notBegun = "it does not begin: an init has not come to an end"
 
-// generous limits: the proof is about what is wrong, not about how fast it is
-// found on a busy machine.
+// generous are limits that no attempt here reaches on a busy machine, if it is not endless.
 var generous = limits{time: 10 * time.Minute, memory: 1 << 30, begin: 10 * time.Minute}
 
-// writeAttempt writes and reads an attempt of one file.
+// writeAttempt writes an attempt of one file into a new folder, and reads it.
 func writeAttempt(t *testing.T, e *exercise, program string) *attempt {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), e.writes())
@@ -36,9 +35,9 @@ func writeAttempt(t *testing.T, e *exercise, program string) *attempt {
 	return testenv.Must(readAttempt(filepath.Dir(file), e))(t)
 }
 
-// together has attempts built as one program, when the first of them is graded: to link a
-// program takes most of the time of a build.
-func together(t *testing.T, all map[string]*attempt) {
+// buildTogether has attempts built as one program when the first of them is graded, because most of
+// the time of a build is that of the linker.
+func buildTogether(t *testing.T, all map[string]*attempt) {
 	t.Helper()
 	var attempts []*attempt
 	built := sync.OnceValues(func() (string, error) {
@@ -57,28 +56,29 @@ func together(t *testing.T, all map[string]*attempt) {
 	}
 }
 
-// attemptsIn are the attempts of some files, which are built together.
+// attemptsIn reads the attempts in some files, by the file. They are built together.
 func attemptsIn(t *testing.T, files []string) map[string]*attempt {
 	t.Helper()
 	all := make(map[string]*attempt)
 	for _, file := range files {
 		all[file] = writeAttempt(t, exerciseOf(t, file), fileText(t, file))
 	}
-	together(t, all)
+	buildTogether(t, all)
 	return all
 }
 
+// gradeOf grades an attempt, and looks at the messages.
 func gradeOf(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *result {
 	t.Helper()
 	r := testenv.Must(grade(t.Context(), rootOf(t), a, l, onFailure))(t)
-	inChinese(t, a, r)
-	inTheLab(t, a, r)
+	requireChinese(t, a, r)
+	requireAddresses(t, a, r)
 	return r
 }
 
-// inTheLab asks for the address of each schedule that a message tells: the grader replays it as
-// the lab does, and leaves it out if another kind of violation comes, or none.
-func inTheLab(t *testing.T, a *attempt, r *result) {
+// requireAddresses asserts that each message with a schedule has an address in the lab. The grader
+// has replayed the schedule as the lab does: otherwise there is none.
+func requireAddresses(t *testing.T, a *attempt, r *result) {
 	t.Helper()
 	for _, f := range r.Failed {
 		if strings.Contains(f.Words.En, ", in this schedule:\n") {
@@ -92,20 +92,20 @@ func inTheLab(t *testing.T, a *attempt, r *result) {
 	}
 }
 
-// inChinese looks for English in the messages about an attempt for a student who
-// reads Chinese. The attempt's own words stay as they are.
-func inChinese(t *testing.T, a *attempt, r *result) {
+// requireChinese asserts that the Chinese messages about an attempt have no English words but the
+// attempt's own.
+func requireChinese(t *testing.T, a *attempt, r *result) {
 	t.Helper()
 	files := slices.Sorted(maps.Values(a.files))
 	if slices.Contains(a.imports, step3) {
 		files = append(files, filepath.Join(rootOf(t), exercises[2].answer))
 	}
-	var literal []string
+	var own []string
 	for _, file := range files {
-		for _, m := range literals.FindAllStringSubmatch(fileText(t, file), -1) {
+		for _, m := range stringLiteral.FindAllStringSubmatch(fileText(t, file), -1) {
 			for _, words := range verb.Split(m[1], -1) {
 				if strings.Count(strings.TrimSpace(words), " ") > 1 {
-					literal = append(literal, words)
+					own = append(own, words)
 				}
 			}
 		}
@@ -120,14 +120,14 @@ func inChinese(t *testing.T, a *attempt, r *result) {
 		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"), "the sentence does not take these values: %s", f.Words.Zh)
 	}
 	for _, words := range said {
-		require.Empty(t, leftEnglish(words, literal...), "%s", words)
+		require.Empty(t, leftEnglish(words, own...), "%s", words)
 	}
 }
 
-// literals are the strings of a program, and verb is one in a format.
+// stringLiteral is one with several words, and verb is that of a format.
 var (
-	literals = regexp.MustCompile(`"([^"\n]+ [^"\n]+)"`)
-	verb     = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
+	stringLiteral = regexp.MustCompile(`"([^"\n]+ [^"\n]+)"`)
+	verb          = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
 )
 
 // firstFailure grades an attempt up to its first failure.
@@ -140,13 +140,14 @@ func firstFailure(t *testing.T, a *attempt) failure {
 	return r.Failed[0]
 }
 
+// takesMinutes runs a test at landings only, and beside others.
 func takesMinutes(t *testing.T) {
 	testenv.Landing(t, "takes minutes")
 	testenv.NotRaced(t, "each attempt is built and runs in a process of its own")
 	t.Parallel()
 }
 
-// withCases is an exercise with those cases alone that keep is true of.
+// withCases returns an exercise with the cases alone for which keep is true.
 func withCases(e *exercise, keep func(s suite, name string) bool) *exercise {
 	some := *e
 	some.tests = nil
@@ -165,8 +166,8 @@ func withCases(e *exercise, keep func(s suite, name string) bool) *exercise {
 	return &some
 }
 
-// sample is an exercise with one case of each group of a suite, and all basic ones if
-// basic is set: for attempts that fail in each case alike, each time in a process of its own.
+// sample returns an exercise with one case of each group of a suite, and with all basic cases if
+// basic is set. It is for attempts that are not likely to differ in the other cases.
 func sample(e *exercise, basic bool) *exercise {
 	seen := make(map[string]bool)
 	return withCases(e, func(s suite, name string) bool {
@@ -187,10 +188,9 @@ func TestGrade(t *testing.T) {
 	solution := fileText(t, root, e.answer)
 	at := strings.Index(solution, "// giveUp leaves")
 	require.Positive(t, at)
-	moved := "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[at:]
-	left := strings.Replace(solution[:at], "\t\"time\"\n", "", 1)
-	// A test of the student's own is not run.
-	for name, program := range map[string]string{"lock.go": left, "more.go": moved,
+	more := "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[at:]
+	lock := strings.Replace(solution[:at], "\t\"time\"\n", "", 1)
+	for name, program := range map[string]string{"lock.go": lock, "more.go": more, // the student's own tests are not run
 		"my_test.go":   "package predecessor\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n",
 		"lock_test.go": "package predecessor\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(program), 0o644))
@@ -223,7 +223,7 @@ func TestStubsFail(t *testing.T) {
 		all[e.folder] = writeAttempt(t, e, string(program))
 		all[e.folder].exercise = sample(e, true)
 	}
-	together(t, all)
+	buildTogether(t, all)
 	for _, e := range exercises {
 		t.Run(e.folder, func(t *testing.T) {
 			t.Parallel()
@@ -258,7 +258,7 @@ func TestSolutionsPass(t *testing.T) {
 			all[e.folder].exercise = sample(e, true) // a step: its own test plays all cases
 		}
 	}
-	together(t, all)
+	buildTogether(t, all)
 	for _, e := range exercises {
 		t.Run(e.folder, func(t *testing.T) {
 			t.Parallel()
@@ -267,8 +267,8 @@ func TestSolutionsPass(t *testing.T) {
 			require.Empty(t, r.Failed)
 			require.True(t, r.Full)
 			require.Equal(t, e.points(), r.Points)
-			if !strings.Contains(e.answer, ".solution") || !testenv.AtLength() || e.file != "" {
-				return // a step, which the race detector has been through by its own tests; or nothing to compile
+			if !testenv.AtLength() || !strings.Contains(e.answer, ".solution") || e.file != "" {
+				return // the race detector has seen a step in its own tests; data is not compiled
 			}
 			overlay := filepath.Join(t.TempDir(), "overlay.json")
 			require.NoError(t, os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`,
@@ -286,6 +286,7 @@ func TestSolutionsPass(t *testing.T) {
 	}
 }
 
+// testsOf matches the names of the exercise's tests, behind "Test".
 func testsOf(e *exercise) string {
 	var names []string
 	for _, s := range e.tests {
@@ -300,19 +301,19 @@ func TestMutantsDie(t *testing.T) {
 	for _, e := range exercises {
 		solution, all := fileText(t, root, e.answer), make(map[string]*attempt)
 		seen := make(map[string]bool)
-		played := slices.DeleteFunc(mutants(t, root, e), func(m mutant) bool { // for a landing one of each group of a suite
-			of := slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies[0]) })
-			group := e.tests[of].test + string(e.tests[of].groups[m.dies[0]])
+		played := slices.DeleteFunc(mutants(t, root, e), func(m mutant) bool { // at a landing, all but one of each group of a suite
+			s := e.tests[slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies[0]) })]
+			group := s.test + string(s.groups[m.dies[0]])
 			known := seen[group]
 			seen[group] = true
 			return known && !testenv.AtLength()
 		})
 		for _, m := range played {
-			// Only the cases that are named are asked for: another one may fail as well.
+			// Only the cases that the mutant names are asked for: others may fail as well.
 			all[m.name] = writeAttempt(t, e, m.of(t, solution))
 			all[m.name].exercise = withCases(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
 		}
-		together(t, all)
+		buildTogether(t, all)
 		for _, m := range played {
 			t.Run(e.folder+" "+m.name, func(t *testing.T) {
 				t.Parallel()
@@ -330,8 +331,8 @@ func TestMutantsDie(t *testing.T) {
 	}
 }
 
-// TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them, for a landing one
-// of each exercise. Each begins with words that the first message must say.
+// TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them; for a landing, one of
+// each exercise. The first line of each has words that the first message must have.
 func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/wrong/*.txt"))(t)
@@ -341,12 +342,11 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	all := attemptsIn(t, files)
 	for file, a := range all {
 		program := fileText(t, file)
-		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
+		name := attemptName(file)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			says, _, ok := strings.Cut(program, "\n")
-			require.True(t, ok)
-			_, says, ok = strings.Cut(says, " says: ")
+			line, _, _ := strings.Cut(program, "\n")
+			_, says, ok := strings.Cut(line, " says: ")
 			require.True(t, ok)
 			f := firstFailure(t, a)
 			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.En, 1))
@@ -357,16 +357,15 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 	}
 }
 
-// TestTheTranscriptOfThePage plays what README.md and its Chinese edition show, with how many
-// cases there are. How many of them pass is left out: after a failure some depend on the order in which packets
-// arrive.
+// TestTheTranscriptOfThePage plays what README.md and its Chinese edition show. It does not compare how many
+// cases pass: after a failure, that depends on the order in which packets arrive.
 func TestTheTranscriptOfThePage(t *testing.T) {
 	takesMinutes(t)
 	root := rootOf(t)
 	e := testenv.Must(find("3"))(t)
 	at := writeAttempt(t, e, fileText(t, "testdata/wrong/3-woken-is-holder.go.txt"))
-	// The attempt is not in the exercise's folder.
-	passed := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
+	// Nor does it compare the flag -lock: the attempt is not in the exercise's folder.
+	varying := regexp.MustCompile(`(?m)^\d+ of |: \d+ of its | -lock \S+|通过 \d+ 个`)
 	for _, l := range []i18n.Language{i18n.English, i18n.Chinese} {
 		_, page, ok := strings.Cut(fileText(t, root, l.Page("docs/exercises/README.md")), "$ go run ./cmd/exercises watch 3\n")
 		require.True(t, ok)
@@ -375,11 +374,11 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 		var out bytes.Buffer
 		a := &app{root: root, out: &out, limits: generous, language: l}
 		testenv.Must(a.report(t.Context(), e, at, nil))(t)
-		require.Equal(t, passed.ReplaceAllString(strings.TrimSpace(page), ""), passed.ReplaceAllString(strings.TrimSpace(out.String()), ""))
+		require.Equal(t, varying.ReplaceAllString(strings.TrimSpace(page), ""), varying.ReplaceAllString(strings.TrimSpace(out.String()), ""))
 	}
 }
 
-// harmless is the part of a hostile attempt that does no harm.
+// harmless has all that a hostile attempt needs besides the harm.
 const harmless = `package naive
 
 import ("errors"
@@ -397,7 +396,7 @@ func (l *Lock) Unlock() error              { return nil }
 `
 
 // TestHostileAttempts grades attempts that would harm the lecturer's machine, or buy points. The list of
-// allowed imports keeps most of them from running; here they run. Those of Linux need what watches a group of processes.
+// allowed imports keeps most of them from running; here they run all the same.
 func TestHostileAttempts(t *testing.T) {
 	takesMinutes(t)
 	root := rootOf(t)
@@ -413,7 +412,7 @@ func TestHostileAttempts(t *testing.T) {
 				program += "\nfunc (l *Lock) Lock() error { return nil }\n"
 			}
 			dir := t.TempDir()
-			a := &attempt{exercise: sample(e, false), dir: dir, files: make(map[string]string)} // read would refuse most of them
+			a := &attempt{exercise: sample(e, false), dir: dir, files: make(map[string]string)} // readAttempt would refuse most
 			for name, text := range map[string]string{"lock.go": harmless, "more.go": program} {
 				a.files[name] = filepath.Join(dir, name)
 				require.NoError(t, os.WriteFile(a.files[name], []byte(text), 0o644))
@@ -421,7 +420,7 @@ func TestHostileAttempts(t *testing.T) {
 			l := generous
 			l.memory = 512 << 20
 			if h.says == notBegun {
-				l.begin = 0 // it never begins, on any machine
+				l.begin = 0 // it never begins, and need not be given time for that
 			}
 			r := testenv.Must(grade(t.Context(), root, a, l, nil))(t)
 			require.Zero(t, r.Points)
@@ -435,8 +434,8 @@ func TestHostileAttempts(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind: of a cell that is closed no process and no folder is
-// left, not even of a process that has left its group.
+// TestNothingIsLeftBehind: when a cell is closed, no process and no folder of it is left, not even
+// a process that has left its group.
 func TestNothingIsLeftBehind(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs what finds processes by their environment: Linux")
@@ -457,7 +456,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 // commandArg has the test binary be the command, with the arguments after it.
 const commandArg = "be the command"
 
-func commanding(args []string) { // called by TestMain
+func serveCommand(args []string) { // called by TestMain
 	if len(args) > 0 && args[0] == commandArg {
 		os.Args = append(os.Args[:1], args[1:]...)
 		main()
@@ -468,7 +467,7 @@ func commanding(args []string) { // called by TestMain
 // dialArg has the test binary dial the address after it.
 const dialArg = "dial"
 
-func dialing(args []string) { // called by TestMain
+func serveDial(args []string) { // called by TestMain
 	if len(args) != 2 || args[0] != dialArg {
 		return
 	}
@@ -488,9 +487,10 @@ type mutant struct {
 	old, new string   // the place in the solution, and what the mutant has there
 }
 
-// mutantFile is a file of the folder mutants.
+// mutantFile is the form of a file in the folder mutants.
 var mutantFile = regexp.MustCompile(`(?s)^\w+: (.*?)(?:\nsays: ([^\n]*))?\n--- old\n(.*)\n--- new\n(.*?)\n?$`)
 
+// mutants reads the mutants of an exercise.
 func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	t.Helper()
 	files := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt")))(t)
@@ -502,14 +502,15 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	return list
 }
 
+// of returns the mutant's program.
 func (m mutant) of(t *testing.T, solution string) string {
 	t.Helper()
 	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s", m.name, m.old)
 	return strings.Replace(solution, m.old, m.new, 1)
 }
 
-// TestMutantsFitTheSolution: and each case of locktest that no broken lock of its own tests fails,
-// those of owners, contexts and lost replies, is one that a mutant must fail.
+// TestMutantsFitTheSolution: each mutant can be made of it. Some mutant fails each case of owners,
+// contexts and lost replies, for which the tests of locktest have no broken lock.
 func TestMutantsFitTheSolution(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {

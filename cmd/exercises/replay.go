@@ -47,13 +47,13 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	}
 	g.each(func(s suite, name string) bool {
 		c := cases[name]
-		p, ok := played[c.Number]
+		result, ok := played[c.Number]
 		if !ok && why.En == "" {
-			p.Words = i18n.Textf("there is no answer", "没有答案")
+			result.Words = i18n.Textf("there is no answer", "没有答案")
 		} else if !ok {
-			p.Words = i18n.Textf("it was not played: %s", "没有播放：%s", why)
+			result.Words = i18n.Textf("it was not played: %s", "没有播放：%s", why)
 		}
-		words := c.Words(p)
+		words := c.Words(result)
 		if words.En == "" {
 			return g.passes(name)
 		}
@@ -63,7 +63,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	return nil
 }
 
-// playLinks plays answers in a cell, in processes of this program that begin with arg. Why says why not all were played.
+// playLinks plays answers in a cell, in processes of this program that have the argument arg. Why is empty if all were played.
 func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (
 	played map[int]counterexample.Result, why i18n.Text, err error) {
 	self, err := os.Executable()
@@ -76,7 +76,7 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 	}
 	defer c.close()
 	played, why, err = counterexample.Replay(answers, func(question []byte) (p counterexample.Process, err error) {
-		var out, said capped
+		var out, said capped // by the process
 		cmd := c.ofStudent(self, []string{arg})
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		ended, err := c.run(cmd)

@@ -16,8 +16,8 @@ import (
 
 const dyingArg = "replay-dying"
 
-// dying stands for an engine that does not survive some schedules.
-func dying(args []string) {
+// serveDying stands for counterexample.Serve with an engine that does not survive some schedules.
+func serveDying(args []string) {
 	if len(args) != 1 || args[0] != dyingArg {
 		return
 	}
@@ -50,7 +50,7 @@ func dying(args []string) {
 	os.Exit(0)
 }
 
-// TestAnEngineThatDiesCostsOneAnswer: those after it are played all the same.
+// TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
 	played, why, err := playLinks(t.Context(), generous, dyingArg, map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})

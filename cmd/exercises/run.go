@@ -22,8 +22,8 @@ type failure struct {
 	Group   locktest.Group `json:"group"`
 	Words   i18n.Text      `json:"words"`
 	Printed string         `json:"printed,omitempty"`
-	Trace   string         `json:"trace,omitempty"` // the schedule that fails, as an address in the lab, from the # on
-	stuck   bool           // the lock spins or hangs, which harms nobody else
+	Trace   string         `json:"trace,omitempty"` // the schedule that fails: its address in the lab, from the # on
+	stuck   bool           // the lock spins or hangs, which harms no other contender
 }
 
 // unsafe reports whether the failure costs all points.
@@ -31,7 +31,7 @@ func (f failure) unsafe() bool {
 	return f.Group == locktest.Safety && !f.stuck || locktest.Unsafe(f.Words.En)
 }
 
-// weight orders failures: two holders first, and what only costs last.
+// weight orders failures: two holders first, and requests too many last.
 func (f failure) weight() int {
 	switch {
 	case locktest.Unsafe(f.Words.En):
@@ -42,8 +42,7 @@ func (f failure) weight() int {
 	return 1
 }
 
-// Heading is the group that a reader is told: of two holders it is safety, whatever the case
-// asks.
+// Heading is the group as the reader is told: safety for two holders, whatever the case asks.
 func (f failure) Heading() i18n.Text {
 	if f.unsafe() && (f.Group == locktest.Liveness || f.Group == locktest.Faults || f.Group == locktest.Cost) {
 		return nameOf(locktest.Safety)
@@ -67,18 +66,17 @@ type result struct {
 	Of       int       `json:"of"`
 	Full     bool      `json:"full"`             // all cases pass
 	Unsafe   bool      `json:"unsafe,omitempty"` // a failure costs all points
-	Parts    []part    `json:"parts"`            // of the points, a group each
-	Passed   int       `json:"passed"`
+	Parts    []part    `json:"parts"`
+	Passed   int       `json:"passed"` // cases
 	Cases    int       `json:"cases"`
 	Why      i18n.Text `json:"why,omitzero"`     // it was not graded, or not to the end
-	Failed   []failure `json:"failed,omitempty"` // those of the stage that comes next first, and of these the most important one
+	Failed   []failure `json:"failed,omitempty"` // first those of the next stage; the most important ones first
 	Took     float64   `json:"took_s"`
 	Ungraded bool      `json:"ungraded,omitempty"` // the machine was too busy: no points are known
-	// Passes are the cases that pass.
-	Passes []string `json:"-"`
+	Passes   []string  `json:"-"`                  // the names of the cases that pass
 }
 
-// inPoints are the points as text, "" if they are not known.
+// inPoints is the number of points as text, "" if it is not known.
 func (r *result) inPoints() string {
 	if r.Ungraded {
 		return ""
@@ -86,12 +84,12 @@ func (r *result) inPoints() string {
 	return strconv.Itoa(r.Points)
 }
 
-// ungraded is a result without a case.
+// ungraded is a result for which no case was asked; why may be empty.
 func (e *exercise) ungraded(why i18n.Text) *result {
 	return &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Why: why}
 }
 
-// keptOutput is the amount of a lock's output in a case that is kept, in bytes.
+// keptOutput is how much of a lock's output in a case is kept, in bytes.
 const keptOutput = 4 << 10
 
 // A grading is an attempt on its way to a result.
@@ -108,11 +106,12 @@ type grading struct {
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
 	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded(i18n.Text{})}
-	by := a.exercise.grade
-	if by == nil {
-		by = askTests
+	ask := askTests
+	if a.exercise.grade != nil {
+		ask = a.exercise.grade
 	}
-	err := by(ctx, g)
+	err := ask(ctx, g)
+
 	var refused refusal
 	var busy tooBusy
 	switch {
@@ -133,9 +132,8 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 	return g.result, nil
 }
 
-// each calls f for each case of an entry, in the order in which they are
-// graded, with its suite: the basic cases of all suites, then the others. If f returns
-// false, the rest is left out.
+// each calls f for each case of the exercise in the order in which they are graded: the basic
+// cases of all suites, then the others. If f returns false, the rest is left out.
 func (g *grading) each(f func(s suite, name string) bool) {
 	for _, basic := range []bool{true, false} {
 		for _, s := range g.tests {
@@ -148,16 +146,15 @@ func (g *grading) each(f func(s suite, name string) bool) {
 	}
 }
 
-// passes notes that a case has passed.
-func (g *grading) passes(name string) bool {
+// passes records that a case has passed.
+func (g *grading) passes(name string) (goOn bool) {
 	g.result.Passed++
 	g.result.Passes = append(g.result.Passes, name)
 	return true
 }
 
-// fails notes that a case has failed. It returns false if the rest need not be
-// graded.
-func (g *grading) fails(f failure) bool {
+// fails records that a case has failed. It returns false if the rest need not be graded.
+func (g *grading) fails(f failure) (goOn bool) {
 	f.Words = i18n.Text{En: forStudents(f.Words.En), Zh: forStudents(f.Words.Zh)}
 	f.Printed = f.Printed[:min(len(f.Printed), keptOutput)]
 	g.result.Failed = append(g.result.Failed, f)
@@ -169,55 +166,81 @@ func askTests(ctx context.Context, g *grading) error {
 	if _, err := archivesOf(ctx, g.root, false); err != nil { // before the cell, whose time is the attempt's
 		return err
 	}
-	build, err := newCell(ctx, g.limits)
+	buildCell, err := newCell(ctx, g.limits) // and another one for the cases: each has the whole time
 	if err != nil {
 		return err
 	}
-	defer build.close()
-	built := g.built
-	if built == nil {
-		built = func() (string, error) { return build.build(ctx, g.root, g.attempt) }
+	defer buildCell.close()
+	build := g.built
+	if build == nil {
+		build = func() (string, error) { return buildCell.build(ctx, g.root, g.attempt) }
 	}
-	binary, err := built()
+	binary, err := build()
 	if err != nil {
 		return err
 	}
 	if err := g.begins(ctx, binary); err != nil {
 		return err
 	}
-	runs, err := newCell(ctx, g.limits) // one for the build, one for the cases: each has its whole time
+
+	c, err := newCell(ctx, g.limits)
 	if err != nil {
 		return err
 	}
-	defer runs.close()
+	defer c.close()
 	judges := make(map[string]*runner.Judge)
 	g.each(func(s suite, name string) bool {
 		if judges[s.test] == nil {
-			judges[s.test] = runner.Remote(s.test+g.id, runs.launcher(binary))
+			judges[s.test] = runner.Remote(s.test+g.id, c.launcher(binary))
 		}
-		v := judges[s.test].Ask(name)
-		why := runs.over() // then a case that has failed has not been judged, and nothing can be asked any more
-		if runs.tooBusy() != nil {
+		verdict := judges[s.test].Ask(name)
+		over := c.over() // then the case was not judged, and no other can be asked
+		if c.tooBusy() != nil {
 			return false
 		}
 		switch {
-		case why.En != "":
-			v.Words = why.Text
-		case !v.Failed() && v.Skipped == "":
+		case over.En != "":
+			verdict.Words = over.Text
+		case !verdict.Failed() && verdict.Skipped == "":
 			return g.passes(name)
 		}
-		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(v.Words, i18n.Same(v.Skipped)),
-			Printed: v.Printed, Trace: v.Trace, stuck: v.Stuck})
-		return goOn && why.En == ""
+		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(verdict.Words, i18n.Same(verdict.Skipped)),
+			Printed: verdict.Printed, Trace: verdict.Trace, stuck: verdict.Stuck})
+		return goOn && over.En == ""
 	})
-	g.result.Why = runs.over().Text
+	g.result.Why = c.over().Text
 	for _, j := range judges {
 		j.Close()
 	}
-	return runs.tooBusy()
+	return c.tooBusy()
 }
 
-// places are those in the grader at which a case has failed.
+// beginning is the processor time in which the process of an attempt must have started and run its init
+// functions. It may also wait for no longer than this while nothing of it can run.
+const beginning = 10 * time.Second
+
+// begins refuses an attempt whose init functions do not come to an end.
+func (g *grading) begins(ctx context.Context, binary string) error {
+	l := g.limits
+	l.ceiling = l.clock()
+	l.time = min(cmp.Or(l.begin, beginning), l.time)
+	l.waiting = l.time // no other process could end its wait
+	c, err := newCell(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	// This runs each init, and no test. If an init fails, the cases have the better message.
+	if _, err := c.run(c.ofStudent(binary, []string{"-test.list=^$"})); err != nil {
+		return err
+	}
+	if c.over().endless {
+		return refuse("it does not begin: an init has not come to an end in %v", "程序没有开始运行：有一个 init 在 %v 内没有结束", l.time)
+	}
+	return c.tooBusy()
+}
+
+// places matches the places in the grader at which a case has failed.
 var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 
 // forStudents removes from the words of a failure all that means nothing to a
@@ -232,10 +255,10 @@ func forStudents(words string) string {
 	return strings.Join(lines, "\n")
 }
 
-// judge turns cases into points, and puts the failure first that is the student's next task:
-// of the first stage that is not done the most important one.
+// judge turns cases into points, and puts the failure first that is the student's next task: the
+// most important one of the first stage that is not done.
 func (r *result) judge(a *attempt) {
-	_, next, _ := r.at(a.exercise)
+	_, next, _ := r.nextStage(a.exercise)
 	later := func(f failure) int {
 		if next.Minutes == 0 || slices.Contains(next.Cases, f.Case) {
 			return 0

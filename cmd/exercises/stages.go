@@ -19,8 +19,8 @@ type stage struct {
 	Cases   []string
 }
 
-// stages.json has the stages. In the place of cases may be the name of a list, or of a suite, whose
-// cases it stands for, or of a suite's basic ones: TestOwners basic. One behind not: is left out.
+// stages.json has the stages. Its cases may be names for several: that of a list, of a suite, or of a
+// suite's basic cases, such as "TestOwners basic". A case behind "not: " is taken out again.
 //
 //go:embed stages.json
 var stagesText []byte
@@ -35,7 +35,7 @@ var staged = sync.OnceValue(func() (all struct {
 	return all
 })
 
-// expanded are the cases that a name in stages.json stands for.
+// expanded returns the cases that a name in stages.json stands for.
 func (e *exercise) expanded(name string) (cases []string) {
 	if list, ok := staged().Lists[name]; ok {
 		for _, name := range list {
@@ -54,7 +54,7 @@ func (e *exercise) expanded(name string) (cases []string) {
 	return []string{name}
 }
 
-// stages are those of an exercise; none if it is one piece.
+// stages are the stages of an exercise; there are none if it is one piece.
 func (e *exercise) stages() (list []stage) {
 	var named []string
 	for _, s := range staged().Exercises[e.number] {
@@ -75,25 +75,27 @@ func (e *exercise) stages() (list []stage) {
 	return list
 }
 
-// at returns the first stage of an exercise that is not done, its number from 1 on,
-// and how many of its cases pass; 0 if there are no stages, or all are done.
-func (r *result) at(e *exercise) (n int, s stage, passed int) {
-	failed := func(name string) bool {
-		return slices.ContainsFunc(r.Failed, func(f failure) bool { return f.Case == name })
-	}
+// nextStage returns the first stage of an exercise that is not done, its number from 1 on,
+// and how many of its cases pass. The number is 0 if there are no stages, or all are done.
+func (r *result) nextStage(e *exercise) (number int, s stage, passed int) {
 	for i, s := range e.stages() {
-		if bad := len(slices.DeleteFunc(slices.Clone(s.Cases),
-			func(name string) bool { return !failed(name) })); bad > 0 {
-			return i + 1, s, len(s.Cases) - bad
+		failed := 0
+		for _, f := range r.Failed {
+			if slices.Contains(s.Cases, f.Case) {
+				failed++
+			}
+		}
+		if failed > 0 {
+			return i + 1, s, len(s.Cases) - failed
 		}
 	}
 	return 0, stage{}, 0
 }
 
-// stageLine says at which stage an attempt is; it is empty if its exercise has no stages or
-// all are done.
+// stageLine says at which stage an attempt is; it is empty if the exercise has no stages, or all
+// are done.
 func (r *result) stageLine(e *exercise) i18n.Text {
-	n, s, passed := r.at(e)
+	n, s, passed := r.nextStage(e)
 	if n == 0 || r.Why.En != "" {
 		return i18n.Text{}
 	}

@@ -55,7 +55,7 @@ func TestTheStageOfAnAttempt(t *testing.T) {
 	e := exercises[1]
 	second := e.stages()[1].Cases
 	r := &result{Failed: []failure{{Case: second[0]}, {Case: e.stages()[2].Cases[0]}}}
-	n, _, passed := r.at(e)
+	n, _, passed := r.nextStage(e)
 	require.Equal(t, 2, n)
 	require.Equal(t, len(second)-1, passed)
 	require.Regexp(t, `^Stage 2 of 3, Lock waits for its turn \(20 minutes\): \d+ of its \d+ cases pass\.$`, r.stageLine(e))
@@ -81,7 +81,7 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 		r := &result{Failed: []failure{fails(2, 0, "two holders"), fails(1, 0, "polls"), fails(1, 1, "two holders"), fails(1, 2, "hangs")}}
 		r.judge(&attempt{exercise: e})
 		require.True(t, r.Unsafe, "two holders cost all points, whatever comes first")
-		n, s, _ := r.at(e)
+		n, s, _ := r.nextStage(e)
 		require.Equal(t, 2, n)
 		var order []string
 		for _, f := range r.Failed {
@@ -124,7 +124,7 @@ func TestEachStageCanBeDone(t *testing.T) {
 			t.Parallel()
 			r := gradeOf(t, a, generous, nil)
 			require.Empty(t, r.Why)
-			n, s, _ := r.at(e)
+			n, s, _ := r.nextStage(e)
 			require.Equal(t, done+1, n, "the stage that comes next: %v", r.Failed)
 			require.Contains(t, s.Cases, r.Failed[0].Case, "the first message is of that stage")
 		})

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"example.com/zklock/internal/i18n"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,13 +11,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"example.com/zklock/internal/i18n"
 )
 
-// Progress is not stored: it is the grade of the files as they are. Grades
-// are kept in the user's cache directory, by a hash of all that they depend on,
-// and may be deleted at any time; the number of hints that were opened is beside
-// them. EXERCISES_CACHE names another directory.
-
+// cacheDir is the directory for grades, by a hash of all that they depend on, and for the number of
+// hints that were opened. It may be deleted at any time: a student's progress is the grade of the
+// files as they are. EXERCISES_CACHE names another directory than the user's cache.
 func cacheDir() (string, error) {
 	dir := os.Getenv("EXERCISES_CACHE")
 	if dir == "" {
@@ -44,7 +43,7 @@ var thisProgram = sync.OnceValue(func() string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 })
 
-// key names what a grade depends on.
+// key is a hash of all that the grade of an attempt depends on.
 func (a *app) key(at *attempt) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %s %v\n", thisProgram(), at.folder, at.hash, a.limits)
@@ -62,7 +61,7 @@ func (a *app) key(at *attempt) (string, error) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) && at.file != "" {
-			continue // it has no test
+			continue // an exercise that asks for data may have no test
 		}
 		if err != nil {
 			return "", err
@@ -72,8 +71,8 @@ func (a *app) key(at *attempt) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// recall returns the grade of a key, nil if there is none. A cache that cannot
-// be used costs time and nothing else.
+// recall returns the grade that is kept for a key, nil if there is none. A cache that cannot
+// be read costs time and nothing else.
 func recall(key string) *result {
 	dir, err := cacheDir()
 	if err != nil {
@@ -99,13 +98,13 @@ func remember(key string, r *result) {
 	}
 }
 
+// hintsFile has the number of opened hints, by the folder of the exercise. Each checkout has its own.
 func (a *app) hintsFile() (string, error) {
 	dir, err := cacheDir()
 	return filepath.Join(dir, fmt.Sprintf("hints-%x.json", sha256.Sum256([]byte(a.root)))), err
 }
 
-// opened are how many hints of each exercise have been shown in this checkout, by folder.
-func (a *app) opened() (n map[string]int) {
+func (a *app) openedHints() (n map[string]int) {
 	if file, err := a.hintsFile(); err == nil {
 		text, _ := os.ReadFile(file)
 		json.Unmarshal(text, &n)
@@ -113,9 +112,10 @@ func (a *app) opened() (n map[string]int) {
 	return n
 }
 
-func (a *app) open(e *exercise, n int) error {
+// keepOpened records that n hints of an exercise are open.
+func (a *app) keepOpened(e *exercise, n int) error {
 	all := map[string]int{}
-	maps.Copy(all, a.opened()) // nil, if the file says null
+	maps.Copy(all, a.openedHints()) // nil, if the file says null
 	all[e.folder] = n
 	text, err := json.Marshal(all)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// stubsFile has the hash of each exercise's stub in each language, so that one that
-// nobody has touched need not be graded. go test ./cmd/exercises -update
-// writes it.
+// stubsFile has the hash of each exercise's stub in each language, so that a stub as it was
+// need not be graded. go test ./cmd/exercises -update writes it.
 const stubsFile = "docs/exercises/stubs.json"
 
 // stubs are the hashes, by the exercise's folder.
@@ -27,7 +26,7 @@ func readStubs(root string) (stubs, error) {
 	return s, json.Unmarshal(text, &s)
 }
 
-// language is that of the stub that an attempt is, "" if it is none.
+// language returns the language of an attempt that is a stub as it was, "" if it is not.
 func (s stubs) language(a *attempt) i18n.Language {
 	for l, hash := range s[a.folder] {
 		if hash == a.hash {
@@ -37,22 +36,22 @@ func (s stubs) language(a *attempt) i18n.Language {
 	return ""
 }
 
-// is reports whether an attempt is a stub, as it was.
-func (s stubs) is(a *attempt) bool { return s.language(a) != "" }
+// have reports whether an attempt is a stub as it was.
+func (s stubs) have(a *attempt) bool { return s.language(a) != "" }
 
-// start puts the stub into the reader's language. A file that has been written to
-// stays as it is.
+// start puts the stub into the reader's language. It does not change a file that a student
+// has written to.
 func (a *app) start(e *exercise) error {
 	at, err := readAttempt(e.dir(a.root), e)
 	if err != nil {
 		return err
 	}
 	file := "docs/exercises/" + e.folder + "/" + e.writes()
-	switch is := a.stubs.language(at); {
-	case is == "":
+	switch language := a.stubs.language(at); {
+	case language == "":
 		return i18n.Errorf("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手做了，文件保持原样；要从头再来：git checkout %s", e.number, file)
-	case is == a.language:
-	case is == i18n.Chinese:
+	case language == a.language:
+	case language == i18n.Chinese:
 		return i18n.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", "练习 %d 的骨架代码是中文的；要换回英文：git checkout %s", e.number, file)
 	default:
 		stub, _, err := e.chineseStub(a.root)
@@ -66,11 +65,11 @@ func (a *app) start(e *exercise) error {
 	return a.goal(e)
 }
 
-// chineseStub is the stub with Chinese comments, and the hash of the English one that they translate.
-func (e *exercise) chineseStub(root string) (stub []byte, of string, err error) {
-	name, goes := strings.CutSuffix(e.writes(), ".go")
-	if goes {
-		name += ".zh-CN.go.txt" // of no package
+// chineseStub returns the stub with Chinese comments, and the hash of the English stub that it translates.
+func (e *exercise) chineseStub(root string) (stub []byte, englishHash string, err error) {
+	name, isGo := strings.CutSuffix(e.writes(), ".go")
+	if isGo {
+		name += ".zh-CN.go.txt" // not a file of the package
 	} else {
 		name = strings.TrimSuffix(name, ".txt") + ".zh-CN.txt"
 	}
@@ -79,6 +78,6 @@ func (e *exercise) chineseStub(root string) (stub []byte, of string, err error) 
 		return nil, "", err
 	}
 	first, stub, _ := bytes.Cut(text, []byte("\n"))
-	_, of, _ = strings.Cut(strings.TrimSpace(string(first)), " en:")
-	return stub, of, nil
+	_, englishHash, _ = strings.Cut(strings.TrimSpace(string(first)), " en:")
+	return stub, englishHash, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,12 +23,12 @@ import (
 
 // An app is one call of the command.
 type app struct {
-	root     string
-	stubs    stubs
-	out      io.Writer
-	limits   limits
-	language i18n.Language
-	slow     sync.Once // says why a first grade takes a while
+	root      string // of the repository
+	stubs     stubs
+	out       io.Writer
+	limits    limits
+	language  i18n.Language
+	explained sync.Once // why a first grade takes a while
 }
 
 // print writes in the reader's language.
@@ -36,11 +37,12 @@ func (a *app) print(en, zh string, args ...any) { fmt.Fprint(a.out, a.say(en, zh
 // An exerciseState is how far a student is with an exercise.
 type exerciseState struct {
 	*exercise
-	stub   bool
-	result *result // nil: not graded
+	stub   bool    // the file is the stub, as it was
+	result *result // nil: err says why there is none
 	err    error
 }
 
+// word is the state in a few words.
 func (s exerciseState) word() i18n.Text {
 	switch {
 	case s.err != nil:
@@ -58,20 +60,19 @@ func (s exerciseState) word() i18n.Text {
 	return i18n.Textf("begun, %s", "进行中，%s", s.result.score())
 }
 
-// score says how far an attempt is.
+// score says how many cases pass.
 func (r *result) score() i18n.Text {
 	return i18n.Textf("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases)
 }
 
-// states grades the files that were not graded before in this state.
+// states are the states of all exercises. It grades the attempts that were not graded as they are.
 func (a *app) states(ctx context.Context) ([]exerciseState, error) {
 	list := make([]exerciseState, len(exercises))
 	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i]) })
 	return list, ctx.Err()
 }
 
-// atOnce calls f with each number below n. The calls run side by side, up to jobs of
-// them at the same time.
+// atOnce calls f with each number below n, up to jobs calls at the same time.
 func atOnce(jobs, n int, f func(i int)) {
 	free := make(chan bool, jobs)
 	var wait sync.WaitGroup
@@ -85,16 +86,18 @@ func atOnce(jobs, n int, f func(i int)) {
 	wait.Wait()
 }
 
+// stateOf grades the attempt in the exercise's own folder, unless that is the stub.
 func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	at, err := readAttempt(e.dir(a.root), e)
-	if err == nil && a.stubs.is(at) {
+	if err == nil && a.stubs.have(at) {
 		return exerciseState{e, true, e.ungraded(i18n.Text{}), nil}
 	}
 	r, err := a.graded(ctx, e, at, err)
 	return exerciseState{e, false, r, err}
 }
 
-// graded grades an attempt in the checkout, unless that was done before. Err is that of readAttempt.
+// graded returns the grade of an attempt: the one that is kept, or a new one. Err is the error of
+// readAttempt; a refusal is a grade, too.
 func (a *app) graded(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
 	var refused refusal
 	switch {
@@ -123,17 +126,14 @@ func (a *app) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all result
+	var sum result
 	for _, s := range list {
-		got := new(result)
-		if s.result != nil {
-			got = s.result
-		}
+		got := cmp.Or(s.result, new(result))
 		a.print("%3d  %-16s %2s of %2d points  %s\n", "%3d  %-16s %2s 分，满分 %2d 分  %s\n",
 			s.number, strings.TrimPrefix(s.folder, "_")[3:], got.inPoints(), s.points(), s.word())
-		all.Points, all.Of, all.Ungraded = all.Points+got.Points, all.Of+s.points(), all.Ungraded || got.Ungraded
+		sum.Points, sum.Of, sum.Ungraded = sum.Points+got.Points, sum.Of+s.points(), sum.Ungraded || got.Ungraded
 	}
-	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", i18n.Textf("in all", "合计"), all.inPoints(), all.Of)
+	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", i18n.Textf("in all", "合计"), sum.inPoints(), sum.Of)
 	return nil
 }
 
@@ -157,8 +157,7 @@ func (a *app) goal(e *exercise) error {
 		return err
 	}
 	a.print("%s", "%s", goalOf(text))
-	a.print(
-		"Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./cmd/exercises watch %d\n", "先读 docs/exercises/%s/%s\n再写 docs/exercises/%s/%s\n同时让这个命令一直运行：go run ./cmd/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
+	a.print("Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./cmd/exercises watch %d\n", "先读 docs/exercises/%s/%s\n再写 docs/exercises/%s/%s\n同时让这个命令一直运行：go run ./cmd/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
 	a.offer(e)
 	return nil
 }
@@ -174,16 +173,16 @@ func (a *app) offer(e *exercise) {
 	}
 }
 
-// goalOf is the heading of a page and the paragraph below it. Before the heading
-// may be a line that leads to the page's other edition.
+// goalOf returns the heading of a page and the paragraph below it. Before the heading there may
+// be a line that leads to the page's other edition.
 func goalOf(page []byte) string {
 	_, text, _ := strings.Cut("\n"+string(stamps.ReplaceAll(unixLines(page), nil)), "\n# ")
 	paragraphs := strings.Split(text, "\n\n")
 	return strings.Join(paragraphs[:min(2, len(paragraphs))], "\n\n") + "\n\n"
 }
 
-// wanted is the exercise that is named, or the first that is not done; nil if
-// all are.
+// wanted returns the exercise that is named or, without a name, the first that is not done; nil if
+// all are done.
 func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 	if len(names) > 0 {
 		return find(names[0])
@@ -208,42 +207,42 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 	if e == nil {
 		return a.next(ctx)
 	}
-	last, unread := "", 0
+	reported, unreadable := "", 0 // the content of the last report, and the number of looks in vain
 	for ctx.Err() == nil {
 		at, err := readAttempt(e.dir(a.root), e)
-		state := ""
 		if err != nil && !errors.As(err, new(refusal)) && !once {
 			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
-			if unread++; unread == 10 { // for two seconds
+			if unreadable++; unreadable == 10 { // for two seconds
 				a.print("\n%v\n", "\n%v\n", err)
 			}
 			pause(ctx)
 			continue
 		}
-		unread = 0
+		unreadable = 0
+		content := ""
 		if err != nil {
-			state = err.Error()
+			content = err.Error()
 		}
 		if at != nil {
-			state += at.hash
+			content += at.hash
 		}
-		if state != last {
-			last = state
+		if content != reported {
+			reported = content
 			if once || !terminal(a.out) {
 				a.print("\n", "\n")
 			} else {
-				fmt.Fprint(a.out, "\033[H\033[2J")
+				fmt.Fprint(a.out, "\033[H\033[2J") // clears the screen
 			}
 			r, err := a.report(ctx, e, at, err)
 			if err != nil {
 				return err
 			}
 			a.offer(e)
+			if once && !r.Full {
+				return errFailed
+			}
 			if once {
-				if !r.Full {
-					return errFailed
-				}
 				return nil
 			}
 			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", "\n等待 docs/exercises/%s 的下一次改动；按 ctrl-c 结束。\n", e.folder)
@@ -260,7 +259,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// report grades an attempt aloud. Err is that of readAttempt.
+// report grades an attempt and prints the grade. Err is the error of readAttempt.
 func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
 	a.print("%s (%d points)\n", "%s（%d 分）\n", e.called(), e.points())
 	r, err := a.graded(ctx, e, at, err)
@@ -268,13 +267,12 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		return nil, err
 	}
 	if len(r.Failed) > 0 {
-		a.failed(e, at, r)
+		a.printFailure(e, at, r.Failed[0])
 	}
 	a.print("\n", "\n")
 	switch {
 	case r.Full:
-		a.print(
-			"All %d cases pass: %d of %d points. Compare with ours: go run ./cmd/exercises show %d\nThen: go run ./cmd/exercises next\n", "%d 个用例全部通过：得 %d 分，满分 %d 分。与我们的解答对照：go run ./cmd/exercises show %d\n然后：go run ./cmd/exercises next\n", r.Cases, r.Points, r.Of, e.number)
+		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./cmd/exercises show %d\nThen: go run ./cmd/exercises next\n", "%d 个用例全部通过：得 %d 分，满分 %d 分。与我们的解答对照：go run ./cmd/exercises show %d\n然后：go run ./cmd/exercises next\n", r.Cases, r.Points, r.Of, e.number)
 	case r.Why.En != "" && len(r.Failed) == 0:
 		a.print("%s\n", "%s\n", r.Why)
 	default:
@@ -282,16 +280,16 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		for _, p := range r.Parts {
 			parts = append(parts, a.say("%s %d of %d", "%s %d/%d 分", nameOf(p.Group), p.Points, p.Of))
 		}
-		all := strings.Join(parts, a.say(", ", "，"))
-		var given i18n.Text
+		groups := strings.Join(parts, a.say(", ", "，"))
+		var note i18n.Text
 		switch {
 		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
-			given = i18n.Textf(" A lock that is not safe gets no points.", "不安全的锁不得分。")
+			note = i18n.Textf(" A lock that is not safe gets no points.", "不安全的锁不得分。")
 		case r.Unsafe:
-			given = i18n.Textf(" Points are given once the lock is safe.", "锁安全之后才给分。")
+			note = i18n.Textf(" Points are given once the lock is safe.", "锁安全之后才给分。")
 		}
 		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n",
-			"%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。%[6]s先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, all, given)
+			"%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。%[6]s先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, groups, note)
 		if line := r.stageLine(e); line.En != "" {
 			a.print("%s\n", "%s\n", line)
 		}
@@ -299,9 +297,8 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	return r, nil
 }
 
-// failed shows the first failure, and how to see it in the lab.
-func (a *app) failed(e *exercise, at *attempt, r *result) {
-	f := r.Failed[0]
+// printFailure prints a failure, and how to see it in the lab.
+func (a *app) printFailure(e *exercise, at *attempt, f failure) {
 	a.print("\nFAIL (%s): %s\n", "\n没有通过（%s）：%s\n", f.Heading(), e.caseOf(f.Case))
 	for line := range strings.Lines(strings.TrimSpace(f.Words.In(a.language))) {
 		a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
@@ -312,14 +309,13 @@ func (a *app) failed(e *exercise, at *attempt, r *result) {
 			a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
-	if f.Trace != "" { // another schedule would show something else than the message says
-		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.own(e, at), f.Trace)
+	if f.Trace != "" {
+		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.lockFlag(e, at), f.Trace)
 	}
 }
 
-// own is the flag with which the lab plays an attempt that is not in its exercise's
-// folder.
-func (a *app) own(e *exercise, at *attempt) string {
+// lockFlag is the flag with which the lab plays an attempt that is not in its exercise's folder.
+func (a *app) lockFlag(e *exercise, at *attempt) string {
 	if at.dir == e.dir(a.root) {
 		return ""
 	}
@@ -332,18 +328,18 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(max(a.opened()[e.folder], 0)+1, len(hints))
+	n := min(max(a.openedHints()[e.folder], 0)+1, len(hints))
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", "提示 %d（共 %d 条）\n\n%s\n\n", i+1, len(hints), h)
 	}
 	if n == len(hints) {
 		a.print("There are no more. The cases say the rest: go run ./cmd/exercises watch %d\n", "没有更多提示了。剩下的，看用例的消息：go run ./cmd/exercises watch %d\n", e.number)
 	}
-	return a.open(e, n)
+	return a.keepOpened(e, n)
 }
 
-// aHint is the heading of a hint, in either edition.
-var aHint = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
+// hintHeading is the heading of a hint, in either edition.
+var hintHeading = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
 
 // hintsIn reads the hints in a file: the text below each heading "## Hint".
 func hintsIn(file string) ([]string, error) {
@@ -352,8 +348,8 @@ func hintsIn(file string) ([]string, error) {
 		return nil, err
 	}
 	var hints []string
-	for i, hint := range aHint.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
-		if i > 0 { // what is before the first heading is none
+	for i, hint := range hintHeading.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
+		if i > 0 { // the text before the first heading is not a hint
 			hints = append(hints, strings.TrimSpace(hint))
 		}
 	}
@@ -363,6 +359,7 @@ func hintsIn(file string) ([]string, error) {
 	return hints, nil
 }
 
+// show prints our solution, if the exercise is solved or the student gives up.
 func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	if !giveUp {
 		s := a.stateOf(ctx, e)
@@ -370,8 +367,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 			return s.err
 		}
 		if !s.result.Full {
-			return i18n.Errorf(
-				"exercise %d is not solved yet (%s): go run ./cmd/exercises hint %d helps, and show -give-up %d shows the solution", "练习 %d 还没有做完（%s）：go run ./cmd/exercises hint %d 给你提示，show -give-up %d 直接显示解答", e.number, s.word(), e.number, e.number)
+			return i18n.Errorf("exercise %d is not solved yet (%s): go run ./cmd/exercises hint %d helps, and show -give-up %d shows the solution", "练习 %d 还没有做完（%s）：go run ./cmd/exercises hint %d 给你提示，show -give-up %d 直接显示解答", e.number, s.word(), e.number, e.number)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))
@@ -386,7 +382,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	return nil
 }
 
-// terminal reports whether a person is likely to read this.
+// terminal reports whether a person is likely to read the output.
 func terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// groupUsage sums up a process group.
+// groupUsage sums up what the processes of a group use.
 func groupUsage(leader int) resources {
 	u := resources{waits: true}
 	eachProcess(func(pid int, dir string) {
-		// One system call for each process of the machine, and the files only for the group's.
+		// This costs one system call for each process of the machine; only the group's files are read.
 		if group, err := syscall.Getpgid(pid); err != nil || group != leader {
 			return
 		}
@@ -28,11 +28,11 @@ func groupUsage(leader int) resources {
 		}
 		u.memory += number(21) * int64(os.Getpagesize()) // rss
 		u.processes++
-		// Of user and system, its own and of the children that it has waited for.
+		// User and system time, of the process and of the children that it has waited for.
 		u.time += time.Duration(number(11)+number(12)+number(13)+number(14)) * (time.Second / hertz)
 		threads, _ := filepath.Glob(filepath.Join(dir, "task", "*"))
 		for _, thread := range threads {
-			if state := procStat(thread); len(state) > 0 && (state[0] == "R" || state[0] == "D") { // runs or could, or the disk is slow
+			if state := procStat(thread); len(state) > 0 && (state[0] == "R" || state[0] == "D") { // it runs or could run, or the disk is slow
 				u.waits = false
 			}
 		}
@@ -40,10 +40,11 @@ func groupUsage(leader int) resources {
 	return u
 }
 
-// hertz is how many units of /proc's processor time a second has, whatever the kernel's clock.
+// hertz is how many units of processor time in /proc are a second, on any kernel.
 const hertz = 100
 
-// procStat are the fields of a file stat behind the name, which may have blanks and parentheses: proc(5) counts three more.
+// procStat returns the fields of a file stat after the name, which may contain blanks and parentheses. Field n here is
+// field n+3 in proc(5).
 func procStat(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
 	name := strings.LastIndex(string(text), ") ")
@@ -53,9 +54,9 @@ func procStat(dir string) []string {
 	return strings.Fields(string(text)[name+2:])
 }
 
-// sweep ends the processes that have left their group.
+// sweep kills all processes of a cell, also those that have left their group.
 func sweep(id string) {
-	for range 100 { // one may start another before it is killed
+	for range 100 { // a process may start another one before it is killed
 		found := false
 		eachProcess(func(pid int, dir string) {
 			env, err := os.ReadFile(filepath.Join(dir, "environ"))
@@ -70,6 +71,7 @@ func sweep(id string) {
 	}
 }
 
+// eachProcess calls f with each process of the machine, and its folder in /proc.
 func eachProcess(f func(pid int, dir string)) {
 	proc, err := os.Open("/proc")
 	if err != nil {

@@ -13,8 +13,8 @@ func (a *app) say(en, zh string, args ...any) string {
 	return i18n.Textf(en, zh, args...).In(a.language)
 }
 
-// page is the name of a page of an exercise in the reader's language, if there is
-// one.
+// page returns the name of a page of an exercise in the reader's language, or its English name if
+// there is no such page.
 func (a *app) page(e *exercise, name string) string {
 	twin := a.language.Page(name)
 	if _, err := os.Stat(filepath.Join(e.dir(a.root), twin)); err == nil {
@@ -23,5 +23,5 @@ func (a *app) page(e *exercise, name string) string {
 	return name
 }
 
-// stamps are those of a Chinese page, by which a test finds what was translated.
+// stamps are the lines of a Chinese page by which a test finds what was translated.
 var stamps = regexp.MustCompile(`(?m)^<!-- en:[0-9a-f]+ -->\n`)

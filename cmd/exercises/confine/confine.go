@@ -1,5 +1,5 @@
-// Package confine starts a command with limits and without a network. It does so through the program
-// that it is part of: started again, that program is another one before it has begun. What stands for
-// main here are functions init, which run before those of the larger packages of the grader: Go begins
-// with the package whose path is first and whose imports have begun.
+// Package confine starts a command with limits and without a network. It starts this program again, and
+// that process limits itself and then becomes the command. It does so in an init function: Go calls the
+// init functions of packages in the order of their paths, each after those of its imports, so that this
+// one runs before those of the larger packages of the grader.
 package confine

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Limit does nothing: where there are no process groups, a process is limited by the clock, and by
-// what locktest watches inside of it.
+// Limit does nothing: without process groups, a process is limited by the clock, and by what
+// locktest watches inside it.
 func Limit(_ *exec.Cmd, seconds int, memory int64) {}
 
 // KillGroup ends a process and, on Windows, those that it has started.

@@ -11,12 +11,11 @@ import (
 	"syscall"
 )
 
-// limitedArg, in the place of a command, sets this process's limits and then
-// turns it into another program.
+// limitedArg is the first argument of a process that limits itself and then becomes another program.
 const limitedArg = "limited"
 
-// Limit lets a command run in a process group of its own, with limits that its processes
-// inherit: seconds of the processor each, and bytes of memory, a few times of which they may reserve.
+// Limit has a command run in a process group of its own, with limits that its processes inherit:
+// each may use seconds of the processor and reserve a few times as many bytes as memory.
 func Limit(cmd *exec.Cmd, seconds int, memory int64) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	self, err := os.Executable()
@@ -51,10 +50,10 @@ func init() {
 	}
 }
 
-// maxFile is how long a file may become, in bytes.
+// maxFile is how large a file may become, in bytes.
 const maxFile = 256 << 20
 
-// set lowers a limit of this process; one that is lower already stays.
+// set lowers a limit of this process. A limit that is lower already stays.
 func set(resource int, n uint64) {
 	var now syscall.Rlimit
 	if syscall.Getrlimit(resource, &now) == nil && now.Max < n {

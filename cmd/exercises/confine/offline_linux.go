@@ -8,13 +8,12 @@ import (
 	"syscall"
 )
 
-// offlineArg, in the place of a command, has this process say with its exit status
-// that it has no network.
+// offlineArg is the argument of a process whose exit status says whether it has a network.
 const offlineArg = "offline"
 
-// namespaces are those in which a process is cut off: an empty network namespace,
-// and for an account without rights a user namespace, in which it may make one. 0:
-// the kernel, or the container around this process, allows neither.
+// namespaces are the clone flags that cut a process off: for an empty network namespace, and
+// for an account without rights a user namespace, in which it may make the other one. They are
+// 0 if the kernel, or the container around this process, allows neither.
 var namespaces = sync.OnceValue(func() uintptr {
 	self, err := os.Executable()
 	if err != nil {
@@ -22,7 +21,7 @@ var namespaces = sync.OnceValue(func() uintptr {
 	}
 	for _, flags := range []uintptr{syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET, syscall.CLONE_NEWNET} {
 		probe := exec.Command(self, offlineArg)
-		into(probe, flags)
+		cloneWith(probe, flags)
 		if probe.Run() == nil {
 			return flags
 		}
@@ -30,15 +29,16 @@ var namespaces = sync.OnceValue(func() uintptr {
 	return 0
 })
 
-// Offline cuts a process off the network, where the system lets us. Its loopback
-// interface is down, too. It reports whether that is so.
+// Offline cuts a process off the network, if the system allows that, and reports whether it
+// does. The loopback interface of the process is down, too.
 func Offline(cmd *exec.Cmd) bool {
 	flags := namespaces()
-	into(cmd, flags)
+	cloneWith(cmd, flags)
 	return flags != 0
 }
 
-func into(cmd *exec.Cmd, flags uintptr) {
+// cloneWith has a command start with clone flags.
+func cloneWith(cmd *exec.Cmd, flags uintptr) {
 	if flags == 0 {
 		return
 	}

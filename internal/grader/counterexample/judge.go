@@ -11,20 +11,22 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A Case is the task of one answer.
+// A Case asks for one thing of the answer to one task: that it reaches the goal, or that it does
+// so with few choices.
 type Case struct {
 	Name   i18n.Text
 	Number int  // of the task
-	Basic  bool // for the basic points
-	Most   int  // choices; 0: as many as it takes
+	Basic  bool // it counts for the basic points
+	Most   int  // choices; 0: any number
 }
 
 // ourChoices is how many choices our answers have, by number.
 var ourChoices = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
 
-// basicTasks is how many of the tasks are basic.
+// basicTasks is how many of the tasks are basic: the first ones.
 const basicTasks = 3
 
+// harms are the goals of the tasks.
 var harms = map[player.Kind]i18n.Text{
 	player.Hang:          i18n.Textf("a contender waits forever", "竞争者永远等待"),
 	player.WatchLeft:     i18n.Textf("a watch is left behind", "留下一个监听"),
@@ -36,31 +38,33 @@ var harms = map[player.Kind]i18n.Text{
 
 // Cases are all cases, in the order in which they are judged.
 func Cases() (list []Case) {
-	for _, t := range locks.Tasks {
-		list = append(list, Case{Name: i18n.Textf("listing %d: %s", "代码 %d：%s", t.Number, harms[t.Harm]), Number: t.Number, Basic: t.Number <= basicTasks})
+	for _, task := range locks.Tasks {
+		name := i18n.Textf("listing %d: %s", "代码 %d：%s", task.Number, harms[task.Harm])
+		list = append(list, Case{Name: name, Number: task.Number, Basic: task.Number <= basicTasks})
 	}
-	for _, t := range locks.Tasks {
-		list = append(list, Case{Name: i18n.Textf("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", t.Number, ourChoices[t.Number]), Number: t.Number, Most: ourChoices[t.Number]})
+	for _, task := range locks.Tasks {
+		most := ourChoices[task.Number]
+		name := i18n.Textf("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", task.Number, most)
+		list = append(list, Case{Name: name, Number: task.Number, Most: most})
 	}
 	return list
 }
 
-// A Result is the outcome of an answer.
+// A Result is the outcome of an answer that was played.
 type Result struct {
 	Choices int       // in the schedule
-	Words   i18n.Text // why the listing does not come to the harm; empty if it does
+	Words   i18n.Text // why the schedule does not reach the goal; empty if it does
 }
 
-// Words says why a case fails; it is empty if it passes.
-func (c Case) Words(p Result) i18n.Text {
+// Words says why a case fails; it is empty if the case passes.
+func (c Case) Words(r Result) i18n.Text {
 	switch {
 	case c.Most == 0:
-		return p.Words
-	case p.Words.En != "":
+		return r.Words
+	case r.Words.En != "":
 		return i18n.Textf("answer %d does not reach the goal yet", "答案 %d 还没有到达目标", c.Number)
-	case p.Choices > c.Most:
-		return i18n.Textf(
-			"answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?", "答案 %d 用 %d 次选择到达目标，我们的用了 %d 次：你的哪些选择其实用不着？", c.Number, p.Choices, c.Most)
+	case r.Choices > c.Most:
+		return i18n.Textf("answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?", "答案 %d 用 %d 次选择到达目标，我们的用了 %d 次：你的哪些选择其实用不着？", c.Number, r.Choices, c.Most)
 	}
 	return i18n.Text{}
 }
@@ -72,17 +76,17 @@ func Play(t *testing.T, number int, link string) Result {
 	if err != nil {
 		return Result{Words: i18n.TextOf(err)}
 	}
-	s, ok := repeated(t, a)
-	p := Result{Choices: len(a.Choices)}
-	if !ok {
-		p.Words = i18n.Textf(
-			"the schedule is another one each time that it is played: choose another way to the goal", "这个调度每次播放都不一样：请换一条路到达目标")
-	} else if s.err != nil {
-		p.Words = i18n.Textf("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", inOneLine(i18n.TextOf(s.err)))
-	} else {
-		p.Words = whyNotGoal(task, s)
+	shown, ok := playTwice(t, a)
+	r := Result{Choices: len(a.Choices)}
+	switch {
+	case !ok:
+		r.Words = i18n.Textf("the schedule is another one each time that it is played: choose another way to the goal", "这个调度每次播放都不一样：请换一条路到达目标")
+	case shown.err != nil:
+		r.Words = i18n.Textf("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", inOneLine(i18n.TextOf(shown.err)))
+	default:
+		r.Words = whyNotGoal(task, shown)
 	}
-	return p
+	return r
 }
 
 // A shownSchedule is a schedule as the lab shows it.
@@ -90,7 +94,7 @@ type shownSchedule struct {
 	err      error
 	hash     string // of its film
 	trace    *player.Trace
-	possible []string
+	possible []string // choices after the last one
 }
 
 func (s shownSchedule) equal(o shownSchedule) bool {
@@ -100,22 +104,22 @@ func (s shownSchedule) equal(o shownSchedule) bool {
 	return s.hash == o.hash && slices.Equal(s.possible, o.possible)
 }
 
-// repeated plays a schedule until it has been the same twice.
-func repeated(t *testing.T, a locks.Address) (shownSchedule, bool) {
+// playTwice plays a schedule until it has been the same twice. It returns false if that never comes.
+func playTwice(t *testing.T, a locks.Address) (shownSchedule, bool) {
 	var before []shownSchedule
-	for range 20 { // times at most
+	for range 20 { // tries
 		f, tr, possible, err := film.Play(t, a.World(), a.Choices)
-		s := shownSchedule{err: err, trace: tr}
+		shown := shownSchedule{err: err, trace: tr}
 		if f != nil {
-			s.hash = f.Hash
+			shown.hash = f.Hash
 		}
-		for _, p := range possible {
-			s.possible = append(s.possible, p.Choice)
+		for _, action := range possible {
+			shown.possible = append(shown.possible, action.Choice)
 		}
-		if slices.ContainsFunc(before, s.equal) {
-			return s, true
+		if slices.ContainsFunc(before, shown.equal) {
+			return shown, true
 		}
-		before = append(before, s)
+		before = append(before, shown)
 	}
 	return shownSchedule{}, false
 }
@@ -127,22 +131,18 @@ func whyNotGoal(task locks.Task, s shownSchedule) i18n.Text {
 	case v != nil && v.Kind == task.Harm:
 		return i18n.Text{}
 	case v != nil:
-		return i18n.Textf(
-			"the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", inOneLine(v.Text()), goal)
+		return i18n.Textf("the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", inOneLine(v.Text()), goal)
 	case len(s.possible) == 0:
-		return i18n.Textf(
-			"the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(i18n.Join(s.trace.Results, "; ")), goal)
+		return i18n.Textf("the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(i18n.Join(s.trace.Results, "; ")), goal)
 	}
 	next := strings.Join(s.possible[:min(4, len(s.possible))], ", ")
 	if len(s.possible) > 4 {
 		next += ", …"
 	}
 	if waits := waiting(s.trace.Results); task.Harm == player.Hang && waits.En != "" {
-		return i18n.Textf(
-			`after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，%s，但这还不是卡住：还有动作可以执行（%s）。请继续，直到实验室显示“目标达成”，再复制链接", waits, next)
+		return i18n.Textf(`after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，%s，但这还不是卡住：还有动作可以执行（%s）。请继续，直到实验室显示“目标达成”，再复制链接", waits, next)
 	}
-	return i18n.Textf(
-		`after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，锁没有出错，调度还可以继续（%s）；%s。请继续，直到实验室显示“目标达成”，再复制链接", next, goal)
+	return i18n.Textf(`after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，锁没有出错，调度还可以继续（%s）；%s。请继续，直到实验室显示“目标达成”，再复制链接", next, goal)
 }
 
 // waiting names the contenders that wait: "A and B wait".
@@ -162,13 +162,12 @@ func waiting(results []i18n.Text) i18n.Text {
 	return i18n.Textf("%s wait", "%s 都在等待", player.And(names))
 }
 
-// inOneLine is a text in one line that is not too long; it may quote what a student has
-// written.
+// inOneLine cuts a text to one line that is not too long. A text that quotes a student may be of any kind.
 func inOneLine(t i18n.Text) i18n.Text {
-	return i18n.Text{En: firstBytes(t.En), Zh: firstBytes(t.Zh)}
+	return i18n.Text{En: oneLine(t.En), Zh: oneLine(t.Zh)}
 }
 
-func firstBytes(text string) string {
+func oneLine(text string) string {
 	text = strings.ReplaceAll(text, "\n", " ")
 	if len(text) > 400 { // bytes
 		text = strings.ToValidUTF8(text[:400], "") + "…"

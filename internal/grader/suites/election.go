@@ -187,8 +187,7 @@ func (w *election) notYet(a *term, why i18n.Text) {
 func (w *election) resigns(a *term) {
 	w.Helper()
 	a.resign(nil)
-	w.NoError(w.Result(a.result, i18n.Textf("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", a.name)),
-		"the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", a.name)
+	w.NoError(w.Result(a.result, i18n.Textf("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", a.name)), "the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", a.name)
 }
 
 // leader returns a candidate that leads.
@@ -213,8 +212,7 @@ func (w *election) ctxEnds(a *term, within time.Duration, what i18n.Text) {
 	select {
 	case <-a.ctx.Done():
 	case <-time.After(within):
-		w.Failf(
-			"%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", "%s，领导者的 ctx 在 %v 内没有结束：领导者以为自己还在领导，而下一个可能已经上任：出现两个领导者", what, within)
+		w.Failf("%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", "%s，领导者的 ctx 在 %v 内没有结束：领导者以为自己还在领导，而下一个可能已经上任：出现两个领导者", what, within)
 	}
 }
 
@@ -223,8 +221,7 @@ func (w *election) lost(a *term) {
 	w.Helper()
 	a.resign(nil)
 	err := w.Result(a.result, i18n.Textf("Lead of %s, whose leadership was lost,", "领导地位已经失去，%s的 Lead", a.name))
-	w.ErrorIs(err, w.subject.ErrLost,
-		"%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", a.name)
+	w.ErrorIs(err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", a.name)
 }
 
 func termIsCzxid(w *election) {
@@ -232,8 +229,7 @@ func termIsCzxid(w *election) {
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，应当恰好有一个节点")
 	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
-	w.Equal(a.s.ID, node.Stat.EphemeralOwner,
-		"the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是自己会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
+	w.Equal(a.s.ID, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是自己会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
 	w.Equal(node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node", "任期不是领导者的节点的 czxid")
 	w.NoError(a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，ctx 就结束了")
 	w.resigns(a)
@@ -260,8 +256,7 @@ func ctxOfLeader(w *election) {
 	a.cancel()
 	w.ctxEnds(a, time.Second, i18n.Textf("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
 	w.Rest() // it cleans up for a minute
-	w.notYet(b, i18n.Textf(
-		"the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
+	w.notYet(b, i18n.Textf("the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
 	a.resign(nil)
 	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.NotErrorIs(err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
@@ -293,8 +288,7 @@ func leadersSessionEnds(w *election) {
 	w.leads(b)
 	w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's session has ended", "领导者的会话已经结束"))
 	w.Rest() // the leader does not listen
-	w.Empty(a.result,
-		"the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
+	w.Empty(a.result, "the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
 	w.lost(a)
 	w.Renewed(a.s, i18n.Textf("the old leader's client has a new session", "原领导者的客户端有了新会话"))
 	again := w.callLead(i18n.Textf("the old leader, in its new session,", "处于新会话的原领导者"), a.candidate, a.s)
@@ -366,8 +360,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	answer.Release()
 	w.leads(b)
 	if bubble.IsClosed(a.began) {
-		w.HasError(a.ctx.Err(),
-			"the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
+		w.HasError(a.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
 	}
 	a.resign(nil)
 	back()
@@ -398,8 +391,7 @@ func leaderShortCut(w *election) {
 		lost.Release()
 		w.Rest() // several in a row would be a loss
 	}
-	w.NoError(a.ctx.Err(),
-		"the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
+	w.NoError(a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
 	back := w.CutOff(w.Server.Hold, a.s)
 	time.Sleep(7500 * time.Millisecond) // the leadership may be lost, and the session lives
 	back()
@@ -417,8 +409,7 @@ func longTerm(w *election) {
 		w.Server.Touch(w.Path + "/" + node)
 	}
 	time.Sleep(20 * time.Minute)
-	w.NoError(a.ctx.Err(),
-		"nothing has happened for 20 minutes, but that somebody has written the data of the leader's node again, and its ctx has ended: show again and again that the session lives", "20 分钟内，除了有人把领导者的节点的数据又写了一遍，什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
+	w.NoError(a.ctx.Err(), "nothing has happened for 20 minutes, but that somebody has written the data of the leader's node again, and its ctx has ended: show again and again that the session lives", "20 分钟内，除了有人把领导者的节点的数据又写了一遍，什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
 	w.NoError(w.write(a.candidate, a.number, "by a"), "somebody has written the data of the leader's node again, and Write fails", "有人把领导者的节点的数据又写了一遍，Write 就失败了")
 	w.notYet(b, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	w.resigns(a)

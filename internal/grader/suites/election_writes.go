@@ -33,8 +33,7 @@ func (w *election) write(c Candidate, number int64, data string) error {
 
 func (w *election) refused(err error, what i18n.Text) {
 	w.Helper()
-	w.HasError(err,
-		"%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", "%s写入，Write 却没有返回错误：旧令牌写进去了，下一个领导者的数据可能遭到覆盖", what)
+	w.HasError(err, "%s writes, and Write returns no error: an old token has written, and the next leader's data may be overwritten", "%s写入，Write 却没有返回错误：旧令牌写进去了，下一个领导者的数据可能遭到覆盖", what)
 	w.ErrorIs(err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", "%s写入，Write 返回的错误不是 ErrStale", what)
 }
 
@@ -110,8 +109,7 @@ func writeUnderWay(w *election) {
 		w.NoError(w.write(b.candidate, b.number, "by b"), "the next leader writes in its term, and Write fails", "下一个领导者在自己的任期里写，Write 却失败了")
 		held.Release()
 		w.refused(w.Result(written, i18n.Textf("Write, whose request was held back,", "请求被扣住过的 Write")), i18n.Textf("an old leader whose write was under way at the hand-over", "原领导者在交接前发出、交接后才到达的请求"))
-		w.recorded("by b", i18n.Textf(
-			"the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，随后覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
+		w.recorded("by b", i18n.Textf("the old leader's write was under way at the hand-over, and has overwritten the next leader's: an old token has written; look and write in one transaction (Multi)", "交接时，原领导者的写请求还在路上，随后覆盖了下一个领导者的数据：旧令牌写进去了；请在同一个事务（Multi）里检查并写入"))
 		w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's node has gone", "领导者的节点消失"))
 		w.lost(a)
 		w.resigns(b)
@@ -123,10 +121,8 @@ func writeFails(w *election) {
 	w.timeout = 30 * time.Second // it leads on when no server can be reached for a moment
 	a := w.leader()
 	err := w.write(a.candidate, a.number, "x")
-	w.ErrorIs(err, zk.ErrNoNode,
-		"the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode", "要写的节点不存在，Write 返回的错误却没有包装 zk.ErrNoNode")
-	w.NotErrorIs(err, w.subject.ErrStale,
-		"the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost", "要写的节点不存在，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
+	w.ErrorIs(err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps zk.ErrNoNode", "要写的节点不存在，Write 返回的错误却没有包装 zk.ErrNoNode")
+	w.NotErrorIs(err, w.subject.ErrStale, "the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost", "要写的节点不存在，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
 	w.NoError(a.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended", "要写的节点不存在，领导者的 ctx 却结束了")
 	w.record()
 	changes := func(r zkserver.Request) bool {
@@ -139,8 +135,7 @@ func writeFails(w *election) {
 			w.Unreachable(a.s)
 		}
 		err := w.write(a.candidate, a.number, fmt.Sprint(i))
-		w.NotErrorIs(err, w.subject.ErrStale,
-			"a write or its reply is lost, or no server can be reached, and Write returns ErrStale: the leader takes its leadership for lost", "写请求或其响应丢失，或者连不上服务器，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
+		w.NotErrorIs(err, w.subject.ErrStale, "a write or its reply is lost, or no server can be reached, and Write returns ErrStale: the leader takes its leadership for lost", "写请求或其响应丢失，或者连不上服务器，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
 		if err == nil {
 			w.recorded(fmt.Sprint(i), i18n.Textf("Write returns no error, and the data is another", "Write 没有返回错误，数据却不是它写的"))
 		}

@@ -101,8 +101,7 @@ func (w *fences) passes(r Register, token int64, value string, what i18n.Text) {
 func (w *fences) refused(r Register, token int64, value string, what i18n.Text) {
 	w.Helper()
 	err := w.write(r, token, value)
-	w.HasError(err,
-		"Write with token %d returns no error, and must return ErrStale: %s: an old token has written", "带令牌 %d 的 Write 没有返回错误，应当返回 ErrStale：旧令牌写进去了。%s", token, what)
+	w.HasError(err, "Write with token %d returns no error, and must return ErrStale: %s: an old token has written", "带令牌 %d 的 Write 没有返回错误，应当返回 ErrStale：旧令牌写进去了。%s", token, what)
 	w.ErrorIs(err, w.subject.ErrStale, "Write with token %d returns another error than ErrStale: %s", "带令牌 %d 的 Write 返回的错误不是 ErrStale：%s", token, what)
 }
 
@@ -117,16 +116,14 @@ func (w *fences) has(r Register, token int64, value string, what i18n.Text) {
 	}), i18n.Same("Read"))
 	w.NoError(err, "Read fails", "Read 失败")
 	if string(got) != value || gotToken != token {
-		w.Failf(
-			"%s: Read returns token %d and value %q, and must return token %d and value %q", "Read 返回令牌 %[2]d 和值 %[3]q，应当返回令牌 %[4]d 和值 %[5]q：%[1]s", what, gotToken, got, token, value)
+		w.Failf("%s: Read returns token %d and value %q, and must return token %d and value %q", "Read 返回令牌 %[2]d 和值 %[3]q，应当返回令牌 %[4]d 和值 %[5]q：%[1]s", what, gotToken, got, token, value)
 	}
 }
 
 func writtenIsRead(w *fences) {
 	r, _ := w.store()
 	w.has(r, 0, "", i18n.Textf("nothing has been written yet", "还没有写过任何值"))
-	w.passes(r, 33, "a", i18n.Textf(
-		"it is the first, and the nodes above the register's are missing: make them when create returns zk.ErrNoNode", "这是第一次写，存储的各级父节点还不存在：create 返回 zk.ErrNoNode 时，请先创建它们"))
+	w.passes(r, 33, "a", i18n.Textf("it is the first, and the nodes above the register's are missing: make them when create returns zk.ErrNoNode", "这是第一次写，存储的各级父节点还不存在：create 返回 zk.ErrNoNode 时，请先创建它们"))
 	w.has(r, 33, "a", i18n.Textf("the value was written", "值已经写入"))
 	w.passes(r, 34, "b", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 	w.has(r, 34, "b", i18n.Textf("another value was written", "已经写入另一个值"))
@@ -158,12 +155,10 @@ func asNumbers(w *fences) {
 	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1,
 		math.MaxInt64}
 	for i, token := range tokens {
-		w.passes(r, token, "a", i18n.Textf(
-			"it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "这个令牌比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
+		w.passes(r, token, "a", i18n.Textf("it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "这个令牌比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
 		w.has(r, token, "a", i18n.Textf("the value was written", "值已经写入"))
 		if i > 0 {
-			w.refused(r, tokens[i-1], "b", i18n.Textf(
-				"token %d has been seen; a token is an int64, compare the numbers and lose no bit of them", "已经见过令牌 %d；令牌是 int64，请按数值比较，一位也不能丢", token))
+			w.refused(r, tokens[i-1], "b", i18n.Textf("token %d has been seen; a token is an int64, compare the numbers and lose no bit of them", "已经见过令牌 %d；令牌是 int64，请按数值比较，一位也不能丢", token))
 		}
 	}
 }
@@ -180,8 +175,7 @@ func sameValue(w *fences) {
 }
 
 func restart(w *fences) {
-	var what = i18n.Textf(
-		"the store was restarted after token 34; the token must outlive the process: keep it on the znode", "见过令牌 34 之后，存储重启了；进程不在了，令牌也要留下：请把它存到节点上")
+	var what = i18n.Textf("the store was restarted after token 34; the token must outlive the process: keep it on the znode", "见过令牌 34 之后，存储重启了；进程不在了，令牌也要留下：请把它存到节点上")
 	r, s := w.store()
 	w.passes(r, 34, "a", i18n.Textf("it is the first", "这是第一次写"))
 	s.Close()
@@ -215,8 +209,7 @@ func goroutinesAtOnce(w *fences) {
 			return
 		}
 	}
-	w.has(r, n, fmt.Sprint("of ", n), i18n.Textf(
-		"%d writers at once, each with a token of its own: the highest token must stay, and an old token has written; check the token and store it with the value in one step", "同时有 %d 个在写，各有自己的令牌：留下的应当是最大的令牌，旧令牌写进去了；请把检查令牌和存入值合为一步", n))
+	w.has(r, n, fmt.Sprint("of ", n), i18n.Textf("%d writers at once, each with a token of its own: the highest token must stay, and an old token has written; check the token and store it with the value in one step", "同时有 %d 个在写，各有自己的令牌：留下的应当是最大的令牌，旧令牌写进去了；请把检查令牌和存入值合为一步", n))
 }
 
 // inBetween holds back each request of a Write in turn, with a node that is
@@ -244,8 +237,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 			op := stage.LastRequest(s, n)
 			w.passes(meanwhile, other, "of the quick one", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 			held.Release()
-			what := i18n.Textf(
-				"while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", "第 %d 个请求还在路上时（令牌为 %d 的 Write，请求 %v），存储的另一个进程已用令牌 %d 存入了值", n, token, op, other)
+			what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, another process of the store has stored a value with token %d", "第 %d 个请求还在路上时（令牌为 %d 的 Write，请求 %v），存储的另一个进程已用令牌 %d 存入了值", n, token, op, other)
 			then(meanwhile, what, w.Result(result, i18n.Textf("%s, and Write", "%s，Write", what)))
 		}
 	}
@@ -253,8 +245,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 
 func betweenCheckAndStore(w *fences) {
 	w.inBetween(33, 34, func(r Register, what i18n.Text, err error) {
-		w.has(r, 34, "of the quick one", i18n.Textf(
-			"%s, and an old token has written; the check and the store must be one step: pass to Set the version that you have checked", "%s，旧令牌写进去了；检查和存入必须是一步：请告诉 Set 你检查过的是哪个版本", what))
+		w.has(r, 34, "of the quick one", i18n.Textf("%s, and an old token has written; the check and the store must be one step: pass to Set the version that you have checked", "%s，旧令牌写进去了；检查和存入必须是一步：请告诉 Set 你检查过的是哪个版本", what))
 		w.HasError(err, "%s, and Write returns no error: its value is not there", "%s，Write 没有返回错误，值却没有存进去", what)
 	})
 }
@@ -262,8 +253,7 @@ func betweenCheckAndStore(w *fences) {
 // staleInBetween is about what Write returns: an error harms nobody.
 func staleInBetween(w *fences) {
 	w.inBetween(33, 34, func(_ Register, what i18n.Text, err error) {
-		w.ErrorIs(err, w.subject.ErrStale,
-			"%s, and Write returns another error than ErrStale: look again, the token is stale now", "%s，Write 返回的错误不是 ErrStale：请再看一次，现在令牌已经过时", what)
+		w.ErrorIs(err, w.subject.ErrStale, "%s, and Write returns another error than ErrStale: look again, the token is stale now", "%s，Write 返回的错误不是 ErrStale：请再看一次，现在令牌已经过时", what)
 	})
 }
 
@@ -300,11 +290,9 @@ func manyInBetween(w *fences) {
 		held = next
 	}
 	held.Release()
-	what := i18n.Textf(
-		"while a Write with token %d was under way, another process of the store has stored a value with a lower token %d times", "带令牌 %d 的 Write 进行时，存储的另一个进程用较小的令牌存入了 %d 次", token, lost)
+	what := i18n.Textf("while a Write with token %d was under way, another process of the store has stored a value with a lower token %d times", "带令牌 %d 的 Write 进行时，存储的另一个进程用较小的令牌存入了 %d 次", token, lost)
 	err := w.Result(result, i18n.Textf("%s, and Write", "%s，Write", what))
-	w.NotErrorIs(err, w.subject.ErrStale,
-		"%s, and Write returns ErrStale: no higher token has been seen; check again", "%s，Write 返回 ErrStale：并没有见过更大的令牌；请再检查一次", what)
+	w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen; check again", "%s，Write 返回 ErrStale：并没有见过更大的令牌；请再检查一次", what)
 	if err != nil {
 		w.passes(r, token, "of the slow one", i18n.Textf("the holder tries again", "持有者再试一次"))
 	}
@@ -396,8 +384,7 @@ func twoRequests(w *fences) {
 		before := len(stage.RequestsOf(s))
 		w.passes(r, int64(2+i), "a", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 		if sent := stage.RequestsOf(s)[before:]; len(sent) > 2 {
-			w.Failf(
-				"a Write that meets no other sends %d requests (%s): to read and to store is enough", "没有遇到别的写时，一次 Write 发了 %d 个请求（%s）：读一次、存一次就够了", len(sent), locktest.ByKind(sent))
+			w.Failf("a Write that meets no other sends %d requests (%s): to read and to store is enough", "没有遇到别的写时，一次 Write 发了 %d 个请求（%s）：读一次、存一次就够了", len(sent), locktest.ByKind(sent))
 		}
 	}
 }

@@ -20,16 +20,16 @@ type ReadWriteLock = locks.ReadWrite
 
 // A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared
 // locks of ZooKeeper's documentation, with nodes named read-… and write-…. Its suite
-// is complete: the cases of locktest.Subject for contenders are part of it.
+// has the cases of locktest.Subject for contenders, too.
 type ReadWriteSubject struct {
 	// New makes a contender for the lock at path, the parent of its nodes.
 	New func(conn *zk.Conn, path string) ReadWriteLock
 	// ErrNotLocked is what Unlock and RUnlock return, or wrap, if the lock is not
 	// held for writing or for reading.
 	ErrNotLocked error
-	// Requests predicts how many requests contenders send in all, each of which
-	// locks once and releases, if they wait that many times in all. Nil: they
-	// are not counted.
+	// Requests predicts how many requests the contenders send in all, if each locks
+	// and releases once, and they wait this number of times in all. Nil: they are not
+	// counted.
 	Requests func(contenders, waits int) int
 	// Level says how much is asked of the lock. The zero Level is Full.
 	Level locktest.Level
@@ -48,19 +48,21 @@ func (s ReadWriteSubject) Plan() locktest.Plan {
 		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }
 
-// as runs a case of other locks, whose n-th contender reads if reads says so.
+// as makes a case of one for locks. Of the contenders, which are numbered from 0, those read for
+// which reads is true.
 func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) {
 	return func(w *readWrite) {
-		n := 0
+		next := 0
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
-			n++
-			return oneSidedLock{w.subject.New(conn, path), reads(n - 1)}
+			n := next
+			next++
+			return oneSidedLock{w.subject.New(conn, path), reads(n)}
 		}
 		run(w.World)
 	}
 }
 
-// A oneSidedLock is that of a contender that is always a reader, or always a writer.
+// A oneSidedLock is the lock of a contender that is always a reader, or always a writer.
 type oneSidedLock struct {
 	locks.ReadWrite
 	reads bool
@@ -82,7 +84,7 @@ func (a oneSidedLock) Unlock() error {
 
 func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-// Which contenders read, by their number. Neighbours keep each other out in all of these but always.
+// Which contenders read, by their number. With all of these but always, neighbours exclude each other.
 var (
 	always      = func(int) bool { return true }
 	never       = func(int) bool { return false }
@@ -141,14 +143,15 @@ type readWrite struct {
 	subject ReadWriteSubject
 }
 
-// A participant is one contender of a case, and what it is called.
+// A participant is one contender of a case.
 type participant struct {
 	oneSidedLock
 	s      *locktest.Session
-	name   i18n.Text
-	result <-chan error
+	name   i18n.Text    // in messages
+	result <-chan error // of its lock call
 }
 
+// participant makes a contender in a session, a new one if none is given.
 func (w *readWrite) participant(reads bool, name i18n.Text, in ...*locktest.Session) *participant {
 	w.Helper()
 	if len(in) == 0 {
@@ -165,28 +168,28 @@ func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant
 	return w.participant(false, name, in...)
 }
 
-// in has a contender ask that must not wait, and waits until it is in.
-func (w *readWrite) in(p *participant, where i18n.Text) {
+// enters calls a contender's lock, which must not have to wait.
+func (w *readWrite) enters(p *participant, where i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
 	w.getsIn(p, where)
 }
 
-// getsIn waits until a contender is in that waits no longer.
+// getsIn waits until a contender holds the lock whose turn has come.
 func (w *readWrite) getsIn(p *participant, where i18n.Text) {
 	w.Helper()
 	w.Eventually(i18n.Textf("%s gets in %s", "%s进入（%s）", p.name, where), func() bool { return len(p.result) > 0 })
 	w.NoError(<-p.result, "the lock of %s, %s, fails", "%s的锁（%s）失败", p.name, where)
 }
 
-// queues has a contender ask that must wait.
+// queues calls a contender's lock, which must wait.
 func (w *readWrite) queues(p *participant, why i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
 	w.stays(p, why)
 }
 
-// stays fails if a contender is in that must wait.
+// stays fails if a contender holds the lock that must wait, or does not sleep.
 func (w *readWrite) stays(p *participant, why i18n.Text) {
 	w.Helper()
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
@@ -199,6 +202,7 @@ func (w *readWrite) stays(p *participant, why i18n.Text) {
 	}
 }
 
+// leaves releases a contender's lock.
 func (w *readWrite) leaves(p *participant) {
 	w.Helper()
 	w.Unlock(p, p.name)
@@ -208,35 +212,32 @@ func readersTogether(w *readWrite) {
 	a, b := w.reader(i18n.Textf("the first reader", "第一个读者")), w.reader(i18n.Textf("the second reader", "第二个读者"))
 	c := w.reader(i18n.Textf("the third reader, of the second one's session,", "第三个读者，与第二个同一会话"), b.s)
 	for _, p := range []*participant{a, b, c} {
-		w.in(p, i18n.Textf("while other readers are inside", "别的读者在里面时"))
+		w.enters(p, i18n.Textf("while other readers are inside", "别的读者在里面时"))
 	}
-	w.Len(w.Nodes(), 3,
-		"three readers hold the lock, and there are not three nodes: each contender makes a node of its own", "三个读者持有锁，应当有三个节点：每个竞争者都要创建自己的节点")
+	w.Len(w.Nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of its own", "三个读者持有锁，应当有三个节点：每个竞争者都要创建自己的节点")
 	w.leaves(b)
 	d := w.reader(i18n.Textf("the last reader", "最后一个读者"))
-	w.in(d, i18n.Textf("while other readers are inside", "别的读者在里面时"))
+	w.enters(d, i18n.Textf("while other readers are inside", "别的读者在里面时"))
 	for _, p := range []*participant{d, a, c} {
 		w.leaves(p)
 	}
 	w.NothingLeft()
 }
 
-var byNumber = i18n.Textf(
-	"the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it", "排队看的是名字末尾的序号，不是名字本身：read-0000000001 按名字排在 write-0000000000 之前，其实来得更晚")
+var byNumber = i18n.Textf("the queue goes by the number at the end of the name, and not by the name: read-0000000001 sorts before write-0000000000 and comes after it", "排队看的是名字末尾的序号，不是名字本身：read-0000000001 按名字排在 write-0000000000 之前，其实来得更晚")
 
 func readerBehindWriter(w *readWrite) {
 	writer := w.writer(i18n.Textf("the writer", "写者"))
 	before := &participant{oneSidedLock{writer.ReadWrite, true}, writer.s, i18n.Textf("the writer, which reads first,", "写者（先读）"), nil}
-	w.in(before, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(before, i18n.Textf("when the lock is free", "锁空闲时"))
 	w.leaves(before)
-	w.in(writer, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(writer, i18n.Textf("when the lock is free", "锁空闲时"))
 	a, b := w.reader(i18n.Textf("a reader", "一个读者")), w.reader(i18n.Textf("another reader", "另一个读者"))
 	w.queues(a, i18n.Textf("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))
 	w.queues(b, i18n.Textf("a writer holds the lock; %s", "一个写者持有锁；%s", byNumber))
 	w.leaves(writer)
 	w.getsIn(a, i18n.Textf("after the writer before it", "在前面的写者之后"))
-	w.getsIn(b, i18n.Textf(
-		"after the writer before it, together with the other reader: a reader waits for the nearest writer before it, not for the node just before its own", "在前面的写者之后，与另一个读者一起：读者等的是前面最近的写者，不是紧挨在自己前面的节点"))
+	w.getsIn(b, i18n.Textf("after the writer before it, together with the other reader: a reader waits for the nearest writer before it, not for the node just before its own", "在前面的写者之后，与另一个读者一起：读者等的是前面最近的写者，不是紧挨在自己前面的节点"))
 	w.leaves(a)
 	w.leaves(b)
 	w.NothingLeft()
@@ -250,7 +251,7 @@ func writerBehindReaders(w *readWrite) {
 	}
 	for i := range n {
 		p := w.reader(i18n.Textf("reader %s", "读者 %s", i18n.Letter(i)))
-		w.in(p, i18n.Textf("while no writer is there", "没有写者时"))
+		w.enters(p, i18n.Textf("while no writer is there", "没有写者时"))
 		readers = append(readers, p)
 	}
 	writer := w.writer(i18n.Textf("the writer", "写者"))
@@ -262,8 +263,7 @@ func writerBehindReaders(w *readWrite) {
 		}
 		w.leaves(p)
 		w.rest()
-		w.stays(writer, i18n.Textf(
-			"one reader has left and another one is still inside: look again at the whole queue after each event", "一个读者离开了，还有一个在里面：每次收到事件都要重新看整个队列"))
+		w.stays(writer, i18n.Textf("one reader has left and another one is still inside: look again at the whole queue after each event", "一个读者离开了，还有一个在里面：每次收到事件都要重新看整个队列"))
 	}
 	w.leaves(last)
 	w.getsIn(writer, i18n.Textf("after the last reader", "在最后一个读者之后"))
@@ -271,19 +271,18 @@ func writerBehindReaders(w *readWrite) {
 	w.NothingLeft()
 }
 
-// rest lets what an event sets going come to its end.
+// rest waits until the work that an event has caused is done.
 func (w *readWrite) rest() {
 	if w.Server != nil {
 		time.Sleep(time.Second)
 	}
 }
 
-var overtaken = i18n.Textf(
-	"a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve", "先来的写者已经在等待：读者要等前面最近的写者，哪怕它还没有拿到锁，否则写者会饥饿")
+var overtaken = i18n.Textf("a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve", "先来的写者已经在等待：读者要等前面最近的写者，哪怕它还没有拿到锁，否则写者会饥饿")
 
 func readerBehindWaitingWriter(w *readWrite) {
 	first := w.reader(i18n.Textf("the first reader", "第一个读者"))
-	w.in(first, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(first, i18n.Textf("when the lock is free", "锁空闲时"))
 	writer := w.writer(i18n.Textf("the writer", "写者"))
 	w.queues(writer, i18n.Textf("a reader holds the lock", "一个读者持有锁"))
 	late := w.reader(i18n.Textf("the late reader", "后来的读者"))
@@ -300,18 +299,18 @@ func readerBehindWaitingWriter(w *readWrite) {
 func wrongRelease(w *readWrite) {
 	neither := w.reader(i18n.Textf("a contender that holds nothing", "没有持有任何锁的竞争者"))
 	reader, writer := w.reader(i18n.Textf("the reader", "读者")), w.writer(i18n.Textf("the writer", "写者"))
-	try := func(f func() error, name i18n.Text) {
+	try := func(release func() error, name i18n.Text) {
 		before := w.Nodes()
-		err := w.Result(w.Aside("Unlock", f), name)
+		err := w.Result(w.Aside("Unlock", release), name)
 		w.Equal(before, w.Nodes(), "%s deletes a node", "%s删除了一个节点", name)
 		w.IsNotLocked(err, name)
 	}
 	try(neither.ReadWrite.Unlock, i18n.Textf("Unlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 Unlock"))
-	w.in(reader, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(reader, i18n.Textf("when the lock is free", "锁空闲时"))
 	try(reader.ReadWrite.Unlock, i18n.Textf("Unlock of a contender that holds the lock for reading", "持有读锁的竞争者调用 Unlock"))
 	try(neither.ReadWrite.RUnlock, i18n.Textf("RUnlock of a contender that holds nothing", "没有持有任何锁的竞争者调用 RUnlock"))
 	w.leaves(reader)
-	w.in(writer, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(writer, i18n.Textf("when the lock is free", "锁空闲时"))
 	try(writer.ReadWrite.RUnlock, i18n.Textf("RUnlock of a contender that holds the lock for writing", "持有写锁的竞争者调用 RUnlock"))
 	w.leaves(writer)
 	try(writer.ReadWrite.Unlock, i18n.Textf("the second Unlock", "第二次 Unlock"))
@@ -319,40 +318,37 @@ func wrongRelease(w *readWrite) {
 	w.NothingLeft()
 }
 
-// woken fails if f has other numbers of watch events sent to those who wait, in
-// their order, than want has.
-func (w *readWrite) woken(what i18n.Text, f func(), waiting []*participant, want ...int64) {
+// wakes fails unless the act has this number of watch events sent to each of the waiters.
+func (w *readWrite) wakes(what i18n.Text, act func(), waiting []*participant, want ...int64) {
 	w.Helper()
 	var before []int64
 	for _, p := range waiting {
 		before = append(before, p.s.Tap.Counts().Events)
 	}
-	f()
+	act()
 	w.rest()
 	for i, p := range waiting {
 		sent := p.s.Tap.Counts().Events - before[i]
-		w.Equal(want[i], sent,
-			"%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", "%s，%s收到的监听事件数不对（应为 %d）：读者监听前面最近的写者，写者监听紧挨在自己前面的节点，谁也不监听列表", what, p.name, want[i])
+		w.Equal(want[i], sent, "%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", "%s，%s收到的监听事件数不对（应为 %d）：读者监听前面最近的写者，写者监听紧挨在自己前面的节点，谁也不监听列表", what, p.name, want[i])
 	}
 }
 
 func wakesTheRightOnes(w *readWrite) {
 	holder, a, b := w.writer(i18n.Textf("the first writer", "第一个写者")), w.reader(i18n.Textf("a reader", "一个读者")), w.reader(i18n.Textf("another reader", "另一个读者"))
 	next, last := w.writer(i18n.Textf("the second writer", "第二个写者")), w.reader(i18n.Textf("the last reader", "最后一个读者"))
-	w.in(holder, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(holder, i18n.Textf("when the lock is free", "锁空闲时"))
 	waiting := []*participant{a, b, next, last}
 	for _, p := range waiting {
 		w.queues(p, i18n.Textf("a writer holds the lock", "一个写者持有锁"))
 	}
-	w.woken(i18n.Textf("the writer before two readers lets go", "两个读者前面的写者释放锁"), func() { w.leaves(holder) }, waiting, 1, 1, 0, 0)
+	w.wakes(i18n.Textf("the writer before two readers lets go", "两个读者前面的写者释放锁"), func() { w.leaves(holder) }, waiting, 1, 1, 0, 0)
 	w.getsIn(a, i18n.Textf("after the writer before it", "在前面的写者之后"))
 	w.getsIn(b, i18n.Textf("after the writer before it", "在前面的写者之后"))
-	w.woken(i18n.Textf(
-		"one of two readers leaves, and not the one just before the writer", "两个读者中离开了一个，不是紧挨在写者前面的那个"), func() { w.leaves(a) }, waiting, 0, 0, 0, 0)
+	w.wakes(i18n.Textf("one of two readers leaves, and not the one just before the writer", "两个读者中离开了一个，不是紧挨在写者前面的那个"), func() { w.leaves(a) }, waiting, 0, 0, 0, 0)
 	w.stays(next, i18n.Textf("a reader holds the lock", "一个读者持有锁"))
-	w.woken(i18n.Textf("the last of two readers leaves", "两个读者中的最后一个离开"), func() { w.leaves(b) }, waiting, 0, 0, 1, 0)
+	w.wakes(i18n.Textf("the last of two readers leaves", "两个读者中的最后一个离开"), func() { w.leaves(b) }, waiting, 0, 0, 1, 0)
 	w.getsIn(next, i18n.Textf("after the readers before it", "在前面的读者之后"))
-	w.woken(i18n.Textf("the second writer lets go", "第二个写者释放锁"), func() { w.leaves(next) }, waiting, 0, 0, 0, 1)
+	w.wakes(i18n.Textf("the second writer lets go", "第二个写者释放锁"), func() { w.leaves(next) }, waiting, 0, 0, 0, 1)
 	w.getsIn(last, i18n.Textf("after the writer before it", "在前面的写者之后"))
 	w.leaves(last)
 	w.NothingLeft()
@@ -388,8 +384,7 @@ func readWriteRequests(w *readWrite) {
 			w.rest()
 		}
 		requests := stage.RequestsOf(sessions...)
-		w.Equal(w.subject.Requests(len(all), c.waits), len(requests),
-			"the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", "队列 %s 按 %v 的次序离开，发了 %d 个请求，与 %d 次等待的预测不同（ReadWriteSubject.Requests）：%s", c.queue, c.leave, len(requests), c.waits, locktest.ByKind(requests))
+		w.Equal(w.subject.Requests(len(all), c.waits), len(requests), "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", "队列 %s 按 %v 的次序离开，发了 %d 个请求，与 %d 次等待的预测不同（ReadWriteSubject.Requests）：%s", c.queue, c.leave, len(requests), c.waits, locktest.ByKind(requests))
 		w.NothingLeft()
 	}
 }
@@ -403,11 +398,10 @@ func recipesNodes(w *readWrite) {
 		require.NoError(w, err)
 		return node
 	}
-	recipe := i18n.Textf(
-		"; the recipe names the nodes read- and write-, so that programs of different authors share a lock", "；约定的节点名是 read- 和 write-，这样不同作者的程序可以共用一个锁")
+	recipe := i18n.Textf("; the recipe names the nodes read- and write-, so that programs of different authors share a lock", "；约定的节点名是 read- 和 write-，这样不同作者的程序可以共用一个锁")
 	theirs := create("read-")
 	reader, writer := w.reader(i18n.Textf("a reader", "一个读者")), w.writer(i18n.Textf("a writer", "一个写者"))
-	w.in(reader, i18n.Textf("while another program's reader holds the lock%s", "另一个程序的读者持有锁时%s", recipe))
+	w.enters(reader, i18n.Textf("while another program's reader holds the lock%s", "另一个程序的读者持有锁时%s", recipe))
 	w.queues(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", "几个读者持有锁，其中一个属于另一个程序%s", recipe))
 	w.leaves(reader)
 	w.rest()
@@ -429,7 +423,7 @@ func recipesNodes(w *readWrite) {
 func writerGoes(w *readWrite) {
 	first, writer := w.reader(i18n.Textf("the first reader", "第一个读者")), w.writer(i18n.Textf("the writer", "写者"))
 	a, b := w.reader(i18n.Textf("a late reader", "一个后来的读者")), w.reader(i18n.Textf("another late reader", "又一个后来的读者"))
-	w.in(first, i18n.Textf("when the lock is free", "锁空闲时"))
+	w.enters(first, i18n.Textf("when the lock is free", "锁空闲时"))
 	w.queues(writer, i18n.Textf("a reader holds the lock", "一个读者持有锁"))
 	w.queues(a, overtaken)
 	w.queues(b, overtaken)

@@ -28,14 +28,14 @@ type ScheduleSubject struct {
 	NotLocked error
 }
 
-// A schedulePlan is one case: a world and how it is searched. A limit is a number
+// A schedulePlan is one case: a world and how it is searched. A search is limited by a number
 // of schedules, so that a grade does not depend on how fast the machine is.
 type schedulePlan struct {
 	name  i18n.Text
 	group locktest.Group
 	world player.World
 	explore.Search
-	safety bool // only what costs all points counts
+	unsafeOnly bool // no other violations count than those that cost all points
 }
 
 var faultNames = map[player.Fault]i18n.Text{
@@ -44,29 +44,29 @@ var faultNames = map[player.Fault]i18n.Text{
 	player.EndContext: i18n.Textf("a ctx ends", "有一个 ctx 结束"),
 }
 
-// plans are the worlds for a kind of lock: what the fixed cases do with one
-// schedule each, with all schedules, and at random where they are too many. Two
-// contenders with one fault have fewer than two thousand; the limit is for a lock
-// that has no end of them.
+// plans are the cases for a kind of lock. They play every schedule of what a fixed case does
+// with one, or random schedules if there are too many. Two contenders with one fault have fewer
+// than two thousand schedules; the limit is for a lock that has no end of them.
 func plans(s player.Subject, register bool) []schedulePlan {
-	p := &planner{Subject: s, contenders: 2, every: i18n.Textf("every schedule of two contenders", "两个竞争者的每一种调度"),
-		all: explore.Search{Limit: 3000, Merge: true}, kinds: []player.Fault{player.LoseRequest, player.LoseReply,
-			player.Cut, player.Expire}}
+	p := &planner{
+		Subject: s, contenders: 2, kinds: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},
+		every: explore.Search{Limit: 3000, Merge: true}, everyName: i18n.Textf("every schedule of two contenders", "两个竞争者的每一种调度"),
+	}
 	if s.Permits > 1 {
 		p.contenders = s.Permits + 1
-		p.all = explore.Search{Seed: 2, Limit: 500}
-		p.every = random(p.all.Limit, p.contenders)
+		p.every = explore.Search{Seed: 2, Limit: 500}
+		p.everyName = randomName(p.every.Limit, p.contenders)
 	}
 	if s.Contexts {
 		p.kinds = append(p.kinds, player.EndContext)
 	}
 	if register {
-		p.registers()
+		p.addRegisters()
 		return p.list
 	}
-	p.completely()
-	p.inOneSession()
-	p.atRandom()
+	p.addComplete()
+	p.addShared()
+	p.addRandom()
 	return p.list
 }
 
@@ -74,9 +74,9 @@ func plans(s player.Subject, register bool) []schedulePlan {
 type planner struct {
 	player.Subject
 	contenders int
-	all        explore.Search
-	every      i18n.Text // what all is
-	kinds      []player.Fault
+	kinds      []player.Fault // that may happen to any lock of this kind
+	every      explore.Search // plays every schedule, or random ones if there are too many
+	everyName  i18n.Text
 	list       []schedulePlan
 }
 
@@ -85,7 +85,8 @@ var (
 	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
 )
 
-func random(limit, contenders int) i18n.Text {
+// randomName names the schedules of a random search.
+func randomName(limit, contenders int) i18n.Text {
 	return i18n.Textf("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
 }
 
@@ -93,12 +94,13 @@ func (p *planner) add(g locktest.Group, name i18n.Text, w player.World, search e
 	p.list = append(p.list, schedulePlan{name: name, group: g, world: w, Search: search})
 }
 
+// worldOf is a world in which one of the faults may happen.
 func worldOf(contenders int, faults ...player.Fault) player.World {
 	return player.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
 }
 
-// registers are the worlds of stores that write and read.
-func (p *planner) registers() {
+// addRegisters adds the worlds of stores that write and read.
+func (p *planner) addRegisters() {
 	stores := i18n.Textf("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
 	for _, f := range []player.Fault{"", player.LoseRequest, player.LoseReply} {
 		group, w, name := locktest.Liveness, worldOf(2), stores
@@ -108,48 +110,50 @@ func (p *planner) registers() {
 			w.Ensemble = true
 		}
 		w.Scripts = [][]player.Op{twice, twice}
-		p.add(group, name, w, p.all)
+		p.add(group, name, w, p.every)
 	}
 }
 
-// completely are the worlds that are played to the end, alone and with each fault.
-func (p *planner) completely() {
-	some, each := explore.Search{Seed: 3, Limit: 600}, random(600, p.contenders) // where all lock twice
-	p.add(locktest.Liveness, p.every, worldOf(p.contenders), p.all)
+// addComplete adds the worlds of which every schedule is played: without a fault, and with each one.
+func (p *planner) addComplete() {
+	twiceEach := explore.Search{Seed: 3, Limit: 600} // where all lock twice
+	twiceName := randomName(twiceEach.Limit, p.contenders)
+	p.add(locktest.Liveness, p.everyName, worldOf(p.contenders), p.every)
 	if p.Queue {
 		w := worldOf(p.contenders)
 		w.Sequence, w.Stranger = 999_999_999, true
 		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the one before",
-			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.every), w, p.all)
-		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.every),
-			worldOf(p.contenders, player.NodeGoes), p.all)
+			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.everyName), w, p.every)
+		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.everyName),
+			worldOf(p.contenders, player.NodeGoes), p.every)
 		w = worldOf(p.contenders, player.Remake, player.Expire)
 		w.Scripts = slices.Repeat([][]player.Op{twice}, p.contenders)
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", each), w, some)
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", twiceName), w, twiceEach)
 	}
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.every),
-		worldOf(p.contenders, player.NodeSet), p.all)
+
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.everyName),
+		worldOf(p.contenders, player.NodeSet), p.every)
 	fresh := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
 	fresh.Missing = true
 	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
-		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.every), fresh, p.all)
+		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.everyName), fresh, p.every)
 	if p.Contexts {
 		again := player.World{Contenders: p.contenders, Kinds: []player.Fault{player.EndContext}, Faults: 1, Scripts: [][]player.Op{twice, twice}}
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", each), again, some)
-		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.every),
-			worldOf(p.contenders, player.EndAfterLook, player.EndAfterLook2), p.all)
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", twiceName), again, twiceEach)
+		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.everyName),
+			worldOf(p.contenders, player.EndAfterLook, player.EndAfterLook2), p.every)
 	}
 	if !p.Reentrant && !p.Timed {
 		w := worldOf(p.contenders, player.Expire)
 		w.Scripts = slices.Repeat([][]player.Op{{player.LockOp, player.RelockOp, player.UnlockOp}}, p.contenders)
 		p.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
-			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.every), w, p.all)
+			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.everyName), w, p.every)
 	}
 	if !p.Timed { // it would send requests all day
-		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", "%s，其间过了一天", p.every), worldOf(p.contenders, player.Day), p.all)
+		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", "%s，其间过了一天", p.everyName), worldOf(p.contenders, player.Day), p.every)
 	}
 	for _, f := range p.kinds {
-		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", "%s，其间%s", p.every, faultNames[f]), worldOf(p.contenders, f), p.all)
+		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", "%s，其间%s", p.everyName, faultNames[f]), worldOf(p.contenders, f), p.every)
 	}
 	if p.Queue && len(p.Known) == 0 { // it finds its node again
 		behind := worldOf(1, player.LoseRequest, player.LoseReply)
@@ -159,58 +163,61 @@ func (p *planner) completely() {
 	}
 }
 
-// inOneSession are the worlds of contenders that share a session.
-func (p *planner) inOneSession() {
+// addShared adds the worlds of contenders that share a session.
+func (p *planner) addShared() {
 	some := explore.Search{Seed: 1, Limit: 200}
 	shared := worldOf(p.contenders)
 	shared.Shared = true
-	p.add(locktest.Liveness, i18n.Textf("%s in one session", "%s，同在一个会话", random(some.Limit, p.contenders)), shared, some)
+	p.add(locktest.Liveness, i18n.Textf("%s in one session", "%s，同在一个会话", randomName(some.Limit, p.contenders)), shared, some)
+
 	some.Limit = 600
 	lossy := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
 	lossy.Shared, lossy.Scripts = true, slices.Repeat([][]player.Op{twice}, p.contenders)
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is lost",
-		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", random(some.Limit, p.contenders)), lossy, some)
+		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", randomName(some.Limit, p.contenders)), lossy, some)
+
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
 	shared = worldOf(p.contenders+1, player.Expire)
 	shared.Shared, shared.Scripts = true, [][]player.Op{thrice, thrice, thrice}
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
-		"%s，同在一个会话，各加锁三次，其间会话结束", random(some.Limit, p.contenders+1)), shared, some)
+		"%s，同在一个会话，各加锁三次，其间会话结束", randomName(some.Limit, p.contenders+1)), shared, some)
 	if p.Reentrant {
 		owners := worldOf(3)
 		owners.Shared, owners.OneOwner = true, true
 		owners.Scripts = [][]player.Op{{player.TryLockOp, player.UnlockOp, player.LockOp, player.UnlockOp}, twice}
-		p.add(locktest.Liveness, i18n.Textf(
-			"%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
+		p.add(locktest.Liveness, i18n.Textf("%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
 	}
 }
 
-// atRandom are the worlds that have too many schedules.
-func (p *planner) atRandom() {
+// addRandom adds the worlds that have too many schedules to play every one.
+func (p *planner) addRandom() {
 	pairs := explore.Search{Seed: 1, Limit: 1000}
 	two := worldOf(p.contenders, p.kinds...)
 	if p.Queue {
 		two.Kinds = append(slices.Clone(p.kinds), player.NodeGoes)
 	}
 	two.Faults = 2
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", random(pairs.Limit, p.contenders)), two, pairs)
-	p.list[len(p.list)-1].safety = true // a lock whose first try to clean up is lost, too, may leave a node
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", randomName(pairs.Limit, p.contenders)), two, pairs)
+	p.list[len(p.list)-1].unsafeOnly = true // a lock whose first try to clean up is lost, too, may leave a node
+
 	some, n := explore.Search{Seed: 1, Limit: 200}, p.contenders+1
-	more := random(some.Limit, n)
+	more := randomName(some.Limit, n)
 	p.add(locktest.Liveness, more, worldOf(n), some)
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
 	waits := worldOf(n, player.NodeSet, player.NodeGoes)
-	if waits.Faults = 2; p.Contexts {
+	waits.Faults = 2
+	if p.Contexts {
 		waits.Kinds = append(waits.Kinds, player.EndContext)
 	}
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", random(pairs.Limit, n)), waits, pairs)
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", randomName(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
 		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
 		tries.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
-		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求、有一个会话结束，或者等待者的节点被删除、被改写", random(pairs.Limit, n)), tries, pairs)
+		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求、有一个会话结束，或者等待者的节点被删除、被改写", randomName(pairs.Limit, n)), tries, pairs)
 	}
 }
 
@@ -231,32 +238,33 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
 
-// manyActions are those of 1000 schedules of a lock that waits for events, and of 40 of
-// one that polls.
-const manyActions = 15_000
+// worseActions limits the actions of a search for a worse violation: it is enough for 1000 schedules
+// of a lock that waits for events, and for 40 of one that polls.
+const worseActions = 15_000
 
-// enough is after how many schedules in which nobody has been inside a search for
-// two holders ends: the lock lets nobody in, as the stub does.
-const enough = 100
+// closedSchedules are enough to see that a lock lets nobody in, as the stub does: in none of them
+// a contender has been inside.
+const closedSchedules = 100
 
+// run searches the world for a violation, and fails the case with the one that it reports.
 func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 	var entered atomic.Bool
 	s = s.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock {
 		c.Step() // a schedule begins
-		return watchEntry(l, &entered)
+		return recordEntry(l, &entered)
 	})
-	if p.safety {
+	if p.unsafeOnly {
 		s.Ignore = slices.Concat(s.Ignore, player.KindsBut(unsafe...))
 	}
 	p.world.Lock = s
 	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer lets garbage lie
-	r := explore.Explore(c.T, p.world, p.Search)
-	if r.Found == nil {
-		c.Log(r)
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer leaves much garbage
+	result := explore.Explore(c.T, p.world, p.Search)
+	found := result.Found
+	if found == nil {
+		c.Log(result)
 		return
 	}
-	found := r.Found
 	if !slices.Contains(unsafe, found.Violation.Kind) {
 		if worse := p.worse(c, &entered); worse != nil {
 			found = worse
@@ -265,13 +273,13 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 	c.Fail(failureText(found), labAddress(c, found))
 }
 
-// worse looks for a violation for which a lock gets no points, because a schedule
-// ends with its first violation, and a worse one may come after it.
+// worse searches the world for a violation for which a lock gets no points. A schedule ends with
+// its first violation, and a worse one may come after it.
 func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace {
 	p.world.Lock.Ignore = slices.Concat(p.world.Lock.Ignore, player.KindsBut(unsafe...))
 	if !entered.Load() {
 		first := p.Search
-		first.Limit = enough
+		first.Limit = closedSchedules
 		if found := explore.Explore(c.T, p.world, first).Found; found != nil || !entered.Load() {
 			return found
 		}
@@ -279,20 +287,20 @@ func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace 
 	if p.Seed != 0 {
 		p.Limit *= 5
 	}
-	p.Actions = manyActions
+	p.Actions = worseActions
 	return explore.Explore(c.T, p.world, p.Search).Found
 }
 
-// watchEntry makes the same lock, which notes that somebody has got it.
-func watchEntry(l player.Lock, entered *atomic.Bool) player.Lock {
-	n := entryRecorder{l, entered}
+// recordEntry wraps a lock so that it sets entered when a contender gets it.
+func recordEntry(l player.Lock, entered *atomic.Bool) player.Lock {
+	recorder := entryRecorder{l, entered}
 	if leased, ok := l.(player.Leased); ok {
 		return struct {
 			entryRecorder
 			player.Leased
-		}{n, leased}
+		}{recorder, leased}
 	}
-	return n
+	return recorder
 }
 
 type contender = player.Lock
@@ -323,12 +331,12 @@ func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
 // unsafe are the violations for which a lock gets no points.
 var unsafe = []player.Kind{player.TwoHolders, player.ForeignDelete, player.NodeMissing, player.LostAddition, player.StaleWrite}
 
-// labAddress is where the lab plays a trace, from the # on, up to its violation. If another
-// violation would end the schedule there before, the address says which one is wanted.
-// It is empty if the lab does not come to it: a lock may draw lots.
+// labAddress is the address at which the lab plays a trace up to its violation, from the # on. If
+// another violation would end the schedule there before, the address names the one that is wanted.
+// It is empty if the lab does not come to the violation: a lock may draw lots.
 func labAddress(c *runner.Case, tr *player.Trace) string {
 	a := addressOf(tr)
-	for range replayTries {
+	for range 4 { // tries, for a lock whose schedules do not repeat each time
 		for _, a.Want = range []player.Kind{"", tr.Violation.Kind} {
 			if kind, err := replay(c, a.String()); err == nil && kind == tr.Violation.Kind {
 				return a.String()
@@ -337,9 +345,6 @@ func labAddress(c *runner.Case, tr *player.Trace) string {
 	}
 	return ""
 }
-
-// replayTries are for a lock whose schedules do not repeat each time.
-const replayTries = 4
 
 // replay plays an address as the lab does, and returns the violation that it ends with.
 func replay(c *runner.Case, address string) (player.Kind, error) {
@@ -358,19 +363,19 @@ func replay(c *runner.Case, address string) (player.Kind, error) {
 func addressOf(tr *player.Trace) locks.Address {
 	w := tr.World
 	return locks.Address{
-		Locks: []string{w.Name}, Mode: "schedule", Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble,
-		Missing: w.Missing,
+		Locks: []string{w.Name}, Mode: "schedule",
+		Sequence: w.Sequence, OneOwner: w.OneOwner, Stranger: w.Stranger, Behind: w.Behind, Ensemble: w.Ensemble, Missing: w.Missing,
 		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds,
 			Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
 	}
 }
 
-// failureText says to a student what has happened.
+// failureText is the message for the student.
 func failureText(tr *player.Trace) i18n.Text {
 	return i18n.Textf("%s, in this schedule:\n%s", "%s。调度如下：\n%s", violationText(tr), tr.Steps())
 }
 
-// violationText is the violation, and if a node is left, which lost request is to be tried again.
+// violationText is the violation. If a node is left, it also says which lost request the lock must send again.
 func violationText(tr *player.Trace) i18n.Text {
 	if tr.Violation.Kind != player.NodeLeft {
 		return tr.Violation.Text()
