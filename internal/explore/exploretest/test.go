@@ -56,75 +56,70 @@ func Plans(s player.Subject) []Plan {
 	return plans
 }
 
-// fullPlans are the plans at a landing. A Search without options is complete.
-func fullPlans(s player.Subject) []Plan {
-	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
-	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
-	plans := []Plan{
-		{"two contenders, every packet", player.World{Lock: s, Packets: true, Stranger: true}, explore.Search{}},
-		{"two contenders that make the parents, random", player.World{Lock: s, Missing: true}, explore.Search{Seed: 1, Limit: 200}},
-		{"two contenders, a stall, random", player.World{Lock: s, Kinds: []player.Fault{player.Stall}, Faults: 1, Ensemble: true}, explore.Search{Seed: 1, Limit: 300}},
-		{"two contenders that try, and lock again", player.World{Lock: s, Scripts: again, Stranger: true}, explore.Search{}},
+// fullPlans are the plans at a landing.
+func fullPlans(s player.Subject) (plans []Plan) {
+	add := func(what string, w player.World, search explore.Search) {
+		w.Lock = s
+		plans = append(plans, Plan{what, w, search})
 	}
-	if s.Reentrant {
-		twice := [][]player.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
-		plans = append(plans, Plan{"two contenders that lock twice", player.World{Lock: s, Scripts: twice, Stranger: true}, explore.Search{}},
-			Plan{"two contenders that lock twice, one fault, random", player.World{Lock: s, Scripts: twice, Kinds: kindsOf(s), Faults: 1},
-				explore.Search{Seed: 1, Limit: 200}},
-			Plan{"two goroutines of one owner, and another owner, random", player.World{Lock: s, Contenders: 3, Shared: true, OneOwner: true,
-				Scripts: [][]player.Op{again[0], again[0]}}, explore.Search{Seed: 1, Limit: 300}},
-			Plan{"two goroutines of one owner that lock twice, and another owner, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true,
-				OneOwner: true, Scripts: twice, Kinds: kindsOf(s), Faults: 1}, explore.Search{Seed: 1, Limit: 300}})
-	}
+	complete, threeChanges := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
+	random := func(schedules int) explore.Search { return explore.Search{Seed: 1, Limit: schedules} }
 	// A lock that looks at the clock has several times as many schedules. Where sessions end, and
 	// where there are three contenders, they are drawn.
-	completeUnlessTimed := explore.Search{}
+	completeUnlessTimed := complete
 	if s.Timed {
-		completeUnlessTimed = explore.Search{Seed: 1, Limit: 300}
+		completeUnlessTimed = random(300)
 	}
-	for _, f := range kindsOf(s) {
-		// If the lock does not look at the clock, Expire is like a Stop after which the
-		// client runs on at once.
-		if f == player.Stall || f == player.Expire && !s.Timed {
+	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
+	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
+	oneTries := [][]player.Op{nil, {try, unlock}}
+	kinds := kindsOf(s)
+
+	add("two contenders, every packet", player.World{Packets: true, Stranger: true}, complete)
+	add("two contenders that make the parents, random", player.World{Missing: true}, random(200))
+	add("two contenders, a stall, random", player.World{Kinds: []player.Fault{player.Stall}, Faults: 1, Ensemble: true}, random(300))
+	add("two contenders that try, and lock again", player.World{Scripts: again, Stranger: true}, complete)
+	if s.Reentrant {
+		twice := [][]player.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
+		add("two contenders that lock twice", player.World{Scripts: twice, Stranger: true}, complete)
+		add("two contenders that lock twice, one fault, random", player.World{Scripts: twice, Kinds: kinds, Faults: 1}, random(200))
+		shared := player.World{Contenders: 3, Shared: true, OneOwner: true, Scripts: [][]player.Op{again[0], again[0]}}
+		add("two goroutines of one owner, and another owner, random", shared, random(300))
+		shared.Scripts, shared.Kinds, shared.Faults = twice, kinds, 1
+		add("two goroutines of one owner that lock twice, and another owner, one fault, random", shared, random(300))
+	}
+	for _, f := range kinds {
+		search := complete
+		switch {
+		case f == player.Stall, f == player.Expire && !s.Timed: // without a clock, Expire is a Stop after which the client runs on at once
 			continue
+		case f == player.Expire, f == player.Stop:
+			search = completeUnlessTimed
 		}
-		search := completeUnlessTimed
-		if f != player.Expire && f != player.Stop {
-			search = explore.Search{}
-		}
-		plans = append(plans, Plan{"two contenders, one fault: " + string(f),
-			player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1, Stranger: true}, search})
+		add("two contenders, one fault: "+string(f), player.World{Kinds: []player.Fault{f}, Faults: 1, Stranger: true}, search)
 	}
-	plans = append(plans,
-		Plan{"one contender that tries, one fault", player.World{Lock: s, Contenders: 1, Scripts: again[1:], Kinds: kindsOf(s), Faults: 1}, explore.Search{}},
-		Plan{"two contenders, one tries, one fault", player.World{Lock: s, Scripts: [][]player.Op{nil, {try, unlock}},
-			Kinds: []player.Fault{player.LoseReply}, Faults: 1}, completeUnlessTimed},
-		Plan{"three contenders, one tries", player.World{Lock: s, Contenders: 3, Scripts: [][]player.Op{nil, {try, unlock}}}, completeUnlessTimed},
-		Plan{"three contenders", player.World{Lock: s, Contenders: 3}, completeUnlessTimed},
-		Plan{"three contenders, two faults, random", player.World{Lock: s, Contenders: 3, Kinds: kindsOf(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300}},
-		Plan{"three contenders that try, two faults, random", player.World{Lock: s, Contenders: 3, Scripts: again, Kinds: kindsOf(s), Faults: 2},
-			explore.Search{Seed: 1, Limit: 300, Depth: 3}},
-	)
+	add("one contender that tries, one fault", player.World{Contenders: 1, Scripts: again[1:], Kinds: kinds, Faults: 1}, complete)
+	add("two contenders, one tries, one fault", player.World{Scripts: oneTries, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, completeUnlessTimed)
+	add("three contenders, one tries", player.World{Contenders: 3, Scripts: oneTries}, completeUnlessTimed)
+	add("three contenders", player.World{Contenders: 3}, completeUnlessTimed)
+	add("three contenders, two faults, random", player.World{Contenders: 3, Kinds: kinds, Faults: 2}, random(300))
+	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Kinds: kinds, Faults: 2}, threeChanges)
+
 	// With goroutines of one client a schedule may not repeat: these are drawn.
-	plans = append(plans,
-		Plan{"three goroutines of one client, random", player.World{Lock: s, Contenders: 3, Shared: true, Stranger: true}, explore.Search{Seed: 1, Limit: 100}},
-		Plan{"three goroutines of one client, one fault, random", player.World{Lock: s, Contenders: 3, Shared: true, Kinds: kindsOf(s), Faults: 1},
-			explore.Search{Seed: 1, Limit: 200}},
-		Plan{"three goroutines of one client that try, two faults, random",
-			player.World{Lock: s, Contenders: 3, Shared: true, Scripts: again, Kinds: kindsOf(s), Faults: 2}, explore.Search{Seed: 1, Limit: 300, Depth: 3}})
+	add("three goroutines of one client, random", player.World{Contenders: 3, Shared: true, Stranger: true}, random(100))
+	add("three goroutines of one client, one fault, random", player.World{Contenders: 3, Shared: true, Kinds: kinds, Faults: 1}, random(200))
+	add("three goroutines of one client that try, two faults, random",
+		player.World{Contenders: 3, Shared: true, Scripts: again, Kinds: kinds, Faults: 2}, threeChanges)
 	if s.Queue { // 9 and 10: a number that is compared as text
-		plans = append(plans, Plan{"two contenders, the numbers pass 9", player.World{Lock: s, Sequence: 9}, explore.Search{}})
+		add("two contenders, the numbers pass 9", player.World{Sequence: 9}, complete)
 	}
 	if s.Timed { // it reads the numbers: 10 comes after 9 as a number, and a first node that is not 0 says that others were there
-		plans = append(plans, Plan{"two contenders on a used path", player.World{Lock: s, Sequence: 7}, explore.Search{}},
-			Plan{"two contenders on a used path, one fault, random", player.World{Lock: s, Sequence: 7, Kinds: kindsOf(s), Faults: 1},
-				explore.Search{Seed: 1, Limit: 300}})
+		add("two contenders on a used path", player.World{Sequence: 7}, complete)
+		add("two contenders on a used path, one fault, random", player.World{Sequence: 7, Kinds: kinds, Faults: 1}, random(300))
 	}
-	wraps := player.Violation{Kind: player.Failure}
-	if slices.ContainsFunc(s.Known, func(k player.Known) bool {
-		return k.Match(wraps, player.Facts{World: player.World{Sequence: math.MaxInt32}})
-	}) {
-		plans = append(plans, Plan{"two contenders, the numbers wrap", player.World{Lock: s, Sequence: math.MaxInt32}, explore.Search{}})
+	afterWrap := player.Facts{World: player.World{Sequence: math.MaxInt32}}
+	if slices.ContainsFunc(s.Known, func(k player.Known) bool { return k.Match(player.Violation{Kind: player.Failure}, afterWrap) }) {
+		add("two contenders, the numbers wrap", player.World{Sequence: math.MaxInt32}, complete)
 	}
 	return plans
 }

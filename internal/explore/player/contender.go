@@ -188,6 +188,12 @@ func (k *Contender) getIn(op Op) bool {
 			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.method(), k.Name)))
 		return false
 	}
+	return k.enter()
+}
+
+// enter notes that the contender has got the lock. It returns false if the schedule is over.
+func (k *Contender) enter() bool {
+	w := k.w
 	var lostSignal <-chan struct{}
 	if leased, ok := k.Lock.(Leased); ok {
 		lostSignal = leased.Lost() // asked once: it must be closed although nobody asks again
@@ -197,8 +203,7 @@ func (k *Contender) getIn(op Op) bool {
 		w.mu.Unlock()
 		return false
 	}
-	k.lostSignal = lostSignal
-	k.held, k.Lost = k.Client.Conn.SessionID(), false
+	k.lostSignal, k.held, k.Lost = lostSignal, k.Client.Conn.SessionID(), false
 	w.mu.Unlock()
 	k.note(Inside, Does(k.Lock))
 	return true

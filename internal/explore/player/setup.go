@@ -94,6 +94,7 @@ func (w *Player) setUp() {
 	if w.Lock.Begin != nil {
 		w.end = w.Lock.Begin(w.gap)
 	}
+
 	clients := w.Number()
 	if w.Shared {
 		clients = 1
@@ -123,6 +124,7 @@ func (w *Player) setUp() {
 			c.connect(servers)
 		}
 	}
+
 	for i := range w.Number() {
 		c := w.Clients[min(i, clients-1)]
 		k := &Contender{w: w, Client: c, Name: i18n.Letter(i), script: w.script(i), State: outside}
@@ -152,7 +154,7 @@ func (w *Player) setUp() {
 // makeParents makes the nodes above the lock's that World says are there.
 func (w *Player) makeParents() {
 	acl := zk.WorldACL(zk.PermAll)
-	parentACL := acl // of the node in which the lock makes its own
+	parentACL := acl // of the node in which the lock makes its own: the queue's, or the one above the lock's
 	if w.Forbidden {
 		parentACL = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
 	}
@@ -163,6 +165,7 @@ func (w *Player) makeParents() {
 			panic(err)
 		}
 	}
+
 	if w.Missing && !w.Lock.Exists {
 		return
 	}

@@ -37,10 +37,9 @@ type Subject struct {
 	NotLocked func(err error) bool
 	// Path of the lock; "/explore/lock" if it is empty.
 	Path string
-	// Begin, if it is not nil, is called before each schedule. A lock that calls
-	// gap(name) at a place where the scheduler may let others run stops there
-	// until the explorer chooses to let it go on. End is called when the
-	// schedule is over; goroutines of the lock that still wait must exit then.
+	// Begin, if it is not nil, is called before each schedule. A lock that calls gap(name) at a place where the scheduler
+	// may let others run stops there until the explorer chooses to let it go on. End is called when the schedule is over:
+	// goroutines of the lock that wait must exit then.
 	Begin func(gap func(name string)) (end func())
 	// Queue: contenders are let in in the order of their nodes' numbers.
 	Queue bool
@@ -82,12 +81,10 @@ type Subject struct {
 	// Check, if it is not nil, is called whenever all goroutines have got as far as they
 	// can. It returns what is wrong with the lock; a Violation without a Kind if nothing is.
 	Check func() Violation
-	// Requests and Events are how many requests n contenders send at most, and
-	// how many watch events they get, if each locks once and no fault
-	// happens. Nil: not checked.
+	// Requests and Events are how many requests n contenders send at most, and how many watch events they get, if each
+	// locks once and no fault happens. Nil: not checked.
 	Requests, Events func(n int) int
-	// Ignore lists violations that are not reported, because the lock makes
-	// no such promise.
+	// Ignore lists violations that are not reported, because the lock makes no such promise.
 	Ignore []Kind
 	// Known lists the known faults of the lock; see Known.
 	Known []Known
