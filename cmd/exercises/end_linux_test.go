@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestACommandThatIsEndedLeavesNothing: neither an attempt that never ends nor a
+// TestACommandThatIsEndedLeavesNothing: neither the process of an attempt that never ends, nor its
 // folder.
 func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 	takesMinutes(t)

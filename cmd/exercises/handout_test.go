@@ -15,23 +15,23 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestAHandOutGrades, without the sources of what it is graded with: solutions in the place of some
-// stubs, of exercise 4, too, which is built on that of exercise 3, and attempts that are wrong.
+// TestAHandOutGrades: the grader of a hand-out grades solutions and wrong attempts, although the hand-out has no
+// line of a solution. The solution of exercise 4 imports that of exercise 3.
 func TestAHandOutGrades(t *testing.T) {
 	takesMinutes(t)
-	from, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
+	root, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
 	said := testenv.Must(called(t, "hand-out", dir))(t)
 	require.Contains(t, said, "go run ./cmd/exercises next")
 	_, err := called(t, "hand-out", dir)
 	require.ErrorContains(t, err, "is not a new folder")
 
-	var secret, given []string
+	var secret, given []string // lines of the solutions, and of the stubs
 	for _, e := range exercises {
-		require.Equal(t, fileText(t, e.dir(from), e.writes()), fileText(t, e.dir(dir), e.writes()))
-		given = append(given, codeLines(fileText(t, e.dir(from), e.writes()))...)
+		require.Equal(t, fileText(t, e.dir(root), e.writes()), fileText(t, e.dir(dir), e.writes()))
+		given = append(given, codeLines(fileText(t, e.dir(root), e.writes()))...)
 	}
 	for _, e := range exercises {
-		for _, line := range codeLines(fileText(t, from, e.answer)) {
+		for _, line := range codeLines(fileText(t, root, e.answer)) {
 			if len(line) > 40 && !strings.HasPrefix(line, `"`) && !slices.Contains(given, line) {
 				secret = append(secret, line)
 			}
@@ -55,7 +55,7 @@ func TestAHandOutGrades(t *testing.T) {
 	write("1", "package naive\n\nfunc New() { undefined() }\n")
 	write("2", fileText(t, "testdata/wrong/2-list-then-watch.go.txt"))
 	for _, e := range []*exercise{exercises[2], exercises[3], exercises[10]} {
-		write(fmt.Sprint(e.number), fileText(t, from, e.answer))
+		write(fmt.Sprint(e.number), fileText(t, root, e.answer))
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/exercises", "grade", "-limit", "10m", ".")
 	cmd.Dir = dir

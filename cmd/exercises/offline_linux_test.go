@@ -12,8 +12,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestAnAttemptHasNoNetwork: what runs in a cell cannot even reach this machine, and
-// the compiler can.
+// TestAnAttemptHasNoNetwork: an attempt cannot even reach this machine. The compiler, which runs in
+// the same cell, can.
 func TestAnAttemptHasNoNetwork(t *testing.T) {
 	if !confine.Offline(exec.Command("")) {
 		t.Skip("the kernel, or the container around this test, allows no network namespace, and README.md says that attempts have a network then")
@@ -33,14 +33,12 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 	defer c.close()
 	self := testenv.Must(os.Executable())(t)
 	dial := []string{dialArg, l.Addr().String()}
-	cut := c.ofStudent(self, dial)
-	out, err := cut.CombinedOutput()
+	out, err := c.ofStudent(self, dial).CombinedOutput()
 	require.Error(t, err, "an attempt has reached the network: %s", out)
 	require.Contains(t, string(out), "unreachable")
 
-	connected := c.command(self, dial, c.bare())
-	out, err = connected.CombinedOutput()
-	require.NoError(t, err, "the same is possible for the compiler: %s", out)
+	out, err = c.command(self, dial, c.bare()).CombinedOutput()
+	require.NoError(t, err, "the compiler can do the same: %s", out)
 
 	files := c.ofStudent("sh", []string{"-c", "echo x >$HOME/file && cat $HOME/file"})
 	out, err = files.CombinedOutput()

@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestEveryExerciseIsComplete compares the pages with the catalog.
+// TestEveryExerciseIsComplete compares the folders, the pages and the tests with the catalog.
 func TestEveryExerciseIsComplete(t *testing.T) {
 	root := rootOf(t)
 	folders := testenv.Must(filepath.Glob(filepath.Join(root, "docs/exercises/_[0-9]*")))(t)
@@ -25,12 +25,12 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 	index := fileText(t, root, "docs/exercises/README.md")
 	last := 0
 	for _, e := range exercises {
-		require.Greater(t, e.number, last, "the catalog goes by number")
+		require.Greater(t, e.number, last, "the catalog is ordered by number")
 		last = e.number
 		require.Equal(t, fmt.Sprintf("_%02d-", e.number), e.folder[:4])
 		for _, s := range e.tests {
 			for _, name := range s.all {
-				require.True(t, slices.ContainsFunc(e.shares, func(p share) bool { return p.group == s.groups[name] }),
+				require.True(t, slices.ContainsFunc(e.shares, func(sh share) bool { return sh.group == s.groups[name] }),
 					"%v: the case %q brings no points", e, name)
 			}
 			for _, name := range s.basic {
@@ -47,8 +47,8 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 			fmt.Sprintf("go run ./cmd/exercises hint %d", e.number),
 			"go test ./docs/exercises/" + e.folder,
 		}
-		for _, s := range e.shares {
-			facts = append(facts, fmt.Sprintf("\n| %s | %d |", s.group, s.points))
+		for _, sh := range e.shares {
+			facts = append(facts, fmt.Sprintf("\n| %s | %d |", sh.group, sh.points))
 		}
 		for _, fact := range facts {
 			require.Contains(t, readme, fact, "%s", e.folder)
@@ -63,12 +63,11 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 	}
 }
 
-// TestTheFiguresOfThePages: those that are in the code, or that are counted in it. The proof plays
-// the transcript, and says how many cases pass.
+// TestTheFiguresOfThePages compares the numbers on the pages with the code. TestTheTranscriptOfThePage has those
+// of the transcript.
 func TestTheFiguresOfThePages(t *testing.T) {
 	root := rootOf(t)
-	flood := regexp.MustCompile(`const flood = (\d+) << 20`).
-		FindStringSubmatch(fileText(t, root, "internal/locktest/runner/runner.go"))
+	flood := regexp.MustCompile(`\bflood = (\d+) << 20`).FindStringSubmatch(fileText(t, root, "internal/locktest/runner/runner.go"))
 	require.NotNil(t, flood)
 	var minutes []int
 	for _, stages := range staged().Exercises {
@@ -100,7 +99,7 @@ func TestTheFiguresOfThePages(t *testing.T) {
 	}
 }
 
-// TestNextBeginsWithTheGoal: the heading and the goal, whatever is before them.
+// TestNextBeginsWithTheGoal: it shows the heading and the goal, and not what is before them on the page.
 func TestNextBeginsWithTheGoal(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
@@ -111,7 +110,7 @@ func TestNextBeginsWithTheGoal(t *testing.T) {
 	require.Equal(t, "Exercise 1: x\n\n**Goal.** Write\nit.\n\n", goalOf([]byte(page)))
 }
 
-// sizeOfOurs is a README's sentence on the size of our solution.
+// sizeOfOurs is the sentence that a README must have on the size of our solution.
 func sizeOfOurs(t *testing.T, e *exercise) string {
 	t.Helper()
 	answer := fileText(t, rootOf(t), e.answer)
@@ -128,8 +127,8 @@ func sizeOfOurs(t *testing.T, e *exercise) string {
 	return fmt.Sprintf("Ours has %s and %s choices", strings.Join(list[:last], ", "), list[last])
 }
 
-// codeLines lists the lines of a program as they are compared: without comments and
-// blanks, and without those that say too little to give anything away.
+// codeLines returns the lines of a program, without comments and blanks. It leaves out short lines,
+// which give nothing away.
 func codeLines(program string) (lines []string) {
 	for line := range strings.Lines(program) {
 		line, _, _ = strings.Cut(line, "//")
@@ -141,8 +140,8 @@ func codeLines(program string) (lines []string) {
 	return lines
 }
 
-// TestPagesGiveNothingAway looks for lines of the solution in what a student
-// reads before.
+// TestPagesGiveNothingAway looks for lines of the solution in what a student reads before solving
+// the exercise.
 func TestPagesGiveNothingAway(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
@@ -177,7 +176,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 	}
 }
 
-// TestThePagesSayWhatTheCommandSays: the titles of the exercises and of their stages.
+// TestThePagesSayWhatTheCommandSays compares the Chinese titles of the exercises and of their stages.
 func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^# (?:Exercise|练习) \d+(?:: |：)(.*)$`)
 	equal := 0
@@ -194,8 +193,8 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 	require.Greater(t, equal, 5)
 }
 
-// TestThePagesGlossACaseAsTheGraderDoes: on the Chinese pages of the other locks and of the
-// exercises.
+// TestThePagesGlossACaseAsTheGraderDoes: if a Chinese page has the name of a case with a gloss, it is the
+// gloss of the grader.
 func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	root := rootOf(t)
 	var pages []string
@@ -209,8 +208,7 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 		for _, e := range exercises {
 			for _, name := range e.names() {
 				found += strings.Count(said, e.caseOf(name).Zh) // as the grader prints it
-				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（([^）]*)）`).
-					FindAllStringSubmatch(said, -1) {
+				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（([^）]*)）`).FindAllStringSubmatch(said, -1) {
 					if m[1] != "同上" {
 						require.Equal(t, e.caseOf(name).Zh, m[1]+"（"+name+"）", page)
 						found++
@@ -222,7 +220,8 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	require.Greater(t, found, 5)
 }
 
-// Each act of the world that the list has is made by a case of the exercise.
+// TestEachActOfTheWorldHasItsCase reads acts.txt: the exercises, something that happens to their locks, and words of
+// the name of a case in which it does.
 func TestEachActOfTheWorldHasItsCase(t *testing.T) {
 	for line := range strings.Lines(site.Read(t, "internal/grader/suites/acts.txt")) {
 		cells := strings.Split(strings.TrimSpace(line), "\t")
@@ -230,10 +229,11 @@ func TestEachActOfTheWorldHasItsCase(t *testing.T) {
 			require.True(t, strings.HasPrefix(line, "#"), line)
 			continue
 		}
-		for _, number := range strings.Fields(cells[0]) {
+		numbers, act, caseName := cells[0], cells[1], cells[2]
+		for _, number := range strings.Fields(numbers) {
 			e := testenv.Must(find(number))(t)
-			made := slices.ContainsFunc(e.names(), func(name string) bool { return strings.Contains(name, cells[2]) })
-			require.True(t, made, "no case of exercise %s makes it: %s", number, cells[1])
+			made := slices.ContainsFunc(e.names(), func(name string) bool { return strings.Contains(name, caseName) })
+			require.True(t, made, "no case of exercise %s makes it: %s", number, act)
 		}
 	}
 }

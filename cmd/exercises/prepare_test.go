@@ -12,22 +12,22 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestPrepareCompilesWhatAClassRuns: a program in the place of go notes what it is asked for.
+// TestPrepareCompilesWhatAClassRuns calls a program in the place of go, which records how it is called.
 func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
 	}
 	root, dir := rootOf(t), t.TempDir()
-	asked := filepath.Join(dir, "asked")
-	fakeGo := func(then string) { // notes what it is asked for, and then does that
-		program := "#!/bin/sh\necho \"$PWD $GOOS $*\" >>" + asked + "\n" + then + "\n"
+	calls := filepath.Join(dir, "calls")
+	fakeGo := func(then string) { // records the call, and then runs a line of shell
+		program := "#!/bin/sh\necho \"$PWD $GOOS $*\" >>" + calls + "\n" + then + "\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(program), 0o755))
 	}
 	t.Setenv("PATH", dir)
 	fakeGo("exit 0")
 	said := testenv.Must(called(t, "prepare"))(t)
 	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`, said)
-	lines := strings.Split(strings.TrimSpace(fileText(t, asked)), "\n")
+	lines := strings.Split(strings.TrimSpace(fileText(t, calls)), "\n")
 	require.Len(t, lines, len(preparations()))
 	require.Contains(t, lines[len(lines)-1], root+" js build -o "+os.DevNull+" ./internal/lab/engine", "nothing is written into the clone")
 	for _, c := range preparations() {

@@ -21,7 +21,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// withoutComments is a stub without its comments: the syntax tree, or the lines.
+// withoutComments returns a stub without its comments.
 func withoutComments(t *testing.T, e *exercise, stub string) string {
 	t.Helper()
 	if e.file == counterexample.File {
@@ -33,7 +33,7 @@ func withoutComments(t *testing.T, e *exercise, stub string) string {
 	return out.String()
 }
 
-// TestStubsHaveChineseComments: nothing but the comments differs.
+// TestStubsHaveChineseComments: the Chinese stub differs in nothing but its comments.
 func TestStubsHaveChineseComments(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)(?://|^#) (.*)$`)
 	for _, e := range exercises {
@@ -58,8 +58,7 @@ func TestStubsHaveChineseComments(t *testing.T) {
 	require.NotEqual(t, withoutComments(t, last, answers), withoutComments(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
 }
 
-// TestStartWritesTheStubInTheReadersLanguage: a stub of either language is a stub, and
-// what a student has written stays.
+// TestStartWritesTheStubInTheReadersLanguage: but it does not change what a student has written.
 func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	from, root := rootOf(t), t.TempDir()
 	e := exercises[0]
@@ -79,7 +78,7 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 		return out
 	}
 	known := testenv.Must(readStubs(root))(t)
-	is := func() i18n.Language {
+	language := func() i18n.Language { // of the file, "" if it is not a stub
 		at := testenv.Must(readAttempt(e.dir(root), e))(t)
 		return known.language(at)
 	}
@@ -90,13 +89,13 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	require.Contains(t, said("next", "-lang", "zh"), offer)
 	require.NotContains(t, said("next"), "start 1")
 	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1：一个临时节点\n\n**目标。**")
-	require.Equal(t, i18n.Chinese, is())
+	require.Equal(t, i18n.Chinese, language())
 	require.Contains(t, fileText(t, file), "// Lock 一直等到拿到锁")
 	require.NotContains(t, said("next", "-lang", "zh"), offer)
 	require.Contains(t, said("start", "1", "-lang", "zh"), "练习 1", "once more")
-	require.Equal(t, i18n.Chinese, is())
+	require.Equal(t, i18n.Chinese, language())
 	require.Contains(t, said("start", "1", "-lang", "en"), "git checkout docs/exercises/_01-naive/lock.go")
-	require.Equal(t, i18n.Chinese, is())
+	require.Equal(t, i18n.Chinese, language())
 
 	mine := fileText(t, file) + "\nfunc mine() {}\n"
 	require.NoError(t, os.WriteFile(file, []byte(mine), 0o644))
@@ -104,10 +103,10 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 		require.Contains(t, said("start", "1", "-lang", lang), "git checkout docs/exercises/_01-naive/lock.go")
 		require.Equal(t, mine, fileText(t, file), "what is begun stays")
 	}
-	require.Equal(t, i18n.Language(""), is())
+	require.Equal(t, i18n.Language(""), language())
 }
 
-// TestAStubOfEitherLanguageIsNotGraded: a lecturer sees that it is the stub.
+// TestAStubOfEitherLanguageIsNotGraded: the lecturer's table says that it is the stub.
 func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	a := &app{root: rootOf(t)}
 	a.stubs = testenv.Must(readStubs(a.root))(t)
@@ -119,8 +118,8 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	}
 }
 
-// TestStubsAreRecorded is for list, which does not grade an exercise that
-// nobody has begun. In a clone in which somebody solves an exercise it fails, and that is fine.
+// TestStubsAreRecorded compares stubs.json with the stubs. In a clone in which a student solves an
+// exercise it fails, and that is fine.
 func TestStubsAreRecorded(t *testing.T) {
 	root := rootOf(t)
 	recorded := make(stubs)
@@ -136,7 +135,7 @@ func TestStubsAreRecorded(t *testing.T) {
 	site.Holds(t, stubsFile, "", string(want)+"\n")
 }
 
-// A stub that Git has checked out with the line ends of Windows is still a stub.
+// TestLineEndsMakeNoDifference: Git may check out a stub with the line ends of Windows.
 func TestLineEndsMakeNoDifference(t *testing.T) {
 	e := exercises[0]
 	stub := fileText(t, e.dir(rootOf(t)), "lock.go")

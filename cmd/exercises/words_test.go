@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/i18n/chinesetest"
 )
 
-// TestEveryCaseHasAGloss: a student who reads Chinese meets the names of the cases.
+// TestEveryCaseHasAGloss: the names of the cases are English also for a student who reads Chinese.
 func TestEveryCaseHasAGloss(t *testing.T) {
 	var without []string
 	for _, e := range exercises {
@@ -22,7 +22,7 @@ func TestEveryCaseHasAGloss(t *testing.T) {
 	require.Empty(t, without, "give each a gloss in Chinese")
 }
 
-// TestTheLanguageFollowsTheReader: the flag, else LC_ALL, else LANG, else English.
+// TestTheLanguageFollowsTheReader: it is that of the flag, else of LC_ALL, else of LANG, else English.
 func TestTheLanguageFollowsTheReader(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir())
 	said := func(lcAll, lang string, args ...string) string {
@@ -54,7 +54,7 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	}
 }
 
-// leftEnglish returns what is left of English in a text for a reader of Chinese, besides the names of the cases.
+// leftEnglish returns the English words in a text for a reader of Chinese, besides the names of cases and what stays.
 func leftEnglish(text string, stays ...string) []string {
 	for _, e := range exercises {
 		stays = append(stays, e.names()...)
