@@ -5,6 +5,10 @@
 // explore asks a search, and package film a person, or a seed that decides how long
 // each packet takes. A [Camera] gets what a film needs.
 //
+// A [Player] has a [Client] for each session, each with a [Line] to the server, on which a
+// [Frame] is a packet, and a [Contender] for each goroutine that wants the lock. In the code
+// they are w, because a Player is a World under way, c, l, p and k.
+//
 // # How a schedule works
 //
 // Each client has a line to the server, in memory, on which packets stay until

@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A Player is a World while one schedule is played, which is why its receiver is w.
+// A Player is a World while one schedule is played.
 type Player struct {
 	World
 	Srv        *zkserver.Server

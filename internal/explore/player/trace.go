@@ -114,27 +114,7 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 		name := briefName(e.Path)
 		switch e.Kind {
 		case "carried out":
-			what := i18n.Same(e.Op + " " + name)
-			if e.Watch {
-				what = i18n.Textf("%s and watch", "%s，并设置监听", what)
-			}
-			answered := slices.IndexFunc(tr.Log[i:], func(r Entry) bool {
-				return r.Point == point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
-			})
-			if answered >= 0 {
-				switch r := tr.Log[i+answered]; {
-				case r.Err != "":
-					what = i18n.Textf("%s: %s", "%s：%s", what, i18n.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
-				case r.Made != "":
-					what = i18n.Same(e.Op + ": " + briefName(r.Made))
-				case len(r.Names) > 0:
-					var children []i18n.Text
-					for _, child := range r.Names {
-						children = append(children, i18n.Same(briefName(child)))
-					}
-					what = i18n.Textf("%s: %s", "%s：%s", what, i18n.Join(children, " "))
-				}
-			}
+			what := e.requestText(tr.Log[i:])
 			if by := cmp.Or(e.For, e.Who); by != who {
 				what = i18n.Textf("%s %s", "%s %s", by, what)
 			}
@@ -155,6 +135,33 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 		}
 	}
 	return list
+}
+
+// requestText says what a request asks for, and what its reply in the log has.
+func (e Entry) requestText(log []Entry) i18n.Text {
+	text := i18n.Same(e.Op + " " + briefName(e.Path))
+	if e.Watch {
+		text = i18n.Textf("%s and watch", "%s，并设置监听", text)
+	}
+	answered := slices.IndexFunc(log, func(r Entry) bool {
+		return r.Point == e.Point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
+	})
+	if answered < 0 {
+		return text
+	}
+	switch r := log[answered]; {
+	case r.Err != "":
+		text = i18n.Textf("%s: %s", "%s：%s", text, i18n.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
+	case r.Made != "":
+		text = i18n.Same(e.Op + ": " + briefName(r.Made))
+	case len(r.Names) > 0:
+		var children []string
+		for _, child := range r.Names {
+			children = append(children, briefName(child))
+		}
+		text = i18n.Textf("%s: %s", "%s：%s", text, strings.Join(children, " "))
+	}
+	return text
 }
 
 var errorsZh = map[string]string{Code(jute.ErrNoNode): "节点不存在", Code(jute.ErrNodeExists): "节点已存在"}

@@ -32,8 +32,7 @@ type Subject struct {
 	// Open is called once per client; the function that it returns makes the contenders of
 	// that client. If the lock has owners, it makes an owner for each name.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// NotLocked reports whether an error of Unlock means that the lock was not
-	// held. Nil: the lock cannot report that.
+	// NotLocked reports whether an error of Unlock means that the lock was not held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
 	// Path of the lock; "/explore/lock" if it is empty.
 	Path string
@@ -46,21 +45,18 @@ type Subject struct {
 	// Requeues: an error of the connection or the session is not an error of Lock,
 	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
 	Requeues bool
-	// Timed: the lock watches over its session by the clock, so a session
-	// expires only after its timeout has passed.
+	// Timed: the lock watches over its session by the clock, so a session expires only after its timeout has passed.
 	Timed bool
 	// Contexts: Lock and TryLock end when their ctx does.
 	Contexts bool
-	// Reentrant: a holder may lock again, and holds the lock until it has unlocked
-	// as often as it has locked.
+	// Reentrant: a holder may lock again, and holds the lock until it has unlocked as often as it has locked.
 	Reentrant bool
 	// Exists: the lock takes for granted that its path is there, as the
 	// parent of a queue. The explorer makes it in every world.
 	Exists bool
 	// Permits is how many may be inside at once; 0: one.
 	Permits int
-	// Together, if it is not nil, reports whether two contenders may be
-	// inside at once, as two readers may.
+	// Together, if it is not nil, reports whether two contenders may be inside at once, as two readers may.
 	Together func(a, b string) bool
 	// Lenient: the lock is a student's attempt. Whatever is right is accepted: it
 	// may try again after a fault or not, clean up later, wait for timers, and draw
@@ -175,38 +171,31 @@ type World struct {
 	// Shared: all contenders are goroutines of one client. Otherwise each has
 	// a client of its own.
 	Shared bool `json:"shared,omitempty"`
-	// Scripts are the calls of each contender; one that has none, or an empty
-	// one, locks and unlocks.
+	// Scripts are the calls of each contender. One that has none, or an empty one, locks and unlocks.
 	Scripts [][]Op `json:"scripts,omitempty"`
-	// Packets: replies and events are choices of their own. Otherwise they
-	// arrive at once.
+	// Packets: replies and events are choices of their own. Otherwise they arrive at once.
 	Packets bool `json:"packets,omitempty"`
-	// Missing: no node above the lock's path exists. Otherwise all do, and
-	// the parent of a queue does, too.
+	// Missing: no node above the lock's path exists. Otherwise all do, and so does the parent of a queue.
 	Missing bool `json:"missing,omitempty"`
 	// Stranger: the parent of the queue also has the children Strangers. They are not contenders.
 	Stranger bool `json:"stranger,omitempty"`
 	// Forbidden: no client may make a node where the lock makes its own.
 	Forbidden bool `json:"forbidden,omitempty"`
-	// OneOwner: A and B are goroutines of one owner. They are opened under one
-	// name, and may be inside together.
+	// OneOwner: A and B are goroutines of one owner. They are opened under one name, and may be inside together.
 	OneOwner bool `json:"one_owner,omitempty"`
-	// Apart: each contender has a lock of its own, whose path ends with the
-	// contender's name. None of them has to wait.
+	// Apart: each contender has a lock of its own, whose path ends with its name. None of them has to wait.
 	Apart bool `json:"apart,omitempty"`
 	// Unconnected: no client is connected at the start. Open must send nothing.
 	Unconnected bool `json:"unconnected,omitempty"`
 	// Sequence is the number of the next node in the queue.
 	Sequence int32 `json:"sequence,omitempty"`
-	// Ensemble: the client has three servers, not one; it connects to the
-	// next one at once and keeps what it has not sent.
+	// Ensemble: the client knows three servers, not one. It connects to the next one at once, and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
-	// Behind: after each new connection the server does not have yet what was made after the
-	// client's newest answer, until it syncs or writes.
+	// Behind: after each new connection, and until the client syncs or writes, its server does not have what was made
+	// after the client's newest answer.
 	Behind bool `json:"behind,omitempty"`
-	// Kinds are the kinds of fault that may happen, Faults is how many may
-	// happen in one schedule, all kinds together, and Each is how many of one
-	// kind; 0: as many as Faults says.
+	// Kinds are the kinds of fault that may happen, Faults is how many may happen in one schedule, all kinds together, and
+	// Each is how many of one kind; 0: as many as Faults says.
 	Kinds  []Fault `json:"kinds,omitempty"`
 	Faults int     `json:"faults,omitempty"`
 	Each   int     `json:"each,omitempty"`
