@@ -110,11 +110,8 @@ func lockFrames(stack []byte) (list []Place) {
 		if err != nil {
 			continue
 		}
-		name, _, _ := strings.Cut(lines[i][strings.LastIndexByte(lines[i], '/')+1:], "(0x")
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "(...)"), "({") // other forms of arguments
-		if j := strings.LastIndexByte(name, '.'); j >= 0 {
-			name = name[j+1:]
-		}
+		name := lines[i][:strings.LastIndexByte(lines[i], '(')] // the arguments have no parentheses in them
+		name = name[strings.LastIndexByte(name, '.')+1:]
 		list = append(list, Place{file, line, name})
 	}
 	return list

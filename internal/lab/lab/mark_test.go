@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
@@ -75,12 +77,11 @@ func TestTheContenderThatErrsIsAtTheMarkedLine(t *testing.T) {
 		for _, instant := range []time.Duration{breaks, sealedAt(l.Name, f)} {
 			seen = append(seen, instant.String())
 			for _, line := range stackAt(f, erring, instant) {
+				assert.Regexp(t, `^\w+$`, line.Func, "%s: the name of a function alone", l.Name)
 				seen = append(seen, line.Func)
 				atMark = atMark || marked(line, l.Name)
 			}
 		}
-		if !atMark {
-			t.Errorf("%s: %s, which errs, is at no line that is marked [%s]: mark the one at which it is then: %v", l.Name, erring, l.Name, seen)
-		}
+		assert.True(t, atMark, "%s: %s, which errs, is at no line that is marked [%s]: mark the one at which it is then: %v", l.Name, erring, l.Name, seen)
 	}
 }

@@ -22,8 +22,7 @@ import (
 func filmOf(t *testing.T, l locks.Lock) *film.Film {
 	t.Helper()
 	require.NotNil(t, l.Story, "%s has no story: TestEachStoryIsTrue says of what it is made", l.Name)
-	films := testenv.Must(lab.Films(t, l.Tell()))(t)
-	return films[0]
+	return testenv.Must(lab.Films(t, l.Tell()))(t)[0]
 }
 
 // shownAt is what a film shows at an instant, as a stop says it.
