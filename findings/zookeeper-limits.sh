@@ -14,7 +14,7 @@
 # kazoo's limit starts again when the node before its own goes. That of the multi lock is for each of its locks. The two
 # clients have taken a lease each, and wait for each other until the limit of one ends, though nobody else has a lease.
 #
-# usage: findings/zookeeper-limits.sh, some 25 s; needs Debian's zookeeper, libcurator-recipes-java, 
+# usage: findings/zookeeper-limits.sh, some 25 s; needs Debian's zookeeper, libcurator-recipes-java,
 # default-jdk-headless and python3-kazoo. It fails if any of that changes.
 set -euo pipefail
 work=$(mktemp -d)
