@@ -6,8 +6,7 @@
 #
 # Seen with kazoo 2.8.0, Curator 5.4.0 and ZooKeeper 3.8.0 (Debian 12); "text" is kazoo's Counter as it is by default,
 # and "4 bytes" is the one with support_curator:
-#   4 bytes meets DistributedAtomicLong: struct.error; SharedCount and DistributedAtomicInteger share a
-#     value with it
+#   4 bytes meets DistributedAtomicLong: struct.error; SharedCount and DistributedAtomicInteger share a value with it
 #   4 bytes meets 1234 of text: 825373492, and one more is 825373493
 #   SharedCount and DistributedAtomicInteger meet 1234 of text: 825373492; with 5 of text they throw
 #   DistributedAtomicLong meets 12345678 of text: 3544952156018063160, and one more is text's 12345679
