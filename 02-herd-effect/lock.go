@@ -160,7 +160,7 @@ func isFirst(node string, children []string) (bool, error) {
 	name := path.Base(node)
 	found, first := false, true
 	for _, child := range children {
-		if !strings.HasPrefix(child, prefix) {
+		if len(child) != len(name) || !strings.HasPrefix(child, prefix) {
 			continue // this node is not a contender's
 		}
 		switch strings.Compare(child, name) {

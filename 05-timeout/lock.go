@@ -277,7 +277,7 @@ func (l *Lease) predecessor() (before string, err error) {
 			continue // this node is not a contender's
 		}
 		child = l.lock.path + "/" + child
-		if child < l.node {
+		if len(child) == len(l.node) && child < l.node {
 			before = max(before, child)
 		}
 	}

@@ -38,7 +38,7 @@ var leaseBugs = map[string]struct{ bug, words string }{
 	"a holder that holds the lock for long keeps it":                                    {endsByItself, "nothing happened for an hour, and Lost is closed"},
 	"a holder whose node is deleted is notified":                                        {"none", ""},
 	"tokens grow though the parent is made again":                                       {"none", "the token of the next holder is not higher"},
-	"the queue goes by number where numbers wrap":                                       {"none", "a contender watches lock/lock--2147483648"},
+	"the queue goes by number where numbers wrap":                                       {"every child is a contender", "a contender watches lock/lock--2147483648"},
 	"a number that two may get is taken by nobody":                                      {"none", "two holders"},
 	"a contender with another name waits its turn":                                      {"none", "the contender after one of Curator's has got the lock while another contender holds it: two holders"},
 	"a contender with another name that comes later waits":                              {"every child is a contender", "Lock of the contender before one of Curator's does not return"},

@@ -3,6 +3,7 @@ package locktest
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -246,13 +247,7 @@ func LongHold(w *World) {
 	}
 	w.Unlock(holder, i18n.Textf("the holder, after weeks,", "已持有几周的持有者"))
 	for range waiters {
-		next := -1
-		w.Eventually(i18n.Textf("a waiter gets the lock after the release", "释放之后，有一个等待者拿到锁"), func() bool {
-			next = FirstIn(results)
-			return next >= 0
-		})
-		w.Holds(results[next], i18n.Textf("a waiter", "某个等待者"))
-		w.Unlock(waiters[next], it)
+		w.Unlock(waiters[w.next(results)], it)
 	}
 	w.NothingLeft()
 }
@@ -306,17 +301,19 @@ func tryLockFree(w *World) {
 }
 
 func tryLockHeld(w *World) {
-	holder, _ := w.holder()
+	holder, holderSession := w.holder()
 	before := w.Nodes()
 	other, _ := w.Contender()
-	for _, further := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
+	neighbour, _ := w.Contender(holderSession) // a node of its session is not its own
+	for i, further := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
 		w.setNextNumber(before, further)
 		began := time.Now()
-		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
+		ok, err := w.Try([]Lock{other, neighbour}[i%2], i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
 		took := time.Since(began)
 		w.True(w.Server == nil || took < 100*time.Millisecond, "TryLock on a held lock takes %v: it waits for nobody", "锁在别人手里，TryLock 用了 %v：TryLock 不应等待", took)
 		w.NoError(err, "TryLock on a held lock fails: false says that another contender holds it", "锁在别人手里时，TryLock 失败了：这时应该返回 false")
-		w.False(ok, "TryLock takes a lock that another contender holds: two holders", "别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者")
+		w.False(ok, "TryLock takes a lock that another contender holds%s: two holders", "%[1]s别的竞争者还持有锁，TryLock 又拿到了锁：出现两个持有者",
+			[]i18n.Text{i18n.Same(""), i18n.Textf(", which has the same session: a node of your session need not be yours", "（同一会话的节点不一定是自己的）")}[i%2])
 	}
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
 		"TryLock has returned false and has left a node behind: it blocks every contender that comes later", "TryLock 返回 false，却留下了节点，会挡住后来的每个竞争者")
@@ -430,7 +427,7 @@ func NoPermission(w *World) {
 		l := w.Subject.New(w.Session().Conn, at)
 		ok, err := w.Try(l, i18n.Textf("TryLock without permission", "没有权限时的 TryLock"))
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = zk.ErrNoAuth // it has no TryLock
+			err = fmt.Errorf("%s: %w", at, zk.ErrNoAuth) // it has no TryLock
 		}
 		w.HasError(err,
 			`TryLock takes the error "no permission" for "another contender holds the lock": only zk.ErrNodeExists says that`, "TryLock 把“没有权限”这个错误当成了“锁在别人手里”：只有 zk.ErrNodeExists 才表示锁在别人手里")
@@ -438,6 +435,7 @@ func NoPermission(w *World) {
 		for _, err := range []error{err, w.Result(w.Lock(l), i18n.Textf("Lock without permission", "没有权限时的 Lock"))} {
 			w.ErrorIs(err, zk.ErrNoAuth,
 				"Lock and TryLock without permission must return an error that wraps the client's", "没有权限时，Lock 和 TryLock 返回的错误必须包装客户端的错误")
+			w.namesTheLock(err)
 		}
 		w.NotLocked(l, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
 	}

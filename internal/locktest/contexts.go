@@ -104,11 +104,12 @@ func (w *contexts) waiting(name i18n.Text) *contextContender {
 	return p
 }
 
-// gaveUp waits for the result of a Lock whose ctx has ended.
-func (w *contexts) gaveUp(result <-chan error, name i18n.Text) {
+// givesUp ends the ctx of a Lock, and waits for its result.
+func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
 	w.Helper()
+	p.giveUp()
 	began := time.Now()
-	err := w.Result(result, i18n.Textf("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
+	err := w.Result(p.result, i18n.Textf("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
 	w.HasError(err,
 		"the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
 	w.ErrorIs(err, context.Canceled,
@@ -122,8 +123,7 @@ func (w *contexts) gaveUp(result <-chan error, name i18n.Text) {
 func waiterReturns(w *contexts) {
 	holder, _ := w.holder()
 	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
-	waiter.giveUp()
-	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
+	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
 	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Rest()
@@ -132,8 +132,7 @@ func waiterReturns(w *contexts) {
 func waiterLeaves(w *contexts) {
 	holder, _ := w.holder()
 	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
-	waiter.giveUp()
-	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
+	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
 		"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
@@ -145,8 +144,7 @@ func waiterLeaves(w *contexts) {
 func waiterBetween(w *contexts) {
 	holder, _ := w.holder()
 	middle, last := w.waiting(i18n.Textf("the waiter in the middle", "中间的等待者")), w.waiting(i18n.Textf("the last waiter", "最后一个等待者"))
-	middle.giveUp()
-	w.gaveUp(middle.result, i18n.Textf("the waiter in the middle", "中间的等待者"))
+	w.givesUp(middle, i18n.Textf("the waiter in the middle", "中间的等待者"))
 	w.Eventually(i18n.Textf("the node of the waiter that gave up goes", "等待者放弃等待之后，节点消失"), func() bool { return len(w.Nodes()) == 2 })
 	w.Waits(last.result, last.s, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
@@ -175,8 +173,7 @@ func waitsUntilDeadline(w *contexts) {
 				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，Lock 过了 %v 就失败了", patience, time.Since(began))
 			w.Failf("the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
 		}
-		p.giveUp()
-		w.gaveUp(p.result, i18n.Textf("a waiter before it", "排在前面的一个等待者"))
+		w.givesUp(p, i18n.Textf("a waiter before it", "排在前面的一个等待者"))
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	if len(last.result) == 0 {
@@ -196,8 +193,7 @@ func waitsUntilDeadline(w *contexts) {
 func locksAgain(w *contexts) {
 	holder, _ := w.holder()
 	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
-	waiter.giveUp()
-	w.gaveUp(waiter.result, i18n.Textf("the waiter", "等待者"))
+	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.lockOnce(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
 	w.Rest()
@@ -230,14 +226,19 @@ func endedBefore(w *contexts) {
 	err := w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock"))
 	w.ErrorIs(err, context.Canceled,
 		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：请先检查 ctx，再做别的")
+	w.namesTheLock(err)
 	w.Rest()
 	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
 	w.NoNodes(i18n.Textf("Lock was called with a ctx that had ended, and has left a node", "用已经结束的 ctx 调用 Lock，却留下了节点"))
 }
 
-// goroutinesOfGivingUp has waiters give up while they wait, and while a request of
+// goroutinesOfGivingUp has a contender lock whose ctx does not end, and waiters give up while they wait, and while a request of
 // theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
+	locked := w.contextContender() // its ctx goes on
+	w.begin(locked)
+	w.Holds(locked.result, it)
+	w.Unlock(locked, it)
 	for n := 1; n <= 4; n++ {
 		holder, _ := w.holder()
 		waiter := w.contextContender()
@@ -281,8 +282,7 @@ func silentServer(w *contexts) {
 			case err := <-waiter.result:
 				w.ErrorIs(err, context.Canceled,
 					"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
-				w.ErrorContains(err, w.Path,
-					"the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+				w.namesTheLock(err)
 			case <-time.After(soon):
 				w.Failf(
 					"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)

@@ -31,12 +31,17 @@ func ByKind(requests []jute.Op) i18n.Text {
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
 	w.NoWatches()
-	holder, _ := w.holder()
+	holder, hs := w.holder()
 	other, s := w.Contender()
 	if _, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
 		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind", "TryLock 返回之后留下了监听")
 	}
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Expire(hs)
+	w.Renewed(hs, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	next, _ := w.holder()
+	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	w.True(hs.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind", "会话已过期的持有者的 Unlock 留下了监听")
+	w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
 	w.NoWatches()
 }
 
@@ -59,12 +64,7 @@ func WakeUps(w *World) {
 		for waiting := n; waiting > 0; waiting-- {
 			before := Events(sessions, done)
 			w.Unlock(locks[holder], stage.Contender(holder))
-			w.Await(func() bool {
-				holder = FirstIn(results)
-				return holder >= 0
-			},
-				"a release with %d waiting wakes no contender%s", "有 %d 个等待者时释放锁，没有唤醒任何竞争者%s", waiting)
-			w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
+			holder = w.next(results)
 			w.Eventually(i18n.Textf("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			switch {
@@ -125,11 +125,7 @@ func requestCount(w *World) {
 			w.Unlock(locks[holder], i18n.Textf("the holder", "持有者"))
 			done[holder] = true
 			if waiting > 0 {
-				w.Eventually(i18n.Textf("a contender has the lock", "有一个竞争者拿到锁"), func() bool {
-					holder = FirstIn(results)
-					return holder >= 0
-				})
-				w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
+				holder = w.next(results)
 			}
 		}
 		requests := stage.RequestsOf(sessions...)

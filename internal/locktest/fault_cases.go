@@ -17,7 +17,7 @@ import (
 
 func ExpiredWaiter(w *World) {
 	if err := expiredWaiter(w); err != nil {
-		w.namesTheLock(err)
+		w.saysWhy(err)
 	}
 }
 
@@ -292,14 +292,16 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
 func errorInTryLock(w *World) {
 	w.Parent()
-	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith} {
+	late := func(s *Session) { time.AfterFunc(6*time.Second, w.Server.HoldReply(stage.Number(s, 1)).Release) }
+	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, late} {
 		l, s := w.Contender()
 		trouble(s)
-		ok, err := w.Try(l, i18n.Textf("TryLock, when no server can be reached, or its session ends,", "TryLock（连不上服务器，或者会话结束）"))
-		w.True(ok || err != nil, "no server can be reached, or the session ends, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it", "连不上服务器，或者会话结束，没有人持有锁，TryLock 却返回 false，没有错误：这表示锁在别人手里")
+		ok, err := w.Try(l, i18n.Textf("TryLock, when no server can be reached, its session ends, or its create is answered late,", "TryLock（连不上服务器、会话结束，或者 create 的响应迟到）"))
+		w.True(ok || err != nil, "no server can be reached, the session ends, or the create is answered late, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it", "连不上服务器、会话结束，或者 create 的响应迟到，没有人持有锁，TryLock 却返回 false，没有错误：这表示锁在别人手里")
 		if ok {
 			w.Unlock(l, it)
 		}
+		w.WaitUntil(func() bool { return len(w.NodesOf(s)) == 0 }, "TryLock returns the error %v, and its node stays: the answer to its create came six seconds late; delete the node when it comes", "TryLock 返回错误 %v，节点却留着：create 的响应迟到了六秒；响应到来时请删除节点", err)
 	}
 	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(call failedCall) {
 		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", call.how, call.err)
@@ -351,9 +353,8 @@ func (w *World) leavesNothing(call failedCall) {
 	w.Helper()
 	s, how := call.session, call.how
 	w.notErrNotLocked(call.err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
-	w.wrapsClients(call.err)
+	w.saysWhy(call.err)
 	w.NotLocked(call.contender, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
-	w.namesTheLock(call.err)
 	if !stage.CreatesNode(stage.LastRequest(s, call.request)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
 			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
@@ -370,12 +371,14 @@ func (w *World) namesTheLock(err error) {
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 }
 
-// wrapsClients fails if the error of a call, one of whose requests was spoiled, wraps none of the client's errors. The
-// client has no value for the error of a code that it does not know: that one is recognized by its text.
-func (w *World) wrapsClients(err error) {
+// saysWhy fails if the error of a call, one of whose requests has failed or whose watch has ended with an error, wraps none
+// of the client's errors, or does not name the lock. The client has no value for the error of a code that it does not know:
+// that one is recognized by its text.
+func (w *World) saysWhy(err error) {
 	w.Helper()
 	w.True(strings.Contains(err.Error(), "unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
-		"a request has failed, and the error does not wrap the client's (fmt.Errorf with %%w): %v", "请求失败了，返回的错误却没有包装客户端的错误（fmt.Errorf 加 %%w）：%v", err)
+		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the client's (fmt.Errorf with %%w): %v", "请求失败了，或者监听以 Err 不为 nil 的事件结束，返回的错误却没有包装客户端的错误（fmt.Errorf 加 %%w）：%v", err)
+	w.namesTheLock(err)
 }
 
 var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrNoNode, zk.ErrClosing}
@@ -397,8 +400,7 @@ func UnlockAgain(w *World) {
 			if err != nil {
 				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
 				if !errors.Is(err, w.Subject.ErrNotLocked) {
-					w.wrapsClients(err)
-					w.namesTheLock(err)
+					w.saysWhy(err)
 				}
 				if slices.Equal(before, w.Nodes()) {
 					w.notErrNotLocked(err, i18n.Textf(

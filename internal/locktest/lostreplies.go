@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -91,15 +92,18 @@ func waitersReplyLost(w *World) {
 	// ever finds the right one. The data of half of them begins as that of its node does, as with ids that are counted.
 	name, first := w.NodesOf(s)[0], w.NodesOf(holderSession)[0]
 	mine, _ := w.Server.Node(name)
-	theirs, short := append(mine.Data, '0'), []byte("x") // an id may be any text, of another length, too
+	theirs, short := append(mine.Data, '0'), []byte("x")       // an id may be any text, of another length, too
+	like := strings.TrimRight(name[:len(name)-10], "-") + "0-" // if the id is in the name
 	for i := range 200 {
 		data := [][]byte{theirs, short}[i%2]
 		w.Aside("create", func() error {
-			_, err := s.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+			_, err := s.Create([]string{w.Path + "/lock-", like}[i/2%2], data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 			return err
 		})
 	}
 	foreign, err := holderSession.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // of a program that writes no data
+	require.NoError(w, err)
+	secret, err := holderSession.Create(w.Path+"/config", nil, zk.FlagEphemeral, zk.DigestACL(zk.PermAll, "admin", "secret")) // not a contender's
 	require.NoError(w, err)
 	synctest.Wait()
 
@@ -114,7 +118,9 @@ func waitersReplyLost(w *World) {
 	}
 	looks.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
-	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
+	for _, other := range []string{foreign, secret} {
+		require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(other, -1))
+	}
 	for _, node := range w.NodesOf(s) {
 		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) || string(n.Data) == string(short) {
 			require.NoError(w, holderSession.Delete(node, -1))
@@ -208,12 +214,6 @@ func (w *World) idsDiffer() {
 
 func twoRepliesLost(w *World) {
 	l, s := w.Contender()
-	for range 2 {
-		w.Server.LoseReply(stage.Creates(s))
-		w.survives(w.Lock(l), i18n.Textf("the reply to create was lost, once more,", "create 的响应再次丢失"))
-		w.Len(w.Nodes(), 1, "the reply to create was lost, and there is not exactly one node", "create 的响应丢失之后，应当恰好有一个节点")
-		w.unlockLast(l, i18n.Textf("the contender whose reply was lost", "响应丢失的竞争者"))
-	}
 	// The create that is sent again is lost in its turn.
 	w.Server.LoseRequest(stage.Creates(s))
 	w.Server.LoseReply(stage.Creates(s))
@@ -261,7 +261,10 @@ func longOutage(w *World) {
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
 	back()
-	var what = i18n.Textf("the reply to create was lost, and no server could be reached for half a minute", "create 的响应丢失，半分钟连不上任何服务器")
+	back = w.CutOff(w.Server.LoseRequest, s, jute.OpSync, jute.OpGetChildren2, jute.OpGetData, jute.OpExists, jute.OpCreate)
+	time.Sleep(5 * time.Minute)
+	back()
+	var what = i18n.Textf("the reply to create was lost, no server could be reached for half a minute, and then each request was lost for five", "create 的响应丢失，半分钟连不上任何服务器，随后五分钟里每个请求都丢失")
 	// A lock may try again with longer and longer pauses.
 	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {

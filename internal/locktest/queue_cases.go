@@ -39,9 +39,17 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	return locks, results, sessions
 }
 
-// FirstIn returns the index of the first contender whose Lock has returned and whose result has
+// next returns the contender that gets the lock after a release.
+func (w *World) next(results []<-chan error) (holder int) {
+	w.Helper()
+	w.Await(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s", "锁释放了，没有唤醒任何竞争者%s")
+	w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
+	return holder
+}
+
+// firstIn returns the index of the first contender whose Lock has returned and whose result has
 // not been received, -1 if there is none.
-func FirstIn(results []<-chan error) int {
+func firstIn(results []<-chan error) int {
 	return slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
 }
 
@@ -65,15 +73,11 @@ func QueueOrder(w *World) {
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		next := FirstIn(results) // -1 in a queue
+		if firstIn(results) < 0 { // none was faster, as in a queue
+			release()
+		}
+		next := w.next(results)
 		release()
-		w.Eventually(i18n.Textf("%s, whose turn it is, gets the lock after the release", "释放之后，轮到%s 拿到锁", stage.Contender(i+1)), func() bool {
-			if next < 0 {
-				next = FirstIn(results)
-			}
-			return next >= 0
-		})
-		w.NoError(<-results[next], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(next))
 		how := i18n.Textf("the contender whose node has the smallest number is the next", "下一个应该是序号最小的节点所属的竞争者")
 		if len(w.Nodes()) < len(locks)-1-i {
 			how = i18n.Textf(
@@ -152,6 +156,11 @@ func ForeignChild(w *World) {
 		require.NoError(w, err)
 	}
 	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", "竞争者（旁边有 %d 个非竞争者节点）", len(names)))
+	// It sorts between the two that come, and its digits are not its end.
+	own := slices.DeleteFunc(w.Nodes(), func(node string) bool { return slices.Contains(names, node) })
+	names = append(names, own[0]+".bak")
+	_, err := s.Create(w.Path+"/"+own[0]+".bak", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
 	other, otherSession := w.Contender()
 	result := w.Lock(other)
 	w.Waits(result, otherSession, i18n.Textf("the second contender", "第二个竞争者"))

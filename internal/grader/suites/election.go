@@ -277,7 +277,9 @@ func ctxOfCandidate(w *election) {
 	w.notYet(c, i18n.Textf(
 		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
 	w.resigns(a)
+	began := time.Now()
 	w.leads(c)
+	w.True(time.Since(began) <= time.Second, "the leader has resigned, and the next one leads %v later: it leads at once, for nobody else does", "领导者已经卸任，下一个过了 %v 才上任：没有别人在领导，应当立即上任", time.Since(began))
 	w.False(bubble.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
 	w.resigns(c)
 }
@@ -312,6 +314,7 @@ func leaderCutOff(w *election) {
 		w.timeout = []time.Duration{electionTimeout, 4 * time.Second, 30 * time.Second}[i%3]
 		a, b := w.leaderAndNext()
 		time.Sleep(quiet)
+		w.NoError(a.ctx.Err(), "nothing has happened, the sessions live for %v without a packet, and the leader's ctx has ended after %v: show in time that the session lives", "什么都没有发生，会话超时时间是 %v，领导者的 ctx 过了 %v 就结束了：请及时证明会话还在", w.timeout, quiet)
 		back := w.CutOff(w.Server.Hold, a.s)
 		select {
 		case <-a.ctx.Done():
@@ -420,6 +423,8 @@ func longTerm(w *election) {
 
 func leadersNodeGoes(w *election) {
 	a := w.leader()
+	w.Server.Touch(w.Path + "/" + w.Nodes()[0])
+	w.Rest() // a watch that it has on its node has fired
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
 	w.ctxEnds(a, electionTimeout, i18n.Textf("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
 	w.lost(a)

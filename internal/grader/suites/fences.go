@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -183,7 +182,6 @@ func restart(w *fences) {
 	w.refused(r, 33, "b", what)
 	w.has(r, 34, "a", i18n.Textf("the store was restarted", "存储重启了"))
 	r, _ = w.store()
-	w.has(r, 34, "a", i18n.Textf("the store was restarted", "存储重启了"))
 	w.passes(r, 34, "b", i18n.Textf("the holder goes on after a restart of the store", "存储重启之后，持有者继续写"))
 	w.passes(r, 35, "c", i18n.Textf("the next holder writes after a restart of the store", "存储重启之后，下一个持有者写"))
 	w.has(r, 35, "c", i18n.Textf("the last value", "最后的值"))
@@ -309,9 +307,14 @@ func anyBytes(w *fences) {
 		w.passes(r, int64(i+1), value, i18n.Textf("a higher token than the last", "令牌比上一个大"))
 		w.has(r, int64(i+1), value, i18n.Textf("the value must come back as it was, whatever its bytes", "不管是什么字节，值都应当原样读出"))
 	}
-	buffer := []byte("value, and what follows it")
+	buffer := []byte("value, and what follows it") // the caller may use it for something else, and change what it has read
 	w.NoError(r.Write(100, buffer[:len("value")]), "Write of the beginning of a buffer fails", "写入一个缓冲区的开头，Write 失败了")
 	w.True(string(buffer) == "value, and what follows it", "the value is only the beginning of the caller's buffer, and Write has written behind it: append to a slice of your own", "值只是调用者的缓冲区的开头，Write 却改了它后面的内容：请向自己的切片里 append")
+	for range 2 {
+		clear(buffer)
+		_, buffer, _ = r.Read()
+		w.has(r, 100, "value", i18n.Textf("the caller has changed the bytes that it has written, or read", "调用者改动了自己写入或读出的字节"))
+	}
 }
 
 // spoiledWrite loses each request of a Write in turn, and each reply, and ends
@@ -320,15 +323,21 @@ func spoiledWrite(w *fences) {
 	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.EndsWith} {
 		w.another()
 		r, s := w.store()
+		other, os := w.store()
+		w.passes(other, 33, "before", i18n.Textf("it is the first", "这是第一次写"))
+		trouble(os)
+		token, _, err := other.Read()
+		w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns token %d and no error: that says that nothing has been written", "连不上服务器，或者存储的会话结束，Read 返回令牌 %d，没有错误：这表示还没有写过任何值", token)
 		trouble(s)
 		w.NotErrorIs(w.write(r, 33, "before"), w.subject.ErrStale,
 			"no server can be reached, or the session of the store ends, and Write returns ErrStale: no higher token has been seen; return the client's error", "连不上服务器，或者存储的会话结束，Write 返回 ErrStale：并没有见过更大的令牌；请返回客户端的错误")
 	}
-	for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
+	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply, w.Server.LoseRequest, w.Server.LoseReply} {
+		before := int64(33 + i/2) // a lower token, and the same
 		for n := 1; w.GoesOn(n); n++ {
 			w.another()
 			r, s := w.store()
-			w.passes(r, 33, "before", i18n.Textf("it is the first", "这是第一次写"))
+			w.passes(r, before, "before", i18n.Textf("it is the first", "这是第一次写"))
 			fault := lose(stage.Number(s, n))
 			err := w.write(r, 34, "after")
 			met := len(fault.Hit()) > 0
@@ -360,21 +369,21 @@ func spoiledWrite(w *fences) {
 }
 
 func fenceNoPermission(w *fences) {
-	admin := w.Session()
+	admin, theirs := w.Session(), zk.DigestACL(zk.PermAll, "admin", "secret")
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
-	top := strings.TrimSuffix(w.at, "/b/register")
-	if _, err := admin.Create(top, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
-		require.NoError(w, err)
-	}
-	_, err := admin.Create(top+"/b", nil, zk.FlagPersistent, zk.DigestACL(zk.PermAll, "admin", "secret"))
-	require.NoError(w, err)
+	w.Parents(admin.Conn, theirs)
+	w.at = w.Path
 	r, _ := w.store()
-	err = w.write(r, 33, "a")
+	err := w.write(r, 33, "a")
 	w.HasError(err, "Write without permission returns no error: the value is nowhere", "没有权限，Write 却没有返回错误：值根本没有存入")
 	w.NotErrorIs(err, w.subject.ErrStale, `Write takes the error "no permission" for a stale token`, "Write 把“没有权限”这个错误当成了令牌过时")
 	w.ErrorIs(err, zk.ErrNoAuth, "Write without permission must return an error that wraps the client's", "没有权限时，Write 返回的错误必须包装客户端的错误")
 	w.ErrorContains(err, w.at,
 		"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+	_, err = admin.Create(w.at, nil, zk.FlagPersistent, theirs)
+	require.NoError(w, err)
+	_, _, err = r.Read()
+	w.ErrorIs(err, zk.ErrNoAuth, "Read without permission must return an error that wraps the client's: no error says that nothing has been written", "没有权限时，Read 必须返回包装客户端错误的错误：没有错误就表示还没有写过任何值")
 }
 
 func twoRequests(w *fences) {
@@ -392,7 +401,9 @@ func twoRequests(w *fences) {
 func fenceBadPaths(w *fences) {
 	s := w.Session()
 	w.passes(w.subject.New(s.Conn, w.at), 1, "a", i18n.Textf("it is the first", "这是第一次写"))
-	for _, p := range []string{"register", "/a/", "/a//b", path.Dir(w.at)} { // the last is a node that has been made without a token
+	short, err := s.Create(path.Dir(w.at)+"/short", []byte("x"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	for _, p := range []string{"register", "/a/", "/a//b", path.Dir(w.at), short} { // the last are nodes that have been made without a token
 		r := w.subject.New(s.Conn, p)
 		err := w.write(r, 1, "a")
 		if err == nil { // it has made a path of it

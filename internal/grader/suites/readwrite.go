@@ -3,7 +3,6 @@ package suites
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -262,20 +261,13 @@ func writerBehindReaders(w *readWrite) {
 			continue
 		}
 		w.leaves(p)
-		w.rest()
+		w.Rest()
 		w.stays(writer, i18n.Textf("one reader has left and another one is still inside: look again at the whole queue after each event", "一个读者离开了，还有一个在里面：每次收到事件都要重新看整个队列"))
 	}
 	w.leaves(last)
 	w.getsIn(writer, i18n.Textf("after the last reader", "在最后一个读者之后"))
 	w.leaves(writer)
 	w.NothingLeft()
-}
-
-// rest waits until the work that an event has caused is done.
-func (w *readWrite) rest() {
-	if w.Server != nil {
-		time.Sleep(time.Second)
-	}
 }
 
 var overtaken = i18n.Textf("a writer that came before waits already: a reader waits for the nearest writer before it, also for one that does not hold the lock yet; else writers starve", "先来的写者已经在等待：读者要等前面最近的写者，哪怕它还没有拿到锁，否则写者会饥饿")
@@ -326,7 +318,7 @@ func (w *readWrite) wakes(what i18n.Text, act func(), waiting []*participant, wa
 		before = append(before, p.s.Tap.Counts().Events)
 	}
 	act()
-	w.rest()
+	w.Rest()
 	for i, p := range waiting {
 		sent := p.s.Tap.Counts().Events - before[i]
 		w.Equal(want[i], sent, "%s, and %s is sent another number of watch events than it needs (wanted %d): a reader watches the nearest writer before it, a writer the node just before its own, and nobody the list", "%s，%s收到的监听事件数不对（应为 %d）：读者监听前面最近的写者，写者监听紧挨在自己前面的节点，谁也不监听列表", what, p.name, want[i])
@@ -381,7 +373,7 @@ func readWriteRequests(w *readWrite) {
 		for _, i := range c.leave {
 			w.getsIn(all[i], i18n.Textf("when its turn has come", "轮到它时"))
 			w.leaves(all[i])
-			w.rest()
+			w.Rest()
 		}
 		requests := stage.RequestsOf(sessions...)
 		w.Equal(w.subject.Requests(len(all), c.waits), len(requests), "the queue %s, which leaves in the order %v, sends %d requests and not what was predicted for %d waits (ReadWriteSubject.Requests): %s", "队列 %s 按 %v 的次序离开，发了 %d 个请求，与 %d 次等待的预测不同（ReadWriteSubject.Requests）：%s", c.queue, c.leave, len(requests), c.waits, locktest.ByKind(requests))
@@ -404,7 +396,7 @@ func recipesNodes(w *readWrite) {
 	w.enters(reader, i18n.Textf("while another program's reader holds the lock%s", "另一个程序的读者持有锁时%s", recipe))
 	w.queues(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", "几个读者持有锁，其中一个属于另一个程序%s", recipe))
 	w.leaves(reader)
-	w.rest()
+	w.Rest()
 	w.stays(writer, i18n.Textf("another program's reader holds the lock%s", "另一个程序的读者持有锁%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.getsIn(writer, i18n.Textf("after another program's reader", "在另一个程序的读者之后"))
@@ -412,7 +404,7 @@ func recipesNodes(w *readWrite) {
 	late := w.reader(i18n.Textf("the late reader", "后来的读者"))
 	w.queues(late, i18n.Textf("a writer holds the lock, and another program's writer waits", "一个写者持有锁，另一个程序的写者在等待"))
 	w.leaves(writer)
-	w.rest()
+	w.Rest()
 	w.stays(late, i18n.Textf("another program's writer holds the lock%s", "另一个程序的写者持有锁%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.getsIn(late, i18n.Textf("after another program's writer", "在另一个程序的写者之后"))

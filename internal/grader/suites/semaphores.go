@@ -73,7 +73,7 @@ var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	{Name: "a release between looking and watching is not missed, whichever of those inside goes", Zh: "不管里面的哪一个离开，查看之后、监听之前的释放都不会漏掉", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
 	{Name: "a release wakes no more waiters than predicted", Zh: "一次释放唤醒的等待者不超过预测", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
 	{Name: "the requests are no more than predicted", Zh: "请求数不超过预测", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
-	{Name: "no goroutine is left when every contender has gone out", Zh: "所有竞争者出来之后，不留下 goroutine", Group: locktest.Cost, Run: with(3, placeGoroutines), Exact: true},
+	{Name: "no goroutine is left when every contender has gone out", Zh: "所有竞争者出来之后，不留下 goroutine", Group: locktest.Cost, Run: with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), Exact: true},
 	{Name: "less than one permit is an error at once", Zh: "许可少于一个，立即返回错误", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
@@ -318,11 +318,6 @@ func placeRequests(w *semaphoreWorld) {
 		}
 	}
 	w.NothingLeft()
-}
-
-func placeGoroutines(w *semaphoreWorld) {
-	whicheverGoes(w)
-	w.NoGoroutines()
 }
 
 func noPermits(w *semaphoreWorld) {

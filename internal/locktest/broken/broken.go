@@ -219,7 +219,7 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	}
 	found := l.bug == "own node is not looked for"
 	for _, child := range children {
-		if !strings.HasPrefix(child, l.prefix()) && l.bug != "every child is a contender" && !l.AnyChild {
+		if (len(child) != len(path.Base(node)) || !strings.HasPrefix(child, l.prefix())) && l.bug != "every child is a contender" && !l.AnyChild {
 			continue
 		}
 		order := strings.Compare(l.place(child), l.place(path.Base(node)))

@@ -187,7 +187,7 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	name := path.Base(node)
 	found := false
 	for _, child := range children {
-		if !strings.HasPrefix(child, prefix) {
+		if len(child) != len(name) || !strings.HasPrefix(child, prefix) {
 			continue // this node is not a contender's
 		}
 		switch strings.Compare(child, name) {

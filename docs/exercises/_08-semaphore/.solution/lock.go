@@ -172,7 +172,7 @@ func (s *Semaphore) before(node string) (names []string, err error) {
 	name := path.Base(node)
 	found := false
 	for _, child := range children {
-		if !strings.HasPrefix(child, prefix) {
+		if len(child) != len(name) || !strings.HasPrefix(child, prefix) {
 			continue // this node is not a contender's
 		}
 		found = found || child == name

@@ -124,8 +124,9 @@ func (l *Lock) obstacle(node string) (before string, err error) {
 	nearest := ""
 	found := false
 	for _, child := range children {
-		writes := strings.HasPrefix(child, writePrefix)
-		if !writes && !strings.HasPrefix(child, readPrefix) {
+		kind := strings.TrimRight(child, "0123456789")
+		writes := kind == writePrefix
+		if !writes && kind != readPrefix {
 			continue // this node is not a contender's
 		}
 		if child == own {
