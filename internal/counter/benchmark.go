@@ -24,15 +24,15 @@ type Benchmark struct {
 	Processes int           // that contend for the same locks; 0 and 1: this one alone
 	Watcher   Watcher
 
-	Results []report.Run // in the order of Loads and Players, once Run has returned
-	stopped map[string]int
+	Results []report.Run   // in the order of Loads and Players, once Run has returned
+	stopped map[string]int // by lock: the goroutines of a run that has reached the limit
 }
 
 // Run tries every lock, then runs it with every load, the locks taking turns. It stops at
 // the first run that fails.
 func (b *Benchmark) Run(ctx context.Context) error {
 	defer b.sort()
-	b.stopped = make(map[string]int) // by lock: the goroutines of a run that reached the limit
+	b.stopped = make(map[string]int)
 	if err := b.tryAll(ctx); err != nil {
 		return err
 	}
@@ -76,11 +76,11 @@ func (b *Benchmark) Close() (err error) {
 // goroutines or fewer is left out.
 func (b *Benchmark) play(ctx context.Context, j Job) error {
 	name := j.Lock().Name
-	at, stopped := b.stopped[name]
-	if stopped && j.N >= at {
+	stoppedWith, stopped := b.stopped[name]
+	if stopped && j.N >= stoppedWith {
 		b.Watcher.Begin(j)
-		if j.N > at && j.Round == 1 {
-			why := i18n.Textf("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.Limit, at)
+		if j.N > stoppedWith && j.Round == 1 {
+			why := i18n.Textf("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.Limit, stoppedWith)
 			b.ends(b.newResult(j), report.StatusSkipped, why)
 		}
 		return nil
@@ -88,14 +88,14 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	b.announce(ctx, j)
 	b.Watcher.Begin(j)
 	r := b.newResult(j)
-	err := j.Run(ctx, &r) // its Player's: of a lock on ZooKeeper, in zookeeper/player.go
+	err := j.Player.Run(ctx, &r)
 	switch {
 	case ctx.Err() != nil:
 		return ErrInterrupted // half a run is not a result
 	case err == nil:
 		b.ends(r, report.StatusOK, i18n.Text{})
 		return nil
-	case errors.As(err, new(Stopped)) && b.Processes <= 1: // with several, the others would wait for this one
+	case errors.As(err, new(Stopped)) && b.Processes <= 1: // among several processes, the others would wait for this one
 		b.stopped[name] = j.N
 		b.ends(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", "%v，计数到 %d，应到 %d", err, r.Count, j.Count()))
 		return nil
@@ -135,7 +135,7 @@ func (b *Benchmark) Keep(r report.Run) {
 	b.Watcher.End(r)
 }
 
-// sort puts the results into the order of the loads and the locks, in which the tables have them.
+// sort puts the results into the order of the tables: by load, then by lock.
 func (b *Benchmark) sort() {
 	place := func(r report.Run) int {
 		lock := slices.IndexFunc(b.Players, func(p Player) bool { return p.Lock().Name == r.Lock })
@@ -175,7 +175,7 @@ func (b *Benchmark) tryAll(ctx context.Context) error {
 // warmUp runs the locks unmeasured, taking turns.
 func (b *Benchmark) warmUp(ctx context.Context) error {
 	for until := time.Now().Add(b.WarmUp); time.Now().Before(until); {
-		some := false
+		anyWarmed := false
 		for _, p := range b.Players {
 			warmed, err := p.Warm(ctx, b.newResult(Job{p, b.Loads[0], 0}))
 			if ctx.Err() != nil {
@@ -184,17 +184,17 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 			if err != nil && !errors.As(err, new(Stopped)) {
 				return i18n.Errorf("%s, warming up on %v: %w", "%s，在 %v 上预热：%v", p.Lock().Name, p.Server(), err)
 			}
-			some = some || warmed
+			anyWarmed = anyWarmed || warmed
 		}
-		if !some {
+		if !anyWarmed {
 			return nil
 		}
 	}
 	return nil
 }
 
-// announce says how long a run will take that sends far more requests than others. It
-// lets a quarter of the contenders run for that.
+// announce says how long a run will take if it sends far more requests than others. To find
+// out, it has a quarter of the contenders run.
 func (b *Benchmark) announce(ctx context.Context, j Job) {
 	l := j.Lock()
 	if l.heavy(j.N) == 0 || j.Round > 1 || b.Processes > 1 {
@@ -202,8 +202,8 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	}
 	const part = 4
 	r := b.newResult(Job{j.Player, Load{N: j.N / part, Sessions: min(j.Sessions, j.N/part), Times: 1}, 0})
-	if err := j.Run(ctx, &r); err != nil {
-		return // the run itself will say so
+	if err := j.Player.Run(ctx, &r); err != nil {
+		return // the run itself reports it
 	}
 	about := time.Duration(float64(r.Elapsed) * math.Pow(part, l.Formula.Growth))
 	unit := time.Second
@@ -217,7 +217,7 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	b.Watcher.Say(i18n.Textf("%s, %s: %s", "%s，%s：%s", l.Name, j.Text(), text))
 }
 
-// notRun adds a row for each lock and load that has none, because a lock failed.
+// notRun adds a row for each lock and load that has none, because a job has failed.
 func (b *Benchmark) notRun(failed Job) {
 	why := i18n.Textf("not run: %s with %d failed", "没有运行：%s 有 %d 个竞争者时失败", failed.Lock().Name, failed.N)
 	for _, l := range b.Loads {

@@ -15,11 +15,11 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A fakePlayer is a player that does this in a run, and in its trial.
+// A fakePlayer is a player without a server.
 type fakePlayer struct {
 	lock Lock
-	run  func(ctx context.Context, r *report.Run) error
-	try  error
+	run  func(ctx context.Context, r *report.Run) error // nil: the run goes well
+	try  error                                          // of its trial
 }
 
 func (p fakePlayer) Lock() Lock                                     { return p.lock }
@@ -77,8 +77,8 @@ func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
 // quadratic is a formula of a lock that sends far more requests than others.
 var quadratic = Formula{Requests: func(n float64) float64 { return n * n }, Growth: 2}
 
-// Those that send far more requests run last, whatever their place; the results have the order of the
-// players. A quarter of the contenders runs before, to say how long it will take.
+// Locks that send far more requests run last; the results have the order of the players. A quarter of the contenders
+// runs before, to say how long such a lock will take.
 func TestQuickLocksRunFirst(t *testing.T) {
 	w := new(watcher)
 	slow := fakePlayer{lock: Lock{Name: "slow", Formula: quadratic}, run: func(_ context.Context, r *report.Run) error {
@@ -101,9 +101,10 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{
 		"quick 4 ok:", "quick 4 ok:", "slow 4 stopped: stopped after 3s, at 0 of 4",
-		"quick 2 ok:", "quick 2 ok:", "slow 2 stopped: stopped after 3s, at 0 of 2", // with fewer contenders it might have gone well
+		"quick 2 ok:", "quick 2 ok:", "slow 2 stopped: stopped after 3s, at 0 of 2", // fewer contenders are tried again
 		"quick 8 ok:", "quick 8 ok:", "slow 8 skipped: skipped: stopped after 3s with 2",
 	}, resultRows(b), "a second round would be stopped as well")
+
 	b.Processes = 2
 	b.Results = nil
 	require.EqualError(t, b.Run(t.Context()), "slow with 4 goroutines on here: stopped after 3s")

@@ -14,9 +14,9 @@
 // each goroutine and gives them to a [Race]. The race counts and times; what the lock
 // has sent, only its client knows. So the player counts the requests as its server counts
 // them, in a hook of the client such as an interceptor, and sets [Race.Sent] to a function
-// that returns the number so far. The race writes to [report.Run] how much it has grown,
-// and sees from it whether a lock that reaches the limit is slow or hangs. If contenders ask several
-// times, as those that poll do, the player sets Run.Attempts, too.
+// that returns the number so far. The race writes to [report.Run] how much it has grown. At
+// the limit, it takes a lock that still sends for slow, and one that does not for hung. If contenders
+// ask several times, as those that poll do, the player sets Run.Attempts, too.
 package counter
 
 import (
@@ -36,7 +36,7 @@ type Lock struct {
 	System string
 	// Article has article A's times, by the number of threads.
 	Article map[int]time.Duration
-	// Unsafe says of a yardstick that is not a lock what it does in place of one; "" for a lock.
+	// Unsafe is for a yardstick that is not a lock: it says what that does in place of excluding.
 	Unsafe i18n.Text
 	// Formula predicts the requests. The zero Formula predicts nothing.
 	Formula Formula
@@ -47,8 +47,8 @@ type Lock struct {
 type Formula struct {
 	Text     string                  // for one acquisition; "": N alone does not decide it
 	From     i18n.Text               // where these requests come from
-	Requests func(n float64) float64 // of all
-	Growth   float64                 // about the power of N with which a long run's time grows; 0: nobody asks
+	Requests func(n float64) float64 // of all N contenders
+	Growth   float64                 // the time of a long run grows with about this power of N; 0 where no run is long
 }
 
 // Predict returns 0 if there is no formula.
@@ -59,13 +59,14 @@ func (f Formula) Predict(n int) float64 {
 	return f.Requests(float64(n))
 }
 
-// heavy is how many requests N contenders send per acquisition, 0 if they are few.
+// heavy returns how many requests n contenders send per acquisition, 0 if those are few.
 func (l Lock) heavy(n int) float64 {
 	const few = 200
-	if each := l.Formula.Predict(n) / float64(n); each > few {
-		return each
+	perAcquisition := l.Formula.Predict(n) / float64(n)
+	if perAcquisition <= few {
+		return 0
 	}
-	return 0
+	return perAcquisition
 }
 
 // About is the tables' text on the lock.

@@ -9,7 +9,7 @@ import (
 type Load struct {
 	N        int  // goroutines
 	Sessions int  // that they share
-	Times    int  // that each of them locks
+	Times    int  // how many times each of them locks
 	Aside    bool // its rows are in the second table
 }
 
@@ -20,7 +20,7 @@ var Everyday = []Load{
 	{N: 50, Sessions: 50, Times: 1, Aside: true},
 }
 
-// Count is how far a lock that excludes lets them count.
+// Count is the count that the goroutines reach if the lock excludes.
 func (l Load) Count() int { return l.N * l.Times }
 
 // Text names the load.

@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Contender is one of those that want the lock. Its context ends with the race.
+// A Contender asks for the lock. Its context ends with the race.
 type Contender interface {
 	Lock(ctx context.Context) error
 	Unlock(ctx context.Context) error
@@ -26,12 +26,12 @@ type Contender interface {
 // asks nothing of the lock's server.
 type Race struct {
 	Contenders []Contender
-	Times      int           // that each of them locks
+	Times      int           // how many times each of them locks
 	Limit      time.Duration // 0: none
-	Step       func()        // called after each Unlock, by the contender; nil: nothing is
-	// Leave makes the contenders return where the end of their context does not; nil: it does.
+	Step       func()        // called after each Unlock, by the contender; may be nil
+	// Leave makes contenders return that do not return when their context ends; may be nil.
 	Leave func()
-	// Work is done while the lock is held, besides counting; nil: none.
+	// Work is done while the lock is held, besides counting; may be nil.
 	Work func(contender int) error
 	// Sent counts the requests so far, which go to Run.Requests; nil: they are not counted.
 	Sent func() int64
@@ -42,7 +42,7 @@ type Race struct {
 	inside  atomic.Int32 // holders at this moment
 	held    atomic.Int32 // how many times the lock has been held
 	overlap atomic.Bool  // there were two holders at once
-	failed  atomic.Bool  // a contender has failed, perhaps because the race was ended
+	failed  atomic.Bool  // a contender has failed, perhaps because the race has ended
 	end     context.CancelCauseFunc
 	began   time.Time
 	turns   []report.Turn
@@ -76,7 +76,7 @@ func (e CannotRun) Unwrap() error {
 // after the end of the race.
 const returnTimeout = 30 * time.Second
 
-// An errLimit ends a race that has reached its limit.
+// An errLimit is the cause of the end of a race that has reached its limit.
 type errLimit struct{ error }
 
 func (e errLimit) Unwrap() error { return e.error }
@@ -106,7 +106,7 @@ func (c *Race) Run(ctx context.Context, r *report.Run) error {
 	if c.Limit > 0 {
 		go c.stopLate(ctx)
 	}
-	sent := c.sent()
+	sentBefore := c.sent()
 	c.began = time.Now()
 	close(start)
 
@@ -122,13 +122,13 @@ func (c *Race) Run(ctx context.Context, r *report.Run) error {
 	case <-ctx.Done():
 		select {
 		case <-returned:
-		case <-time.After(returnTimeout): // num and turns may still be written to
+		case <-time.After(returnTimeout): // num and turns cannot be read: the contenders may still write to them
 			r.Count = c.Holds()
 			return c.missing(context.Cause(ctx))
 		}
 	}
 
-	r.Elapsed, r.Count, r.Requests = elapsed, c.num, c.sent()-sent
+	r.Elapsed, r.Count, r.Requests = elapsed, c.num, c.sent()-sentBefore
 	err := c.verdict(context.Cause(ctx))
 	switch {
 	case err == nil:
@@ -153,9 +153,9 @@ func (c *Race) all() int { return len(c.Contenders) * c.Times }
 // Holds is how many times the lock has been held so far.
 func (c *Race) Holds() int { return int(c.held.Load()) }
 
-// contend is one contender. What it does each time is article A's listing: lock, num++, unlock.
+// contend is what contender i does. Each time it is article A's listing: lock, num++, unlock.
 func (c *Race) contend(ctx context.Context, i int) (err error) {
-	contender, call := c.Contenders[i], ""
+	contender, call := c.Contenders[i], "" // call names what the contender calls, should it panic
 	defer func() {
 		if named, ok := contender.(fmt.Stringer); ok && err != nil {
 			err = i18n.Errorf("%v: %w", "%v：%v", named, err)
@@ -187,7 +187,7 @@ func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) 
 		turn.Place = int(c.held.Add(1)) - 1
 		return nil
 	}
-	// The end of the race may be the end of the sessions, and so of the lock.
+	// The end of the race may end the sessions, and with them the hold of the other one.
 	if c.inside.Add(1) != 1 && ctx.Err() == nil {
 		c.overlap.Store(true)
 	}
@@ -219,15 +219,15 @@ func (c *Race) stopLate(ctx context.Context) {
 		c.end(errLimit{Stopped{c.Limit}})
 		return
 	}
-	nothing := ""
+	nothingSent := ""
 	if c.Sent != nil {
-		nothing = " and nothing was sent"
+		nothingSent = " and nothing was sent"
 	}
 	c.end(errLimit{i18n.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d",
-		"卡住了：%v 内没有竞争者拿到锁%s，进度 %d / %d", c.Limit-c.Limit/2, nothing, heldThen, c.all())})
+		"卡住了：%v 内没有竞争者拿到锁%s，进度 %d / %d", c.Limit-c.Limit/2, nothingSent, heldThen, c.all())})
 }
 
-// missing is the error of a race some of whose contenders do not return.
+// missing is the error of a race that has ended by a cause, and some of whose contenders do not return.
 func (c *Race) missing(cause error) error {
 	if !errors.As(cause, new(Stopped)) && (c.failed.Load() || errors.As(cause, new(errLimit))) {
 		return cause

@@ -14,7 +14,7 @@ import (
 	"example.com/zklock/internal/counter/report"
 )
 
-// A fake is a contender with these functions. Without them it lets everybody in.
+// A fake is a contender with these functions. One that is nil returns at once.
 type fake struct {
 	lock   func(context.Context) error
 	unlock func() error
@@ -70,7 +70,7 @@ func raceInBubble(t *testing.T, newRace func() *Race) (r report.Run, err error) 
 }
 
 func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
-	sent := int64(7) // before
+	sent := int64(7) // before the race
 	r, err := raceInBubble(t, func() *Race {
 		return &Race{Contenders: mutex(50), Times: 3, Work: func(int) error { sent += 2; return nil }, Sent: func() int64 { return sent }}
 	})
@@ -79,20 +79,20 @@ func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
 	require.EqualValues(t, 300, r.Requests, "only those of the race")
 }
 
-// The second contender gets in as soon as the first one is inside and has read the count.
+// The second contender gets the lock as soon as the first one holds it and has read the count.
 func TestTwoHoldersFail(t *testing.T) {
-	in, both := make(chan struct{}), make(chan struct{})
-	work := func(i int) error {
-		if i == 0 {
-			close(in)
-			<-both
+	firstInside, secondInside := make(chan struct{}), make(chan struct{})
+	work := func(contender int) error {
+		if contender == 0 {
+			close(firstInside)
+			<-secondInside
 		} else {
-			close(both)
+			close(secondInside)
 		}
 		return nil
 	}
-	c := &Race{Contenders: []Contender{fake{}, fake{lock: func(context.Context) error { <-in; return nil }}}, Work: work}
-	c.Times = 1
+	second := fake{lock: func(context.Context) error { <-firstInside; return nil }}
+	c := &Race{Contenders: []Contender{fake{}, second}, Times: 1, Work: work}
 	require.ErrorIs(t, c.Run(t.Context(), new(report.Run)), ErrTwoHolders)
 }
 
@@ -153,7 +153,7 @@ func TestALockThatNeverReturnsDoesNotKeepTheRace(t *testing.T) {
 }
 
 func TestAGoroutineThatEndsInLockIsAFailure(t *testing.T) {
-	ends := fake{lock: func(context.Context) error { return errors.New("never") }}
-	c := &Race{Contenders: []Contender{ends}, Times: 1}
+	neverRun := fake{lock: func(context.Context) error { return errors.New("never") }}
+	c := &Race{Contenders: []Contender{neverRun}, Times: 1}
 	require.ErrorContains(t, c.verdict(nil), "1 of 1 calls of Lock returned neither the lock nor an error")
 }

@@ -12,8 +12,6 @@ const (
 	// Patience is the time in which a contender must get a free lock.
 	Patience = time.Minute
 
-	pollEvery  = time.Millisecond
-	mostPolls  = 500 // for a lock that never stops asking
 	gaveUpText = "when %s another contender got the lock, although its holder had not unlocked"
 	cameInText = "a contender got the lock although its holder had not unlocked"
 	waitedText = "a contender got the lock after %v of waiting, although its holder had not unlocked"
@@ -21,8 +19,10 @@ const (
 
 // A trial goes on when nothing has crossed the wire for some polls in a row.
 const (
-	calmPolls   = 15
-	patientCalm = 60 // after a waiter gave up
+	pollEvery     = time.Millisecond
+	mostPolls     = 500 // then it goes on with a lock that never stops asking
+	calmPolls     = 15
+	longCalmPolls = 60 // after a waiter gave up
 )
 
 // The contenders of a trial, in the order in which they come.
@@ -41,23 +41,24 @@ const (
 // the holder leaves at once and no waiter gives up.
 type Trial struct {
 	Contenders []Contender
-	// Close ends the session of the closed one.
+	// Close ends the session of the contender Closed.
 	Close func() error
-	// Alive is how much has crossed the wire so far, and whether an answer is due.
+	// Alive returns how much has crossed the wire so far, and whether an answer is due.
 	Alive func() (traffic int64, due bool)
-	// Stays says that the impatient one does not take part: this kind of lock does not give up.
-	Stays bool
-	// Hold is how long the holder keeps the lock when all have asked for it, besides.
+	// NeverGivesUp says that a waiter of this lock does not give up when its context ends:
+	// the contender Impatient does not take part.
+	NeverGivesUp bool
+	// Hold is how much longer the holder keeps the lock when all have asked for it.
 	Hold time.Duration
-	// Leaves is called when the holder is about to unlock; nil: nothing is to be looked at.
-	Leaves func() error
+	// BeforeUnlock is called when the holder is about to unlock; may be nil.
+	BeforeUnlock func() error
 
 	ctx      context.Context
 	outcomes chan outcome
-	running  int    // contenders that have called Lock
+	running  int    // contenders whose Lock has not returned
 	waiting  int    // those of them that do not give up
 	held     bool   // by a contender that has not unlocked
-	entry    string // what to say if another one gets in
+	fault    string // what to say if another one gets the lock now
 }
 
 // An outcome is what Lock returned to a contender.
@@ -68,18 +69,19 @@ type outcome struct {
 
 // Run plays the trial.
 func (t *Trial) Run(ctx context.Context) error {
-	t.ctx, t.outcomes, t.entry = ctx, make(chan outcome, TrialContenders), cameInText
+	t.ctx, t.outcomes, t.fault = ctx, make(chan outcome, TrialContenders), cameInText
 	t.start(t.ctx, Holder)
 	if _, err := t.enter(); err != nil {
 		return err
 	}
+
 	impatient, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	for contender := Closed; contender < TrialContenders; contender++ {
 		lockCtx := ctx
 		if contender == Impatient {
 			lockCtx = impatient
-			if t.Stays {
+			if t.NeverGivesUp {
 				continue
 			}
 		}
@@ -88,26 +90,26 @@ func (t *Trial) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.Hold > 0 {
-		if err := t.keep(); err != nil {
-			return err
-		}
+	if err := t.keep(); err != nil {
+		return err
 	}
-	t.entry = fmt.Sprintf(gaveUpText, "the session of a waiter ended")
+
+	t.fault = fmt.Sprintf(gaveUpText, "the session of a waiter ended")
 	if err := t.Close(); err != nil {
 		return err
 	}
-	if err := t.calm(patientCalm); err != nil {
+	if err := t.calm(longCalmPolls); err != nil {
 		return err
 	}
-	t.entry = fmt.Sprintf(gaveUpText, "the context of a waiter ended")
+	t.fault = fmt.Sprintf(gaveUpText, "the context of a waiter ended")
 	giveUp()
-	if err := t.calm(patientCalm); err != nil {
+	if err := t.calm(longCalmPolls); err != nil {
 		return err
 	}
-	t.entry = cameInText
-	if t.Leaves != nil {
-		if err := t.Leaves(); err != nil {
+
+	t.fault = cameInText
+	if t.BeforeUnlock != nil {
+		if err := t.BeforeUnlock(); err != nil {
 			return err
 		}
 	}
@@ -128,6 +130,7 @@ func (t *Trial) Run(ctx context.Context) error {
 
 func givesUp(contender int) bool { return contender == Closed || contender == Impatient }
 
+// start has a contender call Lock in a goroutine of its own.
 func (t *Trial) start(ctx context.Context, contender int) {
 	t.running++
 	if !givesUp(contender) {
@@ -160,11 +163,14 @@ func (t *Trial) enter() (contender int, err error) {
 
 // keep returns when the holder has kept the lock for the time of Hold.
 func (t *Trial) keep() error {
+	if t.Hold == 0 {
+		return nil
+	}
 	began, over := time.Now(), time.After(t.Hold)
 	for {
 		select {
 		case o := <-t.outcomes:
-			t.entry = fmt.Sprintf(waitedText, time.Since(began).Round(100*time.Millisecond))
+			t.fault = fmt.Sprintf(waitedText, time.Since(began).Round(100*time.Millisecond))
 			if err := t.take(o); err != nil {
 				return err
 			}
@@ -206,7 +212,7 @@ func (t *Trial) take(o outcome) error {
 	}
 	switch {
 	case o.err == nil && t.held:
-		return i18n.Errorf("%s: %w", "%s：%v", t.entry, ErrTwoHolders)
+		return i18n.Errorf("%s: %w", "%s：%v", t.fault, ErrTwoHolders)
 	case o.err == nil:
 		t.held = true
 		return nil
@@ -216,8 +222,8 @@ func (t *Trial) take(o outcome) error {
 	return o.err
 }
 
-// End waits, but not without end, until no contender is in Lock. Stop is what makes
-// them return.
+// End calls stop, which makes the contenders return from Lock, and waits for them, at most for
+// returnTimeout.
 func (t *Trial) End(stop func()) {
 	stop()
 	late := time.After(returnTimeout)

@@ -19,7 +19,7 @@ func tryInBubble(t *testing.T, newContenders func() []Contender) (err error) {
 		contenders[Closed] = closable{contenders[Closed], closed}
 		trial := &Trial{Contenders: contenders}
 		trial.Close = func() error { giveUp(); return nil }
-		trial.Alive = func() (int64, bool) { return 0, false }
+		trial.Alive = func() (int64, bool) { return 0, false } // nothing ever crosses a wire
 		defer trial.End(stop)
 		err = trial.Run(ctx)
 	})
@@ -38,7 +38,7 @@ func TestARightLockPassesItsTrial(t *testing.T) {
 	require.NoError(t, tryInBubble(t, func() []Contender { return mutex(TrialContenders) }))
 }
 
-// One whose waiters get in at once, or when the session of one ends, is for the trials on ZooKeeper.
+// Package zookeeper tests the trial with locks whose waiters get in at once, or when a session ends.
 func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
 	err := tryInBubble(t, func() []Contender {
 		free := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 // A Chart is one picture of a benchmark. What is said below it is in report.html.
 type Chart struct {
 	Name  string
-	Wait  int // of the waits: of so many contenders
+	Wait  int // of a chart of waits: the number of contenders
 	x, y  axis
 	lines []chartLine
 }
@@ -29,7 +29,7 @@ type chartLine struct {
 	faint  bool    // it is behind the others, and not in the legend
 }
 
-// A point has the ends of its bar; none if they are the same.
+// A point has the ends of its bar; there is no bar if they are the same.
 type point struct{ x, y, low, high float64 }
 
 // Charts draws all charts for which there are results.
@@ -66,7 +66,7 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "elapsed",
 		x:    axis{label: contenders.In(l), log: true, text: plainText},
-		y:    axis{label: i18n.Textf("elapsed", "耗时").In(l), log: true, text: timeText, room: 1e4},
+		y:    axis{label: i18n.Textf("elapsed", "耗时").In(l), log: true, text: timeText, labelRatio: 1e4},
 	}
 	names := lineNames(groups)
 	for _, name := range names {
@@ -95,7 +95,7 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "requests",
 		x:    axis{label: contenders.In(l), log: true, text: plainText},
-		y:    axis{label: i18n.Textf("requests per acquisition", "每次加锁的请求数").In(l), log: true, text: plainText, room: 1e4},
+		y:    axis{label: i18n.Textf("requests per acquisition", "每次加锁的请求数").In(l), log: true, text: plainText, labelRatio: 1e4},
 	}
 	names := lineNames(groups)
 	for i, name := range names {
@@ -121,7 +121,7 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 	c := Chart{
 		Name: "waits-" + strconv.Itoa(n), Wait: n,
-		x: axis{label: i18n.Textf("wait, N = %d", "等待时间，N = %d", n).In(l), log: true, text: timeText, room: 1e2},
+		x: axis{label: i18n.Textf("wait, N = %d", "等待时间，N = %d", n).In(l), log: true, text: timeText, labelRatio: 1e2},
 		y: axis{label: i18n.Textf("share of contenders", "拿到过锁的比例").In(l), text: plainText},
 	}
 	for _, g := range groups {

@@ -32,14 +32,14 @@ type axis struct {
 	label string
 	log   bool
 	text  func(float64) string
-	// room is the ratio of the ends up to which 2 and 5 have labels as well as 1.
-	room     float64
-	only     []float64 // the values that have ticks; nil: round ones
-	min, max float64
-	from, to float64 // where these are
+	// labelRatio is the ratio of max to min up to which 2, 5, 20, 50 … have labels, too, besides 1, 10 …
+	labelRatio float64
+	only       []float64 // the values that have ticks; nil: round ones
+	min, max   float64
+	from, to   float64 // where min and max are in the picture
 }
 
-// at is where a value is.
+// at returns where a value is in the picture.
 func (a axis) at(v float64) float64 {
 	low, high := a.min, a.max
 	if a.log {
@@ -60,7 +60,7 @@ func (a *axis) fit(values []float64) {
 	}
 }
 
-// ticks are the values with a line of the grid, and their labels.
+// ticks returns the values that have a line of the grid, and their labels, of which some are empty.
 func (a axis) ticks() (values []float64, labels []string) {
 	add := func(v float64, label string) {
 		if v >= a.min && v <= a.max {
@@ -80,7 +80,7 @@ func (a axis) ticks() (values []float64, labels []string) {
 		for decade := math.Pow(10, math.Floor(math.Log10(a.min))); decade <= a.max; decade *= 10 {
 			for _, s := range []float64{1, 2, 5} {
 				label := ""
-				if s == 1 || a.max/a.min <= a.room {
+				if s == 1 || a.max/a.min <= a.labelRatio {
 					label = a.text(decade * s)
 				}
 				add(decade*s, label)
@@ -120,7 +120,7 @@ type word struct {
 // SVG draws the chart: alone, in the colours of paper, or as part of a page, in the page's own.
 func (c Chart) SVG(alone bool) string {
 	var xs, ys []float64
-	named := 0
+	inLegend := 0
 	for _, l := range c.lines {
 		for _, p := range l.points {
 			xs, ys = append(xs, p.x), append(ys, p.y)
@@ -129,27 +129,28 @@ func (c Chart) SVG(alone bool) string {
 			}
 		}
 		if !l.faint {
-			named++
+			inLegend++
 		}
 	}
-	rows := (named + 1) / 2
+	rows := (inLegend + 1) / 2
 	top := float64(legendTop + rows*legendLine)
 	c.x.from, c.x.to, c.y.from, c.y.to = leftOfPlot, chartWidth-8, top+plotHeight, top+8
 	c.x.fit(xs)
 	c.y.fit(ys)
 
-	var d struct {
+	var picture struct {
 		Width, Height int
 		Alone         bool
 		Strokes       []stroke
 		Words         []word
 	}
-	d.Width, d.Height, d.Alone = chartWidth, int(top)+plotHeight+belowPlot, alone
-	d.Strokes, d.Words = c.grid()
+	picture.Width, picture.Height, picture.Alone = chartWidth, int(top)+plotHeight+belowPlot, alone
+	picture.Strokes, picture.Words = c.grid()
 	for _, l := range c.lines {
-		d.Strokes = append(d.Strokes, c.strokes(l)...)
+		picture.Strokes = append(picture.Strokes, c.strokes(l)...)
 	}
-	i := 0
+
+	i := 0 // in the legend
 	for _, l := range c.lines {
 		if l.faint {
 			continue
@@ -157,11 +158,11 @@ func (c Chart) SVG(alone bool) string {
 		x, y := float64(8+i/rows*legendWidth), float64(legendTop+i%rows*legendLine+4)
 		i++
 		path := fmt.Sprintf("M%g %gh%d", x, y, sampleWidth)
-		d.Strokes = append(d.Strokes, stroke{path, l.colour, l.dashes, "none", l.width, 1}, l.mark(x+sampleWidth/2, y))
-		d.Words = append(d.Words, word{x + sampleWidth + 6, y + 4, l.name, "start", false})
+		picture.Strokes = append(picture.Strokes, stroke{path, l.colour, l.dashes, "none", l.width, 1}, l.mark(x+sampleWidth/2, y))
+		picture.Words = append(picture.Words, word{x + sampleWidth + 6, y + 4, l.name, "start", false})
 	}
 	var b bytes.Buffer
-	if err := chartTemplate.Execute(&b, d); err != nil {
+	if err := chartTemplate.Execute(&b, picture); err != nil {
 		panic(err) // the template is ours
 	}
 	return b.String()
@@ -188,7 +189,7 @@ func (c Chart) grid() (strokes []stroke, words []word) {
 		word{13, (c.y.from + c.y.to) / 2, c.y.label, "middle", true})
 }
 
-// strokes are a line, its bars and its glyphs.
+// strokes returns the strokes of a line, its bars and its glyphs.
 func (c Chart) strokes(l chartLine) []stroke {
 	var path, bars strings.Builder
 	var marks []stroke

@@ -34,25 +34,25 @@ func quantile(waits []time.Duration, q float64) time.Duration {
 	return waits[min(max(rank, 1), len(waits))-1]
 }
 
-// overtakings is our figure for fairness. A contender is overtaken by each
+// overtakings returns our figures for fairness. A contender is overtaken by each
 // other one that asked for the lock later and held it earlier. The mean over
 // all contenders is 0 where all are served in the order in which they come,
 // (N-1)/4 in a lottery, and (N-1)/2 where the last to come is served first.
 //
-// A queue does not come out at 0 quite: contenders that ask in the same
-// instant may reach the server in another order.
+// The mean of a queue is not quite 0: contenders that ask at the same instant may reach the
+// server in another order.
 func overtakings(turns []Turn) (mean float64, most int) {
 	if len(turns) == 0 {
 		return 0, 0
 	}
 	byArrival := slices.Clone(turns)
 	slices.SortStableFunc(byArrival, func(a, b Turn) int { return cmp.Compare(a.Arrived, b.Arrived) })
-	order := make([]int, len(turns)) // of service: places as ranks from 0
+	order := make([]int, len(turns)) // the indexes in byArrival, in the order of service
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(byArrival[a].Place, byArrival[b].Place) })
-	rank := make([]int, len(turns))
+	rank := make([]int, len(turns)) // in the order of service, by the order of arrival
 	for r, i := range order {
 		rank[i] = r
 	}

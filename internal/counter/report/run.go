@@ -73,7 +73,7 @@ const (
 	StatusWarmUp  = "warm-up"    // it went well, and is reported apart
 )
 
-// Ends notes how the run has ended, and why.
+// Ends fills in how the run has ended, and why.
 func (r *Run) Ends(status string, why i18n.Text) { r.Status, r.Error, r.Says = status, why.En, why }
 
 // why is the reason of the end.
@@ -82,7 +82,7 @@ func (r Run) why(l i18n.Language) string { return cmp.Or(r.Says.In(l), r.Error) 
 // waitSteps is how many steps the line of a lock has in a chart of the waits.
 const waitSteps = 20
 
-// Fared notes how the contenders waited.
+// Fared fills in how the contenders waited.
 func (r *Run) Fared(turns []Turn) {
 	waits := waitTimes(turns)
 	r.WaitP50, r.WaitP99, r.WaitMax = quantile(waits, 0.5), quantile(waits, 0.99), quantile(waits, 1)
@@ -93,7 +93,7 @@ func (r *Run) Fared(turns []Turn) {
 	r.Overtaken, r.OvertakenMax = overtakings(turns)
 }
 
-// Used notes what crossed the wire.
+// Used fills in what crossed the wire.
 func (r *Run) Used(c wiretap.Counts) {
 	delete(c.Requests, jute.OpCloseSession) // the end of the client, not of the lock
 	r.Requests, r.WatchEvents, r.WakeUps, r.Bytes = c.Total(), c.Events, c.WakeUps, c.BytesIn+c.BytesOut

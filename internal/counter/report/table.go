@@ -26,13 +26,13 @@ var (
 		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
 )
 
-// ofTable are the results of the first table, or, aside, of the second one.
+// ofTable returns the results of the first table or, if aside is true, of the second one.
 func ofTable(results []Run, aside bool) []Run {
 	return slices.DeleteFunc(slices.Clone(results), func(r Run) bool { return r.Aside != aside })
 }
 
-// mainTable has one line for each lock and number of goroutines. That of the runs aside, which
-// article A has not, is the second one.
+// mainTable returns the first table or, if aside is true, the second one, whose runs article A does not
+// have. A table has one line for each lock and number of goroutines.
 func mainTable(results []Run, aside bool, l i18n.Language) table {
 	results = ofTable(results, aside)
 	groups := group(results)
@@ -50,8 +50,8 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 	}
 	var t table
 	var columns []func(Group) string
-	column := func(there bool, title, zh string, text func(Group) string) {
-		if there {
+	column := func(shown bool, title, zh string, text func(Group) string) {
+		if shown {
 			t.Header, columns = append(t.Header, i18n.Text{En: title, Zh: zh}.In(l)), append(columns, text)
 		}
 	}
@@ -77,18 +77,20 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		}
 		return g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
 	})
-	ours := len(columns)
+
+	measured := len(columns)
 	article := !aside && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
 	column(article, "article A", "文章 A", func(g Group) string { return milliseconds(g.article()) })
 	column(article, "A vs naive", "A 对比 naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
-	t.extra = len(columns) - ours
+	t.extra = len(columns) - measured
+
 	for i, g := range groups {
 		if i > 0 && groups[i-1].n != g.n {
 			t.add(plain)
 		}
 		row := make([]string, len(columns))
 		for k, text := range columns {
-			if row[k] = "-"; k < longCell || g.ok() || k >= ours { // the lock, N and the article's times are known of each
+			if row[k] = "-"; k < longCell || g.ok() || k >= measured { // the lock, N and the article's times are known of each
 				row[k] = text(g)
 			}
 		}
@@ -101,7 +103,7 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 			row[longCell] = failedText.In(l)
 			t.add(red, row...)
 		default:
-			t.add(yellow, slices.Concat(row[:longCell], []string{g.problem().why(l)}, row[ours:])...)
+			t.add(yellow, slices.Concat(row[:longCell], []string{g.problem().why(l)}, row[measured:])...)
 		}
 	}
 	return t
@@ -149,7 +151,7 @@ func (r Run) Outcome(l i18n.Language) string {
 	return milliseconds(r.Elapsed)
 }
 
-// noLocks says what those that are not locks do.
+// noLocks says what the yardsticks that are not locks do in place of excluding.
 func noLocks(results []Run) (texts []i18n.Text) {
 	for _, r := range results {
 		if text := r.About.Unsafe; text.En != "" && !slices.Contains(texts, text) {
@@ -159,7 +161,7 @@ func noLocks(results []Run) (texts []i18n.Text) {
 	return texts
 }
 
-// groupsOfBoth are the groups of both tables, with an empty line of t between the two.
+// groupsOfBoth yields the groups of both tables, and adds an empty line to t between the two.
 func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
 	groups := group(ofTable(results, false))
 	return func(yield func(Group) bool) {
@@ -174,7 +176,7 @@ func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
 	}
 }
 
-// timesTable says how much the rounds differ, and how the contenders fared.
+// timesTable shows how much the rounds differ, and how the contenders fared.
 func timesTable(results []Run, l i18n.Language) table {
 	t := table{Header: strings.Split(i18n.Textf("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
 	for g := range groupsOfBoth(&t, results) {
@@ -232,8 +234,7 @@ func wireTable(results []Run, l i18n.Language) table {
 	return t
 }
 
-// formulas are those of the locks that took part, each with the names of its
-// locks.
+// formulas returns the formulas of the locks that took part, each with the names of its locks.
 func formulas(results []Run) (list []i18n.Text) {
 	var texts []string
 	locks := make(map[string][]string) // by formula

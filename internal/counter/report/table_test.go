@@ -94,7 +94,7 @@ func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
 func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 	const widest = 44.0 // points, of a label and the gap after it
 	for span := 2.0; span < 1e7; span *= 1.7 {
-		x := axis{log: true, text: timeText, room: 1e2, from: leftOfPlot, to: chartWidth - 8}
+		x := axis{log: true, text: timeText, labelRatio: 1e2, from: leftOfPlot, to: chartWidth - 8}
 		x.fit([]float64{0.7, 0.7 * span})
 		values, labels := x.ticks()
 		var at []float64

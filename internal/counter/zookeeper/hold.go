@@ -19,11 +19,11 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A trial takes less than a second, and a lock whose waiters take the lock after some
-// seconds passes it. So it is played again, and the holder keeps the lock for longer than a
-// session timeout: in virtual time, on an embedded server, whatever -zk says. A bubble of
-// testing/synctest needs a test, and a lock that does not wait as a bubble demands would
-// stop it. So a process of its own plays each of these.
+// A trial takes less than a second, so a lock whose waiters take the lock after some seconds
+// passes it. It is therefore played again with a holder that keeps the lock for longer than a
+// session timeout: in virtual time, on an embedded server, whatever -zk says. A process of its own
+// plays that: a testing/synctest bubble needs a test, and a lock that waits for something outside
+// of its bubble would stop the process.
 
 // longHold is how long the holder keeps the lock.
 const longHold = 2 * sessionTimeout
@@ -43,7 +43,7 @@ func (p *Player) holdLong(ctx context.Context) error {
 	defer cancel()
 	cmd := exec.CommandContext(limited, p.On.Program)
 	cmd.Env = append(os.Environ(), HoldVariable+"="+p.Of.Name)
-	out, _ := cmd.Output() // if it has failed, there is no fault in JSON
+	out, _ := cmd.Output() // a process that fails prints no JSON
 	var fault string
 	switch err := json.NewDecoder(bytes.NewReader(out)).Decode(&fault); {
 	case fault != "":
@@ -55,8 +55,8 @@ func (p *Player) holdLong(ctx context.Context) error {
 	return nil
 }
 
-// PlayHold is the process that plays the long hold of a lock. It does not return. It prints the
-// fault, as JSON.
+// PlayHold is the main function of a process that plays the long hold of a lock. It prints the
+// fault as JSON, and does not return.
 func PlayHold(lock counter.Lock, kind Kind) {
 	play := func(t *testing.T) {
 		fault := ""
@@ -69,8 +69,8 @@ func PlayHold(lock counter.Lock, kind Kind) {
 	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "hold", F: play}}, nil, nil)
 }
 
-// HoldLong plays the long hold in virtual time. Only that two hold the lock is a fault: all else is for
-// the trial in real time.
+// HoldLong plays the long hold in virtual time. Its only fault is that two hold the lock: the trial in
+// real time finds all others.
 func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 	defer func() { recover() }() // the bubble ends with goroutines that wait: the trial itself is over by then
 	bubble.Limits{None: true}.Test(t, func(t *testing.T) {

@@ -22,15 +22,15 @@ import (
 
 const (
 	MostProcesses = 100              // that can contend for the same locks
-	silentFor     = 10 * time.Second // after which a server has gone away
+	silentFor     = 10 * time.Second // a server that does not answer for this time has gone
 )
 
 var errTwoProcesses = i18n.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
 
-// A group is this process as one of those that contend for the same locks. Each has an
-// ephemeral node at the place where they meet. The first ones, as many as take part, are a
-// line-up. Each writes the line-up that it is in to its own node; processes that come later
-// wait until all of it have left.
+// A group is this process as one of several that contend for the same locks. Each process makes
+// an ephemeral node below the parent. The first of them, as many as -join asks for, are a line-up,
+// which each of them writes to its own node; processes that come later wait until all of the
+// line-up have left.
 type group struct {
 	*Server
 	parent string // where the processes meet
@@ -48,7 +48,7 @@ type process struct {
 
 func (p process) number() string { return p.node[max(0, len(p.node)-10):] } // the ten digits that ZooKeeper appends
 
-// newGroup returns a group that has not met. leave must be called, whatever comes next.
+// newGroup returns a group before it meets. leave must be called, whatever happens then.
 func newGroup(ctx context.Context, s *Server) *group {
 	g := &group{Server: s, parent: s.Path + "/join", me: process{Flags: s.Flags}}
 	g.ctx, g.end = context.WithCancelCause(ctx)
@@ -56,10 +56,10 @@ func newGroup(ctx context.Context, s *Server) *group {
 	return g
 }
 
-// watchConnection ends the line-up when no server answers: a contender that waits
-// for an event would get no sign of that from the client.
+// watchConnection ends the line-up when no server answers: the client tells a contender that
+// waits for an event nothing of that.
 func (g *group) watchConnection() {
-	const ticks = 20 // they are counted: while this process stops, no server is silent
+	const ticks = 20 // of silentFor; ticks are counted, so the time for which this process stops does not count
 	for silent := 0; silent <= ticks; silent++ {
 		select {
 		case <-g.ctx.Done():
@@ -75,7 +75,7 @@ func (g *group) watchConnection() {
 
 // meet waits until this process is in a line-up, and returns the node to work under.
 func (g *group) meet() (run string, err error) {
-	host, _ := os.Hostname() // a name for people
+	host, _ := os.Hostname() // part of the node's name, for people
 	for g.me.node == "" {
 		if err := create(g.admin, g.parent, madeHere); err != nil {
 			return "", i18n.Errorf("-path: create %s: %w", "-path：创建 %s：%v", g.parent, err)
@@ -123,8 +123,8 @@ func (g *group) look(names []string) (here []process) {
 	return here
 }
 
-// choose returns the line-up of so many processes that this one is in or, if there is none
-// yet, what it waits for.
+// choose returns the line-up of count processes that this one is in or, if there is none yet,
+// what it waits for. here are all processes, in the order in which they came.
 func choose(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
 	underWay := i18n.Textf("a run of other processes is under way, waiting for its end", "别的进程正在运行，等待它们结束")
 	for _, p := range here {
@@ -132,7 +132,7 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 			return p.LineUp, waits, nil
 		}
 	}
-	if len(here) == 0 || // our session has ended, as the watch will say
+	if len(here) == 0 || // our session has ended, which the watch will report
 		slices.ContainsFunc(here, func(p process) bool { return p.LineUp != nil }) {
 		return nil, underWay, nil
 	}
@@ -140,7 +140,7 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 		return nil, waits, i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same flags",
 			"选项在这里是 %s，在最先到的 %[3]s 里是 %[2]s：各进程的选项要相同", me.Flags, first.Flags, first.node)
 	}
-	// A process with other flags is about to notice that.
+	// A process with other flags than the first is about to end.
 	alike := slices.DeleteFunc(slices.Clone(here), func(p process) bool { return p.Flags != me.Flags })
 	if len(alike) < count {
 		return nil, i18n.Textf("waiting, %d of %d processes are there", "等待中，进程已到 %d 个，共需 %d 个", len(alike), count), nil
@@ -154,14 +154,14 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 	return lineUp, waits, nil
 }
 
-// lineUp makes the node to work under, says in ours that this process is in the line-up, and
-// watches the others.
+// lineUp makes the node to work under, writes the line-up into this process's node, and watches
+// the others.
 func (g *group) lineUp() (run string, err error) {
 	first := g.me.LineUp[0]
 	run = "run-" + process{node: first}.number()
 	names, _, err := g.admin.Children(g.parent)
 	for _, name := range names {
-		// Those of processes that were killed: no other line-up is under way.
+		// The first of the line-up removes what processes that were killed have left: no other line-up is under way.
 		if first == g.me.node && strings.HasPrefix(name, "run-") && name != run {
 			err = cmp.Or(err, g.remove(g.parent+"/"+name))
 		}
@@ -179,7 +179,7 @@ func (g *group) lineUp() (run string, err error) {
 	return run, nil
 }
 
-// watch ends the line-up when a process leaves it.
+// watch ends the line-up when the process of a node leaves it.
 func (g *group) watch(node string) {
 	for {
 		there, _, changed, err := g.admin.ExistsW(g.parent + "/" + node)
@@ -220,8 +220,8 @@ func (g *group) barrier(node string) error {
 			return err
 		}
 		if err := g.await(changed); err != nil {
-			// At the last barrier others may have come, seen that all are
-			// there, and left, before this process notices.
+			// At the last barrier, others may see that all are there, and leave, before this
+			// process does.
 			if names, _, lookErr := g.admin.Children(node); lookErr == nil && len(names) == g.Processes {
 				return nil
 			}
@@ -236,8 +236,8 @@ func (g *group) leave() error {
 	if err := unlessGone(g.admin.Delete(g.parent+"/"+g.me.node, -1)); g.me.node != "" && err != nil {
 		return err
 	}
-	// After our own node has gone: so of two that leave at the same
-	// time, one at least sees that it is the last.
+	// It looks after its own node has gone: so if two leave at the same time, one at least sees
+	// that it is the last.
 	names, _, err := g.admin.Children(g.parent)
 	others := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
 	if err = unlessGone(err); err == nil && g.me.LineUp != nil && !others {
@@ -249,8 +249,8 @@ func (g *group) leave() error {
 // A tally is the counter of a run of several processes, kept in a znode.
 type tally struct {
 	*group
-	dir string
-	bad atomic.Int64 // writes that met another version than they had read
+	dir       string
+	conflicts atomic.Int64 // writes that met another version than they had read
 }
 
 // begin makes the counter of a run, and waits until all processes are ready.
@@ -263,9 +263,9 @@ func (g *group) begin(dir string) (*tally, error) {
 	return &tally{group: g, dir: dir}, g.barrier(dir + "/start")
 }
 
-// add is called by the holder, with the connection by which it holds the lock:
-// that connection has seen the release before, and so all writes before it,
-// even if its server is behind the others.
+// add adds one to the counter. The holder calls it with the connection by which it holds the lock:
+// that connection has seen the last release, and so all writes before it, even if its server is
+// behind the others.
 func (t *tally) add(conn *zk.Conn) error {
 	data, stat, err := conn.Get(t.dir + "/count")
 	if err != nil {
@@ -277,8 +277,8 @@ func (t *tally) add(conn *zk.Conn) error {
 	}
 	_, err = conn.Set(t.dir+"/count", []byte(strconv.Itoa(n+1)), stat.Version)
 	if errors.Is(err, zk.ErrBadVersion) {
-		t.bad.Add(1)
-		return nil // finish reports it; the others are still to count, and to find out
+		t.conflicts.Add(1)
+		return nil // finish reports it, after all processes have counted
 	}
 	return err
 }
@@ -300,7 +300,7 @@ func (t *tally) finish(r *report.Run) error {
 	delete(r.Kinds, jute.OpSetData.String())
 	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {
 		return i18n.Errorf("the total is %d, not %d, and %d writes of the counter met a bad version: %w",
-			"总计是 %d，应为 %d，写计数器时有 %d 次版本不符：%v", r.Total, want, t.bad.Load(), errTwoProcesses)
+			"总计是 %d，应为 %d，写计数器时有 %d 次版本不符：%v", r.Total, want, t.conflicts.Load(), errTwoProcesses)
 	}
 	return nil
 }

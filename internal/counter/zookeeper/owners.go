@@ -10,8 +10,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// PerSession is a lock that has one value for each session,
-// for which open returns a maker of contenders.
+// PerSession is a lock of which the contenders of a session share one value. open makes the value,
+// and returns the function that makes its contenders.
 func PerSession(open func(conn *zk.Conn, path string, session time.Duration) func() Locker) Kind {
 	return Kind{Begin: func(r Run) Maker {
 		makers := make(map[*zk.Conn]func() Locker)

@@ -46,11 +46,11 @@ type Kind struct {
 	// which is made before the clock starts.
 	Node bool
 	Make Maker
-	// Begin takes the place of Make where contenders share something. It is called once for each run.
+	// Begin is set in place of Make if contenders share something. It is called once for each run.
 	Begin func(Run) Maker
 }
 
-// A Run is shared by the contenders of a run.
+// A Run has what Begin may need to know of a run.
 type Run struct {
 	N              int // contenders
 	SessionTimeout func(conn *zk.Conn) time.Duration
@@ -84,7 +84,7 @@ func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 	r.Client, r.RTT = report.GoClient, p.On.RTT
 	if p.On.group != nil {
 		ctx = p.On.group.ctx
-		defer func() { err = p.On.because(err) }()
+		defer func() { err = p.On.endOfGroup(err) }()
 	}
 	sessionOf := make([]int, r.Goroutines)
 	for i := range sessionOf {
@@ -95,6 +95,7 @@ func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 	if err != nil {
 		return err
 	}
+
 	race := &counter.Race{
 		Contenders: with.contenders, Times: r.Times, Limit: p.On.Limit, Work: p.On.Work, Step: p.On.Step,
 		Leave: func() {
@@ -103,7 +104,7 @@ func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 		},
 		Sent: func() int64 { return with.tap.Counts().Total() },
 	}
-	var shared *tally // what the processes count in together
+	var shared *tally // in which several processes count together
 	if p.On.group != nil && r.Round > 0 {
 		if shared, err = p.On.group.begin(with.dir); err != nil {
 			return err
@@ -148,11 +149,11 @@ func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time
 		options.Buffer = 64<<10 + 80*n*max(p.On.Processes, 1) // enough for a list of all names, of less than 80 bytes each
 	}
 	for len(s.conns) < sessions {
-		limit := connectTimeout
+		timeout := connectTimeout
 		if len(s.conns) > 0 {
-			limit /= 3 // the server is there
+			timeout /= 3 // the server serves
 		}
-		ctx, cancel := context.WithTimeout(ctx, limit+2*rtt)
+		ctx, cancel := context.WithTimeout(ctx, timeout+2*rtt)
 		conn, err := p.On.zoo.Connect(ctx, options)
 		cancel()
 		if err != nil && len(s.conns) > 0 {
@@ -189,8 +190,8 @@ func (s *setup) close() {
 	wg.Wait()
 }
 
-// Fresh makes a node for one run of a lock, and returns it and the path of the lock in it,
-// which is made, too, unless it is the lock's own node. Round 0 is not measured.
+// Fresh makes the folder dir for one run of a lock. It returns dir and the path of the lock in it,
+// and makes a node there, too, unless it is the lock's own. Round 0 is not measured.
 func (s *Server) Fresh(lock string, ownNode bool, n, round int) (dir, lockPath string, err error) {
 	run := int(s.runs.Add(1))
 	lock = strings.ReplaceAll(lock, "/", "_")
@@ -202,11 +203,10 @@ func (s *Server) Fresh(lock string, ownNode bool, n, round int) (dir, lockPath s
 		}
 	}
 	lockPath = dir + "/lock"
-	made := lockPath
 	if ownNode {
-		made = dir
+		return dir, lockPath, create(s.admin, dir, "")
 	}
-	return dir, lockPath, create(s.admin, made, "")
+	return dir, lockPath, create(s.admin, lockPath, "")
 }
 
 // distant puts half of a round trip into each direction.
@@ -214,7 +214,7 @@ func distant(nc net.Conn, rtt time.Duration) net.Conn {
 	return bubble.Through(nc, bubble.Way{Far: rtt / 2}, bubble.Way{Far: rtt / 2})
 }
 
-// DialFar connects to a server that is a round trip away.
+// DialFar connects to a server over a line whose round trip time is s.RTT.
 func (s *Server) DialFar(network, address string, timeout time.Duration) (net.Conn, error) {
 	nc, err := net.DialTimeout(network, address, timeout)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Server) DialFar(network, address string, timeout time.Duration) (net.Co
 // A contender is a Locker with its session.
 type contender struct {
 	Locker
-	session int64 // the first one: a client that loses it gets another one
+	session int64 // with which its client began
 }
 
 func (c contender) Lock(ctx context.Context) error {

@@ -23,8 +23,8 @@ import (
 type Settings struct {
 	Path  string          // the znode to work under
 	Limit time.Duration   // of a run; 0: none
-	RTT   time.Duration   // of a round trip that is put between the clients and the server
-	Say   func(i18n.Text) // what is being done
+	RTT   time.Duration   // the round trip time that is put between the clients and the server
+	Say   func(i18n.Text) // tells the user what is being done
 	Work  func(int) error // what a contender does while it holds the lock; nil: it counts, and no more
 	Step  func()          // what it does when it has released the lock; nil: nothing
 	// Program plays long holds in a process of its own; see [PlayHold]. "": they are not played.
@@ -42,15 +42,15 @@ type Server struct {
 	root    string       // the parent of all nodes of this benchmark
 	runs    atomic.Int64 // so far: each has a path of its own
 	group   *group       // nil: this process is alone
-	warming sync.Once    // says so
+	warming sync.Once    // says once that the server is warmed up
 }
 
 const (
 	// connectTimeout is the time that a server that answered once may take to open a session.
 	connectTimeout = time.Minute
 	cleanTimeout   = 30 * time.Second
-	// sessionTimeout is what the benchmark asks for. Until it is over a process that was killed counts as
-	// present, and a machine that stops for a while costs nobody the run.
+	// sessionTimeout is what the benchmark asks for. A machine may stop for this time without harm to a run;
+	// and a process that was killed counts as present for it.
 	sessionTimeout = 30 * time.Second
 )
 
@@ -67,7 +67,7 @@ func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Serv
 	if s.Processes > 0 {
 		s.group = newGroup(ctx, s)
 		s.root, err = s.group.meet()
-		err = s.because(err)
+		err = s.endOfGroup(err)
 	} else {
 		s.root = s.Path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
 		if err = create(s.admin, s.root, ""); err != nil {
@@ -93,19 +93,19 @@ func (s *Server) Close(err error) error {
 	return errors.Join(err, s.bounded(s.group.leave))
 }
 
-// Zoo is what the server is of.
+// Zoo returns the ZooKeeper.
 func (s *Server) Zoo() *ensemble.Ensemble { return s.zoo }
 
-// because returns why the processes do not go on together, where that is the reason for err.
-func (s *Server) because(err error) error {
+// endOfGroup returns why the processes no longer run together, if that is the reason for err, otherwise err.
+func (s *Server) endOfGroup(err error) error {
 	if err == nil || s.group == nil || errors.Is(err, errTwoProcesses) || errors.Is(err, counter.ErrTwoHolders) {
 		return err
 	}
 	return cmp.Or(context.Cause(s.group.ctx), err)
 }
 
-// madeHere is the data of the nodes around the runs. The process that leaves
-// such a node empty removes it.
+// madeHere is the data of the nodes above those of the runs. A process that leaves such a node
+// empty removes it.
 const madeHere = "made by bench"
 
 // create makes a node, and all above it, unless they are there.
@@ -142,8 +142,7 @@ func removeEmpty(admin *zk.Conn, node string) error {
 	return nil
 }
 
-// clean removes all that was made. Nodes above the root stay if they have
-// other children by then.
+// clean removes all nodes that were made. Those above the root stay if they have other children.
 func (s *Server) clean() error {
 	if err := s.remove(s.root); err != nil {
 		return err
@@ -151,7 +150,7 @@ func (s *Server) clean() error {
 	return removeEmpty(s.admin, path.Dir(s.root))
 }
 
-// bounded runs a clean-up. It returns in time if the server is silent.
+// bounded runs a clean-up, and waits for it no longer than cleanTimeout.
 func (s *Server) bounded(cleanUp func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- cleanUp() }()
@@ -166,22 +165,23 @@ func (s *Server) bounded(cleanUp func() error) error {
 	}
 }
 
-func (s *Server) remove(p string) error {
-	children, _, err := s.admin.Children(p)
+// remove removes a node and all below it.
+func (s *Server) remove(node string) error {
+	children, _, err := s.admin.Children(node)
 	if err = unlessGone(err); err != nil {
 		return err
 	}
-	// All at once, because a JVM that was stopped may have left thousands.
+	// All at once: Curator's process may have left thousands.
 	errs := make([]error, len(children))
 	var wg sync.WaitGroup
 	for i, child := range children {
-		wg.Go(func() { errs[i] = s.remove(p + "/" + child) })
+		wg.Go(func() { errs[i] = s.remove(node + "/" + child) })
 	}
 	wg.Wait()
 	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	return unlessGone(s.admin.Delete(p, -1))
+	return unlessGone(s.admin.Delete(node, -1))
 }
 
 // unlessGone is the error of a request for a node, nil if there is no such node.

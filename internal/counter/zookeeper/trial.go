@@ -11,23 +11,23 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// trialSessions are those of the contenders of a trial.
+// trialSessions are the indexes of the sessions that the contenders of a trial have.
 var trialSessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient: 2, counter.Next: 2}
 
 // Try plays the trial, and the long hold.
 func (p *Player) Try(ctx context.Context) (err error) {
 	if p.On.group != nil {
 		ctx = p.On.group.ctx
-		defer func() { err = p.On.because(err) }()
+		defer func() { err = p.On.endOfGroup(err) }()
 	}
 	p.On.Say(i18n.Textf("trying %s", "试跑 %s", p.Of.Name))
-	long := make(chan error, 1)
-	go func() { long <- p.holdLong(ctx) }()
+	held := make(chan error, 1)
+	go func() { held <- p.holdLong(ctx) }()
 	err = p.trial(ctx, 0)
-	return cmp.Or(err, <-long)
+	return cmp.Or(err, <-held)
 }
 
-// trial plays the trial. The holder keeps the lock for that long, besides.
+// trial plays the trial. The holder keeps the lock for so much longer.
 func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 	with, err := p.setUp(ctx, trialSessions[:], 0, 0)
 	t := &counter.Trial{Hold: hold, Contenders: with.contenders}
@@ -36,15 +36,15 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 		return err
 	}
 	_, givesUp := t.Contenders[counter.Impatient].(contender).Locker.(cancellable)
-	t.Stays = !givesUp
+	t.NeverGivesUp = !givesUp
 	t.Alive = func() (int64, bool) {
 		c := with.tap.Counts()
 		return c.BytesIn + c.BytesOut, with.tap.Pending() > 0
 	}
-	holders, sent := with.conns[trialSessions[counter.Holder]], int64(0)
-	session := holders.SessionID()
-	t.Leaves = func() error {
-		if holders.SessionID() != session || holders.State() != zk.StateHasSession {
+	holderConn, sent := with.conns[trialSessions[counter.Holder]], int64(0)
+	session := holderConn.SessionID()
+	t.BeforeUnlock = func() error {
+		if holderConn.SessionID() != session || holderConn.State() != zk.StateHasSession {
 			return i18n.Errorf("session %#x of the holder was lost", "持有者的会话 %#x 已丢失", session)
 		}
 		return nil
@@ -52,7 +52,7 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 	t.Close = func() error {
 		sent = with.tap.Counts().Total()
 		with.conns[trialSessions[counter.Closed]].Close()
-		// In an ensemble the server of the next contender may receive the end of the session later.
+		// In an ensemble, the next contender's server may learn of the end of the session later.
 		_, err := with.conns[trialSessions[counter.Next]].Sync(with.path)
 		return unlessGone(err)
 	}

@@ -56,8 +56,8 @@ const twoHolders = "a contender got the lock although its holder had not unlocke
 
 func TestBrokenLocksAreCaught(t *testing.T) {
 	var mutex sync.Mutex
-	var queues int
-	var none []error
+	var queues int    // of the lock with two queues: contenders so far
+	var empty []error // of the lock that panics
 	for name, tc := range map[string]struct {
 		kind Kind
 		want string
@@ -69,7 +69,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 			queues++
 			return zk.NewLock(c, fmt.Sprint(p, "/queue-", queues%2), zk.WorldACL(zk.PermAll))
 		}}, twoHolders},
-		"panics": {Kind{Node: true, Make: func(*zk.Conn, string) Locker { return fake{lock: func() error { return none[0] }} }},
+		"panics": {Kind{Node: true, Make: func(*zk.Conn, string) Locker { return fake{lock: func() error { return empty[0] }} }},
 			"Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:"},
 		"New": {Kind{Node: true, Make: func(c *zk.Conn, p string) Locker { panic("too early") }}, "New panicked: too early (trial_test.go:"},
 		// A lock that is only a mutex excludes, but not from another process.
@@ -85,8 +85,8 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// A waiter that takes the lock after half a minute passes a trial. It waits with a timed latch, as the article does, and
-// nothing looks at the result.
+// A waiter that takes the lock after half a minute passes a trial. It waits with a time limit, as in the article, and
+// does not look which of the two has ended the wait.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 	late := Kind{Node: true, Make: func(c *zk.Conn, p string) Locker {
 		return fake{lock: func() error {
@@ -123,8 +123,7 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 	})
 }
 
-// Locks that have one value per session get one per session, and again in each
-// run.
+// PerSession opens one value for each session, and again for each run.
 func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0
 	kind := PerSession(func(*zk.Conn, string, time.Duration) func() Locker {
@@ -142,7 +141,7 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	require.Equal(t, 3, opened)
 }
 
-// A distance that is paid for each round trip, by a lock that waits for one answer after the other.
+// zk.Lock sends three requests for one hold, and waits for the answer to each.
 func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *zkserver.Server, s *Server) {
 		const rtt = 20 * time.Millisecond
