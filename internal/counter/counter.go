@@ -1,6 +1,5 @@
-// Package counter is article A's benchmark: contenders that lock, add one to a plain
-// variable and unlock. A count that is not the number of holds is a failure, and so are
-// two holders at once.
+// Package counter is article A's benchmark: contenders that lock, add one to a plain variable and
+// unlock. A count that is not the number of holds is a failure, and so are two holders at once.
 //
 // A [Lock] is a name and what the tables say of it. A [Player] plays it on a server;
 // that of a lock on ZooKeeper is in package zookeeper. A [Benchmark] tries each lock, lets

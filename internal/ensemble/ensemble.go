@@ -27,7 +27,7 @@ import (
 // SpecEmbedded is the spec of the server inside the process.
 const SpecEmbedded = "embedded"
 
-// labelEmbedded says of it what matters beside a figure.
+// labelEmbedded is its label beside a figure.
 const labelEmbedded = "embedded (in memory, no disk)"
 
 // An Ensemble is a ZooKeeper that can be connected to. All methods may be
@@ -36,7 +36,7 @@ type Ensemble struct {
 	servers []string
 	label   string
 	dial    wiretap.Dialer
-	server  *zkserver.Server // what Open started, or nil
+	server  *zkserver.Server // that Open has started, or nil
 	inside  bool             // the server is in this process
 }
 
@@ -44,8 +44,8 @@ type Ensemble struct {
 // count. Tests with silent servers set a shorter one.
 var AnswerTimeout = 10 * time.Second
 
-// patienceAgain is how long a server has that is asked more than once.
-const patienceAgain = 3 * time.Second
+// retryTimeout is how long one request to a server may take where it is tried more than once.
+const retryTimeout = 3 * time.Second
 
 // Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or
 // "host:port,host:port,…" for servers that run already, one of which must
@@ -84,29 +84,29 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	return nil, i18n.Errorf("no ZooKeeper answers: %w", "没有 ZooKeeper 响应：%v", joined(errs))
 }
 
-// Check says what is wrong with the form of a spec.
+// Check returns an error if a spec does not have one of the forms that Open takes. Specs of servers in
+// Docker pass: Open explains them.
 func Check(spec string) error {
-	if spec == SpecEmbedded || strings.HasPrefix(spec+":", "docker:") { // which Open explains
+	if spec == SpecEmbedded || strings.HasPrefix(spec+":", "docker:") {
 		return nil
 	}
-	for s := range strings.SplitSeq(spec, ",") {
-		host, port, err := net.SplitHostPort(s)
-		if n, e := strconv.ParseUint(port, 10, 16); err != nil || e != nil || n == 0 || host == "" {
-			if s != spec {
-				s = fmt.Sprintf("%s: %q", spec, s)
-			} else {
-				s = strconv.Quote(s)
+	for server := range strings.SplitSeq(spec, ",") {
+		host, port, err := net.SplitHostPort(server)
+		number, numberErr := strconv.ParseUint(port, 10, 16)
+		if err != nil || numberErr != nil || number == 0 || host == "" {
+			quoted := strconv.Quote(server)
+			if server != spec {
+				quoted = spec + ": " + quoted
 			}
-			return i18n.Errorf("%s is neither embedded nor host:port", "%s 不是 embedded 或 host:port", s)
+			return i18n.Errorf("%s is neither embedded nor host:port", "%s 不是 embedded 或 host:port", quoted)
 		}
 	}
 	return nil
 }
 
-// OverPipes is a server of the caller's, reached over net.Pipe: in a
-// testing/synctest bubble it and its clients run in virtual time. Close
-// leaves it running. Clients use the given addresses, of which there is
-// one if none is given: with several they behave as in an ensemble.
+// OverPipes returns an Ensemble of the caller's server, reached over net.Pipe: in a
+// testing/synctest bubble it and its clients run in virtual time. Close leaves it running. Clients
+// get the given addresses, or one if none is given: with several they behave as in an ensemble.
 func OverPipes(s *zkserver.Server, addresses ...string) *Ensemble {
 	if len(addresses) == 0 {
 		addresses = []string{"127.0.0.1:2181"}
@@ -130,9 +130,10 @@ func (j joined) Unwrap() []error { return j }
 // Ask finds out which server listens at addr, host:port: its version, and whether it
 // is alone (standalone), leads (leader) or follows (follower).
 func Ask(ctx context.Context, addr string) (version, mode string, err error) {
-	return askWithin(ctx, addr, patienceAgain)
+	return askWithin(ctx, addr, retryTimeout)
 }
 
+// askWithin is Ask with a time for the answer.
 func askWithin(parent context.Context, addr string, patience time.Duration) (version, mode string, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -145,8 +146,9 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		return "", "", err
 	}
 	defer nc.Close()
-	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) }) // long past
 	defer stop()
+
 	if _, err := nc.Write([]byte("srvr")); err != nil {
 		return "", "", err
 	}
@@ -158,6 +160,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		}
 		return "", "", cmp.Or(parent.Err(), i18n.Errorf("%s: %w", "%s：%v", addr, err))
 	}
+
 	version, mode = "of unknown version", "mode unknown"
 	for line := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(line, "Zookeeper version: "); ok {
@@ -169,8 +172,8 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 			mode = strings.TrimSpace(v)
 		}
 	}
-	notAllowed := strings.Contains(string(text), "whitelist") // srvr is not in it, and the server serves
-	if !strings.Contains(string(text), "Zookeeper version: ") && !notAllowed {
+	refused := strings.Contains(string(text), "whitelist") // of the words that are answered: the server serves
+	if !refused && !strings.Contains(string(text), "Zookeeper version: ") {
 		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q",
 			"%s 不是正在服务的 ZooKeeper：对 srvr 的回答是 %q", addr, firstLine(string(text)))
 	}
@@ -187,10 +190,10 @@ func serverKind(version, mode string) string {
 
 var errMute = i18n.Errorf("the server is silent", "服务器没有响应")
 
-// cancelAfter cancels when patience is over, unless ctx ends before. It counts
-// ticks: after a machine has stopped for a while, the answer has as much time as before.
+// cancelAfter cancels when patience is over, unless ctx ends before. It counts ticks: the time for
+// which the whole machine stops is one tick, however long it is.
 func cancelAfter(ctx context.Context, patience time.Duration, cancel context.CancelCauseFunc) {
-	const ticks = 20 // a stop of the machine, however long, counts as about one
+	const ticks = 20
 	tick := time.NewTicker(patience / ticks)
 	defer tick.Stop()
 	for range ticks {
@@ -214,7 +217,7 @@ func firstLine(s string) string {
 // Servers are the addresses of the servers, host:port each.
 func (e *Ensemble) Servers() []string { return slices.Clone(e.servers) }
 
-// String returns which ZooKeeper it is, for people to read beside a figure.
+// String says which ZooKeeper it is, for people to read beside a figure.
 func (e *Ensemble) String() string { return e.label }
 
 // Says is String in both languages.
@@ -225,8 +228,8 @@ func (e *Ensemble) Says() i18n.Text {
 	return i18n.Same(e.label)
 }
 
-// Members says of each server what it is: its version, and whether it is
-// alone, leads or follows. One that does not answer is left out.
+// Members describes each server: its version, and whether it is alone, leads or follows. A server
+// that does not answer is left out.
 func (e *Ensemble) Members(ctx context.Context) []string {
 	if e.inside {
 		return []string{e.label}
@@ -299,11 +302,11 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 	if password == nil {
 		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
-	// In an ensemble the connection may end before the reply has been sent;
-	// then the next server that is asked no longer has the session. In
-	// the end they have more time: they write it to their disks first.
+	// In an ensemble the connection may end before the reply has been sent; then the next server
+	// that is asked no longer has the session. The last time they have longer: they may wait for
+	// their disks.
 	var errs []error
-	for _, patience := range []time.Duration{patienceAgain, patienceAgain, 10 * patienceAgain} {
+	for _, patience := range []time.Duration{retryTimeout, retryTimeout, 10 * retryTimeout} {
 		for _, server := range e.servers {
 			zxid, err := e.endSession(server, session, password, patience)
 			if err == nil {
@@ -322,8 +325,8 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 	}
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(patience))
-	// Both in one write: the client comes back as soon as its connection is
-	// taken over, and takes it over in turn.
+	// Both requests in one write: the client comes back to its session as soon as it has lost its
+	// connection to this one, and takes the session over in turn.
 	var enc jute.Encoder
 	enc.Frame(&jute.ConnectRequest{TimeoutMs: 4000, SessionID: session, Password: password})
 	enc.Frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession})
@@ -332,7 +335,7 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 	}
 	var r jute.ConnectResponse
 	var h jute.ReplyHeader
-	if err = jute.ReadRecord(nc, &r); err == nil && r.SessionID != 0 { // else it has ended
+	if err = jute.ReadRecord(nc, &r); err == nil && r.SessionID != 0 { // 0: the session has ended already
 		err = jute.ReadRecord(nc, &h)
 	}
 	if err != nil {

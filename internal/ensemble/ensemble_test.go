@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// listener accepts connections and answers each with a given text.
-func listener(t *testing.T, answer func(net.Conn)) string {
+// listener accepts connections until the test ends, and calls answer with each.
+func listener(t *testing.T, answer func(net.Conn)) (addr string) {
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() {
@@ -37,12 +37,11 @@ func listener(t *testing.T, answer func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// closedPort is a port on which nobody listens, now or later: it is below those
-// that the system gives away.
-const closedPort = "127.0.0.1:1"
+// closed is an address at which no server ever listens: the port is below those that the system
+// chooses from.
+const closed = "127.0.0.1:1"
 
 func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
-	const closed = closedPort
 	mute := listener(t, func(nc net.Conn) { t.Cleanup(func() { nc.Close() }) })
 	web := listener(t, func(nc net.Conn) {
 		nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n"))
@@ -92,7 +91,7 @@ func TestConnect(t *testing.T) {
 	testenv.Must2(conn.Get("/"))(t)
 	require.EqualValues(t, 1, tap.Counts().Total())
 
-	// Ending a session from outside.
+	// The session is ended from outside.
 	_, _, gone := testenv.Must3(conn.ExistsW("/never"))(t)
 	before := testenv.Must(conn.Set("/", nil, -1))(t)
 	session := conn.SessionID()
@@ -113,7 +112,7 @@ func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
 	t.Parallel() // it may wait for a second
 	srv := zkserver.Run(t)
 	addr := srv.Addr()
-	zoo := testenv.Must(ensemble.Open(t.Context(), closedPort+","+addr))(t)
+	zoo := testenv.Must(ensemble.Open(t.Context(), closed+","+addr))(t)
 	defer zoo.Close()
 	require.Contains(t, zoo.String(), "(embedded, served by another process: in memory, no disk)")
 	tap := new(wiretap.Tap)

@@ -22,13 +22,14 @@ type Proxy struct {
 	server   string
 	dial     Dialer
 
-	mu      sync.Mutex
-	cut     bool
-	open    [2]chan struct{} // by direction; closed while packets arrive
-	conns   map[net.Conn]bool
-	loss    *loss                             // nil until LoseReply
-	packet  atomic.Pointer[func(d Direction)] // nil until At
-	forward sync.WaitGroup                    // all goroutines of the proxy
+	mu    sync.Mutex // guards the next four
+	cut   bool
+	open  [2]chan struct{} // by direction; closed while packets arrive
+	conns map[net.Conn]bool
+	loss  *loss // nil until LoseReply
+
+	onPacket atomic.Pointer[func(d Direction)] // called for each packet; nil until At
+	running  sync.WaitGroup                    // all goroutines of the proxy
 }
 
 // A Direction is one of the two in which bytes travel.
@@ -54,7 +55,7 @@ func Open(server string, dial Dialer) (*Proxy, error) {
 		p.open[d] = make(chan struct{})
 		close(p.open[d])
 	}
-	p.forward.Go(p.accept)
+	p.running.Go(p.accept)
 	return p, nil
 }
 
@@ -63,7 +64,7 @@ func (p *Proxy) Close() {
 	p.listener.Close()
 	p.Heal() // packets that are held back go on
 	p.CutOff()
-	p.forward.Wait()
+	p.running.Wait()
 }
 
 // New opens a proxy until the test ends.
@@ -83,14 +84,15 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		p.forward.Go(func() { p.join(client) })
+		p.running.Go(func() { p.join(client) })
 	}
 }
 
 // A link is a client's connection, joined to one to the server.
 type link struct {
+	// Guarded by mu of the proxy.
 	asked []byte // the end of the client's bytes, for a text that comes in two pieces
-	lost  *loss  // guarded by mu of the proxy; set while the link's reply is to be lost
+	lost  *loss  // not nil once the next reply is to be lost
 }
 
 // join joins a client's connection to one to the server, until either ends.
@@ -116,7 +118,7 @@ func (p *Proxy) join(client net.Conn) {
 	}()
 	l := &link{}
 	answers := make(chan struct{})
-	p.forward.Go(func() {
+	p.running.Go(func() {
 		defer close(answers)
 		p.pass(client, server, ToClient, l)
 	})
@@ -124,19 +126,19 @@ func (p *Proxy) join(client net.Conn) {
 	<-answers
 }
 
-// pass passes bytes on, those that came before a silence when it is over. Then
-// it closes both connections.
+// pass passes bytes on until one side ends, and then closes both connections. During a silence it
+// holds them back.
 func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 	defer to.Close()
 	defer from.Close()
 	b := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(b)
-		if packet := p.packet.Load(); packet != nil && n > 0 {
-			(*packet)(d)
+		if onPacket := p.onPacket.Load(); onPacket != nil && n > 0 {
+			(*onPacket)(d)
 		}
 		for open := p.opening(d); !bubble.IsClosed(open); open = p.opening(d) {
-			<-open
+			<-open // a silence may have begun again meanwhile
 		}
 		if d == ToServer {
 			p.noteRequests(l, b[:n])
@@ -152,7 +154,8 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 	}
 }
 
-func (p *Proxy) opening(d Direction) <-chan struct{} { // closed while packets arrive
+// opening returns a channel that is closed when packets arrive in a direction.
+func (p *Proxy) opening(d Direction) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.open[d]
@@ -180,7 +183,7 @@ func (p *Proxy) Silence(directions ...Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range directions {
-		if bubble.IsClosed(p.open[d]) { // else it is silent already, and somebody may wait for this channel
+		if bubble.IsClosed(p.open[d]) { // else it is silent already, and pass may wait for this channel
 			p.open[d] = make(chan struct{})
 		}
 	}
@@ -198,33 +201,32 @@ func (p *Proxy) Heal() {
 	}
 }
 
-// At calls act when the n-th packet from now on has come in a direction, before it is passed on. Came
+// At calls act when the n-th packet from now on has come in a direction, before it is passed on. came
 // reports whether it has come.
-func (p *Proxy) At(way Direction, n int, act func()) (came func() bool) {
+func (p *Proxy) At(direction Direction, n int, act func()) (came func() bool) {
 	var packets atomic.Int32
-	packet := func(d Direction) {
-		if d == way && int(packets.Add(1)) == n {
+	onPacket := func(d Direction) {
+		if d == direction && int(packets.Add(1)) == n {
 			act()
 		}
 	}
-	p.packet.Store(&packet)
+	p.onPacket.Store(&onPacket)
 	return func() bool { return int(packets.Load()) >= n }
 }
 
 // A loss is a reply that is to be lost.
 type loss struct {
-	request  []byte // in lower case
+	request  []byte // a text of it, in lower case
 	cut      func()
-	requests int // that have come, guarded by mu
+	requests int // with the text that have come; guarded by mu of the proxy
 }
 
-// LoseReply lets the next request that contains a text, in capitals or not,
-// reach the server, and drops the server's bytes after that. The connection is cut
-// at the first bytes that are dropped; cut, which may be nil, is called just
-// before. So CutOff as cut keeps the client from coming back, and a cut that
-// waits until the server has carried out the request serves protocols in which
-// the first bytes need not be the reply. Requests returns how many requests with
-// the text have come so far: more than one if the client has asked again.
+// LoseReply lets the next request that contains a text, in capitals or not, reach the server, and
+// drops the server's bytes after that. The connection is cut at the first bytes that are dropped;
+// cut, which may be nil, is called just before. So CutOff as cut keeps the client from coming back,
+// and a cut that waits until the server has carried out the request serves protocols in which the
+// first bytes need not be the reply. Requests returns how many requests with the text have come so
+// far: more than one if the client has asked again.
 //
 // The connection must not be encrypted, and its client must wait for each reply
 // before it sends the next request.
@@ -261,7 +263,8 @@ func (p *Proxy) noteRequests(l *link, sent []byte) {
 	}
 }
 
-func (p *Proxy) lossOf(l *link) *loss { // nil: no reply of it is to be lost
+// lossOf returns the loss of a link's next reply, nil if that is not to be lost.
+func (p *Proxy) lossOf(l *link) *loss {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return l.lost

@@ -1,5 +1,5 @@
-// Package servers starts servers of Debian's: for a test that kills its server, and for a command
-// whose tests need servers that run.
+// Package servers starts servers that Debian has packages of: for a test that kills its server, and
+// for a command whose tests need servers that run.
 package servers
 
 import (
@@ -19,19 +19,19 @@ import (
 	"example.com/zklock/internal/ensemble"
 )
 
-// patience is the time that a server may take until it serves, on a machine that is very busy.
+// patience is how long a server may take until it serves, on a very busy machine.
 const patience = 10 * time.Minute
 
 // A Process is a server that runs.
 type Process struct {
 	cmd   *exec.Cmd
-	log   string // a file, which has what it prints
-	ended chan struct{}
-	stop  os.Signal
+	log   string        // the file of its output
+	ended chan struct{} // closed when it has ended
+	stop  os.Signal     // asks it to end
 }
 
-// begin starts a server, and returns when ready returns no error. An error has what the server
-// has printed.
+// begin starts a server, and returns when ready returns no error. Its own error has the output of
+// the server.
 func begin(ctx context.Context, log string, ready func() error, cmd *exec.Cmd) (*Process, error) {
 	out, err := os.Create(log)
 	if err != nil {
@@ -82,8 +82,9 @@ func (p *Process) end() {
 	}
 }
 
-// FreeAddr is a free address. On Linux it is not that of the loopback which programs bind and dial
-// from, so that nobody else gets it before the server has it, or while the server is away.
+// FreeAddr returns a free address of loopback. On Linux its host is not 127.0.0.1, from which
+// programs dial, so that no program gets the port before the server has it, or while the server is
+// stopped.
 func FreeAddr() (string, error) {
 	host := "127.0.0.1"
 	if runtime.GOOS == "linux" {
@@ -108,7 +109,7 @@ func (at location) write(name, text string) error {
 	return os.WriteFile(at.file(name), []byte(text), 0o644)
 }
 
-// hasLogged is ready once the log of the server has a text.
+// hasLogged returns a ready function for begin: the server serves when its log has a text.
 func (at location) hasLogged(text string) func() error {
 	return func() error {
 		printed, err := os.ReadFile(at.file("log"))
@@ -121,14 +122,16 @@ func (at location) hasLogged(text string) func() error {
 
 // A kind is a server that a command can ask for by its name.
 type kind struct {
-	variables []string // get what prepare returns
-	user      string   // whose the process is, if we are root
-	stop      os.Signal
+	variables []string  // of the environment, which get the value of prepare
+	user      string    // who the process runs as, if we are root; "": root
+	stop      os.Signal // asks it to end; nil: SIGTERM
 	prepare   preparation
 }
 
 type (
-	command     = func(name string, args ...string) *exec.Cmd // as exec.Command, for the user of the server
+	command = func(name string, args ...string) *exec.Cmd // as exec.Command, for the user of the server
+	// A preparation writes what the server needs, and returns how tests find it, the command that
+	// starts it, nil if it runs, and what begin waits for.
 	preparation = func(ctx context.Context, at location, as command) (value string, cmd *exec.Cmd, ready func() error, err error)
 )
 
@@ -136,7 +139,7 @@ var kinds = map[string]kind{
 	"zookeeper": {variables: []string{"ZK"}, prepare: zookeeper("")},
 	// With TTL nodes and all four-letter words.
 	"zookeeper-extended": {variables: []string{"ZK", "ZK_EXTENDED"}, prepare: zookeeper("extendedTypesEnabled=true\n4lw.commands.whitelist=*\n")},
-	"postgres":           {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // it does not wait for its clients then
+	"postgres":           {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // with SIGTERM it waits for its clients
 	"mariadb":            {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
 	"redis":              {variables: []string{"REDIS"}, prepare: redis},
 	"etcd":               {variables: []string{"ETCD"}, prepare: etcd},
@@ -152,7 +155,7 @@ func zookeeper(settings string) preparation {
 	}
 }
 
-// serves asks a ZooKeeper for its mode, which it has once it serves.
+// serves returns no error if a ZooKeeper serves.
 func (at location) serves() error {
 	version, mode, err := ensemble.Ask(context.Background(), at.addr)
 	if err == nil {
@@ -199,11 +202,12 @@ func etcd(_ context.Context, at location, as command) (string, *exec.Cmd, func()
 	url := "http://" + at.addr
 	return at.addr, as("etcd", "--data-dir", at.file("data"), "--listen-peer-urls", "http://"+peer,
 			"--listen-client-urls", url, "--advertise-client-urls", url,
-			"--heartbeat-interval", "1000", "--election-timeout", "10000"), // a request may take 5 s and twice that: the machine may stop
+			"--heartbeat-interval", "1000", "--election-timeout", "10000"), // a request may then take 25 s: the machine may stop
 		at.hasLogged("ready to serve client requests"), err
 }
 
-// dockerd starts a daemon if none serves. What a killed process has left there is removed by the next one that opens servers.
+// dockerd starts a daemon if none serves. The containers stay when the daemon ends: docker.Open removes those of
+// processes that were killed.
 func dockerd(ctx context.Context, _ location, as command) (string, *exec.Cmd, func() error, error) {
 	serves := func() error { return exec.CommandContext(ctx, "docker", "info").Run() }
 	if serves() == nil {
@@ -222,7 +226,7 @@ func quietly(cmd *exec.Cmd) error {
 
 // Started are servers that run.
 type Started struct {
-	Env       []string // how the tests find them
+	Env       []string // VARIABLE=value, by which the tests find them
 	dir       string
 	processes []*Process
 }
@@ -281,7 +285,7 @@ func (s *Started) begin(ctx context.Context, name string) error {
 		s.Env = append(s.Env, variable+"="+value)
 	}
 	if cmd == nil {
-		return nil // it runs
+		return nil // it runs already
 	}
 	p, err := begin(ctx, at.file("log"), ready, cmd)
 	if err == nil {

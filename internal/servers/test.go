@@ -12,9 +12,9 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Needs skips the test unless the environment variable has the address of such a server: then
-// the test may take the time that a server of its own needs, whatever is installed. At a landing
-// the program must be there, too.
+// Needs skips the test unless the environment variable has the address of such a server: only then
+// does a test take the time to start one of its own. If the program is missing, the test is skipped
+// as testenv.Missing does.
 func Needs(t testing.TB, program, debian, variable string) {
 	t.Helper()
 	if os.Getenv(variable) == "" {

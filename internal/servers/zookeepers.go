@@ -16,13 +16,13 @@ import (
 	"example.com/zklock/internal/ensemble"
 )
 
-// A ZooKeeper is a server that a test stops, restarts, or robs of its data.
+// A ZooKeeper is a server that a test can stop, restart, and rob of its data.
 type ZooKeeper struct {
 	Addr string
 	Data string // the folder of its snapshots and logs
 
 	location location
-	process  *Process // nil if it does not run
+	process  *Process // nil before it has started
 }
 
 // ZooKeepers starts an ensemble of n servers, or one that stands alone, until the test ends. It
@@ -47,7 +47,7 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 		require.NoError(t, os.WriteFile(filepath.Join(z.Data, "myid"), []byte(strconv.Itoa(i+1)), 0o644))
 	}
 	var wg sync.WaitGroup
-	for _, z := range nodes { // none of them serves before the others run
+	for _, z := range nodes { // all at once: none of them serves before the others run
 		wg.Go(func() {
 			_, cmd, _, err := zookeeper("")(t.Context(), z.location, exec.Command)
 			if err == nil && n > 1 {
@@ -102,7 +102,7 @@ func (z *ZooKeeper) Stop() { z.process.end() }
 // Kill ends it as a power cut does.
 func (z *ZooKeeper) Kill() { z.process.Kill() }
 
-// Pause has it do nothing until Continue.
+// Pause stops its process until Continue.
 func (z *ZooKeeper) Pause(t testing.TB) {
 	require.NoError(t, z.process.cmd.Process.Signal(syscall.SIGSTOP))
 }

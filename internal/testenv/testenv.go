@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// T is what is needed of a *testing.T.
+// T is the part of a *testing.T that these helpers need.
 type T interface {
 	Helper()
 	Skip(args ...any)
@@ -30,7 +30,8 @@ type T interface {
 
 const variable = "ZKLOCK_TESTS"
 
-// asked is read each time: go test then knows that a cached result depends on it.
+// asked returns the value of the variable. It reads it each time: so go test knows that a cached
+// result depends on it.
 func asked() string {
 	switch value := os.Getenv(variable); value {
 	case "", "landing", "long":
@@ -40,13 +41,13 @@ func asked() string {
 	}
 }
 
-// AtLanding reports whether all is asked for that a change must pass.
+// AtLanding reports whether the tests are asked for that a change must pass.
 func AtLanding() bool { return asked() != "" }
 
-// AtLength reports whether all is asked for that there is.
+// AtLength reports whether all tests are asked for.
 func AtLength() bool { return asked() == "long" }
 
-// Landing skips a test unless it is asked for what a change must pass, or -run names a part of the test.
+// Landing skips a test unless the tests are asked for that a change must pass, or -run names a subtest.
 func Landing(t T, why string) {
 	t.Helper()
 	if run := flag.Lookup("test.run"); !AtLanding() && (run == nil || !strings.Contains(run.Value.String(), "/")) {
@@ -54,7 +55,7 @@ func Landing(t T, why string) {
 	}
 }
 
-// Long skips a test unless it is asked for all that there is.
+// Long skips a test unless all tests are asked for.
 func Long(t T, why string) {
 	t.Helper()
 	if !AtLength() {
@@ -70,8 +71,8 @@ func NotRaced(t T, why string) {
 	}
 }
 
-// RacedAtLength skips a test that runs with the race detector, unless it is asked for all that
-// there is: it takes long, and other tests race the same lines.
+// RacedAtLength skips a test that runs with the race detector unless all tests are asked for: it
+// takes long, and other tests race the same lines.
 func RacedAtLength(t T, why string) {
 	t.Helper()
 	if Raced && !AtLength() {
@@ -102,23 +103,23 @@ func EmbeddedMain(m interface{ Run() int }) {
 	os.Exit(m.Run())
 }
 
-// Again plays a trial in real time until none says that it was Spoiled.
+// Again plays a trial in real time, again and again until one is not Spoiled.
 func Again(t *testing.T, play func(t *testing.T)) {
 	t.Helper()
 	go watch(t.Context())
-	for tries, shown := 1, false; !shown && !t.Failed(); tries++ {
-		if tries > 5 {
+	for try, done := 1, false; !done && !t.Failed(); try++ {
+		if try > 5 {
 			t.Fatal("each trial was spoiled")
 		}
-		t.Run(strconv.Itoa(tries), func(t *testing.T) {
+		t.Run(strconv.Itoa(try), func(t *testing.T) {
 			play(t)
-			shown = true
+			done = true
 		})
 	}
 }
 
-// Spoiled ends a trial of Again whose outcome can be that of a machine that has stopped. It fails if
-// the processor and the disk were there all the time: then the outcome is that of what is tried.
+// Spoiled ends a trial of Again with an outcome that a machine that stops for a while can cause. It
+// fails if the machine has not stopped: then the code under test has caused the outcome.
 func Spoiled(t *testing.T, outcome string) {
 	t.Helper()
 	if at := stopped.Load(); at == nil || time.Since(*at) > 5*time.Minute {
@@ -137,7 +138,7 @@ func watch(ctx context.Context) {
 		defer f.Close()
 	}
 	for last := time.Now(); ctx.Err() == nil; last = time.Now() {
-		time.Sleep(250 * time.Millisecond) // real time, which the machine loses
+		time.Sleep(250 * time.Millisecond)
 		f.WriteAt([]byte{0}, 0)
 		f.Sync()
 		if now := time.Now(); now.Sub(last) > time.Second {
@@ -146,8 +147,8 @@ func watch(ctx context.Context) {
 	}
 }
 
-// Missing skips a test whose tool is missing. Where it is asked for what a change must pass, the
-// tool must be there.
+// Missing skips a test whose tool is missing. If the tests are asked for that a change must pass, it
+// fails the test.
 func Missing(t T, what string) {
 	t.Helper()
 	if AtLanding() {
@@ -159,8 +160,8 @@ func Missing(t T, what string) {
 // Err returns the error of a call whose value is of no interest.
 func Err[V any](_ V, err error) error { return err }
 
-// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t). If it does, the test
-// says the value, too, and otherwise.
+// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t). If the call fails, the
+// test fails with the error, the value and the texts in otherwise.
 func Must[V any](value V, err error) func(t testing.TB, otherwise ...any) V {
 	return func(t testing.TB, otherwise ...any) V {
 		t.Helper()

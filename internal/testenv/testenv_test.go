@@ -10,12 +10,12 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// said records what a test is told.
-type said struct{ skip, fatal string }
+// A fakeT is a test that records why it was skipped or failed.
+type fakeT struct{ skip, fatal string }
 
-func (s *said) Helper()           {}
-func (s *said) Skip(args ...any)  { s.skip = fmt.Sprint(args...) }
-func (s *said) Fatal(args ...any) { s.fatal = fmt.Sprint(args...) }
+func (f *fakeT) Helper()           {}
+func (f *fakeT) Skip(args ...any)  { f.skip = fmt.Sprint(args...) }
+func (f *fakeT) Fatal(args ...any) { f.fatal = fmt.Sprint(args...) }
 
 func TestWhatIsAskedForDecides(t *testing.T) {
 	defer flag.Set("test.run", flag.Lookup("test.run").Value.String())
@@ -23,41 +23,42 @@ func TestWhatIsAskedForDecides(t *testing.T) {
 	for _, test := range []struct {
 		tests, zk string
 		helper    func(testenv.T, string)
-		want      said
+		want      fakeT
 	}{
-		{"", "", testenv.Landing, said{skip: "slow: asked for by ZKLOCK_TESTS=landing"}},
-		{"landing", "", testenv.Landing, said{}},
-		{"long", "", testenv.Landing, said{}},
-		{"", "", testenv.Long, said{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
-		{"landing", "", testenv.Long, said{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
-		{"long", "", testenv.Long, said{}},
-		{"", "", testenv.Missing, said{skip: "slow"}},
-		{"landing", "", testenv.Missing, said{fatal: "slow"}},
-		{"", "embedded", testenv.Embedded, said{}},
-		{"", "", testenv.Embedded, said{}},
-		{"", "a:1", testenv.Embedded, said{skip: "slow (unset ZK)"}},
+		{"", "", testenv.Landing, fakeT{skip: "slow: asked for by ZKLOCK_TESTS=landing"}},
+		{"landing", "", testenv.Landing, fakeT{}},
+		{"long", "", testenv.Landing, fakeT{}},
+		{"", "", testenv.Long, fakeT{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
+		{"landing", "", testenv.Long, fakeT{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
+		{"long", "", testenv.Long, fakeT{}},
+		{"", "", testenv.Missing, fakeT{skip: "slow"}},
+		{"landing", "", testenv.Missing, fakeT{fatal: "slow"}},
+		{"", "embedded", testenv.Embedded, fakeT{}},
+		{"", "", testenv.Embedded, fakeT{}},
+		{"", "a:1", testenv.Embedded, fakeT{skip: "slow (unset ZK)"}},
 	} {
 		t.Setenv("ZKLOCK_TESTS", test.tests)
 		t.Setenv("ZK", test.zk)
-		var got said
+		var got fakeT
 		test.helper(&got, "slow")
 		if got.fatal != "" {
 			got.skip = "" // a test does not go on after Fatal
 		}
 		require.Equal(t, test.want, got, "ZKLOCK_TESTS=%s ZK=%s", test.tests, test.zk)
 	}
-	var got said
+
+	var got fakeT
 	testenv.NotRaced(&got, "slow")
 	require.Equal(t, testenv.Raced, got.skip != "")
 	for tests, skipped := range map[string]bool{"landing": testenv.Raced, "long": false} {
 		t.Setenv("ZKLOCK_TESTS", tests)
-		var got said
+		var got fakeT
 		testenv.RacedAtLength(&got, "slow")
 		require.Equal(t, skipped, got.skip != "", tests)
 	}
 	t.Setenv("ZKLOCK_TESTS", "")
 	flag.Set("test.run", "TestX/part")
-	got = said{}
+	got = fakeT{}
 	testenv.Landing(&got, "slow")
 	require.Empty(t, got, "a part that has a name is asked for")
 	t.Setenv("ZKLOCK_TESTS", "lnog")

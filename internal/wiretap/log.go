@@ -15,8 +15,7 @@ func (t *Tap) Log() []jute.Op {
 	return slices.Clone(t.log)
 }
 
-// Pending is the number of requests that have no reply yet, over all open
-// connections.
+// Pending is the number of requests that have no reply yet, over all open connections.
 func (t *Tap) Pending() (n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -26,9 +25,8 @@ func (t *Tap) Pending() (n int64) {
 	return n
 }
 
-// Armed is the number of watches that are set and have not fired, over all
-// open connections; as on the server, one connection that watches a path
-// twice counts once. It needs NewWithLog.
+// Armed is the number of watches that are set and have not fired, over all open connections; as on
+// the server, one connection that watches a path twice counts once. It needs NewWithLog.
 func (t *Tap) Armed() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +53,7 @@ func (t *Tap) SessionTimeout(session int64) time.Duration {
 	return t.sessions[session].timeout
 }
 
-// request counts one packet to the server. It returns false if that makes no sense.
+// request counts one packet to the server. It returns false if the packet makes no sense.
 func (c *conn) request(b []byte) bool {
 	if !c.asked {
 		c.asked = true
@@ -82,7 +80,7 @@ func (c *conn) request(b []byte) bool {
 	return true
 }
 
-// reply counts one packet from the server. It returns false if that makes no sense.
+// reply counts one packet from the server. It returns false if the packet makes no sense.
 func (c *conn) reply(b []byte) bool {
 	d := jute.NewDecoder(b)
 	if !c.answered {

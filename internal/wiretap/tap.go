@@ -1,15 +1,13 @@
-// Package wiretap listens in on the line between a ZooKeeper client and any
-// server: it counts requests, watch events and bytes as they cross the wire,
-// and keeps a log of them on demand.
+// Package wiretap listens in on the line between a ZooKeeper client and any server: it counts
+// requests, watch events and bytes as they cross the wire, and keeps a log of them on demand.
 //
 //	tap := new(wiretap.Tap)
 //	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(tap.Dialer(net.DialTimeout)))
 //	…
 //	fmt.Println(tap.Counts().Requests[jute.OpCreate])
 //
-// Counting costs a few atomic additions per packet and looks at no more than
-// its first bytes. A packet that makes no sense is passed on untouched, and
-// its connection is no longer counted.
+// Counting costs a few atomic additions per packet and looks at no more than its first bytes. A
+// packet that makes no sense is passed on untouched, and its connection is no longer counted.
 package wiretap
 
 import (
@@ -47,7 +45,7 @@ type session struct {
 	timeout  time.Duration
 }
 
-// opBase moves closeSession, the lowest opcode, to an index.
+// opBase makes an index of an opcode: the lowest is that of closeSession.
 const opBase = -int32(jute.OpCloseSession)
 
 // NewWithLog returns a Tap that keeps the kind of every request, and looks at the whole of long packets. It
@@ -60,10 +58,9 @@ func NewWithLog() *Tap {
 type Counts struct {
 	Requests map[jute.Op]int64
 	Events   int64 // watch events
-	// WakeUps is how many watchers the events were for: the client library
-	// wakes every watcher that was set on the node through the connection,
-	// and the server sends only one event. Watches that are set again after a
-	// reconnect, and those of addWatch, are not seen.
+	// WakeUps is how many watchers the events were for: the client library wakes every watcher that
+	// was set on the node through the connection, and the server sends only one event. Watches that
+	// are set again after a reconnect, and those of addWatch, are not seen.
 	WakeUps  int64
 	BytesOut int64 // from client to server, lengths and handshakes included
 	BytesIn  int64
@@ -97,9 +94,8 @@ func (c Counts) Since(earlier Counts) Counts {
 	return d
 }
 
-// Total is the number of requests that the user's program has made. Pings are
-// left out, and so is setWatches, which the client library sends by itself
-// when it has connected again.
+// Total is the number of requests that the user's program has made. Pings are left out, and so is
+// setWatches, which the client library sends by itself when it has connected again.
 func (c Counts) Total() int64 {
 	var n int64
 	for op, k := range c.Requests {
@@ -131,7 +127,7 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 	}
 }
 
-// prefix is how much of a packet is looked at.
+// prefix is how many bytes of a packet are looked at.
 func (t *Tap) prefix() int {
 	if t.logging {
 		return jute.MaxFrame
@@ -198,11 +194,11 @@ func (t *Tap) Cut() {
 // A framer cuts a stream into packets, whatever pieces it comes in.
 type framer struct {
 	limit int                      // bytes of a packet that are wanted
-	frame func(prefix []byte) bool // called for each packet; false: stop
+	frame func(prefix []byte) bool // called for each packet; it returns false to get no more
 	buf   []byte                   // the length and the wanted bytes, as far as they have come
 	whole int                      // length of the packet in buf
-	skip  int                      // bytes to come that are not wanted
-	off   bool                     // no packets any more: frame has returned false, or a length was negative
+	skip  int                      // bytes of the packet that will come and are not wanted
+	off   bool                     // frame has returned false, or a length was negative
 }
 
 func (f *framer) feed(b []byte) {

@@ -74,9 +74,9 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 		_, _, err := conn.Get("/a") // no watch
 		require.NoError(t, err)
 		testenv.Must3(conn.ChildrenW("/"))(t)
-		_, _, _, err = conn.GetW("/gone") // sets none
+		_, _, _, err = conn.GetW("/gone") // sets no watch
 		require.ErrorIs(t, err, zk.ErrNoNode)
-		_, _, _, err = conn.ExistsW("/to-come") // sets one
+		_, _, _, err = conn.ExistsW("/to-come") // sets a watch
 		require.NoError(t, err)
 
 		require.NoError(t, conn.Delete("/a", -1))
@@ -178,8 +178,7 @@ func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
 		},
 		(&jute.ReplyHeader{Xid: -2}).Encode,
 	)
-	for piece := range 40 {
-		piece++
+	for piece := 1; piece <= 40; piece++ { // bytes at a time
 		tap := new(wiretap.Tap)
 		s := &stream{down: bytes.NewReader(down)}
 		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)

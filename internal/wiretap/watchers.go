@@ -11,7 +11,7 @@ import (
 type watchers struct {
 	mu    sync.Mutex             // guards the fields below
 	asked map[int32]watchRequest // by xid
-	set   map[watch]int64        // 0: set again after a reconnect, it is not known by how many
+	set   map[watch]int64        // how many watchers; 0: unknown, the watch was set again after a reconnect
 }
 
 // armed is the number of watches that are set and have not fired.
@@ -27,21 +27,21 @@ type watchRequest struct {
 	exists bool // exists watches a node that is not there, too
 }
 
-// request notes a request that asks for a watch. d has its body, which may have been
-// cut off.
+// request notes a request that asks for a watch. d has its body, which may have been cut off.
 func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch h.Op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		if path, watched := d.String(), d.Bool(); watched && d.Err() == nil {
-			w.asked[h.Xid] = watchRequest{watch{path, h.Op == jute.OpGetChildren || h.Op == jute.OpGetChildren2}, h.Op == jute.OpExists}
+			ofChildren := h.Op == jute.OpGetChildren || h.Op == jute.OpGetChildren2
+			w.asked[h.Xid] = watchRequest{watch{path, ofChildren}, h.Op == jute.OpExists}
 		}
 	case jute.OpSetWatches:
 		var r jute.SetWatches
 		r.Decode(d)
 		for _, path := range append(r.Data, r.Exist...) {
-			w.set[watch{path, false}] += 0 // it is set, for whatever number of watchers
+			w.set[watch{path, false}] += 0 // makes the entry, if there is none
 		}
 		for _, path := range r.Child {
 			w.set[watch{path, true}] += 0
@@ -60,7 +60,7 @@ func (w *watchers) reply(h jute.ReplyHeader) {
 	}
 }
 
-// event returns how many watchers an event wakes.
+// event takes the watches that an event fires, and returns how many watchers it wakes.
 func (w *watchers) event(ev jute.WatcherEvent) (woken int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

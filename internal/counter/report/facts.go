@@ -31,8 +31,7 @@ func GatherFacts(members []string) Facts {
 	}
 }
 
-// valueIn returns what follows a key at the beginning of a line, which only
-// some systems have.
+// valueIn returns what follows a key at the beginning of a line, which only some systems have.
 func valueIn(file, key, otherwise string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -15,8 +15,7 @@ type Group struct {
 	runs []Run
 }
 
-// group puts results that belong together into groups, those with the fewest
-// goroutines first.
+// group puts results that belong together into groups, those with the fewest goroutines first.
 func group(results []Run) []Group {
 	var groups []Group
 	for _, r := range results {

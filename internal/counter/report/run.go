@@ -106,8 +106,7 @@ func (r *Run) Used(c wiretap.Counts) {
 	r.Attempts = r.Kinds["create"]
 }
 
-// kindName is the name of an operation in the tables: variants with the same
-// purpose have one name.
+// kindName is the name of an operation in the tables: variants with the same purpose have one name.
 func kindName(op jute.Op) string {
 	switch op {
 	case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:

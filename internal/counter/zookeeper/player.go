@@ -27,8 +27,7 @@ type Locker interface {
 
 // A shutdowner is a Locker that works on in the background after Unlock.
 type shutdowner interface {
-	// Shutdown returns when no such work is left: before that the client must not
-	// be closed.
+	// Shutdown returns when no such work is left: before that the client must not be closed.
 	Shutdown(ctx context.Context) error
 }
 

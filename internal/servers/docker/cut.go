@@ -8,14 +8,12 @@ import (
 	"os/exec"
 )
 
-// Deafen drops every packet that comes to the node from another one, silently:
-// connections stay open. It does so until Heal, or until the node is started
-// again. Where both nodes are deafened to each other, they are cut from each
-// other, and only from each other.
+// Deafen drops every packet that comes to the node from another one, silently: connections stay
+// open. It does so until Heal, or until the node is started again. Two nodes that are deafened to
+// each other are cut from each other, and from no other node.
 //
-// The rule is in the network namespace of the node's container, so it goes with
-// the container. It takes root, or sudo without a password, on the machine of
-// the Docker daemon.
+// The rule is in the network namespace of the node's container, so it goes with the container. It
+// takes root, or sudo without a password, on the machine of the Docker daemon.
 func (n *Node) Deafen(ctx context.Context, from *Node) error {
 	return n.deafen(ctx, from)
 }

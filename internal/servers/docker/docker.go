@@ -32,8 +32,7 @@ const (
 	startTimeout  = 10 * time.Minute // for the servers to serve: a JVM each, and an election
 )
 
-// Servers are one server, or an ensemble. All methods may be called from any
-// goroutine.
+// Servers are one server, or an ensemble. All methods may be called from any goroutine.
 type Servers struct {
 	nodes   []*Node
 	network string // "" for a single server
@@ -49,26 +48,23 @@ type Node struct {
 	container string
 
 	// Known since the node was started, so that a cut takes no time to ask.
-	sandbox string // the file of its network, which goes with the process; "": it was killed
-	ip      string // for its peers
+	sandbox string // the file of its network namespace; "" while its process does not run
+	ip      string // by which its peers reach it
 }
 
 // String is the node's name on its network: zoo1, zoo2, …
 func (n *Node) String() string { return n.name }
 
-// Addr is the address for clients, host:port. It stays the same when the node
-// is started again.
+// Addr is the address for clients, host:port. It stays the same when the node is started again.
 func (n *Node) Addr() string { return n.addr }
 
-// Mode is standalone, leader or follower. For a node that does not serve it
-// is an error.
+// Mode is standalone, leader or follower. For a node that does not serve it is an error.
 func (n *Node) Mode(ctx context.Context) (string, error) {
 	_, mode, err := ensemble.Ask(ctx, n.addr)
 	return mode, err
 }
 
-// Kill ends the server's process at once. Start starts it again with its
-// data.
+// Kill ends the server's process at once. Start starts it again with its data.
 func (n *Node) Kill(ctx context.Context) error {
 	n.sandbox = ""
 	return n.docker(ctx, "kill")
@@ -79,9 +75,9 @@ func (n *Node) Start(ctx context.Context) error {
 	if err := n.docker(ctx, "start"); err != nil {
 		return err
 	}
-	said, err := docker(ctx, "inspect", "--format={{.NetworkSettings.SandboxKey}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", n.container)
+	out, err := docker(ctx, "inspect", "--format={{.NetworkSettings.SandboxKey}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", n.container)
 	if err == nil {
-		_, err = fmt.Sscan(said, &n.sandbox, &n.ip)
+		_, err = fmt.Sscan(out, &n.sandbox, &n.ip)
 	}
 	return n.wrap("start", err)
 }
@@ -92,9 +88,10 @@ func (n *Node) Pause(ctx context.Context) error { return n.docker(ctx, "pause") 
 // Unpause lets a paused server continue.
 func (n *Node) Unpause(ctx context.Context) error { return n.docker(ctx, "unpause") }
 
-func (n *Node) docker(ctx context.Context, what string) error {
-	_, err := docker(ctx, what, n.container)
-	return n.wrap(what, err)
+// docker runs a subcommand of docker on the node's container.
+func (n *Node) docker(ctx context.Context, subcommand string) error {
+	_, err := docker(ctx, subcommand, n.container)
+	return n.wrap(subcommand, err)
 }
 
 func (n *Node) wrap(what string, err error) error {
@@ -106,12 +103,12 @@ func (n *Node) wrap(what string, err error) error {
 
 // docker runs the command docker, and returns what it prints. An error is one line.
 func docker(ctx context.Context, args ...string) (string, error) {
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "docker", args...)
-	cmd.Stderr = &said
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("docker %s: %w: %s", args[0], err, strings.Join(strings.Fields(said.String()), " "))
+		err = fmt.Errorf("docker %s: %w: %s", args[0], err, strings.Join(strings.Fields(stderr.String()), " "))
 	}
 	return strings.TrimSpace(string(out)), err
 }
@@ -131,7 +128,7 @@ func (s *Servers) Addrs() []string {
 // String names the image, the version and the number of servers.
 func (s *Servers) String() string { return s.label }
 
-// Leader is the node that leads now. A single server leads.
+// Leader returns the node that leads now; a single server does.
 func (s *Servers) Leader(ctx context.Context) (*Node, error) {
 	for _, n := range s.nodes {
 		if mode, err := n.Mode(ctx); err == nil && (mode == "leader" || mode == "standalone") {
@@ -141,17 +138,17 @@ func (s *Servers) Leader(ctx context.Context) (*Node, error) {
 	return nil, fmt.Errorf("no server of %v leads", s)
 }
 
-// Open starts n servers and returns when all of them serve. Their image is the
-// one that the environment variable ZK_IMAGE names, by default the official
-// zookeeper:3.9; they have the sample configuration: tickTime 2000, initLimit
-// 10, syncLimit 5, and the lines that ZK_CONFIG adds, such as
-// enableEagerACLCheck=true. Close must be called.
+// Open starts n servers and returns when all of them serve. Their image is the one that the
+// environment variable ZK_IMAGE names, by default the official zookeeper:3.9; they have the sample
+// configuration: tickTime 2000, initLimit 10, syncLimit 5, and the lines that ZK_CONFIG adds, such
+// as enableEagerACLCheck=true. Close must be called.
 func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	image := cmp.Or(os.Getenv("ZK_IMAGE"), defaultImage)
 	if err := haveImage(ctx, image); err != nil {
 		return nil, err
 	}
 	removeStale(ctx)
+
 	s := &Servers{}
 	defer func() {
 		if err != nil {
@@ -179,6 +176,7 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 		}
 		s.nodes = append(s.nodes, node)
 	}
+
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	for i, node := range s.nodes {
@@ -188,7 +186,7 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	if err := cmp.Or(errs...); err != nil {
 		return nil, err
 	}
-	version, mode, err := s.serve(ctx)
+	version, mode, err := s.awaitService(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -199,14 +197,14 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	return s, nil
 }
 
-// begin gives server i + 1 of n its settings, and starts it.
-func (n *Node) begin(ctx context.Context, i, all int) error {
+// begin gives node i of a number of nodes its settings, and starts it.
+func (n *Node) begin(ctx context.Context, i, nodes int) error {
 	dir, err := os.MkdirTemp("", "zklock-docker-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for inside, text := range map[string]string{"/conf/zoo.cfg": configFile(all), "/data/myid": strconv.Itoa(i+1) + "\n"} {
+	for inside, text := range map[string]string{"/conf/zoo.cfg": configFile(nodes), "/data/myid": strconv.Itoa(i+1) + "\n"} {
 		file := filepath.Join(dir, filepath.Base(inside))
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
@@ -218,7 +216,7 @@ func (n *Node) begin(ctx context.Context, i, all int) error {
 	return n.Start(ctx)
 }
 
-// hostName is the host name of server i + 1.
+// hostName is the host name of node i; its server's id is i + 1.
 func hostName(i int) string { return fmt.Sprintf("zoo%d", i+1) }
 
 func configFile(n int) string {
@@ -234,9 +232,8 @@ func configFile(n int) string {
 	return b.String()
 }
 
-// serve waits until every node serves. It returns what the last one says of
-// itself.
-func (s *Servers) serve(ctx context.Context) (version, mode string, err error) {
+// awaitService waits until every node serves. It returns the version and the mode of the last one.
+func (s *Servers) awaitService(ctx context.Context) (version, mode string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for _, n := range s.nodes {
@@ -254,8 +251,7 @@ func (s *Servers) serve(ctx context.Context) (version, mode string, err error) {
 	return version, mode, nil
 }
 
-// haveImage returns nil if there is a daemon and it has the image, if need be
-// after a pull.
+// haveImage returns nil if there is a daemon and it has the image, if need be after a pull.
 func haveImage(ctx context.Context, image string) error {
 	daemonCtx, cancel := context.WithTimeout(ctx, daemonTimeout)
 	defer cancel()
@@ -295,7 +291,8 @@ func removeStale(ctx context.Context) {
 
 // Close removes the containers and their network, whatever their state.
 func (s *Servers) Close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // what is left fails the next step of a busy machine
+	// Long, for a busy machine: what is left would fail the next command.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	remove := []string{"rm", "--force", "--volumes"}
 	for _, n := range s.nodes {
