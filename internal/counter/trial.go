@@ -35,10 +35,9 @@ const (
 	TrialContenders = iota
 )
 
-// A Trial is played before a lock is measured. A few contenders follow a schedule in
-// which a lock that does not exclude lets two in: one holds the lock and keeps it while the
-// others ask for it and while a waiter gives up. Runs alone would not show that: in a run
-// the holder leaves at once and no waiter gives up.
+// A Trial is played before a lock is measured. A few contenders follow a schedule in which a lock that does
+// not exclude lets two in: one holds the lock and keeps it while the others ask for it and while a waiter
+// gives up. Runs alone would not show that: in a run the holder leaves at once and no waiter gives up.
 type Trial struct {
 	Contenders []Contender
 	// Close ends the session of the contender Closed.
@@ -182,8 +181,7 @@ func (t *Trial) keep() error {
 	}
 }
 
-// calm returns when all requests have been answered and nothing has crossed
-// the wire for some polls.
+// calm returns when all requests have been answered and nothing has crossed the wire for some polls.
 func (t *Trial) calm(polls int) error {
 	seen, calm := int64(-1), 0
 	for polled := 0; polled < mostPolls && calm < polls; polled++ {

@@ -11,9 +11,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A table is printed with its first column to the left and the others to the
-// right. A row that has fewer cells than the header has one long cell, the
-// third, which takes the room of the missing ones.
+// A table is printed with its first column to the left and the others to the right. A row that has fewer
+// cells than the header has one long cell, the third, which takes the room of the missing ones.
 type table struct {
 	Header []string
 	Rows   []tableRow

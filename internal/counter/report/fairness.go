@@ -34,10 +34,9 @@ func quantile(waits []time.Duration, q float64) time.Duration {
 	return waits[min(max(rank, 1), len(waits))-1]
 }
 
-// overtakings returns our figures for fairness. A contender is overtaken by each
-// other one that asked for the lock later and held it earlier. The mean over
-// all contenders is 0 where all are served in the order in which they come,
-// (N-1)/4 in a lottery, and (N-1)/2 where the last to come is served first.
+// overtakings returns our figures for fairness. A contender is overtaken by each other one that asked for
+// the lock later and held it earlier. The mean over all contenders is 0 where all are served in the order
+// in which they come, (N-1)/4 in a lottery, and (N-1)/2 where the last to come is served first.
 //
 // The mean of a queue is not quite 0: contenders that ask at the same instant may reach the
 // server in another order.

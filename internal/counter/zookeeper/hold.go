@@ -19,11 +19,10 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A trial takes less than a second, so a lock whose waiters take the lock after some seconds
-// passes it. It is therefore played again with a holder that keeps the lock for longer than a
-// session timeout: in virtual time, on an embedded server, whatever -zk says. A process of its own
-// plays that: a testing/synctest bubble needs a test, and a lock that waits for something outside
-// of its bubble would stop the process.
+// A trial takes less than a second, so a lock whose waiters take the lock after some seconds passes it. It
+// is therefore played again with a holder that keeps the lock for longer than a session timeout: in virtual
+// time, on an embedded server, whatever -zk says. A process of its own plays that: a testing/synctest
+// bubble needs a test, and a lock that waits for something outside of its bubble would stop the process.
 
 // longHold is how long the holder keeps the lock.
 const longHold = 2 * sessionTimeout

@@ -27,10 +27,9 @@ const (
 
 var errTwoProcesses = i18n.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
 
-// A group is this process as one of several that contend for the same locks. Each process makes
-// an ephemeral node below the parent. The first of them, as many as -join asks for, are a line-up,
-// which each of them writes to its own node; processes that come later wait until all of the
-// line-up have left.
+// A group is this process as one of several that contend for the same locks. Each process makes an
+// ephemeral node below the parent. The first of them, as many as -join asks for, are a line-up, which each
+// of them writes to its own node; processes that come later wait until all of the line-up have left.
 type group struct {
 	*Server
 	parent string // where the processes meet
@@ -154,8 +153,7 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 	return lineUp, waits, nil
 }
 
-// lineUp makes the node to work under, writes the line-up into this process's node, and watches
-// the others.
+// lineUp makes the node to work under, writes the line-up into this process's node, and watches the others.
 func (g *group) lineUp() (run string, err error) {
 	first := g.me.LineUp[0]
 	run = "run-" + process{node: first}.number()
@@ -220,8 +218,7 @@ func (g *group) barrier(node string) error {
 			return err
 		}
 		if err := g.await(changed); err != nil {
-			// At the last barrier, others may see that all are there, and leave, before this
-			// process does.
+			// At the last barrier, others may see that all are there, and leave, before this process does.
 			if names, _, lookErr := g.admin.Children(node); lookErr == nil && len(names) == g.Processes {
 				return nil
 			}
