@@ -45,35 +45,35 @@ const (
 	leeway         = 5 * time.Minute // for a busy machine
 )
 
+// chaos is one run: the client processes, the faults, and what the clients have reported.
 type chaos struct {
 	*testing.T
 	seed     uint64
 	admin    *zk.Conn
-	root     string
+	root     string // the node that has the locks, the registers and the logs
 	clients  []*clientProcess
-	sessions int // of each process
-
+	sessions int           // of each process
 	patience time.Duration // for the round after the last fault
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	records []record
 	faults  []pastFault
 }
 
 type clientProcess struct {
-	cmd   *exec.Cmd
-	in    io.Writer
-	calm  chan struct{} // gets a value when a contender's first round is over
-	ended chan error
+	cmd        *exec.Cmd
+	in         io.Writer     // takes commands, see obey
+	firstRound chan struct{} // gets a value when a contender's first round is over
+	ended      chan error
 }
 
-// newChaos starts client processes as o says, and returns when each of their contenders has had
-// both locks. Process i reaches the servers by the addresses via[i].
-func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string) *chaos {
-	c := &chaos{T: t, seed: seed, sessions: len(o.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
+// newChaos starts client processes with a configuration, and returns when each of their contenders
+// has had both locks. Process i reaches the servers by addresses[i].
+func newChaos(t *testing.T, seed uint64, config clientConfig, addresses [processes][]string) *chaos {
+	c := &chaos{T: t, seed: seed, sessions: len(config.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	c.admin = testenv.Must(zkconn.Connect(ctx, o.Zoo, 40*time.Second))(t)
+	c.admin = testenv.Must(zkconn.Connect(ctx, config.Zoo, 40*time.Second))(t)
 	t.Cleanup(c.admin.Close)
 	nodes := []string{c.root}
 	for _, path := range paths {
@@ -84,9 +84,9 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 	}
 	self := testenv.Must(os.Executable())(t)
 	for i := range processes {
-		o := o // one for each process
-		o.Process, o.Servers, o.Root, o.Seed = i, via[i], c.root, seed
-		text, _ := json.Marshal(o)
+		own := config
+		own.Process, own.Servers, own.Root, own.Seed = i, addresses[i], c.root, seed
+		text, _ := json.Marshal(own)
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), clientEnv+"="+string(text))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -104,8 +104,8 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 				if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 					r = record{Kind: "problem", How: fmt.Sprintf("process %d said %q", i, lines.Text())}
 				}
-				if r.Kind == "calm" {
-					p.calm <- struct{}{}
+				if r.Kind == "first round" {
+					p.firstRound <- struct{}{}
 					continue
 				}
 				r.Owner = cmp.Or(r.Owner, fmt.Sprintf("process %d", i))
@@ -116,26 +116,27 @@ func newChaos(t *testing.T, seed uint64, o clientConfig, via [processes][]string
 			p.ended <- cmd.Wait()
 		}()
 	}
+
 	began := time.Now()
 	for _, p := range c.clients {
 		for range contendersEach {
 			select {
-			case <-p.calm:
+			case <-p.firstRound:
 			case err := <-p.ended:
 				t.Fatalf("a client process has ended: %v", err)
 			}
 		}
 	}
-	// A round without faults has taken time.Since(began) on this machine, as busy as it is.
-	c.patience = leeway + 3*time.Since(began)
+	round := time.Since(began) // of a round without faults, on this machine
+	c.patience = leeway + 3*round
 	return c
 }
 
-// A fault begins and ends; in between it lasts.
+// A fault is something that goes wrong for some time.
 type fault struct {
 	name       string
 	begin, end func(ctx context.Context) error
-	lasts      time.Duration
+	lasts      time.Duration // from begin to end
 }
 
 // A fault that is over. Its times are those of the records.
@@ -148,11 +149,12 @@ type pastFault struct {
 type lane struct {
 	name  string
 	next  func(*rand.Rand) fault
-	after func()        // each fault
-	pause time.Duration // at most, until the next one
+	after func()        // called after each fault; may be nil
+	pause time.Duration // the longest, between two faults
 }
 
-// play makes faults in each lane for some time: on a busy machine, until that shows something.
+// play makes faults in each lane, all lanes at once, for a time; if shows returns false then, which
+// it may on a busy machine, for up to leeway longer.
 func (c *chaos) play(d time.Duration, shows func() bool, lanes ...lane) {
 	ctx, began := c.Context(), time.Now()
 	over := func() bool { return time.Since(began) > d+leeway || time.Since(began) > d && shows() }
@@ -165,15 +167,14 @@ func (c *chaos) play(d time.Duration, shows func() bool, lanes ...lane) {
 				if l.after != nil {
 					l.after()
 				}
-				time.Sleep(time.Duration(rng.Int64N(int64(l.pause)))) // when a fault comes is drawn, too
+				time.Sleep(time.Duration(rng.Int64N(int64(l.pause)))) // the time of a fault is random, too
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// finish lets each contender lock once more, and returns when all clients have
-// been closed.
+// finish lets each contender lock once more, and returns when all clients have been closed.
 func (c *chaos) finish() {
 	c.Logf("no more faults; each contender must get both locks within %v", c.patience.Round(time.Millisecond))
 	began, last := time.Now(), now()+int64(c.patience)
@@ -186,8 +187,8 @@ func (c *chaos) finish() {
 			if err != nil {
 				c.Errorf("process %d: %v", i, err)
 			}
-		case <-time.After(c.patience + 4*leeway): // Shutdown of each Mutex has some of it
-			p.cmd.Process.Signal(syscall.SIGQUIT) // shows where it hangs
+		case <-time.After(c.patience + 4*leeway): // Shutdown of each Mutex may take one leeway
+			p.cmd.Process.Signal(syscall.SIGQUIT) // the process prints its stacks
 			c.Errorf("process %d does not end", i)
 			<-p.ended
 		}
@@ -195,6 +196,7 @@ func (c *chaos) finish() {
 	c.Logf("after %v all of them had got both locks, and had closed their clients", time.Since(began).Round(time.Millisecond))
 }
 
+// fault begins a fault, ends it, and keeps it for the history.
 func (c *chaos) fault(ctx context.Context, inLane string, f fault) {
 	begin := now()
 	c.Logf("%s for %v", f.name, f.lasts.Round(time.Millisecond))
@@ -206,7 +208,7 @@ func (c *chaos) fault(ctx context.Context, inLane string, f fault) {
 		err = errors.Join(err, f.end(ctx))
 	}
 	if err != nil {
-		c.Logf("%s: %v", f.name, err) // of a server that does not run, for one
+		c.Logf("%s: %v", f.name, err) // the server may not run, for example
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,9 +219,9 @@ func (c *chaos) fault(ctx context.Context, inLane string, f fault) {
 func (c *chaos) clientFault(rng *rand.Rand) fault {
 	n := rng.IntN(processes)
 	p := c.clients[n]
-	say := func(what string) fault {
-		order := fmt.Sprintf("%s %d", what, rng.IntN(c.sessions))
-		return fault{name: fmt.Sprintf("process %d: %s", n, order), begin: func(context.Context) error { return testenv.Err(fmt.Fprintln(p.in, order)) }}
+	ofSession := func(verb string) fault {
+		command := fmt.Sprintf("%s %d", verb, rng.IntN(c.sessions))
+		return fault{name: fmt.Sprintf("process %d: %s", n, command), begin: func(context.Context) error { return testenv.Err(fmt.Fprintln(p.in, command)) }}
 	}
 	switch rng.IntN(4) {
 	case 0:
@@ -228,9 +230,9 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 		}
 		return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT), clientFaultLasts(rng)}
 	case 1:
-		return say("expire")
+		return ofSession("expire")
 	default:
-		return say("cut")
+		return ofSession("cut")
 	}
 }
 
@@ -285,7 +287,7 @@ func (c *chaos) counts() map[string]int {
 	return counts
 }
 
-// leased reports whether there is a lease of each path between the first fault and the last.
+// leased reports whether each path had a lease between the first fault and the last.
 func (c *chaos) leased() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,22 +300,23 @@ func judgeLeases(leases []record, problem func(string, ...any)) {
 	if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
 		problem("there is no lease between the first fault and the last: this run shows nothing")
 	}
-	var last, valid, called record // of those so far: the last; the one that was valid last; the one that was asked for last
-	for _, b := range leases {
+	var last, lastOpen, lastCalled record // of the leases so far: the last; those whose Open and Call are the latest
+	for _, lease := range leases {
 		switch {
-		case last.Token == b.Token:
-			problem("two leases with one token: %+v and %+v", last, b)
-		case b.Begin <= valid.Open:
-			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v", time.Duration(min(valid.Open, b.Open)-b.Begin), valid, b)
-		case b.Begin < called.Call:
-			problem("a token does not grow: %+v, and later %+v", b, called)
+		case last.Token == lease.Token:
+			problem("two leases with one token: %+v and %+v", last, lease)
+		case lease.Begin <= lastOpen.Open:
+			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v",
+				time.Duration(min(lastOpen.Open, lease.Open)-lease.Begin), lastOpen, lease)
+		case lease.Begin < lastCalled.Call:
+			problem("a token does not grow: %+v, and later %+v", lease, lastCalled)
 		}
-		last = b
-		if b.Open >= valid.Open {
-			valid = b
+		last = lease
+		if lease.Open >= lastOpen.Open {
+			lastOpen = lease
 		}
-		if b.Call >= called.Call {
-			called = b
+		if lease.Call >= lastCalled.Call {
+			lastCalled = lease
 		}
 	}
 }
@@ -343,10 +346,11 @@ func (c *chaos) leases(path string) (leases []record) {
 	return leases
 }
 
+// checkRegister reports what is wrong with the register of a path.
 func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 	var names []string
 	var data []byte
-	// A connection that a fault has broken may be noticed only now.
+	// Again, because the client may notice only now that a fault has broken its connection.
 	require.Eventually(c, func() bool {
 		_, err := c.admin.Sync(c.root)
 		if err == nil {
@@ -365,8 +369,7 @@ func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 	}), problem)
 }
 
-// judgeRegister reports what is wrong with a register, given the names in its
-// log and what the writers say.
+// judgeRegister reports what is wrong with a register, given the names in its log and what the writers say.
 func judgeRegister(r register, names []string, writes []record, problem func(string, ...any)) {
 	slices.Sort(names)
 	written := make(map[string]bool)
@@ -398,7 +401,7 @@ func judgeRegister(r register, names []string, writes []record, problem func(str
 func (c *chaos) write() string {
 	dir := c.ArtifactDir()
 	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
-		dir = os.TempDir() // the other one is removed with the test
+		dir = os.TempDir() // without -artifacts, the test's own folder goes with the test
 	}
 	var history strings.Builder
 	enc := json.NewEncoder(&history)
@@ -427,7 +430,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// requireFirst checks the first problem that a judge finds: it has want in it, or, if want is "", there is none.
+// requireFirst checks that the first problem that a judge finds contains want or, if want is "", that it finds none.
 func requireFirst(t *testing.T, want string, judge func(problem func(format string, args ...any))) {
 	problems := []string{""}
 	judge(func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) })
@@ -435,8 +438,8 @@ func requireFirst(t *testing.T, want string, judge func(problem func(format stri
 	require.Contains(t, problems[min(1, len(problems)-1)], want)
 }
 
-// The checks of TestChaos find the faults in histories that are made up.
-func TestTheChecksSeeWhatIsWrong(t *testing.T) {
+// The histories are made up.
+func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	lease := func(token, call, begin, open, end int64) record { // in the words of record
 		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}
 	}

@@ -28,13 +28,13 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// clientEnv holds the orders of a process that is a client.
+// clientEnv is the environment variable that has the configuration of a client process.
 const clientEnv = "ZKLOCK_CHAOS_CLIENT"
 
 type clientConfig struct {
 	Process  int
-	Servers  []string // as its clients reach them
-	Zoo      []string // and as they are
+	Servers  []string // the addresses by which its clients reach the servers
+	Zoo      []string // the servers' own addresses
 	Root     string
 	Seed     uint64
 	Ordinary []bool        // of each session: whether it is a client of zk.Connect
@@ -49,27 +49,24 @@ type record struct {
 	Owner string `json:"owner,omitempty"`
 	Token int64  `json:"token,omitempty"`
 
-	// Of a lease: when Lock was called, when it had returned, when Lost was
-	// last seen open (before Begin: never), and when the lease had ended.
-	Call  int64  `json:"call,omitempty"`
-	Begin int64  `json:"begin,omitempty"`
-	Open  int64  `json:"open,omitempty"`
-	End   int64  `json:"end,omitempty"`
-	How   string `json:"how,omitempty"`
-	Calm  bool   `json:"calm,omitempty"` // before the first fault, or after the last
-	// Cached: the node was cached just before Lock was called, or TryLock.
-	Cached bool `json:"cached,omitempty"`
+	// Of a lease.
+	Call   int64 `json:"call,omitempty"`   // when Lock was called
+	Begin  int64 `json:"begin,omitempty"`  // when it had returned
+	Open   int64 `json:"open,omitempty"`   // when Lost was last seen open; never, if it is before Begin
+	End    int64 `json:"end,omitempty"`    // when the lease had ended
+	Calm   bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
+	Cached bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
 
-	// Of a write: its number, and whether it was acknowledged, refused, or
-	// neither.
-	Nonce string `json:"nonce,omitempty"`
+	How   string `json:"how,omitempty"`   // how a lease has ended; whether a write was acknowledged or refused, or that is unknown
+	Nonce string `json:"nonce,omitempty"` // of a write, in the name of its node in the log
 }
 
 type silentLogger struct{}
 
 func (silentLogger) Printf(string, ...any) {}
 
-func now() int64 { // the same clock in all processes of the machine
+// now returns the time of a clock that all processes of the machine share.
+func now() int64 {
 	var ts syscall.Timespec
 	const monotonic = 1
 	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, monotonic, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
@@ -87,14 +84,13 @@ type clientSession struct {
 	tap     *wiretap.Tap
 	mutexes []*zklock.Mutex // by path
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
 	dialed  net.Conn
 	expired []*expiry // the sessions of this client that were ended from outside
 }
 
-// An expiry is the end of a session from outside, which comes between from and to,
-// with zxid. If that is 0 it is not known, and to is late enough for each lease of
-// the session to have begun.
+// An expiry is the end of a session from outside. It has come after from and before to. If zxid is
+// 0, that of the end is not known, and to is so late that each lease of the session has begun.
 type expiry struct{ from, to, zxid int64 }
 
 type process struct {
@@ -105,7 +101,7 @@ type process struct {
 	deadline time.Time // of the last locks; set before finish is closed
 
 	mu  sync.Mutex
-	out *json.Encoder
+	out *json.Encoder // guarded by mu
 }
 
 func (p *process) log(r record) {
@@ -249,18 +245,18 @@ func (p *process) expire(s *clientSession) {
 		return
 	}
 	if zxid == 0 {
-		at.to += int64(sessionTimeout) // no proof is younger than the end
+		at.to += int64(sessionTimeout) // every lease of the session was proved before the end
 	}
 	p.log(record{Kind: "expired"})
 }
 
-// excuse notes that the session of a lease was ended from outside. That the lease is valid from then
-// until Lost closes is nobody's fault. Nor is that it begins after the end: the client's server may
-// be behind, and sends the event of the predecessor's release when others have seen the end already.
+// excuse notes that the session of a lease was ended from outside: it lets the lease end then. The
+// lock cannot know of the end before Lost closes. A lease may even begin after the end: the client's
+// server may be behind, and send the event of the predecessor's release late.
 func (r *record) excuse(expired []*expiry) {
 	how := r.How
 	for _, at := range expired {
-		// A node of the session has a lower zxid, its token >> 10, than the end, and no node of a later one has.
+		// The zxid of a lease's node, its token >> 10, is lower than that of the end if the node is of that session.
 		if at.from <= r.End && (r.Token>>10 < at.zxid || at.zxid == 0 && r.Begin <= at.to) {
 			r.How = how + ", its session was ended from outside"
 			r.Open = min(r.Open, at.from)
@@ -268,8 +264,8 @@ func (r *record) excuse(expired []*expiry) {
 	}
 }
 
-// contend locks and unlocks until the test says finish. It does so once for
-// each path before the first fault, and once after the last.
+// contend is what contender i does: a round on each path before the first fault, then it locks and
+// unlocks at random, until the test says finish, and then one more round.
 func (p *process) contend(i int) {
 	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i))) // another one for each contender of all processes
 	owner := zklock.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
@@ -277,10 +273,11 @@ func (p *process) contend(i int) {
 	round := func(deadline time.Time) {
 		for path := range paths {
 			ctx, cancel := context.WithDeadline(context.Background(), deadline)
-			err := p.lock(ctx, rng, s, path, owner, false, true) // waits, in the calm
-			for err != nil && ctx.Err() == nil {                 // the servers are too slow for the lease to be safe, say
-				time.Sleep(100 * time.Millisecond) // and get no faster if they are asked at once
-				err = p.lock(ctx, rng, s, path, owner, false, true)
+			const try, calm = false, true
+			err := p.lock(ctx, rng, s, path, owner, try, calm)
+			for err != nil && ctx.Err() == nil { // the servers may be too slow for a lease to be safe
+				time.Sleep(100 * time.Millisecond)
+				err = p.lock(ctx, rng, s, path, owner, try, calm)
 			}
 			if err != nil {
 				p.log(record{Kind: "problem", Owner: owner.String(), Path: paths[path], How: fmt.Sprintf("no turn in a round without faults: %v", err)})
@@ -289,7 +286,8 @@ func (p *process) contend(i int) {
 		}
 	}
 	round(time.Now().Add(5 * time.Minute))
-	p.log(record{Kind: "calm"})
+	p.log(record{Kind: "first round"})
+
 	for {
 		select {
 		case <-p.finish:
@@ -302,8 +300,8 @@ func (p *process) contend(i int) {
 			patience = time.Duration(rng.Int64N(int64(3 * time.Second)))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		path, try := rng.IntN(len(paths)), rng.IntN(5) == 0
-		err := p.lock(ctx, rng, s, path, owner, try, false)
+		path, try, calm := rng.IntN(len(paths)), rng.IntN(5) == 0, false
+		err := p.lock(ctx, rng, s, path, owner, try, calm)
 		if p.Caching > 0 && !p.isTurn(i%len(p.sessions)) {
 			time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Second)))) // so that one session is nearly alone
 		}
@@ -325,6 +323,7 @@ func (p *process) isTurn(i int) bool {
 	return turn == p.Process*len(p.sessions)+i
 }
 
+// lock holds a lock for some time, writes to the register meanwhile, and logs the lease.
 func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, path int, owner *zklock.Owner, try, calm bool) error {
 	m := s.mutexes[path]
 	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now(), Cached: m.Stats().Cached == 1}
@@ -337,20 +336,21 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, pa
 		return err
 	}
 	r.Begin, r.Token = now(), l.Token()
-	r.Open = r.Call // it has not been seen open: the process may have been stopped just now
+	r.Open = r.Call // Lost has not been seen open yet: the process may just have been stopped
 	r.How, r.Calm = "unlocked", calm
+
 	done := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		tick := time.NewTicker(2 * time.Millisecond)
 		defer tick.Stop()
 		for {
-			at := now()
-			if bubble.IsClosed(l.Lost()) { // at or after at
+			before := now()
+			if bubble.IsClosed(l.Lost()) {
 				r.How = "lost"
 				return
 			}
-			r.Open = at
+			r.Open = before
 			select {
 			case <-tick.C:
 			case <-done:
@@ -387,14 +387,14 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, pa
 	return nil
 }
 
-// The register is a znode with the highest token that has written to it and
-// the number of writes. A write is refused if its token is lower. It makes a
-// node in the log in the same transaction.
+// A register is the data of a znode: the highest token that has written to it, and the number of writes. A
+// write with a lower token is refused. In the same transaction, a write makes a node in the log.
 type register struct {
 	Token int64
 	Count int
 }
 
+// write writes to the register of a path with a lease's token, unless the lease is lost before.
 func (p *process) write(s *clientSession, path int, l *zklock.Lease) {
 	reg := p.Root + "/register-" + paths[path]
 	for !bubble.IsClosed(l.Lost()) {
@@ -426,7 +426,7 @@ func (p *process) write(s *clientSession, path int, l *zklock.Lease) {
 		case err == nil:
 			w.How = "acknowledged"
 		case errors.Is(err, zk.ErrBadVersion):
-			continue // a late write of another holder, or what was read was old
+			continue // another holder wrote late, or this one has read from a server that is behind
 		default:
 			w.How = "unknown"
 		}

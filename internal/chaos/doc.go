@@ -1,10 +1,9 @@
 // Package chaos plays the complete lock where things break. It has tests only.
 //
-// Three processes, each with 17 contenders on two paths, lock and unlock, and
-// write to a fenced register. Meanwhile there are faults at random. Then no two
-// leases may have been valid at once, tokens must have grown, the register must
-// have counted each write once, each contender must get in again, and nothing
-// may be left. A test that fails prints its seed and where the history is.
+// Three processes, each with 17 contenders on two paths, lock and unlock, and write to a fenced
+// register. Meanwhile there are faults at random. Then no two leases may have been valid at once,
+// tokens must have grown, the register must have counted each write once, each contender must get
+// in again, and nothing may be left. A test that fails prints its seed and where the history is.
 //
 // On a ZooKeeper without faults, clients are cut off, paused and expired for
 // shorter and for longer than their sessions:

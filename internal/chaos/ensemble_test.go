@@ -34,72 +34,59 @@ var (
 	cutCaching = flag.Bool("cut.caching", false, "the holders have their leases by nodes that were cached")
 )
 
-const cutHolders = 4 // paths that have a holder and a contender that waits
+const cutHolders = 4 // how many paths have a holder and a contender that waits
 
-// A holder's server is cut from the rest of the ensemble, and goes on
-// answering reads. Only the leader ends sessions, and it ends the holder's as
-// soon as its own clock says so. The next contender, whose server is not cut,
-// must not be in before the holder's Lost has closed.
+// A holder's server is cut from the rest of the ensemble, and goes on answering reads. Only the
+// leader ends sessions, and it ends the holder's as soon as its own clock says so. The next
+// contender, whose server is not cut, must not get the lock before the holder's Lost has closed.
 func TestCut(t *testing.T) {
+	const leader, first, second = 0, 1, 2 // the nodes: first and second are the followers
 	deafen := func(t *testing.T, n, to *docker.Node) { require.NoError(t, n.Deafen(t.Context(), to)) }
 	for _, cut := range []struct {
-		name string
-		// The holder's server is cut off, the contender's is not.
-		make func(t *testing.T, zoo *docker.Servers) (holders, contenders *docker.Node, cut func())
+		name              string
+		holder, contender int // their nodes, of which the holder's is cut off
+		make              func(t *testing.T, n []*docker.Node)
 	}{
-		{"a follower from its leader", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
-			leader, followers := roles(t, zoo)
-			return followers[0], followers[1], func() {
-				deafen(t, followers[0], leader)
-				deafen(t, leader, followers[0])
+		{"a follower from its leader", first, second, func(t *testing.T, n []*docker.Node) {
+			deafen(t, n[first], n[leader])
+			deafen(t, n[leader], n[first])
+		}},
+		{"a follower receives nothing from its leader", first, leader, func(t *testing.T, n []*docker.Node) { deafen(t, n[first], n[leader]) }},
+		{"a leader receives nothing from its follower", first, second, func(t *testing.T, n []*docker.Node) { deafen(t, n[leader], n[first]) }},
+		{"the leader from both followers", leader, first, func(t *testing.T, n []*docker.Node) {
+			for _, follower := range n[first:] {
+				deafen(t, follower, n[leader])
+				deafen(t, n[leader], follower)
 			}
 		}},
-		{"a follower receives nothing from its leader", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
-			leader, followers := roles(t, zoo)
-			return followers[0], leader, func() { deafen(t, followers[0], leader) }
-		}},
-		{"a leader receives nothing from its follower", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
-			leader, followers := roles(t, zoo)
-			return followers[0], followers[1], func() { deafen(t, leader, followers[0]) }
-		}},
-		{"the leader from both followers", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
-			leader, followers := roles(t, zoo)
-			return leader, followers[0], func() {
-				for _, f := range followers {
-					deafen(t, f, leader)
-					deafen(t, leader, f)
-				}
-			}
-		}},
-		// The proof needs its order: the leader handles a write before the earlier
-		// answer of the follower has reached it, and the client gets the answer to
-		// the write when nothing of the follower reaches the leader any more.
-		{"the leader's packets reach a follower late, and the follower's none", func(t *testing.T, zoo *docker.Servers) (_, _ *docker.Node, _ func()) {
-			leader, followers := roles(t, zoo)
-			return followers[0], followers[1], func() {
-				require.NoError(t, followers[0].DeafenToData(t.Context(), leader))
-				time.Sleep(sessionTimeout * 34 / 100) // so that a proof is begun
-				require.NoError(t, leader.DeafenToData(t.Context(), followers[0]))
-				require.NoError(t, followers[0].Heal(t.Context()))
-			}
+		// The leader handles a write before an earlier answer of the follower has reached it, and the
+		// client gets the answer to the write when nothing of the follower reaches the leader any
+		// more. So the lock's proof must not send its two requests in the other order.
+		{"the leader's packets reach a follower late, and the follower's none", first, second, func(t *testing.T, n []*docker.Node) {
+			require.NoError(t, n[first].DeafenToData(t.Context(), n[leader]))
+			time.Sleep(sessionTimeout * 34 / 100) // so that a proof is begun
+			require.NoError(t, n[leader].DeafenToData(t.Context(), n[first]))
+			require.NoError(t, n[first].Heal(t.Context()))
 		}},
 	} {
 		t.Run(cut.name, func(t *testing.T) {
 			for i := range *cutTimes {
 				zoo := threeServers(t)
-				holders, contenders, cutOff := cut.make(t, zoo)
-				pairs := newPairs(t, holders, contenders, i%2 == 0)
+				nodes := roles(t, zoo)
+				ordinary := i%2 == 0
+				pairs := newPairs(t, nodes[cut.holder], nodes[cut.contender], ordinary)
+
 				began := time.Now()
-				cutOff()
+				cut.make(t, nodes)
 				var wg sync.WaitGroup
 				for _, p := range pairs {
-					wg.Go(func() { p.run(t, began) })
+					wg.Go(func() { p.awaitHandOver(t, began) })
 				}
 				wg.Wait()
 				for j, p := range pairs {
-					// It may have closed before the cut, on a busy machine.
+					// On a busy machine, Lost may have closed before the cut.
 					t.Logf("cut %d, %v, path %d: Lost closed after %.2f s, the next one was in after %.2f s",
-						i+1, holders, j+1, p.lost.Sub(began).Seconds(), p.in.Sub(began).Seconds())
+						i+1, nodes[cut.holder], j+1, p.lost.Sub(began).Seconds(), p.in.Sub(began).Seconds())
 					if p.both {
 						t.Errorf("two held the lock at once for %v", p.lost.Sub(p.in))
 					}
@@ -120,16 +107,17 @@ type pair struct {
 	stop   context.CancelFunc
 	queue  *zklock.Mutex // the holder's
 	holder *zklock.Lease
-	over   chan struct{}
-	lost   time.Time // when Lost of the holder was seen to be closed, and over was closed
+	over   chan struct{} // closed when the holder has lost the lock
+	lost   time.Time     // when it was
 
-	done chan struct{} // closed when the contender's Lock has returned
-	in   time.Time     // when it did
+	done chan struct{} // closed when the contender's Lock has returned; the fields below are its result
+	in   time.Time     // when it has returned
 	next *zklock.Lease
 	err  error
-	both bool // and the holder's Lost was open then
+	both bool // it has returned a lease, and the holder's Lost was open then
 }
 
+// newPairs returns pairs that wait.
 func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pairs []*pair) {
 	for len(pairs) < cutHolders {
 		p := newPair(t, holders, contenders, ordinary)
@@ -176,8 +164,8 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 	return p
 }
 
-// waits returns true when the contender waits for the holder, and false if the
-// holder has lost the lock before.
+// waits returns true as soon as the contender waits for the holder, or false if the holder has lost
+// the lock before.
 func (p *pair) waits(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -200,7 +188,7 @@ func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, 
 		if err == nil || ctx.Err() != nil {
 			return l, err
 		}
-		time.Sleep(100 * time.Millisecond) // they get no faster if they are asked at once
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 
@@ -211,8 +199,9 @@ func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	return conn
 }
 
-// run waits until the holder has lost the lock and the contender is in.
-func (p *pair) run(t *testing.T, began time.Time) {
+// awaitHandOver waits until the holder has lost the lock and the contender has got it. began is when the
+// holder's server was cut off.
+func (p *pair) awaitHandOver(t *testing.T, began time.Time) {
 	select {
 	case <-p.over:
 	case <-time.After(5 * time.Minute):
@@ -276,8 +265,8 @@ type serverChaos struct {
 	zoo *docker.Servers
 }
 
-// spread makes the clients change servers. They have left the one that was broken, and
-// would stay where they are: the next fault would miss most of them.
+// spread makes the clients change servers. They have left the server that was broken, and would not
+// go back to it: the next fault there would reach few of them.
 func (c *serverChaos) spread() {
 	for _, p := range c.clients {
 		fmt.Fprintln(p.in, "spread")
@@ -287,20 +276,23 @@ func (c *serverChaos) spread() {
 // serverFault breaks the leader or a follower, one at a time.
 func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	nodes := c.zoo.Nodes()
-	victim := nodes[rng.IntN(len(nodes))] // if there is no leader
+	victim := nodes[rng.IntN(len(nodes))] // unless there is a leader
 	other := nodes[(slices.Index(nodes, victim)+1)%len(nodes)]
 	name := fmt.Sprintf("%v", victim)
 	if leader, err := c.zoo.Leader(c.Context()); err == nil {
 		follower := nodes[(slices.Index(nodes, leader)+1+rng.IntN(2))%len(nodes)]
-		if victim, other, name = leader, follower, fmt.Sprintf("the leader, %v", leader); rng.IntN(3) > 0 {
+		if rng.IntN(3) > 0 {
 			victim, other, name = follower, leader, fmt.Sprintf("a follower, %v", follower)
+		} else {
+			victim, other, name = leader, follower, fmt.Sprintf("the leader, %v", leader)
 		}
 	}
+
 	lasts := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from))) }
-	deafen := func(from ...*docker.Node) func(context.Context) error { // pairs
+	deafen := func(pairs ...*docker.Node) func(context.Context) error { // the first of each pair to the second
 		return func(ctx context.Context) (err error) {
-			for i := 0; i < len(from); i += 2 {
-				err = errors.Join(err, from[i].Deafen(ctx, from[i+1]))
+			for i := 0; i < len(pairs); i += 2 {
+				err = errors.Join(err, pairs[i].Deafen(ctx, pairs[i+1]))
 			}
 			return err
 		}
@@ -357,9 +349,9 @@ var openServers = sync.OnceValues(func() (*docker.Servers, error) {
 func heal(ctx context.Context, zoo *docker.Servers) error {
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		var err error
-		for _, n := range zoo.Nodes() { // each time: a server may have ended since
-			n.Unpause(ctx)                                    // an error if it is not paused
-			err = errors.Join(err, n.Start(ctx), n.Heal(ctx)) // nothing if it runs
+		for _, n := range zoo.Nodes() { // each time, because a server may have ended since
+			n.Unpause(ctx)                                    // it fails if the server is not paused
+			err = errors.Join(err, n.Start(ctx), n.Heal(ctx)) // Start does nothing if the server runs
 		}
 		if err == nil {
 			err = serve(ctx, zoo)
@@ -394,6 +386,7 @@ func serve(ctx context.Context, zoo *docker.Servers) error {
 	return nil
 }
 
+// givesSession returns an error if a client gets no session of a server.
 func givesSession(ctx context.Context, n *docker.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -404,30 +397,30 @@ func givesSession(ctx context.Context, n *docker.Node) error {
 	return err
 }
 
-// roles returns the leader and the two followers.
-func roles(t *testing.T, zoo *docker.Servers) (leader *docker.Node, followers []*docker.Node) {
+// roles returns the leader, and behind it the two followers.
+func roles(t *testing.T, zoo *docker.Servers) (nodes []*docker.Node) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		var err error
-		leader, err = zoo.Leader(t.Context())
+		leader, err := zoo.Leader(t.Context())
+		nodes = []*docker.Node{leader}
 		return err == nil
 	}, 5*time.Minute, 100*time.Millisecond)
 	for _, n := range zoo.Nodes() {
-		if n != leader {
-			followers = append(followers, n)
+		if n != nodes[0] {
+			nodes = append(nodes, n)
 		}
 	}
-	return leader, followers
+	return nodes
 }
 
-// TestACutOffFollowerAnswersNoCheckInAMulti, not even one that needs a right
-// that is missing: the lock's proof relies on it. Run it with
-// ZK_CONFIG=enableEagerACLCheck=true, too: the follower then refuses other
-// writes alone.
+// A follower that is cut off answers not even a check that needs a right which its client lacks: the
+// lock's proof relies on that. Run it with ZK_CONFIG=enableEagerACLCheck=true, too: the follower then
+// refuses other writes without asking its leader.
 func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	zoo := threeServers(t)
-	leader, followers := roles(t, zoo)
-	conn, err := zkconn.Connect(t.Context(), []string{followers[0].Addr()}, 40*time.Second) // the machine may stop
+	nodes := roles(t, zoo)
+	leader, follower := nodes[0], nodes[1]
+	conn, err := zkconn.Connect(t.Context(), []string{follower.Addr()}, 40*time.Second) // the machine may stop
 	require.NoError(t, err)
 	defer conn.Close()
 	acl, stat := testenv.Must2(conn.GetACL("/"))(t)
@@ -441,8 +434,8 @@ func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	}()
 	check := func() error { return testenv.Err(conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})) }
 	require.ErrorIs(t, check(), zk.ErrNoAuth)
-	require.NoError(t, followers[0].Deafen(t.Context(), leader))
-	require.NoError(t, leader.Deafen(t.Context(), followers[0]))
+	require.NoError(t, follower.Deafen(t.Context(), leader))
+	require.NoError(t, leader.Deafen(t.Context(), follower))
 	refused := make(chan error, 1)
 	go func() {
 		_, err := conn.Create("/refused", nil, 0, zk.WorldACL(zk.PermAll))

@@ -39,7 +39,7 @@ func addrsOf(zoo []*servers.ZooKeeper) (list []string) {
 	return list
 }
 
-// holdAll takes n locks, each in a session of its own, at different times of a proof.
+// holdAll takes n locks, each in a session of its own. They are proved at different times.
 func holdAll(t *testing.T, n int, list []string, session time.Duration, ordinary bool) (leases []*zklock.Lease) {
 	for range n {
 		conn := openAny(t, list, session, ordinary)
@@ -52,6 +52,7 @@ func holdAll(t *testing.T, n int, list []string, session time.Duration, ordinary
 	return leases
 }
 
+// openAny opens a client: an ordinary one, or zkconn.Connect's.
 func openAny(t *testing.T, list []string, session time.Duration, ordinary bool) (conn *zk.Conn) {
 	var err error
 	if ordinary {
@@ -72,8 +73,8 @@ func countLost(leases []*zklock.Lease) (lost int) {
 	return lost
 }
 
-// TestPausesOfProcesses: the only server, the leader of three, or a follower stops for a while. No lease is lost. A lease outlasts
-// 13/24 of the session timeout; of that a busy machine has two seconds for itself.
+// The only server, the leader of three, or a follower stops for a while. No lease is lost. A lease outlasts 13/24 of the
+// session timeout, which is two seconds more than the longest pause, for a busy machine.
 func TestPausesOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	const session, n = 16 * time.Second, 30
@@ -90,7 +91,7 @@ func TestPausesOfProcesses(t *testing.T) {
 					z.Pause(t)
 					time.Sleep(d)
 					z.Continue(t)
-					time.Sleep(session / 2) // and each is proved again, or lost
+					time.Sleep(session / 2) // until each is proved again, or lost
 					lost := countLost(ours)
 					t.Logf("%s stopped for %v, T = %v: leases lost of %d: zkconn.Connect %d, zk.Connect %d", mode, d, session, n, lost, countLost(theirs))
 					if lost > 0 {
@@ -102,8 +103,8 @@ func TestPausesOfProcesses(t *testing.T) {
 	})
 }
 
-// TestRollingRestartOfProcesses: three servers are restarted in turn, while some hold a
-// lock and others lock and unlock. No lease is lost.
+// Three servers are restarted in turn, while some contenders hold a lock each and others lock and
+// unlock one lock. No lease is lost.
 func TestRollingRestartOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	const session, n, hold = 10 * time.Second, 30, 5 * time.Millisecond
@@ -111,9 +112,10 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 	leases := holdAll(t, n, addrsOf(zoo), session, false)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	var mu sync.Mutex // guards gap, last, acquired and failed
-	var gap time.Duration
-	var last time.Time // release
+
+	var mu sync.Mutex         // guards the next four
+	var longest time.Duration // without a release, since the last restart
+	var lastRelease time.Time
 	acquired, failed := 0, []error(nil)
 	var inside atomic.Int32
 	var wg sync.WaitGroup
@@ -134,7 +136,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 				mu.Lock()
 				if err == nil {
 					released := time.Now()
-					gap, last, acquired = max(gap, released.Sub(last)), released, acquired+1
+					longest, lastRelease, acquired = max(longest, released.Sub(lastRelease)), released, acquired+1
 				} else if ctx.Err() == nil {
 					failed = append(failed, err)
 				}
@@ -143,20 +145,21 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 		})
 	}
 	time.Sleep(session)
+
 	for i, z := range zoo {
 		mu.Lock()
-		gap = 0
+		longest = 0
 		mu.Unlock()
 		began := time.Now()
 		z.Stop()
 		z.Start(t)
 		back := time.Since(began)
-		time.Sleep(session) // an administrator looks whether it follows
+		time.Sleep(session) // in which an administrator would look whether the server follows
 		mu.Lock()
-		longest := max(gap, time.Since(last))
+		gap := max(longest, time.Since(lastRelease))
 		mu.Unlock()
-		t.Logf("server %d: it served again after %.1f s; longest time without a release %.1f s", i+1, back.Seconds(), longest.Seconds())
-		require.Less(t, longest, session)
+		t.Logf("server %d: it served again after %.1f s; longest time without a release %.1f s", i+1, back.Seconds(), gap.Seconds())
+		require.Less(t, gap, session)
 	}
 	stop()
 	wg.Wait()
@@ -165,9 +168,8 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 	require.Empty(t, failed)
 }
 
-// TestLostDataOfProcesses: a server comes back empty, or as it was a while ago. The
-// client is usable again within one and a half session timeouts and 3 s, what is
-// lost is reported as lost, and tokens are lower than before.
+// A server comes back empty, or with the data of a while ago. The client can lock again within one
+// and a half session timeouts and 3 s, the lease is lost, and tokens are lower than before.
 func TestLostDataOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	testenv.Again(t, func(t *testing.T) {
@@ -185,6 +187,7 @@ func TestLostDataOfProcesses(t *testing.T) {
 				}
 				late := testenv.Must(zklock.New(conn, "/late"))(t)
 				last := testenv.Must(late.Lock(t.Context(), nil))(t)
+
 				zoo[0].Kill()
 				require.NoError(t, os.RemoveAll(zoo[0].Data))
 				if way == "restored" {
@@ -207,7 +210,7 @@ func TestLostDataOfProcesses(t *testing.T) {
 	})
 }
 
-// TestOneOfThreeLosesItsDataOfProcesses: it gets them from the others, and every session lives.
+// The server gets its data from the others, and every session lives.
 func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	const session, n = 4 * time.Second, 10
@@ -225,8 +228,8 @@ func TestOneOfThreeLosesItsDataOfProcesses(t *testing.T) {
 	require.Zero(t, countLost(leases))
 }
 
-// TestSizesOfProcesses: what n locks cost is bounded, and no lease is lost: each in a session of its own, and all
-// in one session. Its clients have buffers of 4 and 64 KiB, and a session timeout of 40 s.
+// The memory of n locks is bounded, and no lease is lost, whether each has a session of its own or all share one. The
+// clients have buffers of 4 and 64 KiB, and a session timeout of 40 s.
 func TestSizesOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	const session = 40 * time.Second
@@ -255,10 +258,10 @@ func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, sessi
 		runtime.ReadMemStats(&stats)
 		return int(stats.HeapAlloc + stats.StackInuse)
 	}
-	memory, began := heap(), time.Now()
+	memoryBefore, began := heap(), time.Now()
 	conns := make([]*zk.Conn, sessions)
 	leases := make([]*zklock.Lease, n)
-	each := func(n int, f func(i int) error) {
+	inParallel := func(n int, f func(i int) error) {
 		const workers = 50
 		var wg sync.WaitGroup
 		for w := range workers {
@@ -273,14 +276,15 @@ func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, sessi
 		wg.Wait()
 		require.False(t, t.Failed())
 	}
-	each(sessions, func(i int) (err error) {
+
+	inParallel(sessions, func(i int) (err error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		conns[i], err = zkconn.Connect(ctx, list, session, zkconn.WithDialer(dial),
 			zkconn.WithZK(zk.WithMaxConnBufferSize(4<<10), zk.WithMaxBufferSize(64<<10)))
 		return err
 	})
-	each(n, func(i int) error {
+	inParallel(n, func(i int) error {
 		m, err := zklock.New(conns[i%sessions], fmt.Sprintf("/sizes/%d", i))
 		if err == nil {
 			leases[i], err = m.Lock(t.Context(), nil)
@@ -289,7 +293,7 @@ func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, sessi
 	})
 	took := time.Since(began)
 	time.Sleep(session * 2 / 3) // until all leases are proved
-	perLock := float64(heap()-memory) / 1024 / float64(n)
+	perLock := float64(heap()-memoryBefore) / 1024 / float64(n)
 	t.Logf("%d locks in %d sessions: taken in %.1f s; memory of the clients %.1f KiB a lock; leases lost: %d",
 		n, sessions, took.Seconds(), perLock, countLost(leases))
 	require.Zero(t, countLost(leases))
@@ -297,6 +301,6 @@ func measure(t *testing.T, list []string, dial zk.Dialer, n, sessions int, sessi
 	if n/sessions >= 1000 {
 		require.Less(t, perLock, 4.)
 	}
-	each(n, func(i int) error { return leases[i].Unlock(t.Context()) })
-	each(sessions, func(i int) error { conns[i].Close(); return nil })
+	inParallel(n, func(i int) error { return leases[i].Unlock(t.Context()) })
+	inParallel(sessions, func(i int) error { conns[i].Close(); return nil })
 }
