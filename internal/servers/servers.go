@@ -1,5 +1,5 @@
-// Package servers starts servers that Debian has packages of: for a test that kills its server, and
-// for a command whose tests need servers that run.
+// Package servers starts servers of Debian's: for a test that kills its server, and for a command
+// whose tests need servers that run.
 package servers
 
 import (
