@@ -123,7 +123,7 @@ func (at location) hasLogged(text string) func() error {
 // A kind is a server that a command can ask for by its name.
 type kind struct {
 	variables []string  // of the environment, which get the value of prepare
-	user      string    // who the process runs as, if we are root; "": root
+	user      string    // of the process, if ours is root; "": root
 	stop      os.Signal // asks it to end; nil: SIGTERM
 	prepare   preparation
 }
