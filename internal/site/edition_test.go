@@ -34,6 +34,7 @@ var stampPages = flag.String("edition.stamp", "", "write the stamps of these Chi
 
 var (
 	headingLine = regexp.MustCompile(`^(#{1,6}) (.*?)\s*$`)
+	markLine    = regexp.MustCompile(`^<!-- (end of )?(.+) -->$`)
 	stampLine   = regexp.MustCompile(`^<!-- en:(\w+) -->$`)
 	itemLine    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s`)
 	linkTarget  = regexp.MustCompile(`\]\(([^()\s]+)\)`)
@@ -83,21 +84,21 @@ func (s pageSection) hash() string {
 // them: a translator writes what a package is.
 func generatedLines(page string) map[int]bool {
 	lines := make(map[int]bool)
-	rest := page
-	for line := range strings.Lines(page) {
-		mark, ends := strings.CutPrefix(strings.TrimSuffix(line, " -->\n"), "<!-- end of ")
+	begins := make(map[string]int) // the last line of each mark
+	for i, line := range strings.Split(page, "\n") {
+		m := markLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		ends, mark := m[1] != "", m[2]
+		begin, begun := begins[mark]
 		if !ends {
-			continue
+			begins[mark] = i
+		} else if begun && mark != "packages" {
+			for n := begin; n <= i; n++ {
+				lines[n] = true
+			}
 		}
-		before, there, after, ok := site.Cut(rest, mark)
-		if !ok || mark == "packages" {
-			continue
-		}
-		begin := strings.Count(page, "\n") - strings.Count(rest, "\n") + strings.Count(before, "\n") - 1
-		for n := range strings.Count(there, "\n") + 2 {
-			lines[begin+n] = true
-		}
-		rest = after
 	}
 	return lines
 }
@@ -320,10 +321,9 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 		}
 		return faults
 	}
-	caption, isScene := strings.CutPrefix(en, fence+"\n")
-	captionZh, sameScene := strings.CutPrefix(zh, fence+"\n")
-	if isScene && sameScene && strings.HasPrefix(fence, "```scene ") {
-		return e.compare(page, what, strings.TrimSuffix(caption, "```"), strings.TrimSuffix(captionZh, "```"))
+	if strings.HasPrefix(fence, "```scene ") && strings.HasPrefix(zh, fence+"\n") { // its text is a caption
+		caption := func(block string) string { return strings.TrimSuffix(strings.TrimPrefix(block, fence+"\n"), "```") }
+		return e.compare(page, what, caption(en), caption(zh))
 	}
 	if strings.HasPrefix(en, "```") || strings.HasPrefix(zh, "```") {
 		if en != zh {

@@ -28,8 +28,8 @@ func listingLocks() (list []Lock) {
 		list = append(list,
 			Lock{
 				Name: s.ID, Group: Museum, Title: s.Heading(), Note: note,
-				Scene: scene, Goal: &Goal{s.Kinds[0], s.Goal, s.Reached}, Story: storyOf(s, *scene),
-				Level: &Level{s.Level, number, scenes.Chapters[s.Chapter()], s.Way()[:s.Plays()]},
+				Scene: scene, Goal: &Goal{Kind: s.Kinds[0], Text: s.Goal, Reached: s.Reached}, Story: storyOf(s, *scene),
+				Level: &Level{Level: s.Level, Number: number, Chapter: scenes.Chapters[s.Chapter()], Plays: s.Way()[:s.Plays()]},
 				World: s.World, Subject: withSession(s.World.Lock),
 				Fates: percents(fates[s.ID]),
 			},

@@ -37,6 +37,6 @@ func proved(number int, name string, lock player.Subject, w player.World, what T
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal: &Goal{Text: Text{En: "Break it: make anything go wrong.", Zh: "击败它：让它出任何一种错。"},
 			Reached: func(*player.Trace) bool { return false }},
-		Level: &Level{level, len(scenes.All) + len(Tasks) + number, scenes.Chapters[scenes.CannotWin], nil},
+		Level: &Level{Level: level, Number: len(scenes.All) + len(Tasks) + number, Chapter: scenes.Chapters[scenes.CannotWin]},
 	}
 }

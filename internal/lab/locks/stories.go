@@ -46,7 +46,7 @@ var stories = func() map[string]*Story {
 	return all
 }()
 
-// readStories reads a list in stories.json.
+// readStories reads one of the two lists in stories.json. A story has neither a name nor titles.
 func readStories(name string) (list []OpeningScene) {
 	var all map[string][]struct {
 		Address string

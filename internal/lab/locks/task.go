@@ -47,16 +47,16 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 	listing.Queue, listing.Exists = w.Lock.Queue, w.Lock.Exists
 	w.Lock, w.Name = listing, name
 	note := Text{En: "Break it: internal/bugs/listings/" + source + ". The link that Copy link copies is your answer.", Zh: "请破坏它：internal/bugs/listings/" + source + "。“复制链接”得到的链接就是你的答案。"}
-	return Task{number, source, harm, Lock{
+	return Task{Number: number, Source: source, Harm: harm, Lock: Lock{
 		Name: name, Group: Exercises,
 		Title: Text{En: fmt.Sprintf("Exercise 11, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 11，第 %d 个：%s", number, what.Zh)},
 		Note:  note,
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal:  &Goal{harm, scenes.Goals[harm], explore.EndsIn(harm)}, World: w,
-		Level: &Level{scenes.Level{Name: what, Intro: note, Victory: Text{
+		Level: &Level{Number: len(scenes.All) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn], Level: scenes.Level{Name: what, Intro: note, Victory: Text{
 			En: "No scene of the lab shows this. Say it in a sentence of your own: what did the code believe, and what would it have had to ask?",
 			Zh: "实验室里没有这一幕。请用一句话说清楚：代码以为怎样，又本该去问什么？",
-		}}, len(scenes.All) + number - 1, scenes.Chapters[scenes.OnYourOwn], nil}, Subject: withSession(listing),
+		}}}, Subject: withSession(listing),
 	}}
 }
 
