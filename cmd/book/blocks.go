@@ -15,14 +15,14 @@ import (
 	"example.com/zklock/internal/bugs/diagram"
 )
 
-// chineseRun is text that is as wide in a picture made of characters as twice as many others.
+// chineseRun is Chinese text. In a picture made of characters, a Chinese one must be as wide as two others.
 var chineseRun = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
 
 // A blocks renders the blocks of code of a page: a diagram as a picture, a scene as a frame to play it in, Go with its
 // keywords marked.
 type blocks struct {
-	b *book
-	p *page
+	book *book
+	page *page
 }
 
 func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
@@ -64,7 +64,7 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 	address, _ := scene.(string)
 	story, storyAt := storyOf(address)
 	for _, runAt := range slices.Compact([]string{address, storyAt}) {
-		play, err := w.b.playOf(runAt)
+		play, err := w.book.playOf(runAt)
 		if err != nil {
 			return "", err
 		}
@@ -72,28 +72,28 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 			continue
 		}
 		s := diagram.Of(play.Trace)
-		if drawn, _ := s.Mermaid(w.p.lang); drawn != mermaid {
+		if drawn, _ := s.Mermaid(w.page.lang); drawn != mermaid {
 			continue // the diagram is of another run
 		}
 		setInstants(s, play.Film)
-		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.p.title, w.p.lang))
+		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.page.title, w.page.lang))
 		if runAt == storyAt {
 			figureHTML += "<ol class=\"stops\">\n"
 			for _, stop := range story.Stops {
-				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.p.lang)))
+				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.page.lang)))
 			}
 			figureHTML += "</ol>\n"
 		}
 		return figureHTML, nil
 	}
 	if address != "" {
-		w.b.apart = append(w.b.apart, w.p.src+" "+address)
+		w.book.apart = append(w.book.apart, w.page.src+" "+address)
 	}
 	s, err := diagram.Parse(mermaid)
 	if err != nil {
 		return "", err
 	}
-	return `<figure class="diagram">` + s.SVG(w.p.title, w.p.lang) + "</figure>\n", nil
+	return `<figure class="diagram">` + s.SVG(w.page.title, w.page.lang) + "</figure>\n", nil
 }
 
 var (

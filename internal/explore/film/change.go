@@ -39,7 +39,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	l := c.Line
 	cutOff := l.Broken || l.ServerEnd || c.dark
 	impossible := func(en, zh string) func() {
-		p.film.Note(ch.Who, i18n.Textf("%s is not possible: %s", "不能“%s”：%s", ch.Do, i18n.Text{En: en, Zh: zh}))
+		p.recorder.Note(ch.Who, i18n.Textf("%s is not possible: %s", "不能“%s”：%s", ch.Do, i18n.Text{En: en, Zh: zh}))
 		return func() {}
 	}
 	switch {
@@ -61,7 +61,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		}
 		k.Ended = true
 		w.Happened++
-		p.film.Note(k.Name, player.CtxEnds)
+		p.recorder.Note(k.Name, player.CtxEnds)
 		return k.Cancel
 	case c.dark:
 		return impossible("it is cut off until its session has expired", "在会话过期之前会一直断线")
@@ -83,12 +83,12 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		c.FaultLocked()
 		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: player.CutOff})
 		l.BreakLocked()
-		c.expireAt = p.reserve(p.film.now() + w.Timeout())
+		c.expireAt = p.reserve(p.recorder.now() + w.Timeout())
 	case player.Stop:
 		c.Stopped, c.dialAt = true, 0
 		c.FaultLocked()
-		p.film.Client(c.Client, "stopped")
-		c.expireAt = p.reserve(p.film.now() + w.Timeout())
+		p.recorder.Client(c.Client, "stopped")
+		c.expireAt = p.reserve(p.recorder.now() + w.Timeout())
 		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency)
 		if slices.ContainsFunc(p.changes, func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }) {
 			c.runsOnAt = 0
@@ -110,25 +110,25 @@ func (p *pacer) expire(c *pacedClient) {
 	})
 	w.Srv.Expire(c.Session)
 	synctest.Wait()
-	w.Do(p.film.scan)
+	w.Do(p.recorder.scan)
 }
 
 // runOn lets a stopped client run on.
 func (p *pacer) runOn(c *pacedClient) {
 	p.w.Do(func() {
 		c.Stopped, c.runsOnAt = false, 0
-		p.film.Client(c.Client, "runs on")
+		p.recorder.Client(c.Client, "runs on")
 		if c.Expired {
 			c.Line.BreakLocked()
 			return
 		}
 		c.expireAt = 0
 		// What waited for it arrives now.
-		now := p.film.now()
-		for _, q := range [][]player.Frame{c.Line.Up, c.Line.Down} {
-			for i := range q {
-				if q[i].Due != 0 && q[i].Due < now {
-					q[i].Due = p.reserve(now + 1)
+		now := p.recorder.now()
+		for _, packets := range [][]player.Frame{c.Line.Up, c.Line.Down} {
+			for i := range packets {
+				if packets[i].Due != 0 && packets[i].Due < now {
+					packets[i].Due = p.reserve(now + 1)
 				}
 			}
 		}

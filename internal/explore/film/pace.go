@@ -99,7 +99,7 @@ const (
 type pacer struct {
 	Pace
 	w        *player.Player
-	film     *recorder
+	recorder *recorder
 	used     map[time.Duration]struct{} // the instants that are taken
 	clients  []*pacedClient
 	hold     []*rand.Rand                        // of each contender
@@ -148,13 +148,12 @@ func delay(rng *rand.Rand, mean time.Duration) time.Duration {
 func (pace Pace) play(w *player.Player) (*Film, error) {
 	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), nextPart: firstPart}
 	w.Start = time.Now()
-	p.film = newRecorder(w)
+	p.recorder = newRecorder(w)
 	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
-	p.film.film.Latency, p.film.film.Seed = pace.Latency, pace.Seed
+	p.recorder.film.Latency, p.recorder.film.Seed = pace.Latency, pace.Seed
 
-	// The instants that are known at the start: each contender starts, one after the other, within the time of two
-	// packets, and the changes happen. A client and a contender have random numbers of their own, so what happens to
-	// one changes no time of another.
+	// Each client and each contender draws its times by itself, so that what happens to one changes no time of another.
+	// The contenders start one after the other, within the time of two packets.
 	for i, c := range w.Clients {
 		rng := func(n int) *rand.Rand { return rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+uint64(n))) }
 		p.clients = append(p.clients, &pacedClient{Client: c, up: rng(0), down: rng(1), dial: rng(2)})
@@ -173,15 +172,15 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 		}
 		p.changes[i].At = p.reserve(p.changes[i].At)
 	}
-	p.film.film.Changes = append(p.film.film.Changes, pace.Changes...)
+	p.recorder.film.Changes = append(p.recorder.film.Changes, pace.Changes...)
 
-	w.Do(p.film.begin)
+	w.Do(p.recorder.begin)
 	p.settle()
 	end := p.run()
 	var film *Film
 	w.Do(func() {
 		w.ResultsLocked()
-		film = p.film.finish(end)
+		film = p.recorder.finish(end)
 	})
 	return film, nil
 }
@@ -211,26 +210,26 @@ func (p *pacer) scheduleLocked() {
 		return
 	}
 	w.Unscheduled = false
-	now := p.film.now()
+	now := p.recorder.now()
 	for _, c := range p.clients {
 		l := c.Line
 		for i := range l.Up {
 			// A stopped client has sent something if a timer has fired. That departs
 			// when the client runs on.
-			if q := &l.Up[i]; q.Due == 0 && !c.Stopped {
-				p.film.departs(c.Client, q, "request")
+			if request := &l.Up[i]; request.Due == 0 && !c.Stopped {
+				p.recorder.departs(c.Client, request, "request")
 				c.upDue = p.reserve(max(now+delay(c.up, p.Latency), c.upDue+1))
-				q.Due = c.upDue
+				request.Due = c.upDue
 			}
 		}
-		from := slices.IndexFunc(l.Down, func(q player.Frame) bool { return q.Due == 0 })
+		from := slices.IndexFunc(l.Down, func(packet player.Frame) bool { return packet.Due == 0 })
 		if from >= 0 && p.doneAt == 0 {
 			w.SortEvents(l.Down[from:])
 			for i := from; i < len(l.Down); i++ {
-				q := &l.Down[i]
-				p.film.departs(c.Client, q, q.Kind())
+				packet := &l.Down[i]
+				p.recorder.departs(c.Client, packet, packet.Kind())
 				c.downDue = p.reserve(max(now+delay(c.down, p.Latency), c.downDue+1))
-				q.Due = c.downDue
+				packet.Due = c.downDue
 			}
 		}
 		if c.Dialing != nil && c.dialAt == 0 && !c.dark && !c.Stopped {
@@ -337,7 +336,7 @@ func (p *pacer) run() time.Duration {
 	for steps := 0; ; steps++ {
 		if steps > maxSteps {
 			w.Violate(player.Violation{Kind: player.Endless, What: i18n.Textf("%d packets, and no end", "已有 %d 个数据包，仍没有结束", maxSteps)})
-			return p.film.now()
+			return p.recorder.now()
 		}
 		if w.AllDone() && !p.busy() {
 			p.changes = nil // no contender depends on them any more
@@ -356,14 +355,14 @@ func (p *pacer) run() time.Duration {
 		}
 		w.NextTurn()
 		w.DrainStir()
-		if wait := at - p.film.now(); wait > 0 && w.Pass(wait) {
+		if wait := at - p.recorder.now(); wait > 0 && w.Pass(wait) {
 			p.schedule() // a timer of the lock or of the library has fired before
 			continue
 		}
 		w.NextTurn()
 		w.Do(func() {
 			w.Foot = player.Footprint{}
-			p.last = p.film.now()
+			p.last = p.recorder.now()
 		})
 		do()
 		p.settle()
@@ -373,12 +372,12 @@ func (p *pacer) run() time.Duration {
 
 // sendPart gives a part of the film to Part, if it has grown enough.
 func (p *pacer) sendPart() {
-	sent := len(p.film.film.Packets)
+	sent := len(p.recorder.film.Packets)
 	if p.Part == nil || sent < p.nextPart {
 		return
 	}
 	var f *Film
-	p.w.Do(func() { f = p.film.part() })
+	p.w.Do(func() { f = p.recorder.part() })
 	if len(f.Packets)*2 >= p.nextPart { // it lacks what may still change
 		p.nextPart = 2 * sent
 		p.Part(f)
@@ -400,7 +399,7 @@ func (p *pacer) busy() (is bool) {
 func (p *pacer) hang() {
 	p.w.Do(func() {
 		p.last += 10 * p.Latency
-		p.film.clock, p.film.slots = p.last-p.film.now(), true // now is p.last
+		p.recorder.clock, p.recorder.slots = p.last-p.recorder.now(), true // now is p.last
 	})
 	p.w.Hang()
 }
@@ -421,15 +420,15 @@ func (p *pacer) request(c *pacedClient) {
 		w.Cut(c.Client)
 		w.Happened++
 		if p.Server != nil {
-			p.freeAt = p.reserve(p.film.now() + 1)
+			p.freeAt = p.reserve(p.recorder.now() + 1)
 		}
 		return
 	}
-	q := w.Request(c.Client)
+	request := w.Request(c.Client)
 	synctest.Wait() // the server has answered
 	w.Do(func() {
-		p.film.executed(c.Client, q)
-		p.worksLocked(c, q)
+		p.recorder.executed(c.Client, request)
+		p.worksLocked(c, request)
 	})
 }
 
@@ -453,13 +452,13 @@ func (p *pacer) arrives(c *pacedClient) {
 // look lets all get as far as they can, and notes what has changed at the server.
 func (p *pacer) look() {
 	p.w.Settle()
-	p.w.Do(p.film.scan)
+	p.w.Do(p.recorder.scan)
 }
 
 // connect lets a client that dials connect.
 func (p *pacer) connect(c *pacedClient) {
 	c.dialAt = 0
 	if p.w.Connect(c.Client) {
-		p.w.Do(p.film.scan)
+		p.w.Do(p.recorder.scan)
 	}
 }

@@ -33,22 +33,22 @@ type recorder struct {
 	drawn      []string           // texts that were drawn at random, in order
 }
 
-// A client is what the recorder knows of a client.
+// A client is the recorder's record of a client.
 type client struct {
 	state   string
 	watches map[watchKey]bool
 	asked   map[watchKey][]string // contenders that have asked to be woken; "": it is not known which
 }
 
-// A contender is what the recorder knows of a contender.
+// A contender is the recorder's record of a contender.
 type contender struct {
 	at        []Place
 	variables []Variable
 	marks     []Mark // its changes that are not in the film yet
-	noticed   bool   // the film shows that it knows of the loss of its lock
+	noticed   bool   // the film shows that it has noticed the loss of its lock
 }
 
-// A znode is what the recorder knows of a znode.
+// A znode is the recorder's record of a znode.
 type znode struct {
 	owner, session, data string
 	czxid                int64
@@ -60,7 +60,7 @@ type watchKey struct {
 	children bool
 }
 
-// A watch is a watch of a client.
+// A watch is one that a client has set.
 type watch struct {
 	watchKey
 	by *player.Client
@@ -76,7 +76,7 @@ func (k watchKey) of() string {
 
 func newRecorder(w *player.Player) *recorder {
 	r := &recorder{w: w, contenders: make(map[*player.Contender]*contender)}
-	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []i18n.Text{}
+	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []i18n.Text{} // not null in JSON
 	return r
 }
 

@@ -29,16 +29,16 @@ func Measured(contenders int) Pace {
 }
 
 // worksLocked gives the server's answers to a request, which it has just carried out, their instant.
-func (p *pacer) worksLocked(c *pacedClient, q player.Frame) {
+func (p *pacer) worksLocked(c *pacedClient, request player.Frame) {
 	if p.Server == nil {
 		return
 	}
-	now := p.film.now()
-	if q.Due < now {
-		p.film.film.Packets[q.ID-1].Queued = q.Due
+	now := p.recorder.now()
+	if request.Due < now {
+		p.recorder.film.Packets[request.ID-1].Queued = request.Due
 	}
 	work := p.Server.Request
-	switch q.Op {
+	switch request.Op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete, jute.OpSetData, jute.OpMulti:
 		if !c.Line.FailedLast {
 			work += p.Server.Write
@@ -63,7 +63,7 @@ func (p *pacer) worksLocked(c *pacedClient, q player.Frame) {
 func (p *pacer) answersDepart() {
 	p.w.Do(func() {
 		p.w.Unscheduled = true
-		p.freeAt, p.doneAt = p.reserve(p.film.now()+1), 0
+		p.freeAt, p.doneAt = p.reserve(p.recorder.now()+1), 0
 	})
 }
 

@@ -25,11 +25,11 @@ func clientsIn(text string) []string {
 	return slices.Compact(list)
 }
 
-// A claim reports whether a film shows at an instant what a caption says of a client, or of a number: that is what.
+// A claim reports whether a caption is right: whether a film shows at an instant what it says of a client or a number.
 // Shown is the stop that the film has there.
-type claim func(f *film.Film, shown locks.Stop, at time.Duration, what string) bool
+type claim func(f *film.Film, shown locks.Stop, at time.Duration, clientOrNumber string) bool
 
-// claims are what captions say, by the patterns of the words; their groups are what is spoken of.
+// claims are the claims of captions, by the patterns of their words. The groups of a pattern are the clients or the number.
 var claims = map[string]claim{
 	`\b([A-T])(?: and ([A-T]))? holds? the lock|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?持有锁`: inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:                                   inState("unlocks done"),
