@@ -2,6 +2,7 @@ package player
 
 import (
 	"slices"
+	"strings"
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
@@ -85,6 +86,97 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 		}
 	}
 	return list
+}
+
+// faultsOfAllLocked lists the faults that happen to no client in particular.
+func (w *Player) faultsOfAllLocked() (list []action) {
+	if w.Happened >= w.Faults {
+		return nil
+	}
+	for _, f := range []Fault{Pause, Day} {
+		if slices.Contains(w.Kinds, f) {
+			list = append(list, action{"all", string(f), f, func() { w.pause(f) }})
+		}
+	}
+	if slices.Contains(w.Kinds, Remake) {
+		if node, ok := w.Srv.Node(w.lockPath()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
+			list = append(list, action{"server", string(Remake), Remake, w.remake})
+		}
+	}
+	return list
+}
+
+// mayLocked reports whether a fault of this kind may happen in the world, once more.
+func (w *Player) mayLocked(f Fault) bool {
+	happened := 0
+	for _, s := range w.Run.Facts.Faults {
+		if strings.HasSuffix(s, ": "+string(f)) {
+			happened++
+		}
+	}
+	return slices.Contains(w.Kinds, f) && (w.Each == 0 || happened < w.Each)
+}
+
+// faultsLocked lists the faults that may happen to a client now.
+func (w *Player) faultsLocked(c *Client) (list []action) {
+	if w.Happened >= w.Faults || c.Stopped || c.gone {
+		return nil
+	}
+	if !slices.ContainsFunc(c.Contenders, func(k *Contender) bool { return k.State != done }) {
+		return nil // no contender depends on the client any more
+	}
+	add := func(who string, f Fault, do func()) {
+		if w.mayLocked(f) {
+			list = append(list, action{who, string(f), f, do})
+		}
+	}
+
+	l := c.Line
+	live := !l.CutOffLocked() && !c.Expired
+	if c.Session == 0 {
+		if !c.faulted {
+			add(c.Name, Refuse, func() { w.refuse(c) })
+		}
+		return list
+	}
+	switch {
+	case live && len(l.Up) > 0 && !c.stalled:
+		add(c.Name, LoseRequest, func() { w.Cut(c) })
+		add(c.Name, LoseReply, func() { w.loseReply(c) })
+	case live && w.Packets && len(l.Down) > 0: // its request has been carried out
+		add(c.Name, LoseReply, func() { w.Cut(c) })
+	case live:
+		add(c.Name, Cut, func() { w.Cut(c) })
+	}
+	if !c.Expired {
+		add(c.Name, Expire, func() { w.expire(c) })
+		add(c.Name, Stop, func() { w.stop(c) })
+	}
+	if live && !c.stalled {
+		add(c.Name, Stall, func() { w.stall(c) })
+	}
+	w.contendersFaultsLocked(c, live, add)
+	return list
+}
+
+// contendersFaultsLocked adds the faults that happen to one contender of a client.
+func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who string, f Fault, do func())) {
+	for _, k := range c.Contenders {
+		if w.Lock.Contexts && k.Cancel != nil && k.State == Waiting && !k.Ended {
+			add(k.Name, EndContext, func() { w.endContext(k) })
+			if k.looks == 0 {
+				add(k.Name, EndAfterLook, func() { w.endAtLook(k, 1) })
+				add(k.Name, EndAfterLook2, func() { w.endAtLook(k, 2) })
+			}
+		}
+		if w.Shared || !live || len(w.nodesOf(c)) == 0 || !slices.Contains([]string{Waiting, Inside, Unlocking}, k.State) {
+			continue
+		}
+		add(k.Name, NodeSet, func() { w.tamper(k, NodeSet) })
+		if k.State == Waiting {
+			add(k.Name, NodeGoes, func() { w.tamper(k, NodeGoes) })
+		}
+	}
 }
 
 // A gap is a place in a lock where a goroutine is kept: see Subject.Begin.

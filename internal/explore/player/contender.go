@@ -301,14 +301,14 @@ func (k *Contender) excused() bool {
 // failed, too.
 func (k *Contender) letGo() bool {
 	w := k.w
-	for try := 0; ; try++ {
+	k.note(Unlocking, i18n.Textf("unlocks", "正在释放锁"))
+	for try := 1; ; try++ {
 		w.mu.Lock()
-		lost := k.Lost
+		lostBefore := k.Lost
 		w.mu.Unlock()
-		if try == 0 {
-			k.note(Unlocking, i18n.Textf("unlocks", "正在释放锁"))
-		}
+
 		err := k.Lock.Unlock(context.Background())
+
 		w.mu.Lock()
 		faulted, held := k.Client.faulted, k.held
 		stillHeld := w.Lock.Requeues && k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && !k.Lost
@@ -320,7 +320,7 @@ func (k *Contender) letGo() bool {
 		case errors.As(err, &broken):
 			k.note(outside, hasUnlocked, broken.violation(k))
 			return true
-		case err == nil && lost && try == 0 && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
+		case err == nil && lostBefore && try == 1 && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
 			k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: i18n.Textf(
 				"Unlock of %s reports success, but the lock was lost before", "%s 的 Unlock 报告成功，其实锁在此之前已经丢失", k.Name)})
 			return true
@@ -337,7 +337,7 @@ func (k *Contender) letGo() bool {
 		case !faulted || w.Lock.Requeues:
 			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, shortError(err))))
 			return false
-		case try == 5: // a fault may be the reason of all six errors
+		case try == 6: // a fault may be the reason of all six errors
 			k.note(outside, cannotUnlock(err))
 			return false
 		}
