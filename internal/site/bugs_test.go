@@ -18,6 +18,7 @@ import (
 const catalogue = "docs/bugs.md"
 
 var (
+	// articleRow is a row of the table by article: group 1 is what comes before its bugs, group 2 the article, group 3 the bugs.
 	articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
 	headings   = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
 )

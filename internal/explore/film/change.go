@@ -34,42 +34,24 @@ func (p *pacer) change(ch Change) {
 
 // changeLocked carries out the part of a change that needs the player's lock, and returns the rest.
 func (p *pacer) changeLocked(ch Change) (then func()) {
-	w := p.w
-	c := p.clientOf(ch.Who)
-	l := c.Line
-	cutOff := l.Broken || l.ServerEnd || c.dark
-	impossible := func(en, zh string) func() {
-		p.recorder.Note(ch.Who, i18n.Textf("%s is not possible: %s", "不能“%s”：%s", ch.Do, i18n.Text{En: en, Zh: zh}))
+	w, c := p.w, p.clientOf(ch.Who)
+	var k *player.Contender // nil: the change names a client
+	if i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who }); i >= 0 {
+		k = w.Contenders[i]
+	}
+	if why := p.obstacle(ch.Do, c, k); why.En != "" {
+		p.recorder.Note(ch.Who, i18n.Textf("%s is not possible: %s", "不能“%s”：%s", ch.Do, why))
 		return func() {}
 	}
-	switch {
-	case ch.Do == RunsOn:
-		if !c.Stopped {
-			return impossible("it is not stopped", "并没有停顿")
-		}
+	if ch.Do == RunsOn {
 		return func() { p.runOn(c) }
-	case c.Stopped:
-		return impossible("it is stopped", "正在停顿")
-	case ch.Do == player.EndContext:
-		i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who })
-		if i < 0 || !w.Lock.Contexts {
-			return impossible("the lock takes no ctx", "这个锁的调用不带 ctx")
-		}
-		k := w.Contenders[i]
-		if k.Cancel == nil || k.State != player.Waiting {
-			return impossible("it does not wait", "并没有在等待")
-		}
-		k.Ended = true
-		w.Happened++
-		p.recorder.Note(k.Name, player.CtxEnds)
-		return k.Cancel
-	case c.dark:
-		return impossible("it is cut off until its session has expired", "在会话过期之前会一直断线")
-	case ch.Do != player.Stop && ch.Do != player.Expire && cutOff:
-		return impossible("it is not connected", "没有连接")
 	}
 	w.Happened++
 	switch ch.Do {
+	case player.EndContext:
+		k.Ended = true
+		p.recorder.Note(k.Name, player.CtxEnds)
+		return k.Cancel
 	case player.Cut:
 		w.CutLocked(c.Client)
 	case player.LoseRequest:
@@ -82,7 +64,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		c.dark, c.dialAt = true, 0
 		c.FaultLocked()
 		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: player.CutOff})
-		l.BreakLocked()
+		c.Line.BreakLocked()
 		c.expireAt = p.reserve(p.recorder.now() + w.Timeout())
 	case player.Stop:
 		c.Stopped, c.dialAt = true, 0
@@ -95,6 +77,28 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		}
 	}
 	return p.look
+}
+
+// obstacle says why a change is not possible now; "": it is.
+func (p *pacer) obstacle(do player.Fault, c *pacedClient, k *player.Contender) (why i18n.Text) {
+	connected := !c.Line.Broken && !c.Line.ServerEnd
+	switch {
+	case do == RunsOn && !c.Stopped:
+		why = i18n.Textf("it is not stopped", "并没有停顿")
+	case do == RunsOn:
+	case c.Stopped:
+		why = i18n.Textf("it is stopped", "正在停顿")
+	case do == player.EndContext && (k == nil || !p.w.Lock.Contexts):
+		why = i18n.Textf("the lock takes no ctx", "这个锁的调用不带 ctx")
+	case do == player.EndContext && (k.Cancel == nil || k.State != player.Waiting):
+		why = i18n.Textf("it does not wait", "并没有在等待")
+	case do == player.EndContext:
+	case c.dark:
+		why = i18n.Textf("it is cut off until its session has expired", "在会话过期之前会一直断线")
+	case do != player.Stop && do != player.Expire && !connected:
+		why = i18n.Textf("it is not connected", "没有连接")
+	}
+	return why
 }
 
 // expire ends the session of a client that is cut off or stopped.

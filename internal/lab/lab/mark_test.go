@@ -52,15 +52,15 @@ func contenderThatErrs(f *film.Film) (erring string, breaks time.Duration) {
 // sealedAt is the instant of the choice after which each continuation of a bug's schedule ends
 // in the bug; -1: there is none.
 func sealedAt(bug string, f *film.Film) time.Duration {
-	fates := scenes.Fates()[bug] // by the number of choices before
-	open := len(fates)           // so many beginnings have a continuation without the bug: all but the longest
-	for open > 0 && fates[open-1] == scenes.FateTries {
-		open--
+	fates := scenes.Fates()[bug] // for each number of choices, how many tries end in the bug
+	sealed := len(fates)         // the fewest choices after which all tries do
+	for sealed > 0 && fates[sealed-1] == scenes.FateTries {
+		sealed--
 	}
-	if open == 0 || open > len(f.Choices) {
+	if sealed == 0 || sealed > len(f.Choices) {
 		return -1
 	}
-	return f.Choices[open-1].At
+	return f.Choices[sealed-1].At
 }
 
 // The page marks the line of a bug, and points to the lines at which the contenders are. When the lock breaks, or
