@@ -90,7 +90,6 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
 		time.Sleep(time.Minute)
 		keptAfter(5) // and never fewer
-
 		var needed []int
 		for range 6 { // nodes that serve one hold
 			time.Sleep(d)

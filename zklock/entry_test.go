@@ -110,9 +110,7 @@ func farEpoch(nc net.Conn) net.Conn {
 // would be lower than an earlier one.
 func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 	onTable(t, func(tb *table) {
-		far := func() *zklock.Mutex {
-			return tb.mutex(tb.connectAs(ordinary{wrap: farEpoch}))
-		}
+		far := func() *zklock.Mutex { return tb.mutex(tb.connectAs(ordinary{wrap: farEpoch})) }
 		require.ErrorContains(tb, testenv.Err(far().Lock(context.Background(), nil)), "a token has room for 53 bits")
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 		waiter := queues(far())

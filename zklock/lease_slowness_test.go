@@ -69,6 +69,18 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	}
 }
 
+// TestAContenderThatIsFirstReturnsWhenItsClientIsClosed, though it is not proved, and nothing watches its node.
+func TestAContenderThatIsFirstReturnsWhenItsClientIsClosed(t *testing.T) {
+	onTable(t, func(tb *table) {
+		tb.makeTop()
+		conn := tb.connectAs(ordinary{wrap: distant(time.Second)})
+		waiter := queues(tb.mutex(conn))
+		time.Sleep(3 * time.Second) // its node is there
+		conn.Close()
+		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
+	})
+}
+
 // TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered
 // late. After that every answer comes late, but because requests of the same Mutex
 // are in front of it; with 200, for longer than the session timeout.

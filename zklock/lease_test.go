@@ -105,9 +105,7 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 // many packets are on the way at a time. The client's deadlines do not count: these tests are not about one
 // that gives up because its server is so far away.
 func distant(away time.Duration) func(net.Conn) net.Conn {
-	return func(nc net.Conn) net.Conn {
-		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Far: away})}
-	}
+	return func(nc net.Conn) net.Conn { return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Far: away})} }
 }
 
 type patient struct{ net.Conn }

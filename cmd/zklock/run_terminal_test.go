@@ -38,9 +38,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 		}
 		text = text[regexp.MustCompile(pattern).FindStringIndex(text)[1]:]
 	}
-	keys := func(text string) {
-		testenv.Must(io.WriteString(in, text))(t)
-	}
+	keys := func(text string) { testenv.Must(io.WriteString(in, text))(t) }
 	shows(`bash-.*[#$] `)
 	keys("$zklock run /q -- sh -c 'trap \"echo inter''rupted; exit 4\" INT; echo be''gins; while :; do sleep 0.01; done'; echo status $?\n")
 	shows("begins")
@@ -67,8 +65,9 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	keys("kill -TSTP $!; until [ -n \"$(jobs -s)\" ]; do sleep 0.01; done; bg; kill -USR1 $!; wait $!; echo status $?\n")
 	shows("status 6")
 
-	keys("stty -a; exit\n") // the terminal is the shell's again
-	shows("speed")
+	keys("sh -c '$zklock run /q -- true; read x; echo \"then $x\"'; exit\n") // the terminal is the script's again
+	keys("next\n")
+	shows("then next")
 	require.NoError(t, shell.Wait())
 	alone(t, srv)
 }

@@ -194,6 +194,7 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
+	require.Empty(t, p.stderr.String(), "it was asked for")
 	require.Empty(t, p.family(t), "what is left")
 	alone(t, srv)
 }

@@ -153,8 +153,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 		<-p.holder.Lost()
 		p.lost = time.Now()
 	}()
-	c, err := zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(sessionTimeout))
-	require.NoError(t, err)
+	c := testenv.Must(zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(sessionTimeout)))(t)
 	go func() {
 		defer close(p.done)
 		p.next, p.err = insist(ctx, c, "contender")
@@ -420,8 +419,7 @@ func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	zoo := threeServers(t)
 	nodes := roles(t, zoo)
 	leader, follower := nodes[0], nodes[1]
-	conn, err := zkconn.Connect(t.Context(), []string{follower.Addr()}, 40*time.Second) // the machine may stop
-	require.NoError(t, err)
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{follower.Addr()}, 40*time.Second))(t) // the machine may stop
 	defer conn.Close()
 	acl, stat := testenv.Must2(conn.GetACL("/"))(t)
 	testenv.Must(conn.SetACL("/", zk.WorldACL(zk.PermAdmin), stat.Aversion))(t)
@@ -436,20 +434,13 @@ func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	require.ErrorIs(t, check(), zk.ErrNoAuth)
 	require.NoError(t, follower.Deafen(t.Context(), leader))
 	require.NoError(t, leader.Deafen(t.Context(), follower))
-	refused := make(chan error, 1)
-	go func() {
-		_, err := conn.Create("/refused", nil, 0, zk.WorldACL(zk.PermAll))
-		refused <- err
-	}()
 	select {
-	case err := <-refused:
+	case err := <-bubble.Aside(func() error { return testenv.Err(conn.Create("/refused", nil, 0, zk.WorldACL(zk.PermAll))) }):
 		t.Logf("a create without the right to it: %v", err)
 	case <-time.After(time.Second): // the follower does not decide alone
 	}
-	answer := make(chan error, 1)
-	go func() { answer <- check() }()
 	select {
-	case err := <-answer:
+	case err := <-bubble.Aside(check):
 		require.NotErrorIs(t, err, zk.ErrNoAuth, "the follower has answered alone")
 	case <-time.After(5 * time.Second): // less than the follower takes to notice that it is cut off
 	}

@@ -259,11 +259,16 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 		{"they do not say", alternating("", "srvr is not executed because it is not in the whitelist.\n"), false, true},
 		{"nobody answers", always(""), false, false},
 		{"the server goes on, too", always(leader), true, false},
+		{"there is one server, of a host provider of the caller's", nil, false, false},
 	} {
 		bubble.ServeCase(t, c.name, func(t *testing.T, srv *zkserver.Server) {
 			var own atomic.Value
 			own.Store("")
-			conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+			provider := zk.WithHostProvider(&oneServer{asked: new(atomic.Int32)})
+			if c.others != nil {
+				provider = func(*zk.Conn) {}
+			}
+			conn := open(t, servers, provider, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				nc, err := srv.Dial(network, address, timeout)
 				if address == own.Load() {
 					return &wordAnswers{Conn: nc, answer: func() string { return "" }}, err
@@ -288,12 +293,13 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 			}
 			time.Sleep(asked / 2)
 			require.Equal(t, session, conn.SessionID())
+			hold.Release()
 			if c.leaves {
 				require.NotEqual(t, server, conn.Server())
 			} else {
 				require.Equal(t, server, conn.Server())
+				require.NoError(t, <-answer)
 			}
-			hold.Release()
 		})
 	}
 }
@@ -328,7 +334,6 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, zk.StateHasSession, conn.State())
 		require.EqualValues(t, 2, dialed.Load())
-
 		conn.Close()
 		conns.Reconnect(conn)
 		ordinary, _ := testenv.Must2(zk.Connect(servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{})))(t)
@@ -407,12 +412,10 @@ func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 // TestAConnectionThatComesAfterConnectHasFailedIsClosed, and no session is asked for.
 func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
 		dialed := make(chan net.Conn, 1)
 		handshake := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		defer handshake.Release()
-		_, err := Connect(ctx, servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		_, err := Connect(within(t, time.Second), servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			time.Sleep(3 * time.Second) // whatever the timeout is
 			nc, err := srv.Dial(network, address, timeout)
 			dialed <- nc

@@ -41,7 +41,7 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 		line := &bubble.Line{Server: zkserver.Run(t)}
 		began := time.Now()
 		var log testenv.Buffer
-		conn := testenv.Must(Connect(within(t), []string{"gone:2181", " zk:2182\n"}, asked, WithDialer(line.Dial), logTo(&log)))(t)
+		conn := testenv.Must(Connect(within(t, time.Minute), []string{"gone:2181", " zk:2182\n"}, asked, WithDialer(line.Dial), logTo(&log)))(t)
 		defer conn.Close()
 		require.Zero(t, time.Since(began))
 		require.Subset(t, []string{"192.0.2.1:2182", "[2001:db8::1]:2182"}, []string{conn.Server()})
@@ -85,10 +85,8 @@ func TestConnectEndsWithCtxAndSaysWhatBecameOfTheName(t *testing.T) {
 	} {
 		bubble.Test(t, func(t *testing.T) {
 			resolve(t, func(context.Context, string) ([]string, error) { return lookUp() })
-			ctx, cancel := context.WithTimeout(t.Context(), 450*time.Millisecond)
-			defer cancel()
 			began := time.Now()
-			_, err := Connect(ctx, []string{"zk:2181"}, asked, WithDialer(func(string, string, time.Duration) (net.Conn, error) {
+			_, err := Connect(within(t, 450*time.Millisecond), []string{"zk:2181"}, asked, WithDialer(func(string, string, time.Duration) (net.Conn, error) {
 				return nil, errors.New("connection refused")
 			}))
 			require.LessOrEqual(t, time.Since(began), 1450*time.Millisecond)
@@ -110,10 +108,8 @@ func (p slowProvider) Init(servers []string) error {
 
 func TestConnectEndsWithCtxThoughAHostProviderOfTheCallersDoesNot(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		_, err := Connect(ctx, servers, asked, WithZK(zk.WithHostProvider(slowProvider{zk.NewDNSHostProvider()})), WithDialer(srv.Dial))
+		began, slow := time.Now(), WithZK(zk.WithHostProvider(slowProvider{zk.NewDNSHostProvider()}))
+		_, err := Connect(within(t, 100*time.Millisecond), servers, asked, slow, WithDialer(srv.Dial))
 		require.Equal(t, 100*time.Millisecond, time.Since(began))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		time.Sleep(time.Minute) // until it has ended

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,9 +74,9 @@ func overTLS(srv *zkserver.Server, config *tls.Config, asked func(sni string)) z
 	}
 }
 
-// within is a ctx of a minute.
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+// within is a ctx that ends after d.
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -98,9 +99,15 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 			sent[sni]++
 		})
 		var log testenv.Buffer
-		conn, err := Connect(within(t), []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}, 10*time.Second,
-			WithTLS(client), logTo(&log), WithDialer(dial))
-		require.NoError(t, err)
+		var distrusted atomic.Value
+		conn := testenv.Must(Connect(within(t, time.Minute), []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}, 10*time.Second,
+			WithTLS(client), logTo(&log), WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+				nc, err := dial(network, address, timeout)
+				if address == "192.0.2.3:2281" {
+					distrusted.Store(nc)
+				}
+				return nc, err
+			})))(t)
 		defer conn.Close()
 		session := conn.SessionID()
 		for range 5 {
@@ -116,6 +123,7 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 			require.Positive(t, sent[name], name)
 		}
 		require.Contains(t, log.String(), "TLS with zk3: tls: failed to verify certificate: x509: certificate is valid for example.com, *.example.com, not zk3")
+		require.ErrorIs(t, testenv.Err(distrusted.Load().(net.Conn).Read(make([]byte, 1))), io.ErrClosedPipe, "each try leaves a connection")
 		require.Regexp(t, `level=INFO msg="zkconn: connected" server=192.0.2.[12]:2281 session=0x[0-9a-f]+ timeout=10s`, log.String())
 	})
 }
@@ -128,9 +136,8 @@ func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		began := time.Now()
-		conn, err := Connect(within(t), servers, asked, WithTLS(client),
-			WithDialer(muteFor(t, 2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), "")))
-		require.NoError(t, err)
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithTLS(client),
+			WithDialer(muteFor(t, 2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), ""))))(t)
 		defer conn.Close()
 		const least = asked / 3 / 3
 		require.Equal(t, least+least*3/2, time.Since(began))
@@ -139,7 +146,7 @@ func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 
 func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		_, err := Connect(within(t), servers, asked, WithAuth("kerberos", "user"), WithDialer(zkserver.Run(t).Dial))
+		_, err := Connect(within(t, time.Minute), servers, asked, WithAuth("kerberos", "user"), WithDialer(zkserver.Run(t).Dial))
 		require.ErrorIs(t, err, zk.ErrAuthFailed)
 		require.ErrorContains(t, err, `the server has not accepted the credential of scheme "kerberos"`)
 	})
@@ -150,8 +157,7 @@ func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
-		conn, err := Connect(within(t), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret")))
-		require.NoError(t, err)
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret"))))(t)
 		defer conn.Close()
 		require.Len(t, lost.Hit(), 1)
 		for _, user := range []string{"a", "b"} {
@@ -172,8 +178,6 @@ func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
 		defer held.Release()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, testenv.Err(Connect(ctx, servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"))), context.DeadlineExceeded)
+		require.ErrorIs(t, testenv.Err(Connect(within(t, time.Second), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"))), context.DeadlineExceeded)
 	})
 }

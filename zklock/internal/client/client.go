@@ -147,9 +147,7 @@ const (
 // call makes one request, notes what its answer proves, and sorts the error.
 // The client's calls cannot be cancelled, so a caller that has a ctx must not call
 // it in its own goroutine.
-func (c *Client) call(by answerer, request func() error) error {
-	return c.send(by, request, false)
-}
+func (c *Client) call(by answerer, request func() error) error { return c.send(by, request, false) }
 
 // send does what call does. A request of a proof is not kept back.
 func (c *Client) send(by answerer, request func() error, proof bool) error {

@@ -18,8 +18,7 @@ import (
 const asked = 10 * time.Second
 
 func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
-	conn, err := zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, asked, zkconn.WithDialer(srv.Dial))
-	require.NoError(t, err)
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, asked, zkconn.WithDialer(srv.Dial)))(t)
 	t.Cleanup(conn.Close)
 	return conn
 }
