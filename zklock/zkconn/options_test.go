@@ -157,7 +157,8 @@ func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
-		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret"))))(t)
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithDialer(srv.Dial),
+			WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret"))))(t)
 		defer conn.Close()
 		require.Len(t, lost.Hit(), 1)
 		for _, user := range []string{"a", "b"} {
@@ -178,6 +179,6 @@ func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
 		defer held.Release()
-		require.ErrorIs(t, testenv.Err(Connect(within(t, time.Second), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:secret"))), context.DeadlineExceeded)
+		require.ErrorIs(t, testenv.Err(Connect(within(t, time.Second), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:b"))), context.DeadlineExceeded)
 	})
 }
