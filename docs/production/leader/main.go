@@ -1,5 +1,5 @@
-// Command leader is started on several machines. On one of them lead runs; if that
-// machine fails, on another.
+// Command leader is started on several machines. One of them is the leader and runs lead; if
+// it fails, another one becomes the leader.
 //
 //	go run ./docs/production/leader zk1:2181,zk2:2181,zk3:2181
 package main
@@ -28,16 +28,16 @@ func main() {
 }
 
 // lead is what the leader does. It must return soon after ctx has ended.
-func lead(ctx context.Context, l *zklock.Lease) error {
-	slog.Info("leading", "token", l.Token()) // each write of the leader carries the token
+func lead(ctx context.Context, lease *zklock.Lease) error {
+	slog.Info("leading", "token", lease.Token()) // each write of the leader carries the token
 	select {
 	case <-ctx.Done():
-	case <-l.RevokeRequested(): // an operator wants another leader
+	case <-lease.RevokeRequested(): // an operator wants another leader
 	}
 	return nil
 }
 
-func run(ctx context.Context, servers []string, lead func(context.Context, *zklock.Lease) error) error {
+func run(ctx context.Context, servers []string, work func(context.Context, *zklock.Lease) error) error { // until ctx ends
 	connecting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	conn, err := zkconn.Connect(connecting, servers, 10*time.Second, zkconn.WithLogger(slog.Default()))
@@ -50,14 +50,14 @@ func run(ctx context.Context, servers []string, lead func(context.Context, *zklo
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // the other one has ended
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // run's ctx has ended
 		defer cancel()
 		if err := election.Shutdown(ctx); err != nil {
 			slog.Warn("the next leader waits until the session has expired", "err", err)
 		}
 	}()
 	for ctx.Err() == nil {
-		err := election.Do(ctx, nil, lead) // waits until this machine is the leader
+		err := election.Do(ctx, nil, work) // waits until this machine is the leader
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, zklock.ErrLost):
@@ -65,7 +65,7 @@ func run(ctx context.Context, servers []string, lead func(context.Context, *zklo
 		case err != nil:
 			slog.Error("the leader has failed", "err", err)
 			select {
-			case <-time.After(time.Second): // another machine gets its turn
+			case <-time.After(time.Second): // meanwhile another machine can become the leader
 			case <-ctx.Done():
 			}
 		}

@@ -12,22 +12,22 @@ import (
 
 func TestAnotherMachineLeadsWhenTheLeaderEnds(t *testing.T) {
 	address := zkserver.Run(t).ListenAlso()
-	leads := make(chan context.CancelFunc)
+	leaders := make(chan context.CancelFunc) // each ends its machine
 	ended := make(chan error)
 	for range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			ended <- run(ctx, []string{address}, func(ctx context.Context, _ *zklock.Lease) error {
-				leads <- cancel
+				leaders <- cancel
 				<-ctx.Done()
 				return nil
 			})
 		}()
 	}
 	for range 3 {
-		cancel := <-leads
+		cancel := <-leaders
 		select {
-		case <-leads:
+		case <-leaders:
 			t.Fatal("two lead")
 		default:
 		}
