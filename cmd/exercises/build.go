@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -124,8 +125,7 @@ func main() {
 }
 `
 
-// build compiles attempts with our tests into one test binary. Its error is for the
-// student.
+// build compiles attempts with our tests into one test binary. Its error is for the student.
 func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (binary string, err error) {
 	list, err := archivesOf(ctx, root, false)
 	if err != nil {
@@ -136,34 +136,33 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		return "", err
 	}
 	in := func(name string) string { return filepath.Join(c.dir, name) }
+	write := func(name, text string) error { return os.WriteFile(in(name), []byte(text), 0o600) }
+	callTool := func(a *attempt, name string, args ...string) error {
+		return c.call(exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...), root, a)
+	}
+
 	var importcfg strings.Builder
 	for _, p := range list {
 		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", p.name, p.file)
 	}
-	callTool := func(a *attempt, name string, args ...string) error {
-		return c.call(exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...), root, a)
+	if err := write("importcfg", importcfg.String()); err != nil {
+		return "", err
 	}
-	write := func(name, text string) { // unless there is an error already
-		if err == nil {
-			err = os.WriteFile(in(name), []byte(text), 0o600)
-		}
-	}
-	var imports, tests string
-	write("importcfg", importcfg.String())
+	var imports, tests string // of the main program
 	for _, a := range attempts {
-		if err != nil {
-			return "", err
-		}
 		own, object := path.Join("example.com/zklock/docs/exercises", a.id, a.folder), in("lock"+a.id+".a")
 		files := []string{filepath.Join(a.exercise.dir(root), "lock_test.go")}
 		for _, file := range a.files {
-			if file, err = filepath.Abs(file); err != nil {
+			full, err := filepath.Abs(file)
+			if err != nil {
 				return "", err
 			}
-			files = append(files, file)
+			files = append(files, full)
 		}
 		slices.Sort(files)
-		err = callTool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...)
+		if err := callTool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...); err != nil {
+			return "", err
+		}
 		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
 		for _, s := range a.exercise.tests {
 			tests += fmt.Sprintf("{Name: %q, F: attempt%s.%s}, ", s.test+a.id, a.id, s.test)
@@ -171,21 +170,20 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", own, object)
 	}
 
-	write("main.go", fmt.Sprintf(testMain, imports, tests))
-	write("importcfg", importcfg.String())
+	err = errors.Join(write("main.go", fmt.Sprintf(testMain, imports, tests)), write("importcfg", importcfg.String()))
+	if err != nil {
+		return "", err
+	}
 	binary = in("attempt.test")
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	for _, args := range [][]string{ // testBinary is set as go test sets it, for testing.Testing
-		{"compile", "-p", "main", "-o", in("main.a"), "-pack", "-importcfg", in("importcfg"), in("main.go")},
-		{"link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a")},
-	} {
-		if err == nil {
-			err = callTool(attempts[0], args[0], args[1:]...)
-		}
+	err = callTool(attempts[0], "compile", "-p", "main", "-o", in("main.a"), "-pack", "-importcfg", in("importcfg"), in("main.go"))
+	if err != nil {
+		return "", err
 	}
-	return binary, err
+	// testBinary is set as go test sets it, for testing.Testing.
+	return binary, callTool(attempts[0], "link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a"))
 }
 
 // call runs the compiler or the linker in the cell. If the attempt does not compile, it is refused.
