@@ -41,15 +41,15 @@ const electionTimeout = 10 * time.Second
 
 // Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
-	asLock := locktest.Subject{New: s.contender(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
+	asLock := locktest.Subject{New: s.lockOf(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
 	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), asLock,
 		func(w *locktest.World) *election { return &election{w, s, electionTimeout} }).
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
-// contender makes a candidate, whose sessions have this timeout, as a lock: Lock returns when it
-// leads, and Unlock has it resign.
-func (s ElectionSubject) contender(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
+// lockOf makes a candidate a lock, for the cases of locks: Lock returns when the candidate leads,
+// and Unlock has it resign. Its session has this timeout.
+func (s ElectionSubject) lockOf(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
 		return leaderLock{locks.Candidates(s.New)(conn, path, timeout)("")}
 	}
@@ -61,7 +61,7 @@ func (l leaderLock) Lock() error          { return l.contender.Lock(context.Back
 func (leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 func (l leaderLock) Unlock() error        { return l.contender.Unlock(context.Background()) }
 
-// resting runs a case at whose end nothing may be left, once what goes on in the
+// resting makes a case that ends with a check: nothing may be left when the work in the
 // background has come to its end.
 func resting(run func(w *election)) func(w *election) {
 	return func(w *election) {
@@ -71,12 +71,12 @@ func resting(run func(w *election)) func(w *election) {
 	}
 }
 
-// ofLocks is a case of locks.
+// ofLocks makes a case of one for locks.
 func ofLocks(run func(w *locktest.World)) func(w *election) {
 	return func(w *election) { run(w.World) }
 }
 
-// All are exact, because a real server may grant another session timeout.
+// All cases but one are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
 	{Name: "a candidate that is alone leads, and its term is the czxid of its node", Zh: "只有一个候选者时由它领导，任期就是其节点的 czxid", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
 	{Name: "Lead returns what its function returns", Zh: "Lead 返回传给它的函数的返回值", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
@@ -108,239 +108,245 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "a closed session wakes a candidate with an error", Zh: "会话关闭时，候选者醒来并得到错误", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
 }
 
+// An election is the world of a case.
 type election struct {
 	*locktest.World
 	subject ElectionSubject
 	timeout time.Duration // of the sessions of candidates
 }
 
-// A term is one call of Lead, as the case sees it.
-type term struct {
+// A campaign is one call of Lead.
+type campaign struct {
 	candidate Candidate
 	s         *locktest.Session
-	name      i18n.Text
-	cancel    context.CancelFunc // of Lead's ctx
-	began     chan struct{}
-	ctx       context.Context // of the leader, once it has begun
-	number    int64
-	result    <-chan error
-	resign    func(err error) // ends the leader's function
+	name      i18n.Text          // of the candidate, in messages
+	cancel    context.CancelFunc // ends the ctx that Lead is called with
+	began     chan struct{}      // closed when the candidate leads; ctx and term are set before
+	ctx       context.Context    // of the leader
+	term      int64
+	result    <-chan error    // of Lead
+	resign    func(err error) // has the leader's function return
 }
 
-// callLead has a candidate call Lead. The leader's function returns when the case calls resign.
-func (w *election) callLead(name i18n.Text, candidate Candidate, s *locktest.Session) *term {
+// campaign has a candidate call Lead; without a candidate, a new one in a session of its own. The
+// leader's function returns when the case calls resign.
+func (w *election) campaign(name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
 	w.Helper()
 	if candidate == nil {
 		s = w.SessionFor(w.timeout)
 		candidate = w.subject.New(s.Conn, w.Path, w.timeout)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // a deadline need not be why it ends, and the cause need not be ctx.Err()
+	// This ctx has a deadline that is not why it ends, and a cause that is not ctx.Err().
+	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour)
 	ctx, end := context.WithCancelCause(ctx)
 	resigned := make(chan error, 1)
 	var once sync.Once
-	a := &term{candidate: candidate, s: s, name: name, cancel: func() { end(errors.New("the caller's own reason")) }, began: make(chan struct{})}
-	a.resign = func(err error) { once.Do(func() { resigned <- err }) }
+	c := &campaign{candidate: candidate, s: s, name: name, began: make(chan struct{})}
+	c.cancel = func() { end(errors.New("the caller's own reason")) }
+	c.resign = func(err error) { once.Do(func() { resigned <- err }) }
 	w.Cleanup(func() {
 		cancel()
-		a.resign(nil)
+		c.resign(nil)
 	})
-	a.result = w.Aside("Lead", func() error {
-		return candidate.Lead(ctx, func(ctx context.Context, number int64) error {
-			a.ctx, a.number = ctx, number
-			close(a.began)
+	c.result = w.Aside("Lead", func() error {
+		return candidate.Lead(ctx, func(ctx context.Context, term int64) error {
+			c.ctx, c.term = ctx, term
+			close(c.began)
 			return <-resigned
 		})
 	})
-	return a
+	return c
 }
 
-// leads waits until a candidate leads.
-func (w *election) leads(a *term) {
+// ended reports whether a candidate leads, or its Lead has returned.
+func (c *campaign) ended() bool { return bubble.IsClosed(c.began) || len(c.result) > 0 }
+
+// mustLead waits until a candidate leads.
+func (w *election) mustLead(c *campaign) {
 	w.Helper()
-	w.Await(func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 },
-		"%s must lead, and its function is not called%s", "%s应该当选，传给 Lead 的函数却没有被调用%s", a.name)
-	if !bubble.IsClosed(a.began) {
-		w.NoError(<-a.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", a.name)
-		w.Failf("Lead of %s returns without an error, and has not called its function", "%s的 Lead 没有返回错误，却也没有调用传给它的函数", a.name)
+	w.Await(c.ended, "%s must lead, and its function is not called%s", "%s应该当选，传给 Lead 的函数却没有被调用%s", c.name)
+	if !bubble.IsClosed(c.began) {
+		w.NoError(<-c.result, "%s must lead, and Lead fails", "%s应该当选，Lead 却失败了", c.name)
+		w.Failf("Lead of %s returns without an error, and has not called its function", "%s的 Lead 没有返回错误，却也没有调用传给它的函数", c.name)
 	}
 }
 
-// waits fails if a candidate leads that must wait.
-func (w *election) mustWait(a *term, why i18n.Text) {
+// mustWait fails if a candidate leads, or does not sleep.
+func (w *election) mustWait(c *campaign, why i18n.Text) {
 	w.Helper()
-	w.Sleeps(a.s, a.name, func() bool { return bubble.IsClosed(a.began) || len(a.result) > 0 })
-	w.notYet(a, why)
+	w.Sleeps(c.s, c.name, c.ended)
+	w.mustNotLead(c, why)
 }
 
-func (w *election) notYet(a *term, why i18n.Text) {
+// mustNotLead fails if a candidate leads, or its Lead has returned.
+func (w *election) mustNotLead(c *campaign, why i18n.Text) {
 	w.Helper()
-	if bubble.IsClosed(a.began) {
-		w.Failf("%s leads, and must not: %s: two leaders", "%s不该当选却当选了：%s：出现两个领导者", a.name, why)
+	if bubble.IsClosed(c.began) {
+		w.Failf("%s leads, and must not: %s: two leaders", "%s不该当选却当选了：%s：出现两个领导者", c.name, why)
 	}
-	if len(a.result) > 0 {
-		w.NoError(<-a.result, "%s must wait, and Lead fails", "%s应该等待，Lead 却失败了", a.name)
-		w.Failf("%s must wait, and Lead returns", "%s应该等待，Lead 却返回了", a.name)
+	if len(c.result) > 0 {
+		w.NoError(<-c.result, "%s must wait, and Lead fails", "%s应该等待，Lead 却失败了", c.name)
+		w.Failf("%s must wait, and Lead returns", "%s应该等待，Lead 却返回了", c.name)
 	}
 }
 
-// resigns ends a leader's function, and Lead with it.
-func (w *election) resigns(a *term) {
+// resigns has a leader's function return, and Lead with it.
+func (w *election) resigns(c *campaign) {
 	w.Helper()
-	a.resign(nil)
-	w.NoError(w.Result(a.result, i18n.Textf("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", a.name)), "the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", a.name)
+	c.resign(nil)
+	w.NoError(w.Result(c.result, i18n.Textf("Lead of %s, whose function has returned,", "函数已经返回，%s的 Lead", c.name)), "the function of %s has returned, and Lead fails", "%s的函数已经返回，Lead 却失败了", c.name)
 }
 
 // leader returns a candidate that leads.
-func (w *election) leader() *term {
+func (w *election) leader() *campaign {
 	w.Helper()
-	a := w.callLead(i18n.Textf("the leader", "领导者"), nil, nil)
-	w.leads(a)
-	return a
+	c := w.campaign(i18n.Textf("the leader", "领导者"), nil, nil)
+	w.mustLead(c)
+	return c
 }
 
 // leaderAndNext returns a candidate that leads, and one that waits.
-func (w *election) leaderAndNext() (leader, next *term) {
+func (w *election) leaderAndNext() (leader, next *campaign) {
 	w.Helper()
-	leader, next = w.leader(), w.callLead(i18n.Textf("the next candidate", "下一个候选者"), nil, nil)
+	leader, next = w.leader(), w.campaign(i18n.Textf("the next candidate", "下一个候选者"), nil, nil)
 	w.mustWait(next, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	return leader, next
 }
 
-// ctxEnds waits until a leader's ctx has ended.
-func (w *election) ctxEnds(a *term, within time.Duration, what i18n.Text) {
+// ctxMustEnd waits until a leader's ctx has ended.
+func (w *election) ctxMustEnd(c *campaign, within time.Duration, what i18n.Text) {
 	w.Helper()
 	select {
-	case <-a.ctx.Done():
+	case <-c.ctx.Done():
 	case <-time.After(within):
 		w.Failf("%s, and the ctx of the leader does not end in %v: it goes on leading, and the next one may lead: two leaders", "%s，领导者的 ctx 在 %v 内没有结束：领导者以为自己还在领导，而下一个可能已经上任：出现两个领导者", what, within)
 	}
 }
 
-// lost ends the function of a leader that has lost its leadership.
-func (w *election) lost(a *term) {
+// resignsLate has the function of a leader return that has lost its leadership.
+func (w *election) resignsLate(c *campaign) {
 	w.Helper()
-	a.resign(nil)
-	err := w.Result(a.result, i18n.Textf("Lead of %s, whose leadership was lost,", "领导地位已经失去，%s的 Lead", a.name))
-	w.ErrorIs(err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", a.name)
+	c.resign(nil)
+	err := w.Result(c.result, i18n.Textf("Lead of %s, whose leadership was lost,", "领导地位已经失去，%s的 Lead", c.name))
+	w.ErrorIs(err, w.subject.ErrLost, "%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", "%s在卸任之前就失去了领导地位，Lead 返回的错误却没有包装 ErrLost", c.name)
 }
 
 func termIsCzxid(w *election) {
-	a := w.leader()
+	leader := w.leader()
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "one candidate leads, and there is not exactly one node", "只有一个候选者在领导，应当恰好有一个节点")
 	node, _ := w.Server.Node(w.Path + "/" + nodes[0])
-	w.Equal(a.s.ID, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是自己会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
-	w.Equal(node.Stat.Czxid, a.number, "the term is not the czxid of the leader's node", "任期不是领导者的节点的 czxid")
-	w.NoError(a.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，ctx 就结束了")
-	w.resigns(a)
-	w.HasError(a.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，ctx 却没有结束：启动的工作还在继续")
+	w.Equal(leader.s.ID, node.Stat.EphemeralOwner, "the leader's node is not an ephemeral one of its session: if the leader dies, nobody else ever leads", "领导者的节点不是自己会话的临时节点：领导者一旦崩溃，就再也选不出领导者")
+	w.Equal(node.Stat.Czxid, leader.term, "the term is not the czxid of the leader's node", "任期不是领导者的节点的 czxid")
+	w.NoError(leader.ctx.Err(), "the leader's ctx has ended, and the leader has not resigned", "领导者还没有卸任，ctx 就结束了")
+	w.resigns(leader)
+	w.HasError(leader.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on", "领导者已经卸任，ctx 却没有结束：启动的工作还在继续")
 }
 
 func leadReturns(w *election) {
 	own := i18n.Errorf("the function's own error", "函数自己的错误")
-	a := w.leader()
-	a.resign(own)
-	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
+	leader := w.leader()
+	leader.resign(own)
+	err := w.Result(leader.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
 	w.ErrorIs(err, own, "the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
 	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
-	b := w.callLead(i18n.Textf("the same candidate, once more,", "再次参选的同一个候选者"), a.candidate, a.s)
-	w.leads(b)
+	again := w.campaign(i18n.Textf("the same candidate, once more,", "再次参选的同一个候选者"), leader.candidate, leader.s)
+	w.mustLead(again)
 	w.Rest() // what the first term has left behind has come to its end
-	w.NoError(b.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself", "候选者再次当选，第二个任期的 ctx 却自己结束了")
-	w.True(b.number > a.number, "the candidate leads once more, and its term is not higher", "候选者再次当选，任期却没有增大")
-	w.resigns(b)
-}
-
-func ctxOfLeader(w *election) {
-	a, b := w.leaderAndNext()
-	a.cancel()
-	w.ctxEnds(a, time.Second, i18n.Textf("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
-	w.Rest() // it cleans up for a minute
-	w.notYet(b, i18n.Textf("the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
-	a.resign(nil)
-	err := w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
-	w.NotErrorIs(err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
-	w.NoError(err, "ctx has ended, the leader's function has returned nil, and Lead returns another error than its function", "ctx 已经结束，领导者的函数返回 nil，Lead 返回的却不是函数的返回值")
-	w.leads(b)
-	w.resigns(b)
-}
-
-func ctxOfCandidate(w *election) {
-	a, b := w.leaderAndNext()
-	c := w.callLead(i18n.Textf("the third candidate", "第三个候选者"), nil, nil)
-	w.mustWait(c, i18n.Textf("another candidate leads", "另一个候选者在领导"))
-	b.cancel()
-	w.ErrorIs(w.Result(b.result, i18n.Textf("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled,
-		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "候选者还在等待，ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
-	w.Eventually(i18n.Textf("the node of the candidate that gave up goes", "候选者放弃之后，节点消失"), func() bool { return len(w.Nodes()) <= 2 })
-	w.Rest()
-	w.notYet(c, i18n.Textf(
-		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
-	w.resigns(a)
-	began := time.Now()
-	w.leads(c)
-	w.True(time.Since(began) <= time.Second, "the leader has resigned, and the next one leads %v later: it leads at once, for nobody else does", "领导者已经卸任，下一个过了 %v 才上任：没有别人在领导，应当立即上任", time.Since(began))
-	w.False(bubble.IsClosed(b.began), "a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
-	w.resigns(c)
-}
-
-func leadersSessionEnds(w *election) {
-	a, b := w.leaderAndNext()
-	w.Expire(a.s)
-	w.leads(b)
-	w.ctxEnds(a, electionTimeout, i18n.Textf("the leader's session has ended", "领导者的会话已经结束"))
-	w.Rest() // the leader does not listen
-	w.Empty(a.result, "the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
-	w.lost(a)
-	w.Renewed(a.s, i18n.Textf("the old leader's client has a new session", "原领导者的客户端有了新会话"))
-	again := w.callLead(i18n.Textf("the old leader, in its new session,", "处于新会话的原领导者"), a.candidate, a.s)
-	w.mustWait(again, i18n.Textf("another candidate leads", "另一个候选者在领导"))
-	w.resigns(b)
-	w.leads(again)
-	w.True(again.number > b.number, "the next leader's term is not higher", "下一个领导者的任期没有增大")
+	w.NoError(again.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself", "候选者再次当选，第二个任期的 ctx 却自己结束了")
+	w.True(again.term > leader.term, "the candidate leads once more, and its term is not higher", "候选者再次当选，任期却没有增大")
 	w.resigns(again)
 }
 
-func (w *election) record() {
+func ctxOfLeader(w *election) {
+	leader, next := w.leaderAndNext()
+	leader.cancel()
+	w.ctxMustEnd(leader, time.Second, i18n.Textf("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
+	w.Rest() // it cleans up for a minute
+	w.mustNotLead(next, i18n.Textf("the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
+	leader.resign(nil)
+	err := w.Result(leader.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
+	w.NotErrorIs(err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost", "ctx 已经结束，领导者已经卸任，Lead 却返回 ErrLost")
+	w.NoError(err, "ctx has ended, the leader's function has returned nil, and Lead returns another error than its function", "ctx 已经结束，领导者的函数返回 nil，Lead 返回的却不是函数的返回值")
+	w.mustLead(next)
+	w.resigns(next)
+}
+
+func ctxOfCandidate(w *election) {
+	leader, next := w.leaderAndNext()
+	third := w.campaign(i18n.Textf("the third candidate", "第三个候选者"), nil, nil)
+	w.mustWait(third, i18n.Textf("another candidate leads", "另一个候选者在领导"))
+	next.cancel()
+	w.ErrorIs(w.Result(next.result, i18n.Textf("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled,
+		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "候选者还在等待，ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
+	w.Eventually(i18n.Textf("the node of the candidate that gave up goes", "候选者放弃之后，节点消失"), func() bool { return len(w.Nodes()) <= 2 })
+	w.Rest()
+	w.mustNotLead(third, i18n.Textf(
+		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
+	w.resigns(leader)
+	began := time.Now()
+	w.mustLead(third)
+	w.True(time.Since(began) <= time.Second, "the leader has resigned, and the next one leads %v later: it leads at once, for nobody else does", "领导者已经卸任，下一个过了 %v 才上任：没有别人在领导，应当立即上任", time.Since(began))
+	w.False(bubble.IsClosed(next.began), "a candidate has given up, and leads while another one does: two leaders", "一个候选者已经放弃，却在别人领导时当选：出现两个领导者")
+	w.resigns(third)
+}
+
+func leadersSessionEnds(w *election) {
+	leader, next := w.leaderAndNext()
+	w.Expire(leader.s)
+	w.mustLead(next)
+	w.ctxMustEnd(leader, electionTimeout, i18n.Textf("the leader's session has ended", "领导者的会话已经结束"))
+	w.Rest() // the leader does not listen
+	w.Empty(leader.result, "the leadership was lost, and Lead has returned while its function is at work: for the caller it has ended", "领导地位已经失去，函数还在工作，Lead 却返回了：调用方会以为函数已经结束")
+	w.resignsLate(leader)
+	w.Renewed(leader.s, i18n.Textf("the old leader's client has a new session", "原领导者的客户端有了新会话"))
+	again := w.campaign(i18n.Textf("the old leader, in its new session,", "处于新会话的原领导者"), leader.candidate, leader.s)
+	w.mustWait(again, i18n.Textf("another candidate leads", "另一个候选者在领导"))
+	w.resigns(next)
+	w.mustLead(again)
+	w.True(again.term > next.term, "the next leader's term is not higher", "下一个领导者的任期没有增大")
+	w.resigns(again)
+}
+
+// makeRecord makes the node that the leaders write.
+func (w *election) makeRecord() {
 	_, err := w.Session().Create(record, []byte("nothing"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 }
 
-// leaderCutOff holds back all that the leader's client sends, until its session
-// has expired. The last packet that the server received came at different times, and a session
-// may live for less or for more than in the other cases.
+// leaderCutOff holds back all that the leader's client sends, until its session has expired.
+// The leader has led for different times before, and the session timeouts differ, too.
 func leaderCutOff(w *election) {
-	for i, quiet := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
+	for i, led := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
 		w.timeout = []time.Duration{electionTimeout, 4 * time.Second, 30 * time.Second}[i%3]
-		a, b := w.leaderAndNext()
-		time.Sleep(quiet)
-		w.NoError(a.ctx.Err(), "nothing has happened, the sessions live for %v without a packet, and the leader's ctx has ended after %v: show in time that the session lives", "什么都没有发生，会话超时时间是 %v，领导者的 ctx 过了 %v 就结束了：请及时证明会话还在", w.timeout, quiet)
-		back := w.CutOff(w.Server.Hold, a.s)
+		leader, next := w.leaderAndNext()
+		time.Sleep(led)
+		w.NoError(leader.ctx.Err(), "nothing has happened, the sessions live for %v without a packet, and the leader's ctx has ended after %v: show in time that the session lives", "什么都没有发生，会话超时时间是 %v，领导者的 ctx 过了 %v 就结束了：请及时证明会话还在", w.timeout, led)
+		back := w.CutOff(w.Server.Hold, leader.s)
 		select {
-		case <-a.ctx.Done():
-			w.False(bubble.IsClosed(b.began),
+		case <-leader.ctx.Done():
+			w.False(bubble.IsClosed(next.began),
 				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者")
-		case <-b.began:
+		case <-next.began:
 			w.Failf(
 				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
 		case <-time.After(stage.Patience):
 			w.Failf("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，ctx 没有结束，下一个也没有上任")
 		}
-		w.leads(b)
-		a.resign(nil)
+		w.mustLead(next)
+		leader.resign(nil)
 		back()
-		w.lost(a)
-		w.resigns(b)
+		w.resignsLate(leader)
+		w.resigns(next)
 		w.Eventually(i18n.Textf("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
 		w.Rest()
 	}
 	w.NothingLeft()
 }
 
-// leaderLateAnswer keeps back the answer to one request of the leader after the other,
-// and everything that its client sends afterwards for good: that request is the
-// last packet of the session that the server receives. The first requests are those
-// with which the candidate becomes the leader.
+// leaderLateAnswer keeps back the answer to each of the first requests of a candidate in turn, and
+// then cuts its client off: that request is the last packet of the session that the server receives.
+// With the first ones the candidate becomes the leader.
 func leaderLateAnswer(w *election) {
 	for n := 1; n <= 8; n++ {
 		for _, late := range []time.Duration{4 * time.Second, 4600 * time.Millisecond, 6 * time.Second} {
@@ -355,79 +361,79 @@ func leaderLateAnswer(w *election) {
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.Number(s, n))
-	a := w.callLead(i18n.Textf("the leader", "领导者"), w.subject.New(s.Conn, w.Path, electionTimeout), s)
+	leader := w.campaign(i18n.Textf("the leader", "领导者"), w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually(i18n.Textf("the leader shows again and again that its session lives", "领导者一再证明自己的会话还在"), func() bool { return len(answer.Hit()) > 0 })
 	back := w.CutOff(w.Server.Hold, s)
-	b := w.callLead(i18n.Textf("the next candidate", "下一个候选者"), nil, nil)
+	next := w.campaign(i18n.Textf("the next candidate", "下一个候选者"), nil, nil)
 	time.Sleep(late)
 	answer.Release()
-	w.leads(b)
-	if bubble.IsClosed(a.began) {
-		w.HasError(a.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
+	w.mustLead(next)
+	if bubble.IsClosed(leader.began) {
+		w.HasError(leader.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run since it got the request: count from when the request was sent, not from the answer", "领导者的第 %d 个请求（%v）的响应迟到了 %v，随后领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者；服务器收到请求时就开始计时，所以请从发出请求时算起，不要从收到响应时算起", n, stage.LastRequest(s, n), late)
 	}
-	a.resign(nil)
+	leader.resign(nil)
 	back()
-	if bubble.IsClosed(a.began) {
-		w.lost(a)
+	if bubble.IsClosed(leader.began) {
+		w.resignsLate(leader)
 	}
-	a.cancel()
-	w.resigns(b)
+	leader.cancel()
+	w.resigns(next)
 	w.Eventually(i18n.Textf("the queue is empty", "队列空了"), func() bool { return len(w.Nodes()) == 0 })
 	w.Rest()
 }
 
 // longestTerm has a leader that leads for a day.
 func longestTerm(w *election) {
-	w.Subject.New = w.subject.contender(stage.CalmTimeout)
+	w.Subject.New = w.subject.lockOf(stage.CalmTimeout)
 	locktest.LongHold(w.World)
 }
 
 func leaderShortCut(w *election) {
-	a, next := w.leaderAndNext()
+	leader, next := w.leaderAndNext()
 	for range 5 {
 		time.Sleep(7 * time.Second) // less than the session timeout
-		require.True(w, w.Server.Cut(a.s.ID))
+		require.True(w, w.Server.Cut(leader.s.ID))
 	}
-	for range 3 { // a request of the leader goes with its connection
-		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == a.s.ID && !stage.ByClient(r.Op) })
-		w.Eventually(i18n.Textf("the leader shows that its session lives", "领导者证明自己的会话还在"), func() bool { return len(lost.Hit()) > 0 || a.ctx.Err() != nil })
+	for range 3 { // a request of the leader is lost with its connection
+		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == leader.s.ID && !stage.ByClient(r.Op) })
+		w.Eventually(i18n.Textf("the leader shows that its session lives", "领导者证明自己的会话还在"), func() bool { return len(lost.Hit()) > 0 || leader.ctx.Err() != nil })
 		lost.Release()
-		w.Rest() // several in a row would be a loss
+		w.Rest() // several in a row would cost the leadership
 	}
-	w.NoError(a.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
-	back := w.CutOff(w.Server.Hold, a.s)
+	w.NoError(leader.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again", "领导者的连接断开，随即恢复，会话还在，ctx 却结束了：zk.ErrConnectionClosed 并不表示会话已经结束；请再问一次")
+	back := w.CutOff(w.Server.Hold, leader.s)
 	time.Sleep(7500 * time.Millisecond) // the leadership may be lost, and the session lives
 	back()
-	a.resign(nil)
-	w.Result(a.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
-	w.leads(next)
+	leader.resign(nil)
+	w.Result(leader.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
+	w.mustLead(next)
 	w.resigns(next)
 }
 
 func longTerm(w *election) {
-	w.record()
-	a, b := w.leaderAndNext()
-	next, _ := w.Server.Node(w.NodesOf(b.s)[0])
+	w.makeRecord()
+	leader, next := w.leaderAndNext()
+	nextsNode, _ := w.Server.Node(w.NodesOf(next.s)[0])
 	for _, node := range w.Nodes() {
 		w.Server.Touch(w.Path + "/" + node)
 	}
 	time.Sleep(20 * time.Minute)
-	w.NoError(a.ctx.Err(), "nothing has happened for 20 minutes, but that somebody has written the data of the leader's node again, and its ctx has ended: show again and again that the session lives", "20 分钟内，除了有人把领导者的节点的数据又写了一遍，什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
-	w.NoError(w.write(a.candidate, a.number, "by a"), "somebody has written the data of the leader's node again, and Write fails", "有人把领导者的节点的数据又写了一遍，Write 就失败了")
-	w.notYet(b, i18n.Textf("another candidate leads", "另一个候选者在领导"))
-	w.resigns(a)
-	w.leads(b)
-	w.Equal(next.Stat.Czxid, b.number, "the term is not the czxid of the leader's node, whose data was written while it waited", "领导者等待时，节点的数据被人写过，任期却不是节点的 czxid")
-	w.resigns(b)
+	w.NoError(leader.ctx.Err(), "nothing has happened for 20 minutes, but that somebody has written the data of the leader's node again, and its ctx has ended: show again and again that the session lives", "20 分钟内，除了有人把领导者的节点的数据又写了一遍，什么都没有发生，领导者的 ctx 却结束了：请不断证明会话还在")
+	w.NoError(w.write(leader.candidate, leader.term, "by a"), "somebody has written the data of the leader's node again, and Write fails", "有人把领导者的节点的数据又写了一遍，Write 就失败了")
+	w.mustNotLead(next, i18n.Textf("another candidate leads", "另一个候选者在领导"))
+	w.resigns(leader)
+	w.mustLead(next)
+	w.Equal(nextsNode.Stat.Czxid, next.term, "the term is not the czxid of the leader's node, whose data was written while it waited", "领导者等待时，节点的数据被人写过，任期却不是节点的 czxid")
+	w.resigns(next)
 }
 
 func leadersNodeGoes(w *election) {
-	a := w.leader()
+	leader := w.leader()
 	w.Server.Touch(w.Path + "/" + w.Nodes()[0])
 	w.Rest() // a watch that it has on its node has fired
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
-	w.ctxEnds(a, electionTimeout, i18n.Textf("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
-	w.lost(a)
+	w.ctxMustEnd(leader, electionTimeout, i18n.Textf("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
+	w.resignsLate(leader)
 }
 
 func electionGoroutines(w *election) {
