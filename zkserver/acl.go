@@ -11,8 +11,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// An identity belongs to a connection: its address, and each digest with which it
-// has authenticated.
+// An identity belongs to a connection: its address, and each digest with which it has authenticated.
 type identity struct{ scheme, id string }
 
 // digest is the identity of "user:password".
@@ -109,8 +108,7 @@ func maskDigests(acl []jute.ACL) []jute.ACL {
 	return out
 }
 
-// validDigest reports whether an id is "user:hash". As in Java's split, colons
-// at the end do not count.
+// validDigest reports whether an id is "user:hash". As in Java's split, colons at the end do not count.
 func validDigest(id string) bool { return strings.Count(strings.TrimRight(id, ":"), ":") == 1 }
 
 // parseNetwork reads "address" or "address/bits". Of anything else it makes a network that is not valid, and

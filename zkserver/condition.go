@@ -5,22 +5,19 @@ import (
 	"slices"
 )
 
-// A Condition picks the requests that a fault is about. Any func(Request)
-// bool will do in its place.
+// A Condition picks the requests that a fault is about. Any func(Request) bool will do in its place.
 type Condition func(Request) bool
 
-// variants are other requests that do the same. Which of them a client sends, its user
-// does not see.
+// variants are other requests that do the same. Which of them a client sends, its user does not see.
 var variants = map[Op][]Op{
 	OpCreate:      {OpCreate2, OpCreateContainer, OpCreateTTL},
 	OpGetChildren: {OpGetChildren2},
 	OpSetWatches:  {OpSetWatches2},
 }
 
-// On is the condition that a request is an op at a path. The pattern is that of
-// package path: "/locks/*" means the children of /locks. The name of a
-// sequential node has no number yet in its create. An empty pattern means any
-// path, or none, as in a handshake or a ping; AnyOp means any request.
+// On is the condition that a request is an op at a path. The pattern is that of package path: "/locks/*"
+// means the children of /locks. The name of a sequential node has no number yet in its create. An empty
+// pattern means any path, or none, as in a handshake or a ping; AnyOp means any request.
 //
 // OpCreate means a create of any kind (create2, createContainer, createTTL), or a multi whose
 // first part is a create, as all creates of a zklock.Mutex are but its first. OpDelete also

@@ -15,8 +15,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The tests of this file assert what a real ZooKeeper 3.8.0 does, and run
-// against one with ZK=host:port.
+// The tests of this file assert what a real ZooKeeper 3.8.0 does, and run against one with ZK=host:port.
 
 var record = flag.Bool("record", false, "write the answers of the server that ZK names into the scripts")
 

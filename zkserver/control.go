@@ -65,9 +65,8 @@ func (s *Server) Touch(path string) bool {
 	return true
 }
 
-// SetSequence sets the number of the next sequential child of the node at path, as if that
-// many had been made before; a negative number is one after the largest. It returns false
-// if there is no such node.
+// SetSequence sets the number of the next sequential child of the node at path, as if that many had been
+// made before; a negative number is one after the largest. It returns false if there is no such node.
 func (s *Server) SetSequence(path string, next int32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

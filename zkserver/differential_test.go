@@ -22,11 +22,10 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// TestDifferential sends generated sequences of requests to the embedded server and to the real one
-// that ZK names, byte for byte the same. Replies, events and their order must agree; session ids,
-// passwords and times are masked, zxids compared by their order. A difference is shrunk to its
-// smallest case. -rapid.checks says how many sequences. Where there is no real server, two embedded
-// ones must agree.
+// TestDifferential sends generated sequences of requests to the embedded server and to the real one that
+// ZK names, byte for byte the same. Replies, events and their order must agree; session ids, passwords
+// and times are masked, zxids compared by their order. A difference is shrunk to its smallest case.
+// -rapid.checks says how many sequences. Where there is no real server, two embedded ones must agree.
 func TestDifferential(t *testing.T) {
 	var options []zkserver.Option
 	if !testenv.Elsewhere() {

@@ -13,12 +13,11 @@
 //
 //	conn, _, err := zk.Connect([]string{"127.0.0.1"}, 10*time.Second, zk.WithDialer(srv.Dial))
 //
-// A test can look into the server: [Server.Tree], [Server.Node], [Server.Children],
-// [Server.Sessions], [Server.Ephemerals], [Server.Watches]. It can do what happens to a server and
-// its clients: [Server.Expire], [Server.Cut], [Server.CutAll], [Server.Stop], [Server.Start],
-// [Server.StartEmpty]. And it can have an exact request go wrong: [Server.Hold],
-// [Server.HoldReply], [Server.LoseRequest], [Server.LoseReply], [Server.Fail], each with a
-// condition such as
+// A test can look into the server: [Server.Tree], [Server.Node], [Server.Children], [Server.Sessions],
+// [Server.Ephemerals], [Server.Watches]. It can do what happens to a server and its clients:
+// [Server.Expire], [Server.Cut], [Server.CutAll], [Server.Stop], [Server.Start], [Server.StartEmpty]. And
+// it can have an exact request go wrong: [Server.Hold], [Server.HoldReply], [Server.LoseRequest],
+// [Server.LoseReply], [Server.Fail], each with a condition such as
 //
 //	lost := srv.LoseReply(zkserver.On(zkserver.OpCreate, "/locks/*"))
 //	…

@@ -54,6 +54,7 @@ type Fault struct {
 	feeding     bool      // the goroutine feed sends undelivered to hit
 }
 
+// fault makes a fault for a caller of one of the methods below.
 func (s *Server) fault(kind faultKind, code Code, when func(Request) bool) *Fault {
 	if when == nil {
 		panic("zkserver: a fault without a condition")
@@ -166,6 +167,7 @@ func (c *conn) firstFault(req Request) *Fault {
 	s.mu.Lock()
 	faults := slices.Clone(s.faults)
 	s.mu.Unlock()
+
 	for _, f := range faults {
 		if f.matches(req) && f.meet(c, req) {
 			return f
@@ -241,6 +243,7 @@ func (f *Fault) offerLocked() {
 	}
 }
 
+// feed sends undelivered to hit.
 func (f *Fault) feed() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()

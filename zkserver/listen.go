@@ -199,12 +199,11 @@ func (c *conn) hangUp() bool {
 	return false
 }
 
-// Start serves again after Stop, at the same addresses, with the nodes and the sessions there were;
-// every session has its whole timeout again. With addresses it does so at these alone. Before, it
-// waits until the clients have closed their ends of the connections that Stop has broken, at most
-// one second: a request that a client sends from then on is for the new connection. It returns
-// false if a client has not seen the break in that time. It panics if another process has taken a
-// port meanwhile.
+// Start serves again after Stop, at the same addresses, with the nodes and the sessions there were; every
+// session has its whole timeout again. With addresses it does so at these alone. Before, it waits until
+// the clients have closed their ends of the connections that Stop has broken, at most one second: a
+// request that a client sends from then on is for the new connection. It returns false if a client has
+// not seen the break in that time. It panics if another process has taken a port meanwhile.
 func (s *Server) Start(addrs ...string) (seen bool) {
 	return s.startAgain(func() {}, addrs...)
 }

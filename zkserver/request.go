@@ -67,9 +67,8 @@ func (c *conn) handle(frame []byte) bool {
 
 // An operation is what the server does with one kind of request.
 type operation struct {
-	// execute does what a request asks and writes the body of the reply. Watch events that
-	// it causes are queued before it returns, so that each client sees an event before it can
-	// read the change.
+	// execute does what a request asks and writes the body of the reply. Watch events that it causes are
+	// queued before it returns, so that each client sees an event before it can read the change.
 	execute func(c *conn, op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code
 	ends    func(code jute.Code) bool // whether the connection ends after the reply; nil: it does not
 	zxid    func(last int64) int64    // of the reply; nil: that of the last change

@@ -105,9 +105,8 @@ func WithWords(words ...string) Option {
 	}
 }
 
-// New starts a server for a program, or for a test that closes it itself;
-// Run is for all others. It listens nowhere until Addr, Listen or
-// ListenAlso is called; Dial works at once. Close must be called.
+// New starts a server for a program, or for a test that closes it itself; Run is for all others. It
+// listens nowhere until Addr, Listen or ListenAlso is called; Dial works at once. Close must be called.
 func New(options ...Option) *Server {
 	s := &Server{
 		tick:         defaultTick,

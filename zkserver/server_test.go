@@ -37,6 +37,7 @@ func (c *wire) again(tg *target) (jute.ConnectResponse, error) {
 	return c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password})
 }
 
+// lives reports whether the server still has the client's session.
 func (tg *target) lives(c *wire) bool {
 	return slices.ContainsFunc(tg.srv.Sessions(), func(s zkserver.Session) bool { return s.ID == c.session.SessionID })
 }

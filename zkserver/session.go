@@ -20,8 +20,7 @@ type session struct {
 	ephemerals map[string]struct{}
 }
 
-// touchLocked gives the session its whole timeout again. The deadline is
-// rounded up to the next tick.
+// touchLocked gives the session its whole timeout again. The deadline is rounded up to the next tick.
 func (s *Server) touchLocked(ss *session) {
 	expiry := time.Since(s.start) + ss.timeout
 	ss.deadline = (expiry/s.tick + 1) * s.tick

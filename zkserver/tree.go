@@ -84,8 +84,7 @@ func permanent(path string) bool {
 	return path == "/" || path == "/zookeeper" || path == "/zookeeper/quota" || path == "/zookeeper/config"
 }
 
-// lookup finds the node that a read asks for. Like the real server it takes
-// the empty path for the root.
+// lookup finds the node that a read asks for. Like the real server it takes the empty path for the root.
 func (s *Server) lookup(path string) *node {
 	if path == "" {
 		path = "/"
@@ -409,8 +408,7 @@ func (s *Server) reapContainersLocked() {
 	}
 }
 
-// validPath reports whether a node may have this path (PathUtils.validatePath
-// in the Apache source).
+// validPath reports whether a node may have this path (PathUtils.validatePath in the Apache source).
 func validPath(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false

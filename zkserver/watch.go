@@ -68,11 +68,10 @@ func (w *watchTable) drop(c *conn) {
 	}
 }
 
-// fire sends an event to all connections that watch path, except those in sent, and ends
-// the one-shot watches among theirs. A connection that may not read the node,
-// by its acl, gets no event; its watch has fired all the same (CVE-2024-23944).
-// It returns all connections whose watch has fired, oldest first. Their events are sent
-// in this order, so that a run can be repeated exactly.
+// fire sends an event to all connections that watch path, except those in sent, and ends the one-shot
+// watches among theirs. A connection that may not read the node, by its acl, gets no event; its watch has
+// fired all the same (CVE-2024-23944). It returns all connections whose watch has fired, oldest first.
+// Their events are sent in this order, so that a run can be repeated exactly.
 func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sent []*conn) (fired []*conn) {
 	for at := path; ; at, _ = split(at) { // up to the root if there are recursive watches
 		for c, mode := range w.conns[at] {

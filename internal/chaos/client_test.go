@@ -97,8 +97,8 @@ type process struct {
 	clientConfig
 	zoo      *ensemble.Ensemble
 	sessions []*clientSession
-	finish   chan struct{}
-	deadline time.Time // of the last locks; set before finish is closed
+	finish   chan struct{} // closed when the test says finish
+	deadline time.Time     // of the last locks; set before finish is closed
 
 	mu  sync.Mutex
 	out *json.Encoder // guarded by mu

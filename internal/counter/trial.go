@@ -70,7 +70,7 @@ type outcome struct {
 func (t *Trial) Run(ctx context.Context) error {
 	t.ctx, t.outcomes, t.fault = ctx, make(chan outcome, TrialContenders), cameInText
 	t.start(t.ctx, Holder)
-	if _, err := t.enter(); err != nil {
+	if _, err := t.awaitHolder(); err != nil {
 		return err
 	}
 
@@ -85,11 +85,11 @@ func (t *Trial) Run(ctx context.Context) error {
 			}
 		}
 		t.start(lockCtx, contender)
-		if err := t.calm(calmPolls); err != nil {
+		if err := t.awaitCalm(calmPolls); err != nil {
 			return err
 		}
 	}
-	if err := t.keep(); err != nil {
+	if err := t.keepLock(); err != nil {
 		return err
 	}
 
@@ -97,12 +97,12 @@ func (t *Trial) Run(ctx context.Context) error {
 	if err := t.Close(); err != nil {
 		return err
 	}
-	if err := t.calm(longCalmPolls); err != nil {
+	if err := t.awaitCalm(longCalmPolls); err != nil {
 		return err
 	}
 	t.fault = fmt.Sprintf(gaveUpText, "the context of a waiter ended")
 	giveUp()
-	if err := t.calm(longCalmPolls); err != nil {
+	if err := t.awaitCalm(longCalmPolls); err != nil {
 		return err
 	}
 
@@ -118,10 +118,10 @@ func (t *Trial) Run(ctx context.Context) error {
 		if err != nil || t.waiting == 0 {
 			return err
 		}
-		if contender, err = t.enter(); err != nil {
+		if contender, err = t.awaitHolder(); err != nil {
 			return err
 		}
-		if err := t.calm(calmPolls); err != nil {
+		if err := t.awaitCalm(calmPolls); err != nil {
 			return err
 		}
 	}
@@ -140,13 +140,13 @@ func (t *Trial) start(ctx context.Context, contender int) {
 	}()
 }
 
-// enter waits until a contender gets the lock, which is free.
-func (t *Trial) enter() (contender int, err error) {
+// awaitHolder waits until a contender gets the lock, which is free.
+func (t *Trial) awaitHolder() (contender int, err error) {
 	late := time.After(Patience)
 	for {
 		select {
 		case o := <-t.outcomes:
-			if err := t.take(o); err != nil {
+			if err := t.note(o); err != nil {
 				return 0, err
 			}
 			if t.held {
@@ -160,8 +160,8 @@ func (t *Trial) enter() (contender int, err error) {
 	}
 }
 
-// keep returns when the holder has kept the lock for the time of Hold.
-func (t *Trial) keep() error {
+// keepLock returns when the holder has kept the lock for the time of Hold.
+func (t *Trial) keepLock() error {
 	if t.Hold == 0 {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (t *Trial) keep() error {
 		select {
 		case o := <-t.outcomes:
 			t.fault = fmt.Sprintf(waitedText, time.Since(began).Round(100*time.Millisecond))
-			if err := t.take(o); err != nil {
+			if err := t.note(o); err != nil {
 				return err
 			}
 		case <-over:
@@ -181,13 +181,13 @@ func (t *Trial) keep() error {
 	}
 }
 
-// calm returns when all requests have been answered and nothing has crossed the wire for some polls.
-func (t *Trial) calm(polls int) error {
+// awaitCalm returns when all requests have been answered and nothing has crossed the wire for some polls.
+func (t *Trial) awaitCalm(polls int) error {
 	seen, calm := int64(-1), 0
 	for polled := 0; polled < mostPolls && calm < polls; polled++ {
 		select {
 		case o := <-t.outcomes:
-			if err := t.take(o); err != nil {
+			if err := t.note(o); err != nil {
 				return err
 			}
 		case <-time.After(pollEvery):
@@ -202,8 +202,8 @@ func (t *Trial) calm(polls int) error {
 	return nil
 }
 
-// take notes what Lock returned.
-func (t *Trial) take(o outcome) error {
+// note takes account of what Lock returned to a contender.
+func (t *Trial) note(o outcome) error {
 	t.running--
 	if !givesUp(o.contender) {
 		t.waiting--

@@ -1,6 +1,5 @@
-// Package jute reads and writes ZooKeeper's wire format: big-endian numbers,
-// strings, buffers and vectors with a 32-bit length in front (-1 for null),
-// packed into records, one record or two to a frame.
+// Package jute reads and writes ZooKeeper's wire format: big-endian numbers, strings, buffers and vectors
+// with a 32-bit length in front (-1 for null), packed into records, one record or two to a frame.
 //
 // Nothing that is decoded is trusted: a length is used only once that many bytes are there, so a
 // packet of n bytes never costs more than a small multiple of n bytes of memory.
@@ -80,8 +79,7 @@ func (d *Decoder) Buffer() []byte {
 	return append(make([]byte, 0, n), b...)
 }
 
-// NullString reads a string; ok is false for null. Bytes that are not UTF-8
-// read as U+FFFD, as in Java.
+// NullString reads a string; ok is false for null. Bytes that are not UTF-8 read as U+FFFD, as in Java.
 func (d *Decoder) NullString() (s string, ok bool) {
 	n := d.Int32()
 	if n == -1 || d.err != nil {
@@ -103,8 +101,7 @@ func (d *Decoder) String() string {
 	return s
 }
 
-// vector calls read once for each element of a vector. A negative length
-// counts as none, as in Java.
+// vector calls read once for each element of a vector. A negative length counts as none, as in Java.
 func (d *Decoder) vector(read func()) {
 	for n := d.Int32(); n > 0 && d.err == nil; n-- {
 		read()

@@ -338,8 +338,7 @@ func (w *World) setNextNumber(holder []string, further int) {
 	}
 }
 
-// tryLockRaces holds back each request of a TryLock in turn, while another contender asks
-// for the lock.
+// tryLockRaces holds back each request of a TryLock in turn, while another contender asks for the lock.
 func tryLockRaces(w *World) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()

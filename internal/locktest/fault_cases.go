@@ -215,6 +215,7 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	return sp.onlyBreaks && (w.Subject.FindsNode && create || w.Subject.Retries && !create)
 }
 
+// spoilers are all that may go wrong with a request.
 func (w *World) spoilers() []spoiler {
 	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
@@ -250,8 +251,8 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			waiter, s := open()
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
-			early := w.Meets(fault, s, i18n.Textf("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
-			waits := !early || w.goesOn(result, s) // otherwise it has returned an error
+			spoiled := w.Meets(fault, s, i18n.Textf("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
+			waits := !spoiled || w.goesOn(result, s) // otherwise Lock has returned
 			if waits {
 				w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 			}
@@ -260,7 +261,7 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			how := sp.how(s, n)
 			release()
 			if err != nil {
-				failed(failedCall{waiter, s, n, how, early && w.mustOutlive(sp, s, n), err, func() {
+				failed(failedCall{waiter, s, n, how, spoiled && w.mustOutlive(sp, s, n), err, func() {
 					if !waits {
 						w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 					}

@@ -61,9 +61,8 @@ type Subject struct {
 	// Permits means that the lock is a semaphore of one permit: what a case advises
 	// must hold with more of them.
 	Permits bool
-	// Requeues means that Lock outlives what ends a connection or a session: it
-	// tries again, and queues again if it must, and so do TryLock and Unlock.
-	// Otherwise they may, or return an error.
+	// Requeues means that Lock outlives what ends a connection or a session: it tries again, and queues
+	// again if it must, and so do TryLock and Unlock. Otherwise they may, or return an error.
 	Requeues bool
 	// Retries means that Lock, TryLock and Unlock outlive what ends a connection or
 	// fails a request, except a create, but not what ends a session: they try

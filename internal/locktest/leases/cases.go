@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// Plan is the suite. Where a case needs exact control, its sleeps are of virtual
-// time: exact, and free.
+// Plan is the suite. Where a case needs exact control, its sleeps are of virtual time: exact, and free.
 func (s Subject) Plan() stage.Plan {
 	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true,
 		func(w *stage.Stage) *leaseWorld {

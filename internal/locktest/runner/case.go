@@ -113,8 +113,7 @@ func (c *Case) Bound(most time.Duration) (stop func() bool) {
 	}).Stop
 }
 
-// Does notes that an operation of the lock is under way, until done is called: the
-// watchdog names it.
+// Does notes that an operation of the lock is under way, until done is called: the watchdog names it.
 func (c *Case) Does(what string) (done func()) {
 	if self == nil {
 		return func() {}

@@ -29,9 +29,8 @@ const (
 	// Full asks for everything: errors that name the lock, exact counts of
 	// requests and watch events, and the right thing on connections that break.
 	Full Level = iota
-	// Basic asks for what a first attempt must do: one holder at a time, a node
-	// that goes with its session, waiters that sleep on a watch and are woken,
-	// TryLock and Unlock that do what they say.
+	// Basic asks for what a first attempt must do: one holder at a time, a node that goes with its
+	// session, waiters that sleep on a watch and are woken, TryLock and Unlock that do what they say.
 	Basic
 )
 
