@@ -147,6 +147,7 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 			require.Equal(t, jute.ErrMarshalling, code, "%v % x", op, body)
 		}
 	}
+
 	for op, lists := range map[jute.Op]int{jute.OpSetWatches: 3, jute.OpSetWatches2: 5} {
 		for null := range lists {
 			body := make(raw, 8+4*lists) // the zxid, and empty lists
@@ -182,6 +183,7 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		require.Equal(t, c.session.SessionID, resp.SessionID, name)
 		require.Equal(t, jute.OK, back.delete(tg.root+"/e"), name)
 	}
+
 	for name, b := range map[string][]byte{
 		"a handshake that is too short": {0, 0, 0, 5, 'a', 'b', 'c', 'd', 'e'},
 		"garbage":                       []byte("GET / HTTP/1.1\r\n\r\n"),
@@ -191,7 +193,8 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		t.Log(name)
 		c.closes()
 	}
-	for _, op := range []jute.Op{999, -1} {
+
+	for _, op := range []jute.Op{999, -1} { // kinds that do not exist
 		c := tg.connect()
 		c.write(frame(&jute.RequestHeader{Xid: 5, Op: op}))
 		h, _ := c.reply()
@@ -229,7 +232,7 @@ func TestFourLetterWords(t *testing.T) {
 	}
 }
 
-func TestAWriteIsToldBeforeItCanBeRead(t *testing.T) {
+func TestTheEventOfAWriteComesBeforeItCanBeRead(t *testing.T) {
 	tg := newTarget(t)
 	watcher, writer := tg.connect(), tg.connect()
 	p := tg.root + "/w"

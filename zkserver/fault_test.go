@@ -385,6 +385,7 @@ func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
 		tg.srv.LoseReply(comesBack)
 		_, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password})
 		require.Error(tg, err)
+
 		tg.srv.Fail(jute.ErrSessionExpired, comesBack)
 		resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))(tg)
 		require.Zero(tg, resp.SessionID)

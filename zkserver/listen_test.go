@@ -132,6 +132,7 @@ func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
 			c.closes()
 			c.Close()
 		}()
+
 		require.True(t, tg.srv.StartEmpty())
 		require.Empty(t, tg.srv.Tree())
 		require.Empty(t, tg.srv.Sessions())

@@ -51,7 +51,7 @@ func (c *conn) handle(frame []byte) bool {
 	}
 
 	if h.Op == jute.OpPing {
-		reply.Xid = jute.XidPing
+		reply.Xid = jute.XidPing // whatever the client has sent
 	}
 	if reply.Zxid = s.zxid; kind.zxid != nil {
 		reply.Zxid = kind.zxid(s.zxid)
@@ -300,6 +300,7 @@ func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 	if !c.may(jute.PermRead, n.acl) {
 		return jute.ErrNoAuth
 	}
+
 	switch op {
 	case jute.OpGetData:
 		if r.Watch {

@@ -93,6 +93,7 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 			{Path: tg.root + "/two", Session: id, Persistent: true, Recursive: true},
 			{Path: tg.root + "/two", Session: id, Persistent: true, Recursive: true, Children: true},
 		}, tg.srv.Watches())
+
 		require.True(tg, tg.srv.Cut(c.session.SessionID))
 		c.closes()
 		require.False(tg, tg.srv.Cut(c.session.SessionID), "there is no connection left")

@@ -33,6 +33,7 @@ func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
 		require.Equal(tg, jute.OK, c.create(tg.root+"/used/x", jute.FlagPersistent))
 		require.Equal(tg, jute.OK, c.create(tg.root+"/busy/x", jute.FlagPersistent))
 		require.Equal(tg, jute.OK, c.delete(tg.root+"/used/x"))
+
 		watcher := tg.connect()
 		require.Equal(tg, jute.OK, watcher.watch(jute.OpExists, tg.root+"/used"))
 		require.Equal(tg, jute.OK, c.delete(tg.root+"/busy/x"))
@@ -61,6 +62,7 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 		create("/set", 10_000)
 		create("/parent", 10_000)
 		require.Equal(t, jute.OK, c.create("/parent/child", jute.FlagPersistent))
+
 		n, _ := tg.srv.Node("/idle")
 		require.Equal(t, 10*time.Second, n.TTL)
 		time.Sleep(10 * time.Second)
@@ -71,6 +73,7 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 		tg.srv.ReapContainers()
 		require.Equal(t, "/parent ttl 10s\n/parent/child\n/set ttl 10s\n", tg.srv.Tree())
 		require.Equal(t, jute.OK, c.delete("/parent/child"))
+
 		watcher := tg.connect()
 		require.Equal(t, jute.OK, watcher.watch(jute.OpExists, "/parent"))
 		time.Sleep(38 * time.Second)
