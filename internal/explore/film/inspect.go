@@ -38,9 +38,9 @@ func Variables(lock player.Lock) (list []Variable) {
 	if inspectable, ok := lock.(Inspectable); ok {
 		return inspectable.Variables()
 	}
-	seen := make(map[uintptr]bool)
-	var look func(v reflect.Value, depth int)
-	look = func(v reflect.Value, depth int) {
+	seen := make(map[uintptr]bool) // a lock may point back to itself
+	var addFields func(v reflect.Value, depth int)
+	addFields = func(v reflect.Value, depth int) {
 		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 			if v.IsNil() || v.Kind() == reflect.Pointer && seen[v.Pointer()] {
 				return
@@ -68,10 +68,10 @@ func Variables(lock player.Lock) (list []Variable) {
 			}
 		}
 		for _, part := range parts {
-			look(part, depth+1)
+			addFields(part, depth+1)
 		}
 	}
-	look(reflect.ValueOf(lock), 0)
+	addFields(reflect.ValueOf(lock), 0)
 	return list
 }
 

@@ -147,15 +147,15 @@ func init() { // not an initializer: openTab leads to play, which reads acts
 		"run":   (*tab).run,
 		"go":    func(p *tab, instant string) error { return p.evaluate("lab.goto(" + instant + ")") }, // in nanoseconds
 		"wait":  (*tab).waits,
-		"set": func(p *tab, field string) error { // as a person fills in a field
+		"set": func(p *tab, field string) error { // as a person fills in a field: "set n 7"
 			id, value, _ := strings.Cut(field, " ")
 			return p.run(fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); })(one('#%s'))", quoted(value), id))
 		},
-		"keep": func(p *tab, what string) error { // an expression's value, by a name, for later rows
+		"keep": func(p *tab, what string) error { // a name and an expression, whose value later rows can use by the name
 			name, expression, _ := strings.Cut(what, " ")
 			return p.evaluate(fmt.Sprintf("Promise.resolve((%s)).then(v => { see.kept[%s] = v; })", expression, quoted(name)))
 		},
-		"key": func(p *tab, key string) error {
+		"key": func(p *tab, key string) error { // a key's name, a letter, or = and an expression whose value is the text to type
 			keys := map[string]string{"Right": kb.ArrowRight, "Left": kb.ArrowLeft, "Enter": kb.Enter, "Backspace": kb.Backspace, "Space": " "}
 			if expression, ok := strings.CutPrefix(key, "="); ok {
 				v, err := p.value(expression)

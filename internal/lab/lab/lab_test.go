@@ -75,11 +75,11 @@ func TestAPersonPlaysTheScheduler(t *testing.T) {
 			return
 		}
 		next := ""
-		for _, x := range p.Enabled {
-			require.Equal(t, x.Choice, x.Who+": "+x.What)
-			require.Equal(t, x.What == "cut", x.Fault)
-			if next == "" && x.What != "unlock" && !x.Fault {
-				next = x.Choice // nobody unlocks, so both get in
+		for _, action := range p.Enabled {
+			require.Equal(t, action.Choice, action.Who+": "+action.What)
+			require.Equal(t, action.What == "cut", action.Fault)
+			if next == "" && action.What != "unlock" && !action.Fault {
+				next = action.Choice // no contender unlocks, so both get in
 			}
 		}
 		choices = append(choices, next)
@@ -105,7 +105,7 @@ func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 				if happened || p.Over { // after a fault, too, the schedule was played once more
 					break
 				}
-				fault := slices.IndexFunc(p.Enabled, func(x film.Possible) bool { return x.Fault })
+				fault := slices.IndexFunc(p.Enabled, func(action film.Possible) bool { return action.Fault })
 				happened = fault >= 0
 				choices = append(choices, p.Enabled[max(fault, 0)].Choice)
 			}

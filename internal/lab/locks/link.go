@@ -52,8 +52,8 @@ func (l Lock) addressOf(s Scene) Address {
 }
 
 type flag struct {
-	key string
-	set *bool
+	key   string
+	field *bool
 }
 
 // flags are the fields that are true or false in a chosen schedule, by their keys.
@@ -90,7 +90,7 @@ func (a Address) String() string {
 			add("sequence", a.Sequence)
 		}
 		for _, f := range a.flags() {
-			if *f.set {
+			if *f.field {
 				add(f.key, 1)
 			}
 		}
@@ -160,14 +160,14 @@ func escape(s string) string {
 	return r.Replace(url.QueryEscape(s))
 }
 
-// FormatTime writes 1500ms, 2s, 250us or 17ns.
+// FormatTime writes a time in the largest unit in which it is a whole number: 1500ms, 2s, 250us or 17ns.
 func FormatTime(d time.Duration) string {
 	for _, unit := range []struct {
-		d    time.Duration
+		size time.Duration
 		name string
 	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
-		if d%unit.d == 0 {
-			return fmt.Sprint(int64(d/unit.d), unit.name)
+		if d%unit.size == 0 {
+			return fmt.Sprint(int64(d/unit.size), unit.name)
 		}
 	}
 	return fmt.Sprint(int64(d), "ns")
@@ -197,9 +197,9 @@ func parseAnyLock(text string) (a Address, err error) {
 			return a, i18n.Errorf("%s: %w", "%s：%v", key, err)
 		}
 		if i := slices.IndexFunc(a.flags(), func(f flag) bool { return f.key == key }); i >= 0 {
-			*a.flags()[i].set = value == "1"
-		} else if set := fields[key]; set != nil {
-			err = set(&a, value)
+			*a.flags()[i].field = value == "1"
+		} else if setField := fields[key]; setField != nil {
+			err = setField(&a, value)
 		} else if key == "choices" { // each is escaped by itself: a comma in it is not one between two
 			a.Choices, err = parseEach(raw, url.QueryUnescape)
 		} else if pair != "" {
@@ -227,7 +227,7 @@ var fields = map[string]func(a *Address, value string) error{
 	"shared":   func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
 	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
 	"latency": func(a *Address, value string) (err error) {
-		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) {
+		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) { // NaN is neither
 			err = i18n.Errorf("latency is %q, not from 0 to 10000", "latency 是 %q，应为 0 到 10000", value)
 		}
 		return err
@@ -275,7 +275,7 @@ func parseEach[T any](value string, read func(string) (T, error)) (list []T, err
 	return list, nil
 }
 
-func parseKind(text string) (player.Fault, error) {
+func parseKind(text string) (player.Fault, error) { // which has dashes for blanks
 	return player.Fault(strings.ReplaceAll(text, "-", " ")), nil
 }
 
@@ -300,7 +300,7 @@ func parseChange(text string) (c film.Change, err error) {
 		return c, i18n.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
 	}
 	c.Who = m[2]
-	c.Do, _ = parseKind(m[3])
+	c.Do, _ = parseKind(m[3]) // no error: it takes any text
 	if c.At, err = time.ParseDuration(m[1]); err == nil && !slices.Contains(film.PaceFaults, c.Do) {
 		err = i18n.Errorf("nothing can do %q", "没有 %q 这种干预", c.Do)
 	}
