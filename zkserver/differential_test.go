@@ -77,6 +77,7 @@ func (p *player) say(format string, args ...any) {
 	p.received = append(p.received, fmt.Sprintf(format, args...))
 }
 
+// connect gives client i a new session.
 func (p *player) connect(i int) {
 	c := p.tg.dial()
 	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, Password: make([]byte, 16)})
@@ -87,6 +88,7 @@ func (p *player) connect(i int) {
 	p.conns[i] = c
 }
 
+// reattach takes client i back into its session with a password, and records what becomes of its old connection.
 func (p *player) reattach(i int, password []byte) {
 	old := p.conns[i]
 	c := p.tg.dial()
@@ -121,8 +123,8 @@ func play(t require.TestingT, tg *target, root string, steps []step) []string {
 	}
 	for _, st := range steps {
 		p.say("%v", st)
-		p.step(st, root)
-		p.events(parent, st.text == "closeSession")
+		p.playStep(st, root)
+		p.recordEvents(parent, st.text == "closeSession")
 		admin.eventsNow() // keeps its session alive
 	}
 	for _, c := range p.conns {
@@ -143,9 +145,9 @@ var (
 	valuesOfClient = regexp.MustCompile(`/[0-9.:]+\[\d+\]|=[^,)]*`)
 )
 
-// word records the lines of the answer to a four-letter word, without values. Those of
+// recordWord records the lines of the answer to a four-letter word, without values. Those of
 // clients come in any order, and a connection may be listed after its end.
-func (p *player) word(word string) {
+func (p *player) recordWord(word string) {
 	var ofClients, lines []string
 	for line := range strings.Lines(p.tg.say(word)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -159,10 +161,10 @@ func (p *player) word(word string) {
 	p.say("  %s | %s", strings.Join(slices.Compact(ofClients), " | "), strings.Join(lines, " | "))
 }
 
-func (p *player) step(st step, root string) {
+func (p *player) playStep(st step, root string) {
 	c := p.conns[st.client]
 	if word, ok := strings.CutPrefix(st.text, "word "); ok {
-		p.word(word)
+		p.recordWord(word)
 		return
 	}
 	if st.text == "wrongPassword" {
@@ -219,7 +221,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 	case op == jute.OpAuth || op == unknownOp:
 		text += fmt.Sprint(" zxid ", h.Zxid)
 	}
-	text += p.body(op, h.Err, d)
+	text += p.bodyText(op, h.Err, d)
 	if h.Xid != c.xid || d.Len() > 0 || d.Err() != nil {
 		text += fmt.Sprintf(" xid+%d, %d bytes more, error %v", h.Xid-c.xid, d.Len(), d.Err())
 	}
@@ -230,7 +232,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 // mark wraps a zxid so that masked finds it.
 func mark(zxid int64) string { return fmt.Sprintf("{%d}", zxid) }
 
-func (p *player) stat(d *jute.Decoder) string {
+func (p *player) statText(d *jute.Decoder) string {
 	var s jute.Stat
 	s.Decode(d)
 	text := fmt.Sprintf(" stat{c%s m%s p%s v%d cv%d av%d", mark(s.Czxid), mark(s.Mzxid), mark(s.Pzxid), s.Version, s.Cversion, s.Aversion)
@@ -240,7 +242,8 @@ func (p *player) stat(d *jute.Decoder) string {
 	return text + fmt.Sprintf(" len %d children %d times %v}", s.DataLength, s.NumChildren, s.Ctime > 0 && s.Mtime > 0)
 }
 
-func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) string {
+// bodyText returns the body of a reply as text.
+func (p *player) bodyText(op jute.Op, code jute.Code, d *jute.Decoder) string {
 	if code != jute.OK {
 		return ""
 	}
@@ -259,19 +262,19 @@ func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) string {
 	case jute.OpCreate, jute.OpSync:
 		return " " + d.String()
 	case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
-		return " " + d.String() + p.stat(d)
+		return " " + d.String() + p.statText(d)
 	case jute.OpExists, jute.OpSetData, jute.OpSetACL:
-		return p.stat(d)
+		return p.statText(d)
 	case jute.OpGetData:
-		return data() + p.stat(d)
+		return data() + p.statText(d)
 	case jute.OpGetChildren, jute.OpGetEphemerals:
 		return sorted()
 	case jute.OpGetChildren2:
-		return sorted() + p.stat(d)
+		return sorted() + p.statText(d)
 	case jute.OpAddWatch, jute.OpGetAllChildrenNumber:
 		return fmt.Sprint(" ", d.Int32())
 	case jute.OpGetACL:
-		return " " + aclText(d.ACLs()) + p.stat(d)
+		return " " + aclText(d.ACLs()) + p.statText(d)
 	case jute.OpWhoAmI:
 		var who []string
 		for range d.Int32() {
@@ -284,13 +287,13 @@ func (p *player) body(op jute.Op, code jute.Code, d *jute.Decoder) string {
 		slices.Sort(who)
 		return " " + strings.Join(who, ", ")
 	case jute.OpMulti:
-		return p.results(d)
+		return p.resultsText(d)
 	}
 	return ""
 }
 
-// results are those of a multi.
-func (p *player) results(d *jute.Decoder) (text string) {
+// resultsText returns the results of a multi as text.
+func (p *player) resultsText(d *jute.Decoder) (text string) {
 	end := jute.MultiHeader{Op: -1, Done: true, Err: -1}
 	for {
 		var h jute.MultiHeader
@@ -306,9 +309,9 @@ func (p *player) results(d *jute.Decoder) (text string) {
 		case jute.OpCreate:
 			text += " " + d.String()
 		case jute.OpCreate2:
-			text += " " + d.String() + p.stat(d)
+			text += " " + d.String() + p.statText(d)
 		case jute.OpSetData:
-			text += p.stat(d)
+			text += p.statText(d)
 		case jute.OpError:
 			text += fmt.Sprintf(" %s %s", codes[h.Err], codes[jute.Code(d.Int32())])
 		}
@@ -316,8 +319,8 @@ func (p *player) results(d *jute.Decoder) (text string) {
 	}
 }
 
-// events records the events below parent that the clients got of a step.
-func (p *player) events(parent string, anyOrder bool) {
+// recordEvents records the events below parent that the clients got of a step.
+func (p *player) recordEvents(parent string, anyOrder bool) {
 	for i, c := range p.conns {
 		c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
 		if h, _, err := c.read(); err != nil || h.Xid != jute.XidPing {

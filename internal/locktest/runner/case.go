@@ -20,12 +20,12 @@ type Case struct {
 	// About is what an earlier run of the case has passed to Again. What is tested cannot read it.
 	About string
 
-	instant time.Time
+	instant time.Time // of the last request, in virtual time
 }
 
 func newCase(t *testing.T, name, about string) *Case { return &Case{T: t, Asked: name, About: about} }
 
-// In is the case inside of a bubble.
+// In returns the case for the inside of a bubble, which has a testing.T of its own.
 func (c *Case) In(t *testing.T) *Case {
 	return newCase(t, c.Asked, c.About)
 }
@@ -158,8 +158,8 @@ func (c *Case) First() bool {
 	return self.cases == 1
 }
 
-// Plain is the failure of an assertion: the message comes before testify's own words, which
-// stay English.
+// Plain returns the failure of an assertion of package testify: the message comes before testify's
+// own words, which stay English.
 func Plain(text string) Failure {
 	text = strings.TrimSuffix(text, "\n")
 	if !strings.Contains(text, "\tError Trace:\t") {
