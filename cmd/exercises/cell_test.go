@@ -130,3 +130,22 @@ func TestProcessorTimeIsLimited(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingIsLeftBehind: when a cell is closed, no process and no folder of it is left, not even
+// a process that has left its group.
+func TestNothingIsLeftBehind(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs what finds processes by their environment: Linux")
+	}
+	t.Parallel()
+	c := testenv.Must(newCell(t.Context(), generous))(t)
+	cmd := c.ofStudent("setsid", []string{"sleep", "1000"})
+	require.NoError(t, cmd.Err)
+	require.NoError(t, cmd.Start())
+	c.started(cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	c.close()
+	<-ended // it was killed: a sleep of 1000 s
+	require.NoDirExists(t, c.dir)
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +35,31 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	os.RemoveAll(cache)
 	os.Exit(status)
+}
+
+// commandArg has the test binary be the command, with the arguments after it.
+const commandArg = "be the command"
+
+func serveCommand(args []string) { // called by TestMain
+	if len(args) > 0 && args[0] == commandArg {
+		os.Args = append(os.Args[:1], args[1:]...)
+		main()
+		os.Exit(0)
+	}
+}
+
+// dialArg has the test binary dial the address after it.
+const dialArg = "dial"
+
+func serveDial(args []string) { // called by TestMain
+	if len(args) != 2 || args[0] != dialArg {
+		return
+	}
+	if _, err := net.Dial("tcp", args[1]); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // called calls the command, and returns what it says.

@@ -258,14 +258,14 @@ func forStudents(words string) string {
 // judge turns cases into points, and puts the failure first that is the student's next task: the
 // most important one of the first stage that is not done.
 func (r *result) judge(a *attempt) {
-	_, next, _ := r.nextStage(a.exercise)
-	later := func(f failure) int {
-		if next.Minutes == 0 || slices.Contains(next.Cases, f.Case) {
-			return 0
+	number, next, _ := r.nextStage(a.exercise)
+	rank := func(f failure) int {
+		if number > 0 && !slices.Contains(next.Cases, f.Case) {
+			return 1 // it is of a later stage
 		}
-		return 1
+		return 0
 	}
-	slices.SortStableFunc(r.Failed, func(a, b failure) int { return cmp.Or(later(a)-later(b), a.weight()-b.weight()) })
+	slices.SortStableFunc(r.Failed, func(a, b failure) int { return cmp.Or(rank(a)-rank(b), a.weight()-b.weight()) })
 	r.Unsafe = slices.ContainsFunc(r.Failed, failure.unsafe)
 	r.Full, r.Points, r.Parts = true, 0, nil
 	for _, sh := range a.shares {

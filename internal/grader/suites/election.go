@@ -277,12 +277,10 @@ func ctxOfCandidate(w *election) {
 	third := w.campaign(i18n.Textf("the third candidate", "第三个候选者"), nil, nil)
 	w.mustWait(third, i18n.Textf("another candidate leads", "另一个候选者在领导"))
 	next.cancel()
-	w.ErrorIs(w.Result(next.result, i18n.Textf("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled,
-		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "候选者还在等待，ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
+	w.ErrorIs(w.Result(next.result, i18n.Textf("Lead, whose ctx has ended,", "ctx 已经结束，Lead")), context.Canceled, "the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()", "候选者还在等待，ctx 已经结束，Lead 返回的错误却没有包装 ctx.Err()")
 	w.Eventually(i18n.Textf("the node of the candidate that gave up goes", "候选者放弃之后，节点消失"), func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
-	w.mustNotLead(third, i18n.Textf(
-		"the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
+	w.mustNotLead(third, i18n.Textf("the candidate before it has given up, and the leader still leads; look again at the whole queue after each event", "前一个候选者放弃了，领导者还在领导；每次收到事件都要重新看整个队列"))
 	w.resigns(leader)
 	began := time.Now()
 	w.mustLead(third)
@@ -325,11 +323,9 @@ func leaderCutOff(w *election) {
 		back := w.CutOff(w.Server.Hold, leader.s)
 		select {
 		case <-leader.ctx.Done():
-			w.False(bubble.IsClosed(next.began),
-				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者")
+			w.False(bubble.IsClosed(next.began), "the leader was cut off, and the next one led before the leader's ctx had ended: two leaders", "领导者断线，ctx 还没有结束，下一个就上任了：出现两个领导者")
 		case <-next.began:
-			w.Failf(
-				"the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
+			w.Failf("the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not ended: two leaders; the leader must count the time since it sent the last request that was answered, and end its ctx before the session timeout has passed", "领导者断线，会话已经结束，ctx 还没有结束，下一个就上任了：出现两个领导者；领导者必须从最近一个得到响应的请求发出时算起，在会话超时时间过去之前结束自己的 ctx")
 		case <-time.After(stage.Patience):
 			w.Failf("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead", "领导者断线了一分钟，ctx 没有结束，下一个也没有上任")
 		}

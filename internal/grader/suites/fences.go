@@ -331,8 +331,7 @@ func spoiledWrite(w *fences) {
 		token, _, err := other.Read()
 		w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns token %d and no error: that says that nothing has been written", "连不上服务器，或者存储的会话结束，Read 返回令牌 %d，没有错误：这表示还没有写过任何值", token)
 		trouble(s)
-		w.NotErrorIs(w.write(r, 33, "before"), w.subject.ErrStale,
-			"no server can be reached, or the session of the store ends, and Write returns ErrStale: no higher token has been seen; return the client's error", "连不上服务器，或者存储的会话结束，Write 返回 ErrStale：并没有见过更大的令牌；请返回客户端的错误")
+		w.NotErrorIs(w.write(r, 33, "before"), w.subject.ErrStale, "no server can be reached, or the session of the store ends, and Write returns ErrStale: no higher token has been seen; return the client's error", "连不上服务器，或者存储的会话结束，Write 返回 ErrStale：并没有见过更大的令牌；请返回客户端的错误")
 	}
 	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply, w.Server.LoseRequest, w.Server.LoseReply} {
 		before := int64(33 + i/2) // a lower token, and the same
@@ -347,12 +346,9 @@ func spoiledWrite(w *fences) {
 			what := i18n.Textf("the connection broke with request %d of a Write", "连接在 Write 的第 %d 个请求时断开", n)
 			if err != nil {
 				w.True(met, "Write fails with nothing wrong: %v", "什么都没有出错，Write 却失败了：%v", err)
-				w.NotErrorIs(err, w.subject.ErrStale,
-					"%s, and Write returns ErrStale: no higher token has been seen, and the value may have been stored or not; return the client's error", "%s，Write 返回 ErrStale：并没有见过更大的令牌，值是否存入也无从知道；请返回客户端的错误", what)
-				w.ErrorIs(err, zk.ErrConnectionClosed,
-					"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", "%s，Write 返回的错误没有包装客户端的错误（fmt.Errorf 加 %%w）", what)
-				w.ErrorContains(err, w.at,
-					"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+				w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and the value may have been stored or not; return the client's error", "%s，Write 返回 ErrStale：并没有见过更大的令牌，值是否存入也无从知道；请返回客户端的错误", what)
+				w.ErrorIs(err, zk.ErrConnectionClosed, "%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", "%s，Write 返回的错误没有包装客户端的错误（fmt.Errorf 加 %%w）", what)
+				w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 				w.Eventually(i18n.Textf("the client is connected again", "客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
 				time.Sleep(time.Second)
 				if token, _, _ := r.Read(); token == 33 {
@@ -380,8 +376,7 @@ func fenceNoPermission(w *fences) {
 	w.HasError(err, "Write without permission returns no error: the value is nowhere", "没有权限，Write 却没有返回错误：值根本没有存入")
 	w.NotErrorIs(err, w.subject.ErrStale, `Write takes the error "no permission" for a stale token`, "Write 把“没有权限”这个错误当成了令牌过时")
 	w.ErrorIs(err, zk.ErrNoAuth, "Write without permission must return an error that wraps the client's", "没有权限时，Write 返回的错误必须包装客户端的错误")
-	w.ErrorContains(err, w.at,
-		"the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+	w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个存储：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
 	_, err = admin.Create(w.at, nil, zk.FlagPersistent, theirs)
 	require.NoError(w, err)
 	_, _, err = r.Read()

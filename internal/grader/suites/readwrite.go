@@ -420,8 +420,7 @@ func writerGoes(w *readWrite) {
 	w.queues(a, overtaken)
 	w.queues(b, overtaken)
 	w.Expire(writer.s)
-	w.HasError(w.Result(writer.result, i18n.Textf("the lock of a writer whose session has expired", "会话已过期的写者的锁")),
-		"a writer's session has expired, and Lock returns no error", "写者的会话已经过期，Lock 却没有返回错误")
+	w.HasError(w.Result(writer.result, i18n.Textf("the lock of a writer whose session has expired", "会话已过期的写者的锁")), "a writer's session has expired, and Lock returns no error", "写者的会话已经过期，Lock 却没有返回错误")
 	w.getsIn(a, i18n.Textf("together with the first reader, once the writer before it has gone", "前面的写者消失之后，与第一个读者一起"))
 	w.getsIn(b, i18n.Textf("together with the first reader, once the writer before it has gone", "前面的写者消失之后，与第一个读者一起"))
 	for _, p := range []*participant{first, a, b} {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
+)
+
+// A mutant is the solution with one place changed, in a file of the folder
+// mutants.
+type mutant struct {
+	name     string
+	dies     []string // the cases that it must fail
+	says     string   // words that a message of theirs must have
+	old, new string   // the place in the solution, and what the mutant has there
+}
+
+// mutantFile is the form of a file in the folder mutants.
+var mutantFile = regexp.MustCompile(`(?s)^\w+: (.*?)(?:\nsays: ([^\n]*))?\n--- old\n(.*)\n--- new\n(.*?)\n?$`)
+
+// mutants reads the mutants of an exercise.
+func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
+	t.Helper()
+	files := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt")))(t)
+	for _, file := range files {
+		m := mutantFile.FindStringSubmatch(fileText(t, file))
+		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
+		list = append(list, mutant{strings.TrimSuffix(filepath.Base(file), ".txt"), strings.Split(m[1], "\nalso: "), m[2], m[3], m[4]})
+	}
+	return list
+}
+
+// of returns the mutant's program.
+func (m mutant) of(t *testing.T, solution string) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s", m.name, m.old)
+	return strings.Replace(solution, m.old, m.new, 1)
+}
+
+// TestMutantsFitTheSolution: each mutant can be made of it. Some mutant fails each case of owners,
+// contexts and lost replies, for which the tests of locktest have no broken lock.
+func TestMutantsFitTheSolution(t *testing.T) {
+	root := rootOf(t)
+	for _, e := range exercises {
+		solution := fileText(t, root, e.answer)
+		list := mutants(t, root, e)
+		require.GreaterOrEqual(t, len(list), 5, "%s", e.folder)
+		var failed []string
+		for _, m := range list {
+			require.NotEqual(t, solution, m.of(t, solution))
+			require.Subset(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
+			failed = append(failed, m.dies...)
+		}
+		for _, s := range e.tests {
+			if slices.Contains([]string{"TestOwners", "TestContexts", "TestLostReplies"}, s.test) {
+				require.Subset(t, failed, s.all, "%s: no mutant fails a case of %s: write one, or a line also: in one", e.folder, s.test)
+			}
+		}
+	}
+}
+
+// TestMutantsDie grades each mutant; for a landing, one for each group of a suite.
+func TestMutantsDie(t *testing.T) {
+	takesMinutes(t)
+	root := rootOf(t)
+	for _, e := range exercises {
+		solution, all := fileText(t, root, e.answer), make(map[string]*attempt)
+		seen := make(map[string]bool)
+		played := slices.DeleteFunc(mutants(t, root, e), func(m mutant) bool {
+			s := e.tests[slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies[0]) })]
+			group := s.test + string(s.groups[m.dies[0]])
+			known := seen[group]
+			seen[group] = true
+			return known && !testenv.AtLength()
+		})
+		for _, m := range played {
+			// Only the cases that the mutant names are asked for: others may fail as well.
+			all[m.name] = writeAttempt(t, e, m.of(t, solution))
+			all[m.name].exercise = withCases(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
+		}
+		buildTogether(t, all)
+		for _, m := range played {
+			t.Run(e.folder+" "+m.name, func(t *testing.T) {
+				t.Parallel()
+				r := gradeOf(t, all[m.name], generous, nil)
+				require.Empty(t, r.Why)
+				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
+				said := ""
+				for _, f := range r.Failed {
+					t.Logf("%s: %s", f.Case, firstLines(f.Words.En, 1))
+					said += f.Words.En + "\n"
+				}
+				require.Contains(t, said, m.says)
+			})
+		}
+	}
+}
