@@ -110,10 +110,8 @@ func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
 	p.giveUp()
 	began := time.Now()
 	err := w.Result(p.result, i18n.Textf("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
-	w.HasError(err,
-		"the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
-	w.ErrorIs(err, context.Canceled,
-		"the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", "%s的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()：调用方无从知道原因（fmt.Errorf 加 %%w）", name)
+	w.HasError(err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
+	w.ErrorIs(err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", "%s的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()：调用方无从知道原因（fmt.Errorf 加 %%w）", name)
 	if w.Server != nil {
 		w.True(time.Since(began) <= soon,
 			"the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", "%s的 ctx 已经结束，Lock 过了很久才返回：请用 select 同时等待 ctx.Done() 和监听", name)
@@ -131,10 +129,12 @@ func waiterReturns(w *contexts) {
 
 func waiterLeaves(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
+	waiter := w.contextContender()
+	waiter.ctx, waiter.giveUp = context.WithCancel(context.Background()) // it has no deadline
+	w.begin(waiter)
+	w.Waits(waiter.result, waiter.s, i18n.Textf("the waiter", "等待者"))
 	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
-	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
-		"a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	next, _ := w.Contender()
 	w.lockOnce(next, i18n.Textf("a contender that comes later", "后来的竞争者"))

@@ -103,8 +103,6 @@ func waitersReplyLost(w *World) {
 	}
 	foreign, err := holderSession.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll)) // of a program that writes no data
 	require.NoError(w, err)
-	secret, err := holderSession.Create(w.Path+"/config", nil, zk.FlagEphemeral, zk.DigestACL(zk.PermAll, "admin", "secret")) // not a contender's
-	require.NoError(w, err)
 	synctest.Wait()
 
 	// The first node that the search looks at is deleted, unless it is its own.
@@ -118,9 +116,7 @@ func waitersReplyLost(w *World) {
 	}
 	looks.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", "%s，之后却没有在监听上等待%s", what)
-	for _, other := range []string{foreign, secret} {
-		require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(other, -1))
-	}
+	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
 		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) || string(n.Data) == string(short) {
 			require.NoError(w, holderSession.Delete(node, -1))
@@ -315,7 +311,9 @@ func searchLost(w *World) {
 // syncFirst loses a create. The contender must not conclude that there is no node
 // before it has looked after a sync: a server that is behind shows none, either.
 func syncFirst(w *World) {
-	holder, _ := w.holder()
+	holder, holderSession := w.holder()
+	secret, err := holderSession.Create(w.Path+"/config", nil, zk.FlagEphemeral, zk.DigestACL(zk.PermAll, "admin", "secret")) // not a contender's
+	require.NoError(w, err)
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
 	result := w.Lock(l)
@@ -334,6 +332,7 @@ func syncFirst(w *World) {
 		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then Children, before you create again", "create 丢失，sync 之后没有看子节点列表就又发了一个：再次 create 之前，请先调用 Sync，再调用 Children")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.survives(result, i18n.Textf("create was lost", "create 丢失"))
+	require.NoError(w, holderSession.Delete(secret, -1))
 	w.unlockLast(l, it)
 }
 

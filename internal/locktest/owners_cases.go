@@ -509,16 +509,19 @@ func expiredOwner(w *owners) {
 	w.MustLock(owner, i18n.Textf("the owner", "所有者"))
 	w.MustLock(owner, i18n.Textf("the owner, for the second time,", "所有者（第二次加锁）"))
 	w.Expire(s)
+	w.Renewed(s, i18n.Textf("the old owner's client has a new session", "原所有者的客户端有了新会话"))
+	if !w.subject.Shared { // else it waits in memory for the first one's Unlock
+		w.tryLock(true, another, i18n.Textf("another owner of a Mutex whose session has expired", "会话已过期的 Mutex 的另一个所有者"))
+		w.Unlock(another, i18n.Textf("the other owner", "另一个所有者"))
+	}
 	next, _ := w.Contender()
 	w.MustLock(next, i18n.Textf("the next one", "下一个"))
-	w.Renewed(s, i18n.Textf("the old owner's client has a new session", "原所有者的客户端有了新会话"))
 	before := w.Nodes()
 	if err := w.UnlockErr(owner, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock")); err != nil && w.subject.ErrNotOwner != nil {
 		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired", "会话过期后两次 Unlock 中的第一次")
 	}
 	w.notOwner(owner, i18n.Textf("an owner whose session has expired, its last,", "所有者（会话已过期，最后一次释放）"))
-	w.Equal(before, w.Nodes(),
-		"an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
+	w.Equal(before, w.Nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two holders", "会话已过期的所有者调用 Unlock，删除了新持有者的节点，那是别人的节点：出现两个持有者")
 	w.tryLock(false, owner, i18n.Textf("an owner whose session has expired, while the next one holds the lock,", "所有者（会话已过期，锁在下一个手里）"))
 	w.tryLock(false, another, i18n.Textf("another owner of its Mutex, while the next one holds the lock,", "锁在下一个手里时，同一 Mutex 的另一个所有者"))
 	w.times(0, owner, i18n.Textf("after Unlock has returned ErrNotOwner", "在 Unlock 返回 ErrNotOwner 之后"))

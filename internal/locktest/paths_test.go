@@ -12,29 +12,27 @@ import (
 	reentrant "example.com/zklock/04-reentrant"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
-	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
-// An ownerLock is step 4's Mutex for one owner.
-type ownerLock struct {
-	*reentrant.Mutex
-	owner *reentrant.Owner
-}
-
-func (o ownerLock) Lock() error            { return o.Mutex.Lock(o.owner) }
-func (o ownerLock) TryLock() (bool, error) { return o.Mutex.TryLock(o.owner) }
-func (o ownerLock) Unlock() error          { return o.Mutex.Unlock(o.owner) }
-
 // TestStepsRefuseABadPath is about the steps and not a case: no exercise asks it of a lock.
 func TestStepsRefuseABadPath(t *testing.T) {
-	for name, lock := range map[string]func(conn *zk.Conn, path string) locktest.Lock{
-		"naive":       func(conn *zk.Conn, path string) locktest.Lock { return naive.New(conn, path) },
-		"herd":        func(conn *zk.Conn, path string) locktest.Lock { return herd.New(conn, path) },
-		"predecessor": func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
-		"reentrant": func(conn *zk.Conn, path string) locktest.Lock {
-			return ownerLock{reentrant.New(conn, path), reentrant.NewOwner("owner")}
+	type calls struct {
+		lock    func() error
+		tryLock func() (bool, error)
+	}
+	owner := reentrant.NewOwner("owner")
+	for name, open := range map[string]func(conn *zk.Conn, path string) calls{
+		"naive": func(conn *zk.Conn, path string) calls { l := naive.New(conn, path); return calls{l.Lock, l.TryLock} },
+		"herd":  func(conn *zk.Conn, path string) calls { l := herd.New(conn, path); return calls{l.Lock, l.TryLock} },
+		"predecessor": func(conn *zk.Conn, path string) calls {
+			l := predecessor.New(conn, path)
+			return calls{l.Lock, l.TryLock}
+		},
+		"reentrant": func(conn *zk.Conn, path string) calls {
+			m := reentrant.New(conn, path)
+			return calls{func() error { return m.Lock(owner) }, func() (bool, error) { return m.TryLock(owner) }}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,9 +41,9 @@ func TestStepsRefuseABadPath(t *testing.T) {
 				conn := testenv.Must(ensemble.OverPipes(server).Connect(t.Context(), ensemble.Options{}))(t)
 				defer conn.Close()
 				for _, path := range []string{"", "lock", "/", "/a/", "/a//b", "/a/../b", "/a/\x00"} {
-					l := lock(conn, path)
-					require.Error(t, l.Lock(), "Lock with the path %q", path)
-					ok, err := l.TryLock()
+					l := open(conn, path)
+					require.Error(t, l.lock(), "Lock with the path %q", path)
+					ok, err := l.tryLock()
 					require.Error(t, err, "TryLock with the path %q", path)
 					require.False(t, ok, "TryLock with the path %q", path)
 				}

@@ -263,6 +263,7 @@ func ctxOfLeader(w *election) {
 	leader.cancel()
 	w.ctxMustEnd(leader, time.Second, i18n.Textf("the ctx that Lead was called with has ended", "调用 Lead 时所用的 ctx 已经结束"))
 	w.Rest() // it cleans up for a minute
+	w.NotErrorIs(w.write(leader.candidate, leader.term, "at last"), w.subject.ErrStale, "the leader's ctx has ended, its function has not returned, nobody else leads, and Write returns ErrStale: it is its term until it has resigned", "领导者的 ctx 已经结束，函数还没有返回，没有别人在领导，Write 却返回 ErrStale：卸任之前仍是它的任期")
 	w.mustNotLead(next, i18n.Textf("the leader's ctx has ended, and its function has not returned: it may still be at work; resign after that", "领导者的 ctx 已经结束，函数还没有返回，可能还在工作；请在函数返回之后再卸任"))
 	leader.resign(nil)
 	err := w.Result(leader.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
