@@ -47,7 +47,7 @@ var records = []record{
 	&jute.MultiHeader{Op: jute.OpCheck, Done: true, Err: -1},
 }
 
-func blank(r record) record { return reflect.New(reflect.TypeOf(r).Elem()).Interface().(record) }
+func zeroLike(r record) record { return reflect.New(reflect.TypeOf(r).Elem()).Interface().(record) }
 
 func encode(r record) []byte {
 	var e jute.Encoder
@@ -55,12 +55,12 @@ func encode(r record) []byte {
 	return e.Bytes()
 }
 
-// What is cut off is malformed, unless it is a record of its own: ReadOnly may be missing.
+// A record that is cut off is malformed, unless the rest is a record, too: ReadOnly may be missing.
 func TestRecordsComeBackAsTheyWereAndATruncatedOneIsMalformed(t *testing.T) {
 	for _, want := range records {
 		b := encode(want)
 		for n := range len(b) + 1 {
-			got, d := blank(want), jute.NewDecoder(b[:n])
+			got, d := zeroLike(want), jute.NewDecoder(b[:n])
 			got.Decode(d)
 			if n < len(b) && d.Err() != nil {
 				require.ErrorIs(t, d.Err(), jute.ErrMalformed, "%T, %d of %d bytes", want, n, len(b))
@@ -138,12 +138,12 @@ func FuzzDecode(f *testing.F) {
 		if which < 0 || which >= len(records) {
 			return
 		}
-		first, d := blank(records[which]), jute.NewDecoder(b)
+		first, d := zeroLike(records[which]), jute.NewDecoder(b)
 		first.Decode(d)
 		if d.Err() != nil {
 			return
 		}
-		second, d2 := blank(records[which]), jute.NewDecoder(encode(first))
+		second, d2 := zeroLike(records[which]), jute.NewDecoder(encode(first))
 		second.Decode(d2)
 		require.NoError(t, d2.Err())
 		require.Equal(t, first, second)

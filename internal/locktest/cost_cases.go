@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// ByKind counts requests.
+// ByKind returns how many requests there are of each kind, for a message.
 func ByKind(requests []jute.Op) i18n.Text {
 	counts := make(map[jute.Op]int)
 	for _, op := range requests {
@@ -57,11 +57,11 @@ func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
 		w.Skip(i18n.Textf("Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
 	}
-	for n := 1; n <= 12; n += 11 { // with one that waits, and with twelve
-		locks, results, sessions := w.queue(n + 1)
+	for _, waiters := range []int{1, 12} {
+		locks, results, sessions := w.queue(waiters + 1)
 		holder := 0
 		done := map[int]bool{0: true}
-		for waiting := n; waiting > 0; waiting-- {
+		for waiting := waiters; waiting > 0; waiting-- {
 			before := Events(sessions, done)
 			w.Unlock(locks[holder], stage.Contender(holder))
 			holder = w.next(results)

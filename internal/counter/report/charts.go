@@ -107,7 +107,7 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 				continue
 			}
 			n := float64(g.n)
-			measured.points = append(measured.points, point{x: n, y: max(g.each(func(r Run) int64 { return r.Requests }), 0.1)}) // the axis has no 0
+			measured.points = append(measured.points, point{x: n, y: max(g.perHold(func(r Run) int64 { return r.Requests }), 0.1)}) // the axis has no 0
 			if r := g.runs[0]; r.Predicted > 0 {
 				predicted.points = append(predicted.points, point{x: n, y: r.Predicted / n})
 			}

@@ -10,8 +10,8 @@ import (
 // cold round is a group of its own.
 type Group struct {
 	lock string
-	n    int
-	cold bool
+	n    int  // goroutines
+	cold bool // Curator's first round, before its JVM is warm
 	runs []Run
 }
 
@@ -86,11 +86,11 @@ func Median(results []Run, lock string, f func(Run) float64) float64 {
 }
 
 func (g Group) elapsed() time.Duration {
-	return g.wait(func(r Run) time.Duration { return r.Elapsed })
+	return g.medianTime(func(r Run) time.Duration { return r.Elapsed })
 }
 
-// wait is the median of a time.
-func (g Group) wait(f func(Run) time.Duration) time.Duration {
+// medianTime is the median of a time.
+func (g Group) medianTime(f func(Run) time.Duration) time.Duration {
 	return time.Duration(g.median(func(r Run) float64 { return float64(f(r)) }))
 }
 
@@ -99,15 +99,15 @@ func (g Group) slowest() time.Duration { return slices.MaxFunc(g.runs, byElapsed
 
 func byElapsed(a, b Run) int { return cmp.Compare(a.Elapsed, b.Elapsed) }
 
-// each is the median of a figure, divided by the count.
-func (g Group) each(f func(Run) int64) float64 {
+// perHold is the median of a figure, divided by the count.
+func (g Group) perHold(f func(Run) int64) float64 {
 	return g.median(func(r Run) float64 { return float64(f(r)) / float64(max(r.Count, 1)) })
 }
 
-// perAcquisition prints each; a dash where nothing was counted.
+// perAcquisition prints perHold; a dash where nothing was counted.
 func (g Group) perAcquisition(f func(Run) int64) string {
 	if g.cold {
 		return "-"
 	}
-	return figure1(g.each(f))
+	return figure1(g.perHold(f))
 }

@@ -186,9 +186,9 @@ func timesTable(results []Run, l i18n.Language) table {
 		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
 			bareMilliseconds(g.fastest()), bareMilliseconds(g.elapsed()),
 			bareMilliseconds(g.slowest()),
-			bareMilliseconds(g.wait(func(r Run) time.Duration { return r.WaitP50 })),
-			bareMilliseconds(g.wait(func(r Run) time.Duration { return r.WaitP99 })),
-			bareMilliseconds(g.wait(func(r Run) time.Duration { return r.WaitMax })),
+			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitP50 })),
+			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitP99 })),
+			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitMax })),
 			figure(g.median(func(r Run) float64 { return r.Overtaken })),
 			figure(g.median(func(r Run) float64 { return float64(r.OvertakenMax) })))
 	}
@@ -229,7 +229,7 @@ func wireTable(results []Run, l i18n.Language) table {
 		t.add(plain, append(row,
 			g.perAcquisition(Run.OtherKinds),
 			g.perAcquisition(func(r Run) int64 { return r.WakeUps }),
-			figure0(g.each(func(r Run) int64 { return r.Bytes })))...)
+			figure0(g.perHold(func(r Run) int64 { return r.Bytes })))...)
 	}
 	return t
 }
