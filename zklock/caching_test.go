@@ -319,12 +319,10 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Equal(t, earlier.Token()+1, all[0].Token, "that of the next lease")
 		all = m.participants(other)
 		require.False(t, all[0].Cached, "others cannot see it")
-
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
 		require.ErrorIs(t, testenv.Err(ours.Lock(ended, nil)), context.Canceled)
 		m.isCached(ours)
-
 		var l *zklock.Lease
 		owner := zklock.NewOwner("owner")
 		require.Empty(t, m.sent(func() {
@@ -342,9 +340,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.False(t, all[0].Cached)
 		require.Equal(t, "owner", all[0].Owner, "and not the one for whom the node was made")
 		require.Equal(t, l.Token(), all[0].Token)
-
 		require.ErrorIs(t, testenv.Err(earlier.Guard(context.Background(), "/guard")), zklock.ErrFenced, "of an earlier lease by the same node")
-
 		ctx := l.Context(context.Background())
 		require.NoError(t, ctx.Err())
 		require.Empty(t, m.sent(func() { m.mustUnlock(l) }))

@@ -105,6 +105,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 
 		_, err = g.Create(context.Background(), guarded, nil, 0, everybody)
 		require.ErrorIs(tb, err, zklock.ErrFenced)
+		require.Regexp(tb, "^zklock: the lease is over, ", err.Error())
 		require.ErrorIs(tb, err, zklock.ErrUnlocked)
 		require.NoError(tb, l.Unlock(context.Background()))
 		require.ErrorIs(tb, second.Delete(context.Background(), guarded, -1), zklock.ErrFenced, "and not that there is no node")

@@ -40,7 +40,6 @@ func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 		{"nobody waits, and Shutdown was called", with(func(s *situation) { s.rivals, s.shut = absent, true }), leave},
 		{"nobody waits, Shutdown was called, and a list is on its way", with(func(s *situation) { s.rivals, s.shut = asked, true }), leave},
 		{"nobody waits, and another contender asks", with(func(s *situation) { s.rivals, s.revoked = absent, true }), leave},
-
 		{"an owner waits, and may still have the node", with(func(s *situation) { s.wanted = true }), grant},
 		{"an owner that waits gets its turn after Shutdown", with(func(s *situation) { s.wanted, s.shut = true, true }), grant},
 		{"an owner in turn needs no list", with(func(s *situation) { s.wanted, s.rivals = true, asked }), grant},

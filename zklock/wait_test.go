@@ -114,10 +114,7 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 					time.Sleep(time.Minute) // the scheduler has other things to do
 				}
 			}}
-			asked := aside(func() error {
-				_, err := m.Participants(ctx)
-				return err
-			})
+			asked := aside(func() error { return testenv.Err(m.Participants(ctx)) })
 			synctest.Wait()
 			cancel()
 			late.Release()

@@ -139,9 +139,8 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 	if *cutCaching {
 		options = append(options, zklock.WithCaching(time.Minute))
 	}
-	h, err := zklock.New(p.connect(t, holders, ordinary), p.path, options...)
-	require.NoError(t, err)
-	p.queue = h
+	p.queue = testenv.Must(zklock.New(p.connect(t, holders, ordinary), p.path, options...))(t)
+	h, err := p.queue, error(nil)
 	p.holder, err = insist(ctx, h, "holder")
 	for err == nil && *cutCaching && h.Stats().HandedOn == 0 { // until a node was cached
 		require.NoError(t, p.holder.Unlock(ctx))

@@ -68,6 +68,11 @@ func TestTheOrderOfAProof(t *testing.T) {
 	} {
 		require.InDelta(t, c.until, part(after(c.notes).safeUntil()), 1e-6, c.name)
 	}
+	p := after(nil)
+	for n := range 10 * mostSigns { // a server may answer reads without a quorum, for days
+		p.note(answered{aRead, float64(n), float64(n)}.answer())
+	}
+	require.Equal(t, mostSigns, len(p.signs))
 }
 
 func TestASessionLastsIfTheNextProofIsInTime(t *testing.T) {

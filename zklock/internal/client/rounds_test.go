@@ -187,6 +187,8 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 			require.NoError(t, c.call(anyServer, func() error { return nil }))
 			require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
 			require.LessOrEqual(t, time.Since(began), asked)
+			synctest.Wait()
+			require.Equal(t, what == "a request", left(c) > 0, "then the proof is sent, too")
 			c.Use(&user, -1)
 			time.Sleep(20 * asked) // of virtual time: what hangs has ended
 			<-user.Idle()
