@@ -1,9 +1,7 @@
 package database_test
 
 import (
-	"context"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/testenv"
 )
@@ -74,10 +71,4 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	_, err := database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db")
 	require.ErrorContains(t, err, "no answer within 50ms")
 	require.False(t, strings.Contains(err.Error(), "secret"))
-}
-
-func TestADialersDeadlineIsTheEndOfCtx(t *testing.T) {
-	silent := &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
-	require.ErrorIs(t, database.Explain(faults.LateTimer{Context: t.Context()}, silent), context.DeadlineExceeded)
-	require.ErrorIs(t, database.Explain(t.Context(), silent), database.ErrNoReply)
 }

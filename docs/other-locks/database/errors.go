@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/ncruces/go-sqlite3"
+
+	"example.com/zklock/docs/other-locks/limits"
 )
 
 // ErrNoReply says that the connection to the server broke, or could not be
@@ -59,76 +60,29 @@ func Code(err error) string {
 // of ctx has interrupted it, which SQLite's error does not have, or ErrNoReply.
 // The text of the result is one line.
 func Explain(ctx context.Context, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case noReply(err):
+		return limits.Explain(ctx, oneLine(err), ErrNoReply)
 	}
-	err = oneLine(err)
-	cause := ctx.Err()
-	if deadline, ok := ctx.Deadline(); ok && cause == nil && time.Now().After(deadline) {
-		cause = context.DeadlineExceeded // a dialer looks at the clock itself, and may be earlier than ctx
-	}
-	if cause == nil && noReply(err) {
-		cause = ErrNoReply
-	}
-	if cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", cause, err)
-	}
-	return err
+	return limits.Explain(ctx, oneLine(err), nil)
 }
 
-// promptly is the time that a caller whose ctx has ended waits for a clean-up.
-const promptly = 100 * time.Millisecond
-
-// Afterwards calls remove, which removes what a statement that returned err may have left, unless err is the
-// server's: then the statement has left nothing. remove has so much time. If ctx has ended, remove may go on
-// after Afterwards has returned.
-func Afterwards(ctx context.Context, err error, limit time.Duration, remove func(ctx context.Context)) {
-	if Code(err) != "" || errors.As(err, new(*sqlite3.Error)) {
-		return
-	}
-	removed := make(chan struct{})
-	go func() {
-		defer close(removed)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-		defer cancel()
-		remove(ctx)
-	}()
-	if ctx.Err() == nil {
-		<-removed
-		return
-	}
-	select {
-	case <-removed:
-	case <-time.After(promptly):
-	}
-}
+// IsAnswer reports whether an error is the database's own: the statement has left nothing.
+func IsAnswer(err error) bool { return Code(err) != "" || errors.As(err, new(*sqlite3.Error)) }
 
 // noReply reports whether an error is the connection's and not the server's.
 func noReply(err error) bool {
 	if Code(err) != "" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	for _, broken := range []error{driver.ErrBadConn, pgconn.ErrConnClosed, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
-	var network *net.OpError
-	return errors.As(err, &network)
+	broken := []error{driver.ErrBadConn, pgconn.ErrConnClosed, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+	return errors.As(err, new(*net.OpError)) || slices.ContainsFunc(broken, func(target error) bool { return errors.Is(err, target) })
 }
 
 // oneLine is an error whose text is one line.
 func oneLine(err error) error {
-	if text := strings.Join(strings.Fields(err.Error()), " "); text != err.Error() {
-		return lineError{text, err}
-	}
-	return err
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return fmt.Errorf("%s%.0w", text, err) // of err itself it prints nothing
 }
-
-type lineError struct {
-	text string
-	error
-}
-
-func (e lineError) Error() string { return e.text }
-func (e lineError) Unwrap() error { return e.error }

@@ -45,6 +45,8 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"example.com/zklock/docs/other-locks/limits"
 )
 
 // ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
@@ -201,32 +203,15 @@ func (l *Lock) Open(ctx context.Context) error {
 	return nil
 }
 
-// keepAlive renews the lease until ctx ends. The lease lives for ttl from the moment when the last
-// renewal that was answered was sent, or longer. At the end of that time lost is closed, whether the
-// server has answered or not.
+// keepAlive renews the lease until ctx ends, and closes lost when the lease is over by the client's clock.
 func (s *session) keepAlive(ctx context.Context, sent time.Time, ttl time.Duration) {
 	defer close(s.lost)
-	ticker := time.NewTicker(ttl / 3)
-	defer ticker.Stop()
-	for {
-		life, cancel := context.WithDeadline(ctx, sent.Add(ttl))
-		select {
-		case <-ticker.C:
-		case <-life.Done():
-		}
-		now := time.Now()
-		try, end := context.WithTimeout(life, ttl/3) // the next one asks another server
-		_, err := s.Client().KeepAliveOnce(try, s.Lease())
-		end()
-		over := life.Err() != nil
-		cancel()
-		switch {
-		case over, errors.Is(err, rpctypes.ErrLeaseNotFound):
-			return
-		case err == nil:
-			sent = now
-		}
-	}
+	limits.Keep(ctx, sent, ttl, ttl/3, func(ctx context.Context) (gone bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, ttl/3) // the next one asks another server
+		defer cancel()
+		_, err = s.Client().KeepAliveOnce(ctx, s.Lease())
+		return errors.Is(err, rpctypes.ErrLeaseNotFound), err
+	})
 }
 
 // abandon ends the session, and all keys that it has with it.
@@ -284,11 +269,10 @@ func (l *Lock) Close(ctx context.Context) error {
 	return explain(ctx, err)
 }
 
-// explain adds ErrNoReply to an error that says that no server answered, unless ctx
-// has ended.
+// explain adds to an error that ctx has ended, or ErrNoReply if the error says that no server answered.
 func explain(ctx context.Context, err error) error {
-	if ctx.Err() != nil || status.Code(err) != codes.Unavailable { // which nil is not, either
-		return err
+	if status.Code(err) == codes.Unavailable { // which nil is not
+		return limits.Explain(ctx, err, ErrNoReply)
 	}
-	return fmt.Errorf("%w: %w", ErrNoReply, err)
+	return limits.Explain(ctx, err, nil)
 }

@@ -40,11 +40,6 @@ func Run(t *testing.T, s suite.Subject) {
 	} {
 		t.Run(name, func(t *testing.T) { run(Open(t, s), t) })
 	}
-	RunSilent(t, s)
-}
-
-// RunSilent runs the cases of a silent line.
-func RunSilent(t *testing.T, s suite.Subject) {
 	for name, why := range map[string]error{
 		"on a silent line a call ends at its deadline":      context.DeadlineExceeded,
 		"on a silent line a call ends when it is cancelled": context.Canceled,
@@ -168,8 +163,3 @@ func WhileNoReply(t testing.TB, noReply error, do func() error) error {
 		require.True(t, time.Now().Before(end), "no connection can be made: %v", err)
 	}
 }
-
-// A LateTimer is a context whose deadline has passed and whose own timer has not run yet.
-type LateTimer struct{ context.Context }
-
-func (LateTimer) Deadline() (time.Time, bool) { return time.Now(), true }

@@ -109,7 +109,7 @@ func (l *redisWithReentrantLock) unlock(key string) bool {
 }
 
 // With a value of its own and a script that compares, the case of TestBasic passes: Unlock after the session
-// expired. TestTheCountIsInTheKey has the counter that notices.
+// expired. The count of package sqlrow, which is in the row, notices the end.
 func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 	const key = "codehole"
 	bugs.Example("B4").HappensOff(t, i18n.Same("Redis"), func(s *bugs.Script) {

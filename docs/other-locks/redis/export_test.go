@@ -7,6 +7,3 @@ func Renew(l *Lock, every time.Duration) { l.renewEvery = every }
 
 // CleanUp is the time limit of clean-ups.
 var CleanUp = &cleanUp
-
-// Explain is explain.
-var Explain = explain

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"net"
 	"os"
 	"strings"
@@ -48,16 +47,12 @@ func exists(t testing.TB, client *goredis.Client, key string) bool {
 	return n == 1
 }
 
-// The cases of all locks. A Reentrant counts what it has not heard of: TestALostReplyToAReentrantCounts.
-func TestTheLineBreaks(t *testing.T) {
-	faults.Run(t, subject(t, newLock))
-	t.Run("Reentrant", func(t *testing.T) { faults.RunSilent(t, subject(t, newReentrant)) })
-}
+// The cases of all locks.
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, newLock)) }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 	faults.Sweep(t, subject(t, newLock), true, false)
 	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced), true, false) })
-	t.Run("Reentrant", func(t *testing.T) { faults.Sweep(t, subject(t, newReentrant), false) })
 }
 
 // A client that sends commands again by itself is the default of go-redis: the
@@ -78,22 +73,6 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	require.NoError(t, client.Del(t.Context(), k).Err())
 }
 
-// The count of a Reentrant is at the server. After a lost reply it is one more than
-// the owner's calls that succeeded, and the next result says so.
-func TestALostReplyToAReentrantCounts(t *testing.T) {
-	_, line, cutOff := lossy(t)
-	r := redis.NewReentrant(cutOff, key(t), "A", longer)
-	suite.Try(t, true, r)
-	line.LoseReply(evalsha, nil)
-	require.ErrorIs(t, testenv.Err(r.TryLock(t.Context())), redis.ErrNoReply)
-	suite.Try(t, true, r)
-	require.Equal(t, 3, r.Times(), "of which two were answered")
-	for range 3 {
-		require.NoError(t, r.Unlock(t.Context()))
-	}
-	require.Zero(t, r.Times())
-}
-
 // The line falls silent at a packet of a renewal: no error comes, and no answer. The holder's own clock closes
 // Lost when its key has lived for its time, before another contender gets in.
 func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
@@ -112,14 +91,6 @@ func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
 		}
 		faults.Closes(t, holder.Lost())
 	})
-}
-
-// A connection has the deadline of the ctx, and may find out first that it has passed.
-func TestTheConnectionsDeadlineIsTheEndOfCtx(t *testing.T) {
-	err := redis.Explain(faults.LateTimer{Context: t.Context()}, os.ErrDeadlineExceeded)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, redis.ErrNoReply)
-	require.ErrorIs(t, redis.Explain(t.Context(), os.ErrDeadlineExceeded), redis.ErrNoReply)
 }
 
 // redisServer starts Debian's redis-server with its data in a folder.

@@ -52,6 +52,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"example.com/zklock/docs/other-locks/limits"
 )
 
 // ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
@@ -68,11 +70,8 @@ const (
 	connectTimeout = 5 * time.Second
 )
 
-// cleanUp is the time that a failed attempt may take to remove its key; promptly is
-// the time that a caller whose ctx has ended waits for that.
+// cleanUp is the time that a failed attempt may take to remove its key.
 var cleanUp = 2 * time.Second
-
-const promptly = 100 * time.Millisecond
 
 // The scripts. Redis runs one at a time, so nothing comes between the
 // comparison and what follows. The first is article E's, word for word.
@@ -147,18 +146,16 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does
 // not hold the lock; the error wraps ctx.Err() if that was the reason.
-func (l *Lock) Lock(ctx context.Context) error { return poll(ctx, l.key, l.TryLock) }
-
-func poll(ctx context.Context, key string, try func(context.Context) (bool, error)) error {
+func (l *Lock) Lock(ctx context.Context) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		held, err := try(ctx)
+		held, err := l.TryLock(ctx)
 		if held || err != nil {
 			return err
 		}
 		select {
 		case <-time.After(pause/2 + mathrand.N(pause/2)):
 		case <-ctx.Done():
-			return fmt.Errorf("redis: lock %s: %w", key, ctx.Err())
+			return fmt.Errorf("redis: lock %s: %w", l.key, ctx.Err())
 		}
 	}
 }
@@ -167,18 +164,17 @@ func poll(ctx context.Context, key string, try func(context.Context) (bool, erro
 // if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	if l.held != nil {
-		return false, fmt.Errorf("redis: lock %s: this Lock holds it already; Reentrant may lock again", l.key)
+		return false, fmt.Errorf("redis: lock %s: this Lock holds it already: it is not reentrant", l.key)
 	}
 	l.attempts.Add(1)
 	value := rand.Text()
 	sent := time.Now()
-	set := start(func() (int64, error) {
+	token, returned, err := send(ctx, func() (int64, error) {
 		if l.counter != "" {
 			return setAndCount.Run(ctx, l.client, []string{l.key, l.counter}, value, l.ttl.Milliseconds()).Int64()
 		}
 		return 0, l.client.SetArgs(ctx, l.key, value, redis.SetArgs{Mode: "NX", TTL: l.ttl}).Err() // SET key value PX … NX
 	})
-	token, err := set.wait(ctx)
 	if err == nil && l.counter != "" && token == 0 {
 		err = redis.Nil
 	}
@@ -186,9 +182,9 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		afterwards(ctx, set.returned, func(ctx context.Context) { // the key may be set all the same
+		limits.CleanUp(ctx, cleanUp, func(ctx context.Context) { // the key may be set all the same
 			compareAndDelete.Run(ctx, l.client, []string{l.key}, value)
-		})
+		}, returned)
 		return false, fmt.Errorf("redis: lock %s: %w", l.key, explain(ctx, err))
 	}
 	watch, stop := context.WithCancel(context.Background())
@@ -197,89 +193,39 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// afterwards removes what an attempt that failed may have left, once its command has
-// returned: the removal must not come before it. When ctx has ended the caller does not
-// wait for a server that is silent.
-func afterwards(ctx context.Context, returned <-chan struct{}, remove func(ctx context.Context)) {
-	removed, limit := make(chan struct{}), cleanUp
+// send sends a command, and returns when the server has answered or ctx ends: the client looks at the
+// deadline of a command's ctx and not at its cancellation. returned is closed when the command has returned.
+func send[T any](ctx context.Context, command func() (T, error)) (result T, returned <-chan struct{}, err error) {
+	var answer T
+	var failed error
+	done := make(chan struct{})
 	go func() {
-		defer close(removed)
-		<-returned
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-		defer cancel()
-		remove(ctx)
+		defer close(done)
+		answer, failed = command()
 	}()
-	if ctx.Err() == nil {
-		<-removed
-		return
-	}
 	select {
-	case <-removed:
-	case <-time.After(promptly):
-	}
-}
-
-// A command that was sent. The client looks at the deadline of a command's ctx and
-// not at its cancellation, so wait does.
-type command[T any] struct {
-	returned chan struct{} // closed when result and err are set
-	result   T
-	err      error
-}
-
-func start[T any](send func() (T, error)) *command[T] {
-	c := &command[T]{returned: make(chan struct{})}
-	go func() {
-		defer close(c.returned)
-		c.result, c.err = send()
-	}()
-	return c
-}
-
-// wait waits until the command has returned or ctx ends.
-func (c *command[T]) wait(ctx context.Context) (result T, err error) {
-	select {
-	case <-c.returned:
-		return c.result, c.err
+	case <-done:
+		return answer, done, failed
 	case <-ctx.Done():
-		return result, ctx.Err()
+		return result, done, ctx.Err()
 	}
 }
 
 // run runs a script, and returns when ctx ends.
 func run(ctx context.Context, script *redis.Script, client *redis.Client, key string, args ...any) (int, error) {
-	return start(func() (int, error) { return script.Run(ctx, client, []string{key}, args...).Int() }).wait(ctx)
+	result, _, err := send(ctx, func() (int, error) { return script.Run(ctx, client, []string{key}, args...).Int() })
+	return result, err
 }
 
-// renew is the watchdog. The key lives for ttl from the moment when the last
-// renewal that succeeded was sent, or longer. At the end of that time Lost is
-// closed, whether the server has answered or not.
+// renew is the watchdog. It closes Lost when the key has gone, or at the end of its life by the holder's clock.
 func (h *acquisition) renew(ctx context.Context, client *redis.Client, key string, ttl, every time.Duration, sent time.Time) {
 	defer close(h.ended)
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		life, cancel := context.WithDeadline(ctx, sent.Add(ttl))
-		var now time.Time
-		var renewed int
-		var err error
-		select {
-		case <-ticker.C:
-			now = time.Now()
-			renewed, err = run(life, compareAndRenew, client, key, h.value, ttl.Milliseconds())
-		case <-life.Done():
-		}
-		ended := life.Err() != nil
-		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case ended, err == nil && renewed == 0:
-			close(h.lost)
-			return
-		case err == nil:
-			sent = now
-		}
+	limits.Keep(ctx, sent, ttl, every, func(ctx context.Context) (gone bool, err error) {
+		renewed, err := run(ctx, compareAndRenew, client, key, h.value, ttl.Milliseconds())
+		return err == nil && renewed == 0, err
+	})
+	if ctx.Err() == nil {
+		close(h.lost)
 	}
 }
 
@@ -308,19 +254,10 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// explain adds to an error what the client does not say: that ctx has ended, or
-// ErrNoReply if the error is not the server's own.
+// explain adds to an error that ctx has ended, or ErrNoReply if the error is not the server's own.
 func explain(ctx context.Context, err error) error {
-	cause := ctx.Err()
-	if end, ok := ctx.Deadline(); cause == nil && ok && !time.Now().Before(end) {
-		cause = context.DeadlineExceeded // the connection's deadline, which is the same, has come first
+	if errors.As(err, new(redis.Error)) {
+		return limits.Explain(ctx, err, nil)
 	}
-	var answer redis.Error
-	switch {
-	case cause != nil && errors.Is(err, cause), cause == nil && errors.As(err, &answer):
-		return err
-	case cause == nil:
-		cause = ErrNoReply
-	}
-	return fmt.Errorf("%w: %w", cause, err)
+	return limits.Explain(ctx, err, ErrNoReply)
 }

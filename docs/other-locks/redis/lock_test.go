@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"crypto/rand"
 	"os"
 	"testing"
 	"time"
@@ -97,35 +96,6 @@ func newFenced(client *goredis.Client, key string) suite.Lock {
 }
 
 func TestBasicFenced(t *testing.T) { suite.Run(t, subject(t, newFenced)) }
-
-func newReentrant(client *goredis.Client, key string) suite.Lock {
-	return redis.NewReentrant(client, key, rand.Text(), longer)
-}
-
-func TestBasicReentrant(t *testing.T) { suite.Run(t, subject(t, newReentrant)) }
-
-func TestTheCountIsInTheKey(t *testing.T) {
-	client := connect(t, address(t))
-	k := key(t)
-	a, b := redis.NewReentrant(client, k, "A", longer), redis.NewReentrant(client, k, "B", longer)
-	for times := 1; times <= 3; times++ {
-		suite.Try(t, true, a)
-		require.Equal(t, times, a.Times())
-	}
-	suite.Try(t, false, b, "another owner")
-	require.ErrorIs(t, b.Unlock(t.Context()), redis.ErrNotLocked)
-	for times := 2; times >= 0; times-- {
-		require.NoError(t, a.Unlock(t.Context()))
-		require.Equal(t, times, a.Times())
-	}
-
-	// A counter in memory does not notice this (bug B4).
-	suite.Try(t, true, a)
-	anHourPasses(t, client, k)
-	suite.Try(t, true, b)
-	suite.Try(t, false, a, "its key has expired, and it locks again")
-	require.NoError(t, b.Unlock(t.Context()))
-}
 
 // The watchdog gives the key a new life before the old one ends.
 func TestTheWatchdogRenews(t *testing.T) {

@@ -55,6 +55,7 @@ import (
 	"time"
 
 	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/limits"
 )
 
 // ErrNotLocked is returned by Unlock, and by Lock of a holder that locks again,
@@ -171,9 +172,11 @@ func (l *Lock) insert(ctx context.Context) (bool, error) {
 	}
 	// The row may be there all the same: the reply was lost, or ctx ended after
 	// the statement was sent.
-	database.Afterwards(ctx, err, cleanUp, func(ctx context.Context) {
-		l.db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ? AND owner = ?", l.name, owner)
-	})
+	if !database.IsAnswer(err) {
+		limits.CleanUp(ctx, cleanUp, func(ctx context.Context) {
+			l.db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ? AND owner = ?", l.name, owner)
+		})
+	}
 	return false, fmt.Errorf("sqlrow: lock %s: %w", l.name, err)
 }
 
