@@ -50,7 +50,7 @@ func TestASpecThatIsWrong(t *testing.T) {
 // MariaDB compares texts without regard to case and to blanks at the end, unless the column says
 // else, as those of the locks' names do.
 func TestNamesThatDifferAreRowsOfTheirOwn(t *testing.T) {
-	db, name := databasetest.Open(t, databasetest.Spec(t)), databasetest.Name(t)
+	db, name := databasetest.Open(t, databasetest.Spec(t)), suite.Name()
 	require.ErrorContains(t, db.CreateTable(t.Context(), "zklock_none", "name VARCHAR(64)"), "no column of type {name}")
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_names", "name {name} NOT NULL PRIMARY KEY"))
 	insert := func(end string) error {

@@ -48,7 +48,7 @@ func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 	etcdServer(t, t.TempDir(), address, servers.Addr(t))
 	faults.EachPacket(t, func(t *testing.T, silence func(line *proxy.Proxy)) {
 		line := proxy.New(t, address)
-		client, prefix := to(t, line.Addr()), prefix(t)
+		client, prefix := to(t, line.Addr()), suite.Name()
 		require.NoError(t, etcd.New(client, prefix+"-other", 2).Lock(t.Context()))
 		holder := etcd.New(client, prefix, 2)
 		require.NoError(t, holder.Lock(t.Context()))
@@ -66,7 +66,7 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
 	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
-	client, watching, prefix := to(t, address), to(t, address), prefix(t)
+	client, watching, prefix := to(t, address), to(t, address), suite.Name()
 	ctx := context.WithoutCancel(t.Context())
 	waits := func(l *etcd.Lock) <-chan error { return bubble.Aside(func() error { return l.Lock(ctx) }) }
 	holder, waiter := etcd.New(client, prefix, ttl), etcd.New(watching, prefix, ttl) // all goes with the server

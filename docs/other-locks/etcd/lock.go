@@ -228,9 +228,6 @@ func (l *Lock) abandon(ctx context.Context) {
 // be called while the lock is held.
 func (l *Lock) Token() int64 { return l.mutex.Header().Revision }
 
-// Lease is the session's. It must be called while the lock is held.
-func (l *Lock) Lease() clientv3.LeaseID { return l.session.Lease() }
-
 // Lost is closed when the lock can no longer be trusted: the lease has ended, or
 // could not be renewed for as long as it lives. It must be called while the lock is
 // held.

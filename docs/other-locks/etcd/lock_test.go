@@ -2,7 +2,6 @@ package etcd_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -40,8 +39,6 @@ func to(t testing.TB, addresses string, options ...grpc.DialOption) *clientv3.Cl
 	return client
 }
 
-func prefix(t testing.TB) string { return fmt.Sprintf("zklock-test/%d", time.Now().UnixNano()) }
-
 func newLock(t testing.TB, client *clientv3.Client, prefix string) *etcd.Lock {
 	l := etcd.New(client, prefix, ttl)
 	t.Cleanup(func() {
@@ -60,23 +57,20 @@ func keys(t testing.TB, client *clientv3.Client, prefix string) int {
 func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
 	client := connect(t)
 	return suite.Subject{
-		Client:       func(t testing.TB) func(string) suite.Lock { return contender(t, connect(t)) },
+		Client:       func(t testing.TB, server string) func(string) suite.Lock { return contender(t, to(t, server)) },
+		Server:       os.Getenv("ETCD"),
+		Fenced:       true,
 		ErrNotLocked: etcd.ErrNotLocked,
 		Expire: func(t testing.TB, prefix string, _ suite.Lock) {
 			first := testenv.Must(client.Get(t.Context(), prefix+"/", clientv3.WithFirstCreate()...))(t)
 			testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(first.Kvs[0].Lease)))(t)
 		},
-		Queued: func(t testing.TB, prefix string) int { return keys(t, client, prefix) - 1 },
-		Without: map[string]string{
-			"the holder has a node and it is ephemeral":            "the key with its lease is one; what it does for the next contender is asked below",
-			"a release between looking and watching is not missed": "the watch begins at the revision of the list, so nothing can come between",
-			"missing parents are made":                             "a key has no parent",
-		},
+		Queued:  func(t testing.TB, prefix string) int { return keys(t, client, prefix) - 1 },
 		CleanUp: etcd.CleanUp,
-		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
-			address, _, _ := strings.Cut(os.Getenv("ETCD"), ",")
+		Via: func(t testing.TB, server string) (*proxy.Proxy, string) {
+			address, _, _ := strings.Cut(server, ",")
 			line := proxy.New(t, address)
-			return line, contender(t, to(t, line.Addr()))
+			return line, line.Addr()
 		},
 		ErrNoReply: etcd.ErrNoReply, Request: "locktest", Release: "locktest", Waits: true,
 		Left: func(ctx context.Context, prefix string) (int, error) {
@@ -115,7 +109,7 @@ func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite
 func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
 	client := connect(t)
 	mutex := oneSession(t, client)
-	prefix := prefix(t)
+	prefix := suite.Name()
 	for range 10 {
 		require.NoError(t, mutex(prefix).Lock(t.Context()), "inside, and none of them has unlocked")
 	}
@@ -125,29 +119,11 @@ func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
 	require.Contains(t, suite.Verdict(t, subject(t, oneSession), name), "two holders")
 }
 
-// A holder that was paused for longer than its lease is notified, its token is
-// lower than the next one's, and its Unlock deletes nothing.
-func TestAPausedHolderIsNotifiedAndItsTokenIsLower(t *testing.T) {
-	suite.Set(t, etcd.CleanUp, 2*time.Minute)
-	client := connect(t)
-	prefix := prefix(t)
-	paused, next := newLock(t, client, prefix), newLock(t, client, prefix)
-	require.NoError(t, paused.Lock(t.Context()))
-	testenv.Must(client.Revoke(t.Context(), paused.Lease()))(t)
-	require.NoError(t, next.Lock(t.Context()))
-	require.Greater(t, next.Token(), paused.Token())
-	require.ErrorIs(t, paused.Unlock(t.Context()), etcd.ErrNotLocked)
-	require.Equal(t, 1, keys(t, client, prefix))
-	require.NoError(t, next.Unlock(t.Context()))
-	// It queues again, in a new session.
-	suite.Round(t, paused)
-}
-
 // The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
 // waits for the holder of x/b (bug D9).
 func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	client := connect(t)
-	x := prefix(t)
+	x := suite.Name()
 	longer, l := newLock(t, client, x+"/b"), newLock(t, client, x)
 	require.NoError(t, longer.Lock(t.Context()))
 	suite.Try(t, true, l, "nobody holds %s", x)
@@ -169,7 +145,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 		requests.Add(1)
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
-	l := newLock(t, connect(t, grpc.WithChainUnaryInterceptor(count)), prefix(t))
+	l := newLock(t, connect(t, grpc.WithChainUnaryInterceptor(count)), suite.Name())
 	require.NoError(t, l.Open(t.Context()))
 	before := requests.Load()
 	suite.Round(t, l)

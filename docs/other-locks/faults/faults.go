@@ -26,9 +26,9 @@ type Lock struct {
 
 // Open opens a lock until the test ends.
 func Open(t *testing.T, s suite.Subject) *Lock {
-	line, far := s.Line(t)
-	name := suite.Name()
-	return &Lock{s, line, name, far(name), far(name), s.Client(t)(name)}
+	line, via := s.Via(t, s.Server)
+	far, name := s.Client(t, via), suite.Name()
+	return &Lock{s, line, name, far(name), far(name), s.Client(t, s.Server)(name)}
 }
 
 // Run runs the cases, each on a lock of its own.

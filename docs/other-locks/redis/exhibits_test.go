@@ -104,7 +104,7 @@ func TestAStoreRefusesTheLateWrite(t *testing.T) {
 			if fenced {
 				e = exhibit.New(t, "O11")
 			}
-			address, k := address(t), key(t)
+			address, k := address(t), suite.Name()
 			client := connect(t, address)
 			a, b := contender(client, k, longer), contender(connect(t, address), k, longer)
 			var s store

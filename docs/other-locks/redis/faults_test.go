@@ -27,19 +27,9 @@ const (
 
 // lossy connects a client directly and one by way of a proxy.
 func lossy(t *testing.T) (client *goredis.Client, line *proxy.Proxy, cutOff *goredis.Client) {
-	client = connect(t, address(t))
-	line, cutOff = via(t, client)
-	return client, line, cutOff
-}
-
-// via connects another client to the same server by way of a proxy.
-func via(t testing.TB, client *goredis.Client) (line *proxy.Proxy, cutOff *goredis.Client) {
-	line = proxy.New(t, client.Options().Addr)
-	options := *client.Options()
-	options.Addr, options.MaxRetries, options.ReadTimeout = line.Addr(), -1, time.Hour // only its ctx ends a command on a silent line
-	cutOff = goredis.NewClient(&options)
-	t.Cleanup(func() { cutOff.Close() })
-	return line, cutOff
+	server := address(t)
+	line, via := via(t, server)
+	return connect(t, server), line, connect(t, via)
 }
 
 func exists(t testing.TB, client *goredis.Client, key string) bool {
@@ -59,7 +49,7 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 // second SET finds the key of the first, and the contender would wait for itself.
 func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	client, line, cutOff := lossy(t)
-	k := key(t)
+	k := suite.Name()
 	require.Zero(t, client.Options().MaxRetries, "Connect's client does not")
 	options := *cutOff.Options()
 	options.MaxRetries = 3 // the default
@@ -78,7 +68,7 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
 	faults.EachPacket(t, func(t *testing.T, silence func(line *proxy.Proxy)) {
 		client, line, slow := lossy(t)
-		k := key(t)
+		k := suite.Name()
 		ttl := 2 * time.Second
 		if os.Getenv("REDIS") == "" { // miniredis has no clock
 			ttl = 200 * time.Millisecond

@@ -45,7 +45,7 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 // the next test: ErrNotLocked, which is certain, and ErrNoReply, so that what it wrote may be there or not.
 func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 	line, db, client := lossy(t)
-	name := databasetest.Name(t)
+	name := suite.Name()
 	l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
 	require.NoError(t, l.Lock(t.Context()))
 	require.NoError(t, write(t, client, l, name, "new"))
@@ -65,7 +65,7 @@ func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
 // write nothing more with it: the transaction is its fencing token (bug E1).
 func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	line, db, client := lossy(t)
-	name := databasetest.Name(t)
+	name := suite.Name()
 	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	require.NoError(t, write(t, client, holder, name, "early"))
@@ -91,7 +91,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 // A job tidies up: a Lock that has made its row makes it again. The row can also go and come back in one transaction; a
 // waiter of PostgreSQL then finds none, although no committed state is without it.
 func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
-	db, name := open(t, server(t), 4), databasetest.Name(t)
+	db, name := open(t, server(t), 4), suite.Name()
 	l := sqlforupdate.New(db, name)
 	suite.Round(t, l)
 	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
@@ -134,7 +134,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 
 // A ctx that has ended before does not keep a holder from releasing the lock.
 func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
-	db, name := open(t, server(t), 4), databasetest.Name(t)
+	db, name := open(t, server(t), 4), suite.Name()
 	l := sqlforupdate.New(db, name)
 	require.NoError(t, l.Lock(t.Context()))
 	require.NoError(t, write(t, db, l, name, "new"))
@@ -150,7 +150,7 @@ func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
 	line, db, client := lossy(t)
 	e := exhibit.New(t, "O6")
-	name := databasetest.Name(t)
+	name := suite.Name()
 	const lock = "SELECT … FOR UPDATE"
 	b := sqlforupdate.New(db, name)
 	for _, idle := range []string{"", map[database.Kind]string{

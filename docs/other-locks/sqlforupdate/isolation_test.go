@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/exhibit"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -46,7 +47,7 @@ var (
 // play plays an exhibit as the page has it: each arrow is a statement, with the server's answer to it; one without an
 // answer waits. The names of the rows are the test's own.
 func play(t *testing.T, name string, level sql.IsolationLevel, kinds ...database.Kind) {
-	db, own := databasetest.On(t, 8, kinds...), databasetest.Name(t)
+	db, own := databasetest.On(t, 8, kinds...), suite.Name()
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_exhibit", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL"))
 	for _, row := range []string{"-lock", "-stock"} {
 		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_exhibit (id, value) VALUES (?, 0)", own+row))(t)

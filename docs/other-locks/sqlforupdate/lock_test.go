@@ -15,7 +15,6 @@ import (
 	"example.com/zklock/docs/other-locks/sqlforupdate"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -35,8 +34,12 @@ func server(t *testing.T) string {
 	return spec
 }
 
-// kill ends the connection of a holder, from another one.
+// kill ends the connection of a holder, from another one. On SQLite, which has none, it ends the transaction.
 func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
+	if database.IsSQLite(spec) {
+		require.NoError(t, holder.Tx().Rollback())
+		return
+	}
 	db := databasetest.Open(t, spec)
 	query, kill := "SELECT pg_backend_pid()", "SELECT pg_terminate_backend(%d, 60000)"
 	if db.Kind == database.MariaDB {
@@ -50,39 +53,22 @@ func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
 	direct := open(t, spec, 4)
-	s := suite.Subject{
-		Client: func(t testing.TB) func(string) suite.Lock {
+	return suite.Subject{
+		Client: func(t testing.TB, spec string) func(string) suite.Lock {
 			db := open(t, spec, 16)
 			return func(name string) suite.Lock { return contender(db, name) }
 		},
+		Server: spec, Via: databasetest.Via,
 		ErrNotLocked: sqlforupdate.ErrNotLocked,
 		Expire: func(t testing.TB, _ string, holder suite.Lock) {
 			kill(t, spec, holder.(*sqlforupdate.Lock))
 		},
 		Without: map[string]string{
-			"the holder has a node and it is ephemeral":            "the row stays; what is ephemeral is the transaction",
-			"contenders get in in the order in which they came":    "the server wakes waiters in an order that it does not promise",
-			"a release between looking and watching is not missed": "the server looks and waits in one step",
-			"missing parents are made":                             "Prepare makes the table",
-		},
-		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
-			line, via := databasetest.Via(t, spec)
-			db := open(t, via, 8)
-			return line, func(name string) suite.Lock { return contender(db, name) }
+			"contenders get in in the order in which they came": "the server wakes waiters in an order that it does not promise",
 		},
 		ErrNoReply: database.ErrNoReply,
 		Waiting:    func(name string) int { return waiting(t, direct, name) },
 	}
-	if database.IsSQLite(spec) {
-		s.Expire = nil
-		for _, name := range []string{
-			"a holder whose session expires lets the next one in",
-			"Unlock after the session expired is ErrNotLocked and touches nobody else's node",
-		} {
-			s.Without[name] = "SQLite has no connection to lose: it is part of the process"
-		}
-	}
-	return s
 }
 
 func newLock(db *database.DB, name string) suite.Lock { return sqlforupdate.New(db, name) }
@@ -139,7 +125,7 @@ func TestASessionLockBehindPgbouncerExcludesNobody(t *testing.T) {
 // what its transaction had is given back.
 func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
-	name := databasetest.Name(t)
+	name := suite.Name()
 	a, b := sqlforupdate.New(db, name), sqlforupdate.New(db, name)
 	sqlforupdate.SetLimit(b, time.Second) // MariaDB counts whole seconds
 	require.NoError(t, a.Lock(t.Context()))
@@ -155,7 +141,7 @@ func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 // ctx of the work is what ends it here.
 func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 3)
-	name := databasetest.Name(t)
+	name := suite.Name()
 	holder := sqlforupdate.New(db, name)
 	require.NoError(t, holder.Lock(t.Context()))
 	got := make(chan error, 2)
@@ -181,7 +167,7 @@ func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) 
 // it locks the rows that match.
 func TestARowOrTheTable(t *testing.T) {
 	db := open(t, server(t), 8)
-	mine, other := databasetest.Name(t)+"-mine", databasetest.Name(t)+"-other"
+	mine, other := suite.Name()+"-mine", suite.Name()+"-other"
 	for _, n := range []string{mine, other} {
 		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n))(t)
 	}
@@ -210,23 +196,11 @@ func TestARowOrTheTable(t *testing.T) {
 	}
 }
 
-// The end of ctx does not end the transaction once the lock is held.
-func TestTheLockOutlivesTheContextOfLock(t *testing.T) {
-	db := open(t, databasetest.Spec(t), 4)
-	name := databasetest.Name(t)
-	a := sqlforupdate.New(db, name)
-	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, a.Lock(ctx))
-	cancel()
-	suite.Try(t, false, sqlforupdate.New(db, name))
-	require.NoError(t, a.Unlock(t.Context()))
-}
-
 // Locking leaves the settings of a connection as they were: the pool gives it to
 // others, for whose statements a row must not count as held at once.
 func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 	spec := databasetest.Spec(t)
-	name := databasetest.Name(t)
+	name := suite.Name()
 	holder := sqlforupdate.New(open(t, spec, 2), name)
 	db := open(t, spec, 1)
 	limit := func() (value string) {
@@ -250,7 +224,7 @@ func TestALimitDoesNotStayOnTheConnection(t *testing.T) {
 // The cost that the README states.
 func TestARoundOfStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
-	l := sqlforupdate.New(db, databasetest.Name(t))
+	l := sqlforupdate.New(db, suite.Name())
 	suite.Round(t, l, "the row exists from now on")
 	before := db.Statements()
 	suite.Round(t, l)

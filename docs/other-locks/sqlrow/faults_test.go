@@ -33,7 +33,7 @@ func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 		"plain": sqlrow.New, "fenced": sqlrow.NewFenced,
 	} {
 		t.Run(what, func(t *testing.T) {
-			name := databasetest.Name(t)
+			name := suite.Name()
 			waiter := contender(db, name, longer)
 			require.NoError(t, sqlrow.New(db, name, longer).Lock(t.Context()))
 			late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
@@ -54,7 +54,7 @@ func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 func TestAnUnlockWhoseCtxEndsCanBeAskedAgain(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
-	name := databasetest.Name(t)
+	name := suite.Name()
 	l, next := sqlrow.New(open(t, via), name, longer), sqlrow.New(open(t, spec), name, longer)
 	for range 300 {
 		ctx, cancel := context.WithCancel(t.Context())

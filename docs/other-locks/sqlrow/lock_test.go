@@ -13,7 +13,6 @@ import (
 	"example.com/zklock/docs/other-locks/exhibit"
 	"example.com/zklock/docs/other-locks/sqlrow"
 	"example.com/zklock/docs/other-locks/suite"
-	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -37,25 +36,18 @@ func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lo
 	db := open(t, spec)
 	suite.Set(t, sqlrow.SweepEvery, time.Millisecond)
 	return suite.Subject{
-		Client: func(t testing.TB) func(string) suite.Lock {
+		Client: func(t testing.TB, spec string) func(string) suite.Lock {
 			db := open(t, spec)
 			return func(name string) suite.Lock { return contender(db, name) }
 		},
+		Server: spec, Via: databasetest.Via,
 		ErrNotLocked: sqlrow.ErrNotLocked,
 		Expire:       func(t testing.TB, name string, _ suite.Lock) { expire(t, db, name) },
 		Without: map[string]string{
-			"the holder has a node and it is ephemeral":            "a database ends no row with the connection that made it; the row expires",
-			"a waiter sleeps on a watch and does not poll":         "a database sends no event for a deletion, so a waiter polls",
-			"contenders get in in the order in which they came":    "nobody queues",
-			"a release between looking and watching is not missed": "there is no watch; the next attempt comes within 64 ms",
-			"missing parents are made":                             "Prepare makes the table",
+			"a waiter sleeps on a watch and does not poll":      "a database sends no event for a deletion, so a waiter polls",
+			"contenders get in in the order in which they came": "nobody queues",
 		},
-		CleanUp: sqlrow.CleanUp,
-		Line: func(t testing.TB) (*proxy.Proxy, func(string) suite.Lock) {
-			line, via := databasetest.Via(t, spec)
-			client := open(t, via)
-			return line, func(name string) suite.Lock { return contender(client, name) }
-		},
+		CleanUp:    sqlrow.CleanUp,
 		ErrNoReply: database.ErrNoReply, Request: "INSERT INTO zklock_row", Release: "DELETE FROM zklock_row", Once: true,
 		Left: func(ctx context.Context, name string) (rows int, err error) {
 			err = db.Row(ctx, "SELECT count(*) FROM zklock_row WHERE method_name = ?", name).Scan(&rows)
@@ -81,7 +73,7 @@ func TestBasicFenced(t *testing.T) { suite.Run(t, subject(t, newFenced)) }
 func TestATableRefusesTheLateWrite(t *testing.T) {
 	e := exhibit.New(t, "O12")
 	db := open(t, databasetest.Spec(t))
-	name := databasetest.Name(t)
+	name := suite.Name()
 	a, b := sqlrow.NewFenced(db, name, longer), sqlrow.NewFenced(db, name, longer)
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
 	testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name))(t)
@@ -182,7 +174,7 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 // holder that locks again finds its own row. The count ends with the row.
 func TestItsOwnerMayLockAgain(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
-	name := databasetest.Name(t)
+	name := suite.Name()
 	article := article{hasOwner: true}.lock(db, name+"-b")
 	require.NoError(t, article.Lock(t.Context()))
 	suite.Try(t, false, article, "nobody else has asked for the article's lock")
@@ -218,7 +210,7 @@ func TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders(t *testing.T) {
 // The costs that the README and NewFenced state.
 func TestAFreeLockCostsTwoStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
-	name := databasetest.Name(t)
+	name := suite.Name()
 	plain, fenced := sqlrow.New(db, name, longer), sqlrow.NewFenced(db, name+"-fenced", longer)
 	for l, cost := range map[*sqlrow.Lock]int64{plain: 2, fenced: 4 + 1} {
 		before := db.Statements()

@@ -11,6 +11,7 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
 	"example.com/zklock/docs/other-locks/sqlversion"
+	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -20,7 +21,7 @@ import (
 
 func stock(t testing.TB, db *database.DB, pieces int) (s *sqlversion.Stock, id string) {
 	require.NoError(t, sqlversion.Prepare(t.Context(), db))
-	id = databasetest.Name(t)
+	id = suite.Name()
 	s = sqlversion.New(db, id)
 	require.NoError(t, s.Put(t.Context(), pieces))
 	return s, id

@@ -3,11 +3,11 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,10 +31,11 @@ type Lock interface {
 
 // A Subject is a kind of lock.
 type Subject struct {
-	// Client opens a client of the server, such as a pool of connections, that
+	// Client opens a client of a server, such as a pool of connections, that
 	// ends with the test, and returns what makes a contender for the lock of a
 	// name. Contenders of one client share it.
-	Client func(t testing.TB) func(name string) Lock
+	Client func(t testing.TB, server string) func(name string) Lock
+	Server string
 	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held.
 	ErrNotLocked error
 	// Expire does at once what happens to a holder that sends nothing for an
@@ -43,13 +44,13 @@ type Subject struct {
 	// Queued returns how many contenders wait in the server's queue for the
 	// lock of a name, for the cases about a queue.
 	Queued func(t testing.TB, name string) int
-	// Without says which cases of the level Basic do not apply, and why.
+	// Without says which cases of the level Basic do not apply, and why, beside those about ZooKeeper alone.
 	Without map[string]string
+	Fenced  bool           // a holder has a Token
 	CleanUp *time.Duration // how long a clean-up may take; nil: there is none
 
-	// The rest is for package faults. Line opens a line to the server, and returns it with what makes contenders at
-	// its end.
-	Line       func(t testing.TB) (*proxy.Proxy, func(name string) Lock)
+	// The rest is for package faults. Via opens a line to the server, and returns it with the server's name by way of it.
+	Via        func(t testing.TB, server string) (line *proxy.Proxy, via string)
 	ErrNoReply error
 	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.
 	Request, Release string
@@ -78,8 +79,9 @@ func Set[T any](t testing.TB, variable *T, value T) {
 // case that is left out and does not exist is a failure.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
-	for _, name := range caseNames() {
-		if why, left := s.Without[name]; left {
+	names := locktest.Names(locktest.Subject{Level: locktest.Basic, Queue: true})
+	for _, name := range names {
+		if why := cmp.Or(s.Without[name], elsewhere[name]); why != "" {
 			t.Logf("does not apply: %s: %s", name, why)
 			continue
 		}
@@ -90,7 +92,7 @@ func Run(t *testing.T, s Subject) {
 		})
 	}
 	for name := range s.Without {
-		require.Contains(t, caseNames(), name, "left out, but there is no such case")
+		require.Contains(t, names, name, "left out, but there is no such case")
 	}
 }
 
@@ -98,15 +100,12 @@ func Run(t *testing.T, s Subject) {
 // lock must fail, and by the right name.
 func Verdict(t *testing.T, s Subject, name string) string {
 	t.Helper()
-	require.Contains(t, caseNames(), name)
 	run := cases[name]
-	if run == nil {
-		t.Fatalf("the case is about ZooKeeper alone: say in Without why it does not apply: %s", name)
-	}
+	require.NotNil(t, run, "there is no such case here: say in elsewhere why it does not apply: %s", name)
 	if s.CleanUp != nil {
 		Set(t, s.CleanUp, patience)
 	}
-	w := &world{TB: t, subject: s, client: s.Client(t), name: Name()}
+	w := &world{TB: t, subject: s, client: s.Client(t, s.Server), name: Name()}
 	var ended sync.WaitGroup
 	ended.Go(func() { run(w) }) // so that FailNow ends the case, and not the test
 	ended.Wait()
@@ -118,10 +117,12 @@ var names atomic.Int64
 // Name is a name that no other lock has.
 func Name() string { return fmt.Sprintf("locktest-%d-%d", time.Now().UnixNano(), names.Add(1)) }
 
-// caseNames are those of locktest's cases. One is left out that takes a day: here time is real.
-func caseNames() []string {
-	all := locktest.Names(locktest.Subject{Level: locktest.Basic, Queue: true})
-	return slices.DeleteFunc(all, func(name string) bool { return strings.HasSuffix(name, "a day if need be") })
+// elsewhere has the cases about ZooKeeper alone, and why they do not apply.
+var elsewhere = map[string]string{
+	"the holder has a node and it is ephemeral":                        "a key or a row has an expiry, a lease or a transaction",
+	"a release between looking and watching is not missed":             "a watch begins at the revision that was seen, if there is one",
+	"a waiter waits for as long as the holder holds, a day if need be": "time is real",
+	"missing parents are made":                                         "a key has no parent, and Prepare makes the tables",
 }
 
 // cases are those that can be asked of any lock.
@@ -207,7 +208,7 @@ var cases = map[string]func(w *world){
 		w.exclusion(6, w.contender)
 	},
 	"one at a time holds it, each contender in a session of its own": func(w *world) {
-		w.exclusion(4, func() Lock { return w.subject.Client(w.TB)(w.name) })
+		w.exclusion(4, func() Lock { return w.subject.Client(w.TB, w.subject.Server)(w.name) })
 	},
 	"a holder whose session expires lets the next one in": func(w *world) {
 		a, b := w.contender(), w.contender()
@@ -220,11 +221,17 @@ var cases = map[string]func(w *world){
 	"Unlock after the session expired is ErrNotLocked and touches nobody else's node": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.lock(a)
+		late := w.token(a)
 		w.subject.Expire(w.TB, w.name, a)
 		w.lock(b)
+		if w.subject.Fenced {
+			require.Greater(w, w.token(b), late, "the next holder's token")
+		}
 		w.notLocked(a, "Unlock of a holder that has expired")
 		Try(w, false, w.contender(), "a holder that had expired has called Unlock")
 		w.unlock(b)
+		w.lock(a)
+		w.unlock(a)
 	},
 }
 
@@ -257,7 +264,20 @@ func (w *world) result(lock <-chan error) error {
 
 func (w *world) holds(lock <-chan error) { require.NoError(w, w.result(lock), "Lock fails") }
 
-func (w *world) lock(l Lock) { w.holds(bubble.Aside(func() error { return l.Lock(w.Context()) })) }
+// lock locks. The lock outlives the ctx of Lock.
+func (w *world) lock(l Lock) {
+	ctx, cancel := context.WithCancel(w.Context())
+	defer cancel()
+	w.holds(bubble.Aside(func() error { return l.Lock(ctx) }))
+}
+
+// token is that of a holder, 0 if the lock has none.
+func (w *world) token(l Lock) int64 {
+	if !w.subject.Fenced {
+		return 0
+	}
+	return l.(interface{ Token() int64 }).Token()
+}
 
 func (w *world) unlock(l Lock) { require.NoError(w, l.Unlock(w.Context()), "Unlock fails") }
 

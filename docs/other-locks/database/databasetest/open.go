@@ -120,6 +120,3 @@ func Running(t testing.TB, db *database.DB, like string, waits bool) (n int) {
 	require.NoError(t, db.Row(context.WithoutCancel(t.Context()), query, like).Scan(&n))
 	return n
 }
-
-// Name is a name of at most 40 bytes that no other test uses.
-func Name(t testing.TB) string { return fmt.Sprintf("%.19s-%d", t.Name(), time.Now().UnixNano()) }
