@@ -44,7 +44,7 @@ func (k table) open(ctx context.Context, spec string) (*player, error) {
 	if database.IsSQLite(spec) {
 		conns = k.onSQLite
 	}
-	db, err := database.OpenTx(ctx, spec, conns)
+	db, err := database.Open(ctx, spec, conns)
 	if err != nil {
 		return nil, err
 	}

@@ -72,15 +72,15 @@ const SQLiteBusyTimeout = time.Minute
 type DB struct {
 	*sql.DB
 	Kind Kind
+	Spec string // opens the same database again
 
 	memdb   string // the name of a database in memory that this DB has made
-	spec    string
 	control *sql.DB // on MariaDB, see [session]
 
 	statements atomic.Int64
 }
 
-// Open connects to a database:
+// Open makes a pool of so many connections to a database; 0 are as few as a lock needs that keeps none:
 //
 //   - "embedded": a new SQLite database in memory, gone with Close;
 //   - "sqlite:FILE": a SQLite database in a file;
@@ -88,13 +88,8 @@ type DB struct {
 //   - "mysql://user:password@host:port/database".
 //
 // An error is one line, and comes within seconds.
-func Open(ctx context.Context, spec string) (*DB, error) { return OpenTx(ctx, spec, 0) }
-
-// OpenTx is Open for locks that keep a transaction open while they hold the
-// lock or wait for it: each of them keeps a connection for itself. There are
-// conns connections.
-func OpenTx(ctx context.Context, spec string, conns int) (*DB, error) {
-	db := &DB{spec: spec}
+func Open(ctx context.Context, spec string, conns int) (*DB, error) {
+	db := &DB{Spec: spec}
 	if !IsSQLite(spec) { // which is compiled first, and that takes as long as it takes
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, connectTimeout)
@@ -114,13 +109,13 @@ func OpenTx(ctx context.Context, spec string, conns int) (*DB, error) {
 }
 
 func (db *DB) connect(conns int) (err error) {
-	scheme, rest, _ := strings.Cut(db.spec, ":")
+	scheme, rest, _ := strings.Cut(db.Spec, ":")
 	switch scheme {
 	case Embedded:
 		if rest == "" {
 			rest = rand.Text()
 			memdb.Create(rest, nil) // else it would go with its last connection
-			db.memdb, db.spec = rest, Embedded+":"+rest
+			db.memdb, db.Spec = rest, Embedded+":"+rest
 		}
 		err = db.sqlite("file:/"+rest+"?vfs=memdb", "&_pragma=journal_mode(memory)")
 	case "sqlite":
@@ -130,7 +125,7 @@ func (db *DB) connect(conns int) (err error) {
 		err = db.sqlite("file:"+rest+"?", "&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	case "postgres", "postgresql":
 		db.Kind = PostgreSQL
-		cfg, err := pgx.ParseConfig(db.spec)
+		cfg, err := pgx.ParseConfig(db.Spec)
 		if err != nil {
 			return err
 		}
@@ -139,7 +134,7 @@ func (db *DB) connect(conns int) (err error) {
 		db.DB = stdlib.OpenDB(*cfg)
 	case "mysql", "mariadb":
 		db.Kind = MariaDB
-		u, err := url.Parse(db.spec)
+		u, err := url.Parse(db.Spec)
 		if err != nil { // which quotes the password
 			return errNoURL
 		}
@@ -226,9 +221,6 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Spec is what opens the same database again.
-func (db *DB) Spec() string { return db.spec }
-
 // Version is the server's own name for itself.
 func (db *DB) Version(ctx context.Context) (version string) {
 	err := db.QueryRowContext(ctx, map[Kind]string{
@@ -271,24 +263,10 @@ func (db *DB) Exec(ctx context.Context, query string, args ...any) (rows int64, 
 	return rows, Explain(ctx, err)
 }
 
-// A Row is the one row that a statement reads.
-type Row struct {
-	ctx context.Context
-	row *sql.Row
-}
-
-// Scan copies the row's columns. The error is sql.ErrNoRows if there is no row.
-func (r Row) Scan(columns ...any) error {
-	if err := r.row.Scan(columns...); err != nil {
-		return Explain(r.ctx, err)
-	}
-	return nil
-}
-
-// Row reads one row.
-func (db *DB) Row(ctx context.Context, query string, args ...any) Row {
+// Row reads one row. Its error is for Explain.
+func (db *DB) Row(ctx context.Context, query string, args ...any) *sql.Row {
 	db.statements.Add(1)
-	return Row{ctx, db.QueryRowContext(ctx, db.Bind(query), args...)}
+	return db.QueryRowContext(ctx, db.Bind(query), args...)
 }
 
 // Bind writes a statement's parameters, which are question marks, and {now},
@@ -330,10 +308,10 @@ func (db *DB) CreateTable(ctx context.Context, name, columns string) error {
 		statement += " ENGINE=InnoDB" // others have no row locks
 	}
 	_, err := db.Exec(ctx, statement)
-	if err != nil && (IsDuplicate(err) || Code(err) == "42P07") {
-		err = nil
+	if err == nil || IsDuplicate(err) || Code(err) == "42P07" {
+		return nil
 	}
-	return err
+	return fmt.Errorf("database: create the table %s: %w", name, err)
 }
 
 // IsSQLite reports whether a spec names a SQLite database.

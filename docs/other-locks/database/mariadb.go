@@ -8,13 +8,9 @@ import (
 	"time"
 )
 
-// grace is the time in which a server must end a statement whose ctx has ended; then the
-// connection is closed.
+// grace is the time in which a server must end a statement whose ctx has ended, or a transaction; then
+// the connection is closed.
 const grace = 2 * time.Second
-
-// rollbackTimeout is the time that a rollback may take before the connection is
-// closed, which rolls back, too.
-const rollbackTimeout = 2 * time.Second
 
 // mysqlConn is the API that database/sql needs of the driver's connections.
 type mysqlConn interface {
@@ -87,7 +83,7 @@ func (tx mysqlTx) Commit() error {
 }
 
 func (tx mysqlTx) Rollback() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), rollbackTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), grace)
 	defer cancel()
 	_, err := tx.session.mysqlConn.ExecContext(ctx, "ROLLBACK", nil)
 	return err

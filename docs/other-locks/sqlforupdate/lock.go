@@ -82,11 +82,7 @@ const (
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
-	err := db.CreateTable(ctx, "zklock_forupdate", "name {name} NOT NULL PRIMARY KEY, description VARCHAR(64)")
-	if err != nil {
-		return fmt.Errorf("sqlforupdate: create the table: %w", err)
-	}
-	return nil
+	return db.CreateTable(ctx, "zklock_forupdate", "name {name} NOT NULL PRIMARY KEY, description VARCHAR(64)")
 }
 
 // A Lock is one contender for a named lock. It is for one goroutine at a time,
@@ -105,7 +101,7 @@ type Lock struct {
 }
 
 // New returns a contender for the lock of that name. Prepare must have created
-// the table, and the database must have been opened with OpenTx.
+// the table. Each contender keeps a connection of the pool.
 func New(db *database.DB, name string) *Lock {
 	return &Lock{db: db, name: name, limit: waitLimit}
 }
@@ -152,7 +148,7 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 		return false, errors.New("this Lock holds it already: it is not reentrant")
 	}
 	if err := l.insert(ctx); err != nil {
-		return false, err
+		return false, database.Explain(ctx, err)
 	}
 	if deadline, ok := ctx.Deadline(); ok && limit > 0 && l.db.Kind == database.MariaDB {
 		// If the line breaks, the server goes on waiting for the row until then.

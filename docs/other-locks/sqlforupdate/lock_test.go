@@ -19,7 +19,7 @@ import (
 )
 
 func open(t testing.TB, spec string, conns int) *database.DB {
-	db := databasetest.OpenTx(t, spec, conns)
+	db := databasetest.Open(t, spec, conns)
 	require.NoError(t, sqlforupdate.Prepare(t.Context(), db))
 	return db
 }
@@ -40,7 +40,7 @@ func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 		require.NoError(t, holder.Tx().Rollback())
 		return
 	}
-	db := databasetest.Open(t, spec)
+	db := databasetest.Open(t, spec, 0)
 	query, kill := "SELECT pg_backend_pid()", "SELECT pg_terminate_backend(%d, 60000)"
 	if db.Kind == database.MariaDB {
 		query, kill = "SELECT connection_id()", "KILL %d"
@@ -116,7 +116,7 @@ func TestASessionLockBehindPgbouncerExcludesNobody(t *testing.T) {
 	spec := databasetest.Bouncer(t)
 	for range 2 {
 		var held bool
-		require.NoError(t, databasetest.Open(t, spec).Row(t.Context(), "SELECT pg_try_advisory_lock(53)").Scan(&held))
+		require.NoError(t, databasetest.Open(t, spec, 0).Row(t.Context(), "SELECT pg_try_advisory_lock(53)").Scan(&held))
 		require.True(t, held)
 	}
 }

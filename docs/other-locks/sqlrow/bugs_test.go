@@ -49,7 +49,7 @@ func (l *rowLock) unlock() {
 // contender that does not hold it, and a holder whose session expires.
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 	bugs.Example("B2").HappensOff(t, i18n.Textf("database", "数据库"), func(s *bugs.Script) {
-		db := databasetest.Open(s, database.Embedded)
+		db := databasetest.Open(s, database.Embedded, 0)
 		_, err := db.Exec(s.Context(), `create table myLock(id integer primary key autoincrement,
 			method_name varchar(64) not null unique, desc varchar(1024) not null)`)
 		require.NoError(s, err)

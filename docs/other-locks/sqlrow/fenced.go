@@ -2,7 +2,6 @@ package sqlrow
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"example.com/zklock/docs/other-locks/database"
@@ -13,11 +12,7 @@ func PrepareFenced(ctx context.Context, db *database.DB) error {
 	if err := Prepare(ctx, db); err != nil {
 		return err
 	}
-	err := db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL")
-	if err != nil {
-		return fmt.Errorf("sqlrow: create the table of the holders: %w", err)
-	}
-	return nil
+	return db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL")
 }
 
 // NewFenced is New for a lock whose holders have a Token. An acquisition is one

@@ -76,15 +76,11 @@ var (
 func Prepare(ctx context.Context, db *database.DB) error {
 	// The key is the article's uidx_method_name. times and expires are what its
 	// remedies add.
-	err := db.CreateTable(ctx, "zklock_row", `
+	return db.CreateTable(ctx, "zklock_row", `
 		method_name {name}      NOT NULL PRIMARY KEY,
 		owner       VARCHAR(64) NOT NULL,
 		times       INTEGER     NOT NULL,
 		expires     BIGINT      NOT NULL`)
-	if err != nil {
-		return fmt.Errorf("sqlrow: create the table: %w", err)
-	}
-	return nil
 }
 
 // A Lock is one contender for a named lock. It is for one goroutine at a time,

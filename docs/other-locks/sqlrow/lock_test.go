@@ -20,7 +20,7 @@ import (
 const longer = time.Hour / 2
 
 func open(t testing.TB, spec string) *database.DB {
-	db := databasetest.Open(t, spec)
+	db := databasetest.Open(t, spec, 0)
 	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
 	return db
 }

@@ -33,8 +33,8 @@ func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
 func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
-	s, id := stock(t, databasetest.Open(t, spec), 20)
-	buyer := sqlversion.New(databasetest.Open(t, via), id)
+	s, id := stock(t, databasetest.Open(t, spec, 0), 20)
+	buyer := sqlversion.New(databasetest.Open(t, via, 0), id)
 	updates := line.LoseReply("UPDATE zklock_version", nil)
 	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
 	require.Equal(t, 1, updates())

@@ -48,14 +48,10 @@ const (
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
-	err := db.CreateTable(ctx, "zklock_version", `
+	return db.CreateTable(ctx, "zklock_version", `
 		id       {name}  NOT NULL PRIMARY KEY,
 		resource INTEGER     NOT NULL,
 		version  INTEGER     NOT NULL`)
-	if err != nil {
-		return fmt.Errorf("sqlversion: create the table: %w", err)
-	}
-	return nil
 }
 
 // A Stock is something that can be sold. It may be used concurrently.
@@ -85,7 +81,7 @@ type Reading struct {
 func (s *Stock) Read(ctx context.Context) (r Reading, err error) {
 	err = s.db.Row(ctx, "SELECT resource, version FROM zklock_version WHERE id = ?", s.id).Scan(&r.Resource, &r.Version)
 	if err != nil {
-		return r, fmt.Errorf("sqlversion: read %s: %w", s.id, err)
+		return r, fmt.Errorf("sqlversion: read %s: %w", s.id, database.Explain(ctx, err))
 	}
 	return r, nil
 }

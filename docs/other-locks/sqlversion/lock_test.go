@@ -36,7 +36,7 @@ func read(t testing.TB, s *sqlversion.Stock) sqlversion.Reading {
 func TestNoPieceIsSoldTwice(t *testing.T) {
 	const pieces, buyers = 10, 15
 	spec := databasetest.Spec(t)
-	clients := []*database.DB{databasetest.Open(t, spec), databasetest.Open(t, spec), databasetest.Open(t, spec)}
+	clients := []*database.DB{databasetest.Open(t, spec, 0), databasetest.Open(t, spec, 0), databasetest.Open(t, spec, 0)}
 	s, id := stock(t, clients[0], pieces)
 	results := make([]error, buyers)
 	var wg sync.WaitGroup
@@ -55,7 +55,7 @@ func TestNoPieceIsSoldTwice(t *testing.T) {
 // The article's own statement computes on the server:
 // TestTheArticlesUpdateLosesNothingAndSellsTooMuch plays it.
 func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t))
+	db := databasetest.Open(t, databasetest.Spec(t), 0)
 	for name, c := range map[string]struct {
 		take  func(id string, r sqlversion.Reading) (bool, error)
 		twice bool
@@ -81,7 +81,7 @@ func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 // A timestamp in place of the version, in whole seconds: two updates within one
 // second have the same one.
 func TestATimestampForAVersionLosesUpdates(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t))
+	db := databasetest.Open(t, databasetest.Spec(t), 0)
 	s, id := stock(t, db, 20)
 	const second = 1700000000 // in which all of this happens
 	write := func(resource int) int64 {
@@ -97,7 +97,7 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 
 // The cost that the README states.
 func TestAPieceCostsTwoStatements(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t))
+	db := databasetest.Open(t, databasetest.Spec(t), 0)
 	s, _ := stock(t, db, 20)
 	before := db.Statements()
 	require.NoError(t, s.Buy(t.Context()))

@@ -32,24 +32,21 @@ func Spec(t testing.TB) string {
 	if spec := os.Getenv("SQL"); spec != "" && spec != database.Embedded {
 		return spec
 	}
-	db := testenv.Must(database.Open(context.Background(), database.Embedded))(t)
+	db := testenv.Must(database.Open(context.Background(), database.Embedded, 0))(t)
 	t.Cleanup(func() { db.Close() })
-	return db.Spec()
+	return db.Spec
 }
 
 // Open opens the database with that spec until the test ends.
-func Open(t testing.TB, spec string) *database.DB { return OpenTx(t, spec, 0) }
-
-// OpenTx is Open for locks that keep connections.
-func OpenTx(t testing.TB, spec string, conns int) *database.DB {
-	db := testenv.Must(database.OpenTx(t.Context(), spec, conns))(t)
+func Open(t testing.TB, spec string, conns int) *database.DB {
+	db := testenv.Must(database.Open(t.Context(), spec, conns))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
 
 // On opens the database that SQL names, and skips a test that is about others.
 func On(t testing.TB, conns int, kinds ...database.Kind) *database.DB {
-	db := OpenTx(t, Spec(t), conns)
+	db := Open(t, Spec(t), conns)
 	if !slices.Contains(kinds, db.Kind) {
 		t.Skipf("it is about %v: SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)", kinds)
 	}
@@ -93,7 +90,7 @@ func Bouncer(t testing.TB) string {
 	file := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	require.NoError(t, os.WriteFile(file, []byte(settings), 0o644))
 	servers.Start(t, func() error {
-		db, err := database.Open(t.Context(), u.String())
+		db, err := database.Open(t.Context(), u.String(), 0)
 		if err == nil {
 			db.Close()
 		}
