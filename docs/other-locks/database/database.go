@@ -58,9 +58,6 @@ const (
 // Embedded is the name of a new SQLite database in memory.
 const Embedded = "embedded"
 
-var errNoURL = errors.New("this is not a mysql://user:password@host:port/database; " +
-	"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
-
 // connectTimeout bounds the time of a server's first answer.
 var connectTimeout = 5 * time.Second
 
@@ -74,7 +71,7 @@ type DB struct {
 	Kind Kind
 	Spec string // opens the same database again
 
-	memdb   string // the name of a database in memory that this DB has made
+	memdb   string  // the name of a database in memory that this DB has made
 	control *sql.DB // on MariaDB, see [session]
 
 	statements atomic.Int64
@@ -136,7 +133,8 @@ func (db *DB) connect(conns int) (err error) {
 		db.Kind = MariaDB
 		u, err := url.Parse(db.Spec)
 		if err != nil { // which quotes the password
-			return errNoURL
+			return errors.New("this is not a mysql://user:password@host:port/database; " +
+				"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
 		}
 		if u.RawQuery != "" {
 			return errors.New("options after a question mark are not supported, and would be ignored")

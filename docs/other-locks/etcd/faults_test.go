@@ -14,16 +14,15 @@ import (
 	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/testenv"
 )
 
 // The cases of all locks.
-func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, newLocks)) }
+func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, server(t), newLocks(ttl))) }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, subject(t, newLocks), true, false)
+	faults.Sweep(t, subject(t, server(t), newLocks(ttl)))
 }
 
 // etcdServer starts Debian's etcd, with its data in a folder.
@@ -39,23 +38,13 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 		"--advertise-client-urls", "http://"+address, "--listen-peer-urls", "http://"+peers)
 }
 
-// The line falls silent, at once or at a packet of a renewal: no error comes, and no answer. Lost is closed by the holder's
-// own clock, before another contender gets in: also if the lease was never renewed, beside one on the same client that was.
+// Lost is closed by the holder's own clock, before another contender gets in: also if the lease was never renewed.
 func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 	t.Parallel() // it waits
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
 	address := servers.Addr(t)
 	etcdServer(t, t.TempDir(), address, servers.Addr(t))
-	faults.EachPacket(t, func(t *testing.T, silence func(line *proxy.Proxy)) {
-		line := proxy.New(t, address)
-		client, prefix := to(t, line.Addr()), suite.Name()
-		require.NoError(t, etcd.New(client, prefix+"-other", 2).Lock(t.Context()))
-		holder := etcd.New(client, prefix, 2)
-		require.NoError(t, holder.Lock(t.Context()))
-		silence(line)
-		require.NoError(t, newLock(t, to(t, address), prefix).Lock(t.Context()))
-		faults.Closes(t, holder.Lost())
-	})
+	faults.Lost(t, subject(t, address, newLocks(2)), true)
 }
 
 // The server is killed, and comes back with its data. A holder whose lease lives for longer holds the lock all the time, and
@@ -81,7 +70,7 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	require.Eventually(t, func() bool { return short.Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
 		"on a busy machine a lease may have ended before the key is put")
 	lost := waits(shortWaiter)
-	require.Eventually(t, func() bool { return keys(t, client, prefix) == 3 || len(lost) > 0 }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return testenv.Must(keys(t.Context(), client, prefix))(t) == 3 || len(lost) > 0 }, 2*time.Minute, time.Millisecond)
 	kill()
 	<-short.Lost()
 	briefly, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -170,7 +170,12 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 	}
 	if err != nil {
 		if !errors.Is(err, concurrency.ErrLocked) {
-			l.abandon(ctx) // the reply may be lost, and the key there
+			s := l.session // the reply may be lost, and the key there: it goes with its lease
+			l.session = nil
+			limits.CleanUp(ctx, cleanUp, func(ctx context.Context) {
+				s.stop()
+				l.client.Revoke(ctx, s.Lease())
+			})
 		}
 		return fmt.Errorf("etcd: lock %s: %w", l.prefix, explain(ctx, err))
 	}
@@ -212,15 +217,6 @@ func (s *session) keepAlive(ctx context.Context, sent time.Time, ttl time.Durati
 		_, err = s.Client().KeepAliveOnce(ctx, s.Lease())
 		return errors.Is(err, rpctypes.ErrLeaseNotFound), err
 	})
-}
-
-// abandon ends the session, and all keys that it has with it.
-func (l *Lock) abandon(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
-	defer cancel()
-	l.session.stop()
-	l.client.Revoke(ctx, l.session.Lease())
-	l.session = nil
 }
 
 // Token is the fencing token: the revision of the store when we got the lock. It

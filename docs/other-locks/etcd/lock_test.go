@@ -22,15 +22,14 @@ import (
 // ttl is how many seconds a lease lives.
 const ttl = 600
 
-// connect opens a client of the etcd that the environment variable ETCD names.
-// etcd's server as a library would double this module, so there is no embedded
-// one.
-func connect(t testing.TB, options ...grpc.DialOption) *clientv3.Client {
+// server is the etcd that the environment variable ETCD names. etcd's server as a library would double this module, so
+// there is no embedded one.
+func server(t testing.TB) string {
 	addresses := os.Getenv("ETCD")
 	if addresses == "" {
 		t.Skip("needs a running etcd: ETCD=host:port")
 	}
-	return to(t, addresses, options...)
+	return addresses
 }
 
 func to(t testing.TB, addresses string, options ...grpc.DialOption) *clientv3.Client {
@@ -39,33 +38,26 @@ func to(t testing.TB, addresses string, options ...grpc.DialOption) *clientv3.Cl
 	return client
 }
 
-func newLock(t testing.TB, client *clientv3.Client, prefix string) *etcd.Lock {
-	l := etcd.New(client, prefix, ttl)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		l.Close(ctx)
-	})
-	return l
+func keys(ctx context.Context, client *clientv3.Client, prefix string) (int, error) {
+	response, err := client.Get(ctx, prefix+"/", clientv3.WithPrefix())
+	if err != nil {
+		return 0, err
+	}
+	return len(response.Kvs), nil
 }
 
-func keys(t testing.TB, client *clientv3.Client, prefix string) int {
-	response := testenv.Must(client.Get(t.Context(), prefix+"/", clientv3.WithPrefix(), clientv3.WithCountOnly()))(t)
-	return int(response.Count)
-}
-
-func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
-	client := connect(t)
+func subject(t testing.TB, server string, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
+	client := to(t, server)
 	return suite.Subject{
 		Client:       func(t testing.TB, server string) func(string) suite.Lock { return contender(t, to(t, server)) },
-		Server:       os.Getenv("ETCD"),
+		Server:       server,
 		Fenced:       true,
 		ErrNotLocked: etcd.ErrNotLocked,
 		Expire: func(t testing.TB, prefix string, _ suite.Lock) {
 			first := testenv.Must(client.Get(t.Context(), prefix+"/", clientv3.WithFirstCreate()...))(t)
 			testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(first.Kvs[0].Lease)))(t)
 		},
-		Queued:  func(t testing.TB, prefix string) int { return keys(t, client, prefix) - 1 },
+		Queued:  func(t testing.TB, prefix string) int { return testenv.Must(keys(t.Context(), client, prefix))(t) - 1 },
 		CleanUp: etcd.CleanUp,
 		Via: func(t testing.TB, server string) (*proxy.Proxy, string) {
 			address, _, _ := strings.Cut(server, ",")
@@ -73,21 +65,18 @@ func subject(t testing.TB, contender func(t testing.TB, client *clientv3.Client)
 			return line, line.Addr()
 		},
 		ErrNoReply: etcd.ErrNoReply, Request: "locktest", Release: "locktest", Waits: true,
-		Left: func(ctx context.Context, prefix string) (int, error) {
-			response, err := client.Get(ctx, prefix+"/", clientv3.WithPrefix())
-			if err != nil {
-				return 0, err
-			}
-			return len(response.Kvs), nil
-		},
+		Left: func(ctx context.Context, prefix string) (int, error) { return keys(ctx, client, prefix) },
 	}
 }
 
-func newLocks(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
-	return func(prefix string) suite.Lock { return newLock(t, client, prefix) }
+// newLocks makes locks whose leases live for so many seconds. The server ends them.
+func newLocks(ttl int) func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
+	return func(_ testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
+		return func(prefix string) suite.Lock { return etcd.New(client, prefix, ttl) }
+	}
 }
 
-func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLocks)) }
+func TestBasic(t *testing.T) { suite.Run(t, subject(t, server(t), newLocks(ttl))) }
 
 // oneSession makes Mutexes of a session that they share.
 func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock {
@@ -107,24 +96,24 @@ func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite
 // The key is the prefix and the lease. So all Mutexes of one session have the
 // same key, and each finds that it is the first.
 func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
-	client := connect(t)
+	client := to(t, server(t))
 	mutex := oneSession(t, client)
 	prefix := suite.Name()
 	for range 10 {
 		require.NoError(t, mutex(prefix).Lock(t.Context()), "inside, and none of them has unlocked")
 	}
-	require.Equal(t, 1, keys(t, client, prefix), "keys")
+	require.Equal(t, 1, testenv.Must(keys(t.Context(), client, prefix))(t), "keys")
 
 	name := "one at a time holds it, contenders of one session"
-	require.Contains(t, suite.Verdict(t, subject(t, oneSession), name), "two holders")
+	require.Contains(t, suite.Verdict(t, subject(t, server(t), oneSession), name), "two holders")
 }
 
 // The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
 // waits for the holder of x/b (bug D9).
 func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
-	client := connect(t)
+	client := to(t, server(t))
 	x := suite.Name()
-	longer, l := newLock(t, client, x+"/b"), newLock(t, client, x)
+	longer, l := etcd.New(client, x+"/b", ttl), etcd.New(client, x, ttl)
 	require.NoError(t, longer.Lock(t.Context()))
 	suite.Try(t, true, l, "nobody holds %s", x)
 	require.NoError(t, l.Unlock(t.Context()))
@@ -134,7 +123,7 @@ func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
 	suite.Try(t, false, oneSession(t, client)(x+"-2"), "the Mutex of etcd's package has one queue for both")
 
 	for _, wrong := range []string{x + "/", x + "//b"} {
-		require.ErrorContains(t, newLock(t, client, wrong).Lock(t.Context()), "leave that out")
+		require.ErrorContains(t, etcd.New(client, wrong, ttl).Lock(t.Context()), "leave that out")
 	}
 }
 
@@ -145,7 +134,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 		requests.Add(1)
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
-	l := newLock(t, connect(t, grpc.WithChainUnaryInterceptor(count)), suite.Name())
+	l := etcd.New(to(t, server(t), grpc.WithChainUnaryInterceptor(count)), suite.Name(), ttl)
 	require.NoError(t, l.Open(t.Context()))
 	before := requests.Load()
 	suite.Round(t, l)

@@ -18,11 +18,10 @@ import (
 var ways = map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient}
 
 // Sweep plays Lock and Unlock once for each packet that crosses the line of Holder: just before it the line breaks, or ctx
-// ends. The lock is free, or Next holds it and unlocks. Whatever the calls return, no row, key or lock stays behind. ends
-// says for which of the two: that the line breaks, or not.
-func Sweep(t *testing.T, s suite.Subject, ends ...bool) {
+// ends. The lock is free, or Next holds it and unlocks. Whatever the calls return, no row, key or lock stays behind.
+func Sweep(t *testing.T, s suite.Subject) {
 	for name, way := range ways {
-		for _, cuts := range ends {
+		for _, cuts := range []bool{true, false} {
 			for _, held := range []bool{true, false} {
 				t.Run(fmt.Sprintf("a packet %s, the line breaks: %v, the lock is held: %v", name, cuts, held), func(t *testing.T) {
 					for n, came := 1, true; came; n++ {
@@ -34,31 +33,31 @@ func Sweep(t *testing.T, s suite.Subject, ends ...bool) {
 	}
 }
 
-// EachPacket runs a test beside others for each of some packets: silence ends all that crosses a line from that packet on,
-// from the present moment for the first.
-func EachPacket(t *testing.T, run func(t *testing.T, silence func(line *proxy.Proxy))) {
+// Lost checks that a holder's own clock closes Lost though the line is silent, from the present moment or from a packet of a
+// renewal on: no error comes, and no answer. The client has another lease, which was renewed. Unless the server has no clock,
+// Next gets in.
+func Lost(t *testing.T, s suite.Subject, clock bool) {
 	for name, way := range ways {
 		for n := range 4 {
 			t.Run(fmt.Sprintf("packet %d %s", n, name), func(t *testing.T) {
 				t.Parallel()
-				run(t, func(line *proxy.Proxy) {
-					ends := func() { line.Silence(proxy.ToServer, proxy.ToClient) }
-					if n == 0 {
-						ends()
-					}
-					line.At(way, n, ends)
-				})
+				l := Open(t, s)
+				suite.Round(t, l.Waiter)
+				require.NoError(t, l.Holder.Lock(t.Context()))
+				silence := func() { l.Silence(proxy.ToServer, proxy.ToClient) }
+				if l.At(way, n, silence); n == 0 {
+					silence()
+				}
+				if clock {
+					require.NoError(t, l.Next.Lock(t.Context()))
+				}
+				select {
+				case <-l.Holder.(interface{ Lost() <-chan struct{} }).Lost():
+				case <-time.After(30 * time.Second): // its goroutine may be late on a busy machine
+					t.Fatal("the lease is over, and the holder's Lost is open")
+				}
 			})
 		}
-	}
-}
-
-// Closes checks that Lost of a holder is closed, now that its lease is over: its goroutine may be late on a busy machine.
-func Closes(t testing.TB, lost <-chan struct{}) {
-	select {
-	case <-lost:
-	case <-time.After(30 * time.Second):
-		t.Fatal("another contender holds the lock, and the holder's Lost is open")
 	}
 }
 

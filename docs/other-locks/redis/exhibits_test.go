@@ -79,20 +79,6 @@ func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	e.Arrow("B->>S: SET order … NX PX: OK")
 }
 
-// A store is the resource that a lock protects. It refuses a token lower than one that it has seen.
-type store struct {
-	value int
-	seen  int64
-}
-
-func (s *store) write(token int64, value int) bool {
-	if token < s.seen {
-		return false
-	}
-	s.seen, s.value = token, value
-	return true
-}
-
 // Bug E2: the script protects the key, and a holder that was paused writes late. With a fencing token that write is
 // refused; the tokens of a lock that has none are 0.
 func TestAStoreRefusesTheLateWrite(t *testing.T) {
@@ -107,17 +93,24 @@ func TestAStoreRefusesTheLateWrite(t *testing.T) {
 			address, k := address(t), suite.Name()
 			client := connect(t, address)
 			a, b := contender(client, k, longer), contender(connect(t, address), k, longer)
-			var s store
+			var value, seen int64 // of the resource that the lock protects; it refuses a lower token than one that it has seen
+			write := func(token, v int64) bool {
+				if token < seen {
+					return false
+				}
+				seen, value = token, v
+				return true
+			}
 			require.NoError(t, a.Lock(t.Context()))
-			read, late := s.value, a.Token()
+			read, late := value, a.Token()
 			e.Arrow("A->>S: SET stock … NX PX, INCR {stock}:holders: %d", late)
 			anHourPasses(t, client, k)
 			require.NoError(t, b.Lock(t.Context()))
 			second := b.Token()
 			e.Arrow("B->>S: SET stock … NX PX, INCR {stock}:holders: %d", second)
-			require.True(t, s.write(second, s.value+1))
-			require.Equal(t, fenced, !s.write(late, read+1), "the store refuses it")
-			require.Equal(t, 1, s.value, "both have read 0, and added one")
+			require.True(t, write(second, value+1))
+			require.Equal(t, fenced, !write(late, read+1), "the store refuses it")
+			require.EqualValues(t, 1, value, "both have read 0, and added one")
 			require.ErrorIs(t, a.Unlock(t.Context()), redis.ErrNotLocked)
 			require.NoError(t, b.Unlock(t.Context()))
 			require.NoError(t, a.Lock(t.Context()))

@@ -14,7 +14,6 @@ import (
 	"example.com/zklock/docs/other-locks/redis"
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/testenv"
 )
@@ -25,13 +24,6 @@ const (
 	evalsha = "\r\nevalsha\r\n"
 )
 
-// lossy connects a client directly and one by way of a proxy.
-func lossy(t *testing.T) (client *goredis.Client, line *proxy.Proxy, cutOff *goredis.Client) {
-	server := address(t)
-	line, via := via(t, server)
-	return connect(t, server), line, connect(t, via)
-}
-
 func exists(t testing.TB, client *goredis.Client, key string) bool {
 	n := testenv.Must(client.Exists(t.Context(), key).Result())(t)
 	return n == 1
@@ -41,15 +33,16 @@ func exists(t testing.TB, client *goredis.Client, key string) bool {
 func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, newLock)) }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, subject(t, newLock), true, false)
-	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced), true, false) })
+	faults.Sweep(t, subject(t, newLock))
+	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced)) })
 }
 
 // A client that sends commands again by itself is the default of go-redis: the
 // second SET finds the key of the first, and the contender would wait for itself.
 func TestAClientThatRetriesWaitsForItself(t *testing.T) {
-	client, line, cutOff := lossy(t)
-	k := suite.Name()
+	server, k := address(t), suite.Name()
+	line, via := via(t, server)
+	client, cutOff := connect(t, server), connect(t, via)
 	require.Zero(t, client.Options().MaxRetries, "Connect's client does not")
 	options := *cutOff.Options()
 	options.MaxRetries = 3 // the default
@@ -63,24 +56,10 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	require.NoError(t, client.Del(t.Context(), k).Err())
 }
 
-// The line falls silent at a packet of a renewal: no error comes, and no answer. The holder's own clock closes
-// Lost when its key has lived for its time, before another contender gets in.
+// The holder has to notice before another contender gets in. miniredis has no clock.
 func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
-	faults.EachPacket(t, func(t *testing.T, silence func(line *proxy.Proxy)) {
-		client, line, slow := lossy(t)
-		k := suite.Name()
-		ttl := 2 * time.Second
-		if os.Getenv("REDIS") == "" { // miniredis has no clock
-			ttl = 200 * time.Millisecond
-		}
-		holder, next := redis.New(slow, k, ttl), redis.New(client, k, longer)
-		require.NoError(t, holder.Lock(t.Context()))
-		silence(line)
-		if os.Getenv("REDIS") != "" {
-			require.NoError(t, next.Lock(t.Context()))
-		}
-		faults.Closes(t, holder.Lost())
-	})
+	briefly := func(client *goredis.Client, key string) suite.Lock { return redis.New(client, key, time.Second) }
+	faults.Lost(t, subject(t, briefly), os.Getenv("REDIS") != "")
 }
 
 // redisServer starts Debian's redis-server with its data in a folder.

@@ -21,7 +21,7 @@ import (
 
 // lossy opens the database directly and by way of a proxy.
 func lossy(t *testing.T) (line *proxy.Proxy, db, client *database.DB) {
-	spec := server(t)
+	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
 	return line, open(t, spec, 4), open(t, via, 8)
 }
@@ -38,7 +38,7 @@ func written(t testing.TB, db *database.DB, name string) string {
 }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, subject(t, newLock), true, false)
+	faults.Sweep(t, subject(t, newLock))
 }
 
 // The holder sees the same error whether its COMMIT came and the reply was lost, or the connection broke before, as in
@@ -91,7 +91,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 // A job tidies up: a Lock that has made its row makes it again. The row can also go and come back in one transaction; a
 // waiter of PostgreSQL then finds none, although no committed state is without it.
 func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
-	db, name := open(t, server(t), 4), suite.Name()
+	db, name := withRows(t), suite.Name()
 	l := sqlforupdate.New(db, name)
 	suite.Round(t, l)
 	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
@@ -134,7 +134,7 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 
 // A ctx that has ended before does not keep a holder from releasing the lock.
 func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
-	db, name := open(t, server(t), 4), suite.Name()
+	db, name := withRows(t), suite.Name()
 	l := sqlforupdate.New(db, name)
 	require.NoError(t, l.Lock(t.Context()))
 	require.NoError(t, write(t, db, l, name, "new"))

@@ -24,14 +24,9 @@ func open(t testing.TB, spec string, conns int) *database.DB {
 	return db
 }
 
-// server opens what the environment variable SQL names; a case about rows needs
-// it.
-func server(t *testing.T) string {
-	spec := databasetest.Spec(t)
-	if database.IsSQLite(spec) {
-		t.Skip("SQLite has no FOR UPDATE and no row locks: SQL=postgres://… or mysql://…")
-	}
-	return spec
+// withRows opens a database that locks rows.
+func withRows(t testing.TB) *database.DB {
+	return open(t, databasetest.On(t, 0, database.PostgreSQL, database.MariaDB).Spec, 8)
 }
 
 // kill ends the connection of a holder, from another one. On SQLite, which has none, it ends the transaction.
@@ -166,7 +161,7 @@ func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) 
 // isolation: the article's table lock. With READ COMMITTED, and on PostgreSQL,
 // it locks the rows that match.
 func TestARowOrTheTable(t *testing.T) {
-	db := open(t, server(t), 8)
+	db := withRows(t)
 	mine, other := suite.Name()+"-mine", suite.Name()+"-other"
 	for _, n := range []string{mine, other} {
 		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n))(t)

@@ -21,8 +21,8 @@ import (
 func TestTheLineBreaks(t *testing.T) { faults.Run(t, subject(t, newLock)) }
 
 func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	t.Run("plain", func(t *testing.T) { faults.Sweep(t, subject(t, newLock), true, false) })
-	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced), true, false) })
+	t.Run("plain", func(t *testing.T) { faults.Sweep(t, subject(t, newLock)) })
+	t.Run("fenced", func(t *testing.T) { faults.Sweep(t, subject(t, newFenced)) })
 }
 
 // Another transaction has the row, and commits late. The waiter's insert waits for that, and its ctx ends. Lock does
