@@ -18,20 +18,32 @@ import (
 var ways = map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient}
 
 // Sweep plays Lock and Unlock once for each packet that crosses the line of Holder: just before it the line breaks, or ctx
-// ends. The lock is free, or Next holds it and unlocks. Whatever the calls return, no row, key or lock stays behind.
+// ends. A server inside the process has no line: ctx ends before a part of a statement. The lock is free, or Next holds it
+// and unlocks. Whatever the calls return, no row, key or lock stays behind.
 func Sweep(t *testing.T, s suite.Subject) {
+	each := func(what string, cuts bool, at instant) {
+		for _, held := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, the line breaks: %v, the lock is held: %v", what, cuts, held), func(t *testing.T) {
+				for n, came := 1, true; came; n++ {
+					came = Open(t, s).ends(t, at, n, cuts, held)
+				}
+			})
+		}
+	}
+	if s.Statement != nil {
+		s.Via = func(_ testing.TB, server string) (*proxy.Proxy, string) { return nil, server }
+		each("a part of a statement", false, func(_ *Lock, n int, act func()) func() bool { return s.Statement(n, act) })
+		return
+	}
 	for name, way := range ways {
 		for _, cuts := range []bool{true, false} {
-			for _, held := range []bool{true, false} {
-				t.Run(fmt.Sprintf("a packet %s, the line breaks: %v, the lock is held: %v", name, cuts, held), func(t *testing.T) {
-					for n, came := 1, true; came; n++ {
-						came = Open(t, s).packet(t, way, n, cuts, held)
-					}
-				})
-			}
+			each("a packet "+name, cuts, func(l *Lock, n int, act func()) func() bool { return l.At(way, n, act) })
 		}
 	}
 }
+
+// An instant acts at the n-th of its kind. Came reports whether it has come.
+type instant func(l *Lock, n int, act func()) (came func() bool)
 
 // Lost checks that a holder's own clock closes Lost though the line is silent, from the present moment or from a packet of a
 // renewal on: no error comes, and no answer. The client has another lease, which was renewed. Unless the server has no clock,
@@ -61,8 +73,8 @@ func Lost(t *testing.T, s suite.Subject, clock bool) {
 	}
 }
 
-// packet plays the n-th packet, and reports whether there was one.
-func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool) bool {
+// ends plays the n-th instant, and reports whether there was one.
+func (l *Lock) ends(t *testing.T, at instant, n int, cuts, held bool) bool {
 	if l.CleanUp != nil {
 		suite.Set(t, l.CleanUp, patience)
 	}
@@ -76,7 +88,7 @@ func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool)
 	if cuts {
 		why, act = l.ErrNoReply, l.Sever
 	}
-	came := l.At(way, n, act)
+	came := at(l, n, act)
 	got := bubble.Aside(func() error { return l.Holder.Lock(ctx) })
 	if held {
 		require.Eventually(t, func() bool { return l.Holder.Attempts() > 0 }, patience, 100*time.Microsecond)
@@ -88,24 +100,24 @@ func (l *Lock) packet(t *testing.T, way proxy.Direction, n int, cuts, held bool)
 				}
 				return cuts || !waits
 			}
-			require.Eventually(t, done, 15*time.Second, time.Millisecond, "packet %d: it waits on in the server", n) // which has a limit
+			require.Eventually(t, done, 15*time.Second, time.Millisecond, "instant %d: it waits on in the server", n) // which has a limit
 		}
 		require.NoError(t, l.Next.Unlock(limit))
 	}
 	err := <-got
 	if err == nil && !cuts {
-		suite.Try(t, false, l.Next, "packet %d: two holders", n)
+		suite.Try(t, false, l.Next, "instant %d: two holders", n)
 	}
 	if err != nil {
-		require.ErrorIs(t, err, why, "packet %d", n)
-		require.ErrorIs(t, l.Holder.Unlock(limit), l.ErrNotLocked, "packet %d", n)
+		require.ErrorIs(t, err, why, "instant %d", n)
+		require.ErrorIs(t, l.Holder.Unlock(limit), l.ErrNotLocked, "instant %d", n)
 	} else if err := l.Holder.Unlock(ctx); err != nil {
-		require.ErrorIs(t, err, why, "packet %d", n)
+		require.ErrorIs(t, err, why, "instant %d", n)
 		err = WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(limit) })
-		require.True(t, err == nil || errors.Is(err, l.ErrNotLocked), "packet %d: %v", n, err)
+		require.True(t, err == nil || errors.Is(err, l.ErrNotLocked), "instant %d: %v", n, err)
 	}
 	for begin := time.Now(); !testenv.Must(l.Next.TryLock(limit))(t); time.Sleep(time.Millisecond) {
-		require.Less(t, time.Since(begin), 30*time.Second, "packet %d: nobody holds it, and nobody gets it", n)
+		require.Less(t, time.Since(begin), 30*time.Second, "instant %d: nobody holds it, and nobody gets it", n)
 	}
 	require.NoError(t, l.Next.Unlock(limit))
 	return came()

@@ -1,5 +1,5 @@
-// Package limits has the limits of time that the locks of these folders keep in the same way: of a lease, of a clean-up,
-// and of a ctx.
+// Package limits has what the locks of these folders do alike with time: they renew a lease, pause between two tries, clean
+// up, and say that a ctx has ended.
 package limits
 
 import (
@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -33,6 +34,27 @@ func Keep(ctx context.Context, sent time.Time, ttl, every time.Duration, renew f
 			return
 		case err == nil:
 			sent = now
+		}
+	}
+}
+
+const (
+	firstPause = time.Millisecond
+	lastPause  = 64 * time.Millisecond
+)
+
+// Poll tries until that succeeds or fails, or ctx ends; what says what for. It pauses after each try, for 1 ms at first, then
+// twice as long each time up to 64 ms; each pause is random between half of that and all of it.
+func Poll(ctx context.Context, what string, try func(ctx context.Context) (done bool, err error)) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		done, err := try(ctx)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, ctx.Err())
 		}
 	}
 }

@@ -18,11 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// The commands as they are on the wire.
-const (
-	set     = "\r\nset\r\n"
-	evalsha = "\r\nevalsha\r\n"
-)
+const set = "\r\nset\r\n" // the command as it is on the wire
 
 func exists(t testing.TB, client *goredis.Client, key string) bool {
 	n := testenv.Must(client.Exists(t.Context(), key).Result())(t)
@@ -53,7 +49,6 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	suite.Try(t, false, redis.New(retries, k, longer), "nobody else has asked for the lock")
 	require.Equal(t, 2, sets())
 	require.True(t, exists(t, client, k))
-	require.NoError(t, client.Del(t.Context(), k).Err())
 }
 
 // The holder has to notice before another contender gets in. miniredis has no clock.

@@ -46,7 +46,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,11 +63,7 @@ var ErrNotLocked = errors.New("redis: not locked")
 // server's reply came. Whether the command has been executed is unknown.
 var ErrNoReply = errors.New("no reply from Redis, which may have done what was asked")
 
-const (
-	firstPause     = time.Millisecond
-	lastPause      = 64 * time.Millisecond
-	connectTimeout = 5 * time.Second
-)
+const connectTimeout = 5 * time.Second
 
 // cleanUp is the time that a failed attempt may take to remove its key.
 var cleanUp = 2 * time.Second
@@ -147,17 +142,7 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does
 // not hold the lock; the error wraps ctx.Err() if that was the reason.
 func (l *Lock) Lock(ctx context.Context) error {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		held, err := l.TryLock(ctx)
-		if held || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(pause/2 + mathrand.N(pause/2)):
-		case <-ctx.Done():
-			return fmt.Errorf("redis: lock %s: %w", l.key, ctx.Err())
-		}
-	}
+	return limits.Poll(ctx, "redis: lock "+l.key, l.TryLock)
 }
 
 // TryLock takes the lock if nobody holds it. It returns false and no error only

@@ -132,18 +132,6 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	suite.Round(t, l.Next)
 }
 
-// A ctx that has ended before does not keep a holder from releasing the lock.
-func TestUnlockWithAContextThatHasEndedCommits(t *testing.T) {
-	db, name := withRows(t), suite.Name()
-	l := sqlforupdate.New(db, name)
-	require.NoError(t, l.Lock(t.Context()))
-	require.NoError(t, write(t, db, l, name, "new"))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, l.Unlock(ctx))
-	require.Equal(t, "new", written(t, db, name))
-}
-
 // The holder's machine vanishes: no packet comes from it any more, not even the one
 // that ends a connection. The server cannot see that, and keeps the row locked until
 // the connection is closed. With a limit on the idle time of a transaction it rolls back.

@@ -118,26 +118,23 @@ func (l *Lock) Tx() *sql.Tx { return l.tx }
 func (l *Lock) Lock(ctx context.Context) error {
 	for {
 		held, err := l.attempt(ctx, l.limit)
-		if held {
-			return nil
+		if held || err != nil {
+			return err
 		}
-		if err == nil {
-			err = ctx.Err() // the wait has reached its limit
-		}
-		if err != nil {
-			return fmt.Errorf("sqlforupdate: lock %s: %w", l.name, err)
+		if ctx.Err() != nil { // else the wait has reached its limit
+			return l.failed(ctx, ctx.Err())
 		}
 	}
+}
+
+func (l *Lock) failed(ctx context.Context, err error) error {
+	return fmt.Errorf("sqlforupdate: lock %s: %w", l.name, database.Explain(ctx, err))
 }
 
 // TryLock takes the lock if nobody holds it. It returns false and no error only
 // if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
-	held, err := l.attempt(ctx, 0)
-	if err != nil {
-		err = fmt.Errorf("sqlforupdate: lock %s: %w", l.name, err)
-	}
-	return held, err
+	return l.attempt(ctx, 0)
 }
 
 // attempt begins a transaction that holds the lock. With limit 0 it does not
@@ -145,10 +142,10 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err error) {
 	l.attempts.Add(1)
 	if l.tx != nil {
-		return false, errors.New("this Lock holds it already: it is not reentrant")
+		return false, l.failed(ctx, errors.New("this Lock holds it already: it is not reentrant"))
 	}
 	if err := l.insert(ctx); err != nil {
-		return false, database.Explain(ctx, err)
+		return false, l.failed(ctx, err)
 	}
 	if deadline, ok := ctx.Deadline(); ok && limit > 0 && l.db.Kind == database.MariaDB {
 		// If the line breaks, the server goes on waiting for the row until then.
@@ -156,7 +153,7 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 	}
 	conn, err := l.db.Conn(ctx)
 	if err != nil {
-		return false, database.Explain(ctx, err)
+		return false, l.failed(ctx, err)
 	}
 	// database/sql rolls a transaction back when the ctx of BeginTx ends. This
 	// one must end with ctx only until the lock is held.
@@ -180,7 +177,7 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 		if database.IsHeld(err) || database.IsDeadlock(err) {
 			return false, nil
 		}
-		return false, database.Explain(ctx, err)
+		return false, l.failed(ctx, err)
 	}
 	l.conn, l.tx, l.end = conn, tx, end
 	return true, nil

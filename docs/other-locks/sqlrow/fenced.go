@@ -7,18 +7,10 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 )
 
-// PrepareFenced creates the tables for NewFenced unless they exist.
-func PrepareFenced(ctx context.Context, db *database.DB) error {
-	if err := Prepare(ctx, db); err != nil {
-		return err
-	}
-	return db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL")
-}
-
 // NewFenced is New for a lock whose holders have a Token. An acquisition is one
 // transaction of 4 statements: begin, insert the row, count one more holder, commit.
 // So a holder that came later has a higher number: its insert waits
-// for the commit of the one before. PrepareFenced must have created the tables.
+// for the commit of the one before.
 func NewFenced(db *database.DB, name string, ttl time.Duration) *Lock {
 	l := New(db, name, ttl)
 	l.fenced = true

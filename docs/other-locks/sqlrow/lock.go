@@ -50,7 +50,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -62,25 +61,24 @@ import (
 // when the Lock does not hold its lock: it never did, or its row has expired.
 var ErrNotLocked = errors.New("sqlrow: not locked")
 
-const (
-	firstPause = time.Millisecond
-	lastPause  = 64 * time.Millisecond
-)
-
 var (
 	sweepEvery = time.Second
 	cleanUp    = 2 * time.Second // the time that a failed attempt may take to remove its row
 )
 
-// Prepare creates the table unless it exists.
+// Prepare creates the tables unless they exist.
 func Prepare(ctx context.Context, db *database.DB) error {
 	// The key is the article's uidx_method_name. times and expires are what its
 	// remedies add.
-	return db.CreateTable(ctx, "zklock_row", `
+	err := db.CreateTable(ctx, "zklock_row", `
 		method_name {name}      NOT NULL PRIMARY KEY,
 		owner       VARCHAR(64) NOT NULL,
 		times       INTEGER     NOT NULL,
 		expires     BIGINT      NOT NULL`)
+	if err != nil {
+		return err
+	}
+	return db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL") // for NewFenced
 }
 
 // A Lock is one contender for a named lock. It is for one goroutine at a time,
@@ -98,7 +96,7 @@ type Lock struct {
 }
 
 // New returns a contender for the lock of that name, whose row lives for ttl
-// unless it is released earlier. Prepare must have created the table.
+// unless it is released earlier. Prepare must have created the tables.
 func New(db *database.DB, name string, ttl time.Duration) *Lock {
 	return &Lock{db: db, name: name, ttl: ttl}
 }
@@ -109,19 +107,7 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does
 // not hold the lock; the error wraps ctx.Err() if that was the reason.
 func (l *Lock) Lock(ctx context.Context) error {
-	pause := firstPause
-	for {
-		held, err := l.attempt(ctx, false)
-		if held || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(pause/2 + mathrand.N(pause/2)):
-		case <-ctx.Done():
-			return fmt.Errorf("sqlrow: lock %s: %w", l.name, ctx.Err())
-		}
-		pause = min(2*pause, lastPause)
-	}
+	return limits.Poll(ctx, "sqlrow: lock "+l.name, func(ctx context.Context) (bool, error) { return l.attempt(ctx, false) })
 }
 
 // TryLock takes the lock if nobody holds it, or if this Lock does. It returns

@@ -21,7 +21,7 @@ const longer = time.Hour / 2
 
 func open(t testing.TB, spec string) *database.DB {
 	db := databasetest.Open(t, spec, 0)
-	require.NoError(t, sqlrow.PrepareFenced(t.Context(), db))
+	require.NoError(t, sqlrow.Prepare(t.Context(), db))
 	return db
 }
 
@@ -40,7 +40,7 @@ func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lo
 			db := open(t, spec)
 			return func(name string) suite.Lock { return contender(db, name) }
 		},
-		Server: spec, Via: databasetest.Via,
+		Server: spec, Via: databasetest.Via, Statement: databasetest.Statement(spec),
 		ErrNotLocked: sqlrow.ErrNotLocked,
 		Expire:       func(t testing.TB, name string, _ suite.Lock) { expire(t, db, name) },
 		Without: map[string]string{

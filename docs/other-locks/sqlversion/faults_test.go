@@ -1,30 +1,20 @@
 package sqlversion_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/docs/other-locks/database"
 	"example.com/zklock/docs/other-locks/database/databasetest"
-	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/docs/other-locks/sqlversion"
-	"example.com/zklock/internal/testenv"
 )
 
 // Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
 func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
 	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
 	s, id := stock(t, db, 20)
-	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
-	_ = testenv.Must(late.Exec(db.Bind("UPDATE zklock_version SET resource = resource - 1 WHERE id = ?"), id))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	faults.Ends(t, ctx, context.DeadlineExceeded, "Buy", s.Buy)
-	require.NoError(t, late.Rollback())
-	databasetest.Idle(t, db, "zklock_version")
+	databasetest.EndsBehind(t, db, "zklock_version", "UPDATE zklock_version SET resource = resource WHERE id = ?", id, s.Buy)
 	require.Equal(t, 20, read(t, s).Resource)
 }
 

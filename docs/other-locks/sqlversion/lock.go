@@ -31,20 +31,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
 	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/limits"
 )
 
 // ErrSoldOut is returned by Buy when nothing is left.
 var ErrSoldOut = errors.New("sqlversion: sold out")
-
-const (
-	firstPause = time.Millisecond
-	lastPause  = 64 * time.Millisecond
-)
 
 // Prepare creates the table unless it exists.
 func Prepare(ctx context.Context, db *database.DB) error {
@@ -107,24 +101,15 @@ func (s *Stock) Attempts() int64 { return s.attempts.Load() }
 // ends. After any error but ErrSoldOut the piece may have been taken all the
 // same.
 func (s *Stock) Buy(ctx context.Context) error {
-	pause := firstPause
-	for {
+	return limits.Poll(ctx, "sqlversion: buy from "+s.id, func(ctx context.Context) (bool, error) {
 		s.attempts.Add(1)
 		r, err := s.Read(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if r.Resource < 1 {
-			return ErrSoldOut
+			return false, ErrSoldOut
 		}
-		if taken, err := s.Take(ctx, r); taken || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(rand.N(pause)):
-		case <-ctx.Done():
-			return fmt.Errorf("sqlversion: buy from %s: %w", s.id, ctx.Err())
-		}
-		pause = min(2*pause, lastPause)
-	}
+		return s.Take(ctx, r)
+	})
 }

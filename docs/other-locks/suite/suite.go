@@ -56,9 +56,11 @@ type Subject struct {
 	Request, Release string
 	Once             bool
 	// Left returns how many keys or rows the lock of a name has left at the server.
-	Left    func(ctx context.Context, name string) (int, error)
-	Waiting func(name string) int // contenders that wait in the server for the lock; nil: none does
-	Waits   bool                  // while no server can be reached, a call waits until its ctx ends
+	Left func(ctx context.Context, name string) (int, error)
+	// Statement calls act before a server inside the process does the n-th thing from now on; nil: there is a line.
+	Statement func(n int, act func()) (came func() bool)
+	Waiting   func(name string) int // contenders that wait in the server for the lock; nil: none does
+	Waits     bool                  // while no server can be reached, a call waits until its ctx ends
 }
 
 // patience is real time, on a machine that may be busy.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"example.com/zklock/docs/other-locks/database"
+	"example.com/zklock/docs/other-locks/faults"
 	"example.com/zklock/internal/proxy"
 	"example.com/zklock/internal/servers"
 	"example.com/zklock/internal/testenv"
@@ -24,7 +26,41 @@ import (
 
 // In tests SQLite starts often and does little: the interpreter starts at
 // once, and compiling takes a second.
-func init() { sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter() }
+func init() {
+	sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter()
+	happens := func() {
+		if act := parts.Load(); act != nil {
+			(*act)()
+		}
+	}
+	sqlite3.AutoExtension(func(c *sqlite3.Conn) error {
+		c.CommitHook(func() bool { happens(); return true })
+		return c.SetAuthorizer(func(sqlite3.AuthorizerActionCode, string, string, string, string) sqlite3.AuthorizerReturnCode {
+			happens()
+			return sqlite3.AUTH_OK
+		})
+	})
+}
+
+// parts is called whenever SQLite is about to begin a part of a statement, or to commit.
+var parts atomic.Pointer[func()]
+
+// Statement is that of a suite's subject; nil unless the spec is SQLite's.
+func Statement(spec string) func(n int, act func()) (came func() bool) {
+	if !database.IsSQLite(spec) {
+		return nil
+	}
+	return func(n int, act func()) func() bool {
+		var begun atomic.Int32
+		statement := func() {
+			if int(begun.Add(1)) == n {
+				act()
+			}
+		}
+		parts.Store(&statement)
+		return func() bool { return int(begun.Load()) >= n }
+	}
+}
 
 // Spec is what the environment variable SQL names, as for database.Open; without
 // it, a SQLite database in memory that lives as long as the test.
@@ -99,8 +135,16 @@ func Bouncer(t testing.TB) string {
 	return u.String()
 }
 
-// Idle waits until the server runs no statement on a table of the tests.
-func Idle(t testing.TB, db *database.DB, table string) {
+// EndsBehind lets the ctx of a call end while it waits for the row of that name, which another transaction changes. Then that
+// one commits, and the server has carried out all that it was sent.
+func EndsBehind(t testing.TB, db *database.DB, table, change, name string, call func(ctx context.Context) error) {
+	t.Helper()
+	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
+	_ = testenv.Must(late.Exec(db.Bind(change), name))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	faults.Ends(t, ctx, context.DeadlineExceeded, "a waiter", call)
+	require.NoError(t, late.Commit())
 	require.Eventually(t, func() bool { return Running(t, db, "%"+table+"%", false) == 0 }, 2*time.Minute, 10*time.Millisecond)
 }
 
