@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Keep renews a lease each so often, until ctx ends or the lease can no longer be trusted. It lives for ttl from the moment
-// when the last renewal that succeeded was sent, the first at sent, or longer. At the end of that time Keep returns, whether
+// Keep renews a lease at an interval, until ctx ends or the lease can no longer be trusted. It lives for ttl from the moment
+// when the last renewal that succeeded was sent, at first from sent on, or longer. At the end of that time Keep returns, whether
 // the server has answered or not; gone says that it has answered that the lease is over.
 func Keep(ctx context.Context, sent time.Time, ttl, every time.Duration, renew func(ctx context.Context) (gone bool, err error)) {
 	ticker := time.NewTicker(every)
