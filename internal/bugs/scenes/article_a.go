@@ -61,7 +61,7 @@ var articleA = []Bug{
 		Title:   Text{En: "a waiter whose own node is gone panics", Zh: "自己的节点被删除后，等待者会崩溃"},
 		Listing: listings.NewZkClientLock, World: oneFaultAmong(3, queue, player.Expire), Kinds: []player.Kind{player.Crash},
 		Like:  func(tr *player.Trace) bool { return strings.Contains(tr.Violation.What.En, "out of range [-") },
-		Level: Level{Route: strings.Split("A: request,B: request,A: request,B: request,C: request,B: request,B: request,C: request,B: expire,B: reconnect,A: unlock,C: request,B: reconnect,C: request,B: request,gap A7: go on,A: request,B: request", ",")},
+		Level: Level{Route: route("A: request,B: request,A: request,B: request,C: request,B: request,B: request,C: request,B: expire,B: reconnect,A: unlock,C: request,B: reconnect,C: request,B: request,gap A7: go on,A: request,B: request")},
 	},
 	{
 		ID: "A9", Step: step3, Cure: predecessor,

@@ -10,10 +10,8 @@ var articleC = []Bug{
 		ID: "C1", Step: step4, Cure: reentrant,
 		Title:   Text{En: "a thread that failed to lock is counted as the holder", Zh: "加锁失败的线程被记为持有者"},
 		Listing: listings.NewCountedLock,
-		World: player.World{
-			Lock: mayFail(player.Subject{Queue: true}), Scripts: [][]player.Op{nil, lockTimes(2)},
-			Kinds: []player.Fault{player.LoseRequest}, Faults: 1,
-		},
+		World: player.World{Lock: mayFail(player.Subject{Queue: true}), Scripts: [][]player.Op{nil, lockTimes(2)},
+			Kinds: []player.Fault{player.LoseRequest}, Faults: 1},
 		Kinds: []player.Kind{player.TwoHolders},
 	},
 	{

@@ -2,20 +2,20 @@ package scenes
 
 import (
 	"slices"
-	"strings"
 
 	"example.com/zklock/internal/bugs/listings"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
 )
 
+// The bugs of article D's three versions: D1 to D5 of the first, D6 to D10 of the second, and the others of the third.
 var articleD = []Bug{
 	{
 		ID: "D1", Step: step3, Cure: predecessor,
 		Title: Text{En: "a watch on a deleted node never fires", Zh: "对已删除节点的监听永远不会触发"},
 		// D2 hangs, too. Here the node to watch has gone; in D2 it has not.
 		Listing: listings.NewZkLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Hang}, Like: watchedGone,
-		Level: Level{Route: strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on", ",")},
+		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on")},
 	},
 	{
 		ID: "D2", Step: step3, Cure: predecessor,
@@ -28,7 +28,7 @@ var articleD = []Bug{
 		Title:   Text{En: "a waiter that is woken does not read the list again", Zh: "等待者被唤醒后不再重新读取列表"},
 		Listing: listings.NewZkLock, Kinds: []player.Kind{player.TwoHolders, player.Overtaken, player.NodeMissing}, Search: atRandom,
 		World: oneFaultAmong(3, queue, player.Expire),
-		Level: Level{Route: strings.Split("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire", ",")},
+		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire")},
 	},
 	{
 		ID: "D4", Step: step3, Cure: predecessor,
@@ -56,16 +56,14 @@ var articleD = []Bug{
 		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点一消失，等待者就当作拿到了锁"},
 		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.TwoHolders}, Search: atRandom,
 		World: oneFaultAmong(3, deep, player.Expire),
-		Level: Level{Route: strings.Split("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request", ",")},
+		Level: Level{Route: route("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request")},
 	},
 	{
 		ID: "D8", Step: step3, Cure: withWaitTime(),
 		Title:   Text{En: "each wake-up starts the wait time again", Zh: "每次唤醒都重新计算等待时间"},
 		Listing: listings.NewDistributedLock,
-		World: player.World{
-			Lock: player.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3, Kinds: []player.Fault{player.Pause}, Faults: 2,
-		},
-		Kinds: []player.Kind{player.TooLong}, Search: atRandom,
+		World:   player.World{Lock: player.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3, Kinds: []player.Fault{player.Pause}, Faults: 2},
+		Kinds:   []player.Kind{player.TooLong}, Search: atRandom,
 		// The scene's schedule wakes no waiter. In the story a client is cut off for a second,
 		// while the clock of a wait goes on.
 		Play: &Play{Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1,

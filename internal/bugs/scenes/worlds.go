@@ -51,6 +51,9 @@ func oneFaultAmong(n int, lock player.Subject, f player.Fault) player.World {
 	return w
 }
 
+// route splits a list of choices such as "A: request,B: request,A: unlock".
+func route(choices string) []string { return strings.Split(choices, ",") }
+
 const cycles = 4 // of A in repeats
 
 // repeats are scripts by which A locks several times, and B locks once.
