@@ -80,8 +80,8 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 }
 
 // whatColdIs is the row of docs/benchmark.md on what is reported apart.
-var whatColdIs = i18n.Textf("the first run of a new JVM, which has compiled nothing yet. Each of the article's runs was such a run. "+
-	"The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
+var whatColdIs = i18n.Textf("the first run of a new JVM, which has compiled nothing yet. "+
+	"Each of the article's runs was such a run. The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
 	"新 JVM 的第一次运行，什么都还没有编译。文章的每次运行都是这样的。Curator 的其他行都先按 `-warmup` 预热，而且至少运行过两次")
 
 // warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once

@@ -41,7 +41,7 @@ done`
 func runCuratorOnly(t *testing.T, args ...string) (rs []report.Run, status int, stdout, stderr string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
-	status, stdout, stderr = bench(t, append([]string{"-locks", "curator", "-warmup", "0s", "-n", "2", "-json", file}, args...)...)
+	status, stdout, stderr = bench(t, append([]string{"-locks=curator", "-warmup=0s", "-n=2", "-json", file}, args...)...)
 	return written[[]report.Run](t, file), status, stdout, stderr
 }
 
@@ -67,7 +67,8 @@ func TestCuratorsWarmUpIsApart(t *testing.T) {
 // With -rtt the cold run, which is reported, and the measured one have the proxies that delay.
 // The run whose requests are counted has another one, without a delay.
 func TestTheRunsOfCuratorThatAreReportedAreFar(t *testing.T) {
-	fakeJava(t, `echo ready; while read servers rest; do echo $servers >>"$(dirname "$0")/servers"; echo began; echo done 5 2; echo end; done`)
+	fakeJava(t, `echo ready; while read servers rest; do
+	echo $servers >>"$(dirname "$0")/servers"; echo began; echo done 5 2; echo end; done`)
 	java := testenv.Must(exec.LookPath("java"))(t)
 	_, status, _, stderr := runCuratorOnly(t, "-rtt", "20ms")
 	require.Zero(t, status, stderr)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"text/template"
@@ -43,6 +42,16 @@ func commandOf(runs []report.Run) string {
 	return regexp.MustCompile(` -json \S+`).ReplaceAllString(runs[0].Command, "")
 }
 
+// distinct returns the texts of the runs, each once and without the empty ones.
+func distinct(runs []report.Run, of func(report.Run) string) (texts []string) {
+	for _, r := range runs {
+		if text := of(r); text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
 // transcript is the command of a file's runs and what it has printed, with the legends of the
 // tables or without.
 func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
@@ -50,17 +59,12 @@ func transcript(t *testing.T, legend bool, name string, lang i18n.Language) stri
 	command := commandOf(runs)
 	cfg := testenv.Must(parseFlags(strings.Fields(command)[3:], new(bytes.Buffer)))(t, command)
 	cfg.lang = lang
+
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "$ %s\n", command)
-	var servers []string
-	for _, r := range runs {
-		server := i18n.Textf("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
-		if !slices.Contains(servers, server) {
-			servers = append(servers, server)
-			fmt.Fprintln(&out, server)
-		}
-	}
-	out.WriteString(cfg.headline())
+	servers := distinct(runs, func(r report.Run) string {
+		return i18n.Textf("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
+	})
+	fmt.Fprintf(&out, "$ %s\n%s\n%s", command, strings.Join(servers, "\n"), cfg.headline())
 	add := func(printTable func(io.Writer, []report.Run, int, i18n.Language), legendBegins i18n.Text) {
 		var table bytes.Buffer
 		printTable(&table, runs, 0, lang)
@@ -80,49 +84,49 @@ func transcript(t *testing.T, legend bool, name string, lang i18n.Language) stri
 // machine lists the machines, the clients and the servers of the runs in these files.
 func machine(t *testing.T, names []string) string {
 	runs := runsOf(t, names...)
-	distinct := func(of func(report.Run) string) string {
-		var all []string
-		for _, r := range runs {
-			if text := of(r); text != "" && !slices.Contains(all, text) {
-				all = append(all, text)
-			}
-		}
-		return strings.Join(all, "; ")
-	}
+	all := func(of func(report.Run) string) string { return strings.Join(distinct(runs, of), "; ") }
 	address := regexp.MustCompile(`^\S+: `)
 	return strings.Join([]string{
-		"- " + distinct(func(r report.Run) string { return fmt.Sprintf("%d cores of %s", r.CPUs, r.CPU) }),
-		"- " + distinct(func(r report.Run) string { return r.OS }) + "; " + distinct(func(r report.Run) string { return r.Go }),
-		"- clients: " + distinct(func(r report.Run) string { return r.Client }),
-		"- servers: " + distinct(func(r report.Run) string {
+		"- " + all(func(r report.Run) string { return fmt.Sprintf("%d cores of %s", r.CPUs, r.CPU) }),
+		"- " + all(func(r report.Run) string { return r.OS + "; " + r.Go }),
+		"- clients: " + all(func(r report.Run) string { return r.Client }),
+		"- servers: " + all(func(r report.Run) string {
 			if len(r.Members) == 0 {
 				return ""
 			}
 			return address.ReplaceAllString(r.Members[0], "")
 		}),
-		"- measured on " + distinct(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
+		"- measured on " + all(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
 	}, "\n")
 }
 
+// Of a run: its time, and what one acquisition takes.
+func milliseconds(r report.Run) float64 { return float64(r.Elapsed) / 1e6 }
+func requests(r report.Run) float64     { return float64(r.Requests) / float64(r.Count) }
+func megabytes(r report.Run) float64    { return float64(r.Bytes) / float64(r.Count) / 1e6 }
+
 // peersTable compares zklock with zk.Lock and with the yardsticks least or floor, a row for each file.
 func peersTable(t *testing.T, names ...string) string {
-	rows := []string{"| flags | least or floor | zklock | zk.Lock | zk.Lock / zklock | requests/acq of zklock, zk.Lock |", "|---|---:|---:|---:|---:|---|"}
+	rows := []string{
+		"| flags | least or floor | zklock | zk.Lock | zk.Lock / zklock | requests/acq of zklock, zk.Lock |",
+		"|---|---:|---:|---:|---:|---|",
+	}
+	show := func(format string, f float64) string {
+		if f == 0 {
+			return "-"
+		}
+		return fmt.Sprintf(format, f)
+	}
+
 	for _, name := range names {
 		runs := runsOf(t, name)
-		elapsed := func(r report.Run) float64 { return float64(r.Elapsed) / float64(time.Millisecond) }
-		requests := func(r report.Run) float64 { return float64(r.Requests) / float64(r.Count) }
-		show := func(format string, f float64) string {
-			if f == 0 {
-				return "-"
-			}
-			return fmt.Sprintf(format, f)
-		}
 		median := func(lock string, of func(report.Run) float64) float64 { return report.Median(runs, lock, of) }
-		ours, theirs := median("zklock", elapsed), median("zk.Lock", elapsed)
+		least := cmp.Or(median("least", milliseconds), median("floor", milliseconds))
+		ours, theirs := median("zklock", milliseconds), median("zk.Lock", milliseconds)
 		_, locks, _ := strings.Cut(commandOf(runs), "-locks ") // and the flags after it
 		rows = append(rows, fmt.Sprintf("| `-locks %s` | %s | %s | %s | %s | %s, %s |", locks,
-			show("%.1f ms", cmp.Or(median("least", elapsed), median("floor", elapsed))), show("%.1f ms", ours), show("%.1f ms", theirs),
-			show("%.2f", theirs/ours), show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
+			show("%.1f ms", least), show("%.1f ms", ours), show("%.1f ms", theirs), show("%.2f", theirs/ours),
+			show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
 	}
 	return strings.Join(rows, "\n")
 }
@@ -143,10 +147,12 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 		return "<!-- figures -->\n" + text + "\n<!-- end of figures -->"
 	}
 	require.NotRegexp(t, `\d`, calls.ReplaceAllString(source, ""), "a digit of a template that no run has written")
-	names := make([]string, 0)
-	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(strings.Join(calls.FindAllString(source, -1), ""), -1) {
+	var names []string // the arguments of all calls
+	inCalls := strings.Join(calls.FindAllString(source, -1), "")
+	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(inCalls, -1) {
 		names = append(names, m[1])
 	}
+
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"machine":    func() string { return measured(machine(t, names)) },
 		"transcript": func(name string) string { return measured(transcript(t, false, name, lang)) },
@@ -154,9 +160,10 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 		"pauses":     func() string { return strings.TrimSpace(fileText(t, "../"+figures+"pauses.txt")) },
 		"quadratic": func() string {
 			naive := find("naive")
+			requests := naive.Formula.Predict(1000) / naive.Formula.Predict(100)
+			times := float64(naive.Article[1000]) / float64(naive.Article[100])
 			return i18n.Textf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
-				"%d 个竞争者与 %d 个相比，请求是 %.0f 倍；文章的时间是 %.0f 倍。",
-				1000, 100, naive.Formula.Predict(1000)/naive.Formula.Predict(100), float64(naive.Article[1000])/float64(naive.Article[100])).In(lang)
+				"%d 个竞争者与 %d 个相比，请求是 %.0f 倍；文章的时间是 %.0f 倍。", 1000, 100, requests, times).In(lang)
 		},
 	}).Parse(source))
 	var out bytes.Buffer
@@ -187,7 +194,7 @@ func formulasPassage(t *testing.T, lang i18n.Language) string {
 		if f.Text == "" && f.From.En == "" {
 			continue
 		}
-		require.NotEmpty(t, f.From.Zh, "the entry of %s: from says where the requests of its formula come from, in both languages", c.Name)
+		require.NotEmpty(t, f.From.Zh, "the entry of %s does not say where its requests come from, in both languages", c.Name)
 		formula := cmp.Or(f.Text, i18n.Textf("no formula", "没有公式").In(lang)) + " | " + f.From.In(lang)
 		if names[formula] == nil {
 			order = append(order, formula)
@@ -204,10 +211,17 @@ func formulasPassage(t *testing.T, lang i18n.Language) string {
 // figuresCharts are the charts of figures.md, by their files.
 func figuresCharts(t *testing.T) map[string]string {
 	all := make(map[string]string)
-	for prefix, names := range map[string][]string{"embedded": {"embedded", "readme", "embedded-1000"}, "real": {"real", "real-1000"}} {
-		n := strconv.Itoa(slices.MaxFunc(runsOf(t, names[0]), func(a, b report.Run) int { return cmp.Compare(a.Goroutines, b.Goroutines) }).Goroutines)
+	for prefix, names := range map[string][]string{
+		"embedded": {"embedded", "readme", "embedded-1000"},
+		"real":     {"real", "real-1000"},
+	} {
+		largest := 0 // the number of contenders whose waits are shown
+		for _, r := range runsOf(t, names[0]) {
+			largest = max(largest, r.Goroutines)
+		}
 		for _, chart := range report.Charts(runsOf(t, names...), i18n.English) {
-			if kind := strings.TrimSuffix(chart.Name, "-"+n); !strings.Contains(kind, "-") { // else it shows the waits of fewer than n
+			if chart.Wait == 0 || chart.Wait == largest {
+				kind, _, _ := strings.Cut(chart.Name, "-")
 				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(true)
 			}
 		}
@@ -217,29 +231,25 @@ func figuresCharts(t *testing.T) map[string]string {
 
 // holdsRatios holds README.md's passage on the bytes of the herd and the factor of zklock.
 func holdsRatios(t *testing.T) {
-	const name = "readme" // of the file whose runs share one session; in those of apart each contender has one
-	bytesOf := func(lock string) float64 {
-		return report.Median(runsOf(t, name), lock, func(r report.Run) float64 { return float64(r.Bytes) / float64(r.Count) / 1e6 })
+	shared, apart := runsOf(t, "readme"), runsOf(t, "apart") // one session of all contenders, and one of each
+	n := shared[0].Goroutines
+	require.Equal(t, n, apart[0].Sessions)
+
+	var bytes i18n.Text
+	if herd := report.Median(shared, "herd", megabytes); herd > 0 { // it has not been stopped
+		bytes = i18n.Textf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per
+acquisition, and %.2f MB with the naive lock. `, `在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
+朴素锁要传 %.2f MB。`, n, herd, report.Median(shared, "naive", megabytes))
 	}
-	elapsed := func(file, lock string) float64 {
-		return report.Median(runsOf(t, file), lock, func(r report.Run) float64 { return float64(r.Elapsed) })
-	}
-	first, apart := runsOf(t, name)[0], runsOf(t, "apart")[0]
-	require.Equal(t, first.Goroutines, apart.Sessions)
-	var english, chinese string
-	if herd := bytesOf("herd"); herd > 0 { // it has not been stopped
-		lists := []any{first.Goroutines, herd, bytesOf("naive")}
-		english = fmt.Sprintf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per acquisition, and
-%.2f MB with the naive lock. `, lists...)
-		chinese = fmt.Sprintf(`在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
-朴素锁要传 %.2f MB。`, lists...)
-	}
-	factor := []any{elapsed(name, "naive") / elapsed(name, "zklock"), first.Goroutines, elapsed("apart", "zklock") / 1e6, elapsed("apart", "predecessor") / 1e6}
-	english += fmt.Sprintf(`The factor of zklock, %.1fx, is that of goroutines of one process, which
-hand the lock on in memory. With a session each, as %d processes would have, zklock takes %.0f ms and predecessor %.0f ms.`, factor...)
-	chinese += fmt.Sprintf(`zklock 的 %.1fx 来自同一个进程内的 goroutine：锁在内存中交接。
-如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 用时 %.0f ms，predecessor 用时 %.0f ms。`, factor...)
-	site.HoldsBoth(t, "README.md", "ratios", i18n.Text{En: english + "\n", Zh: chinese + "\n"})
+	elapsed := func(runs []report.Run, lock string) float64 { return report.Median(runs, lock, milliseconds) }
+	factor := i18n.Textf(`The factor of zklock, %.1fx, is that of goroutines of
+one process, which hand the lock on in memory. With a session each, as %d processes would have, zklock
+takes %.0f ms and predecessor %.0f ms.`, `zklock 的 %.1fx 来自同一个进程内的 goroutine：锁在内存中交接。
+如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 用时 %.0f ms，predecessor 用时 %.0f ms。`,
+		elapsed(shared, "naive")/elapsed(shared, "zklock"), n, elapsed(apart, "zklock"), elapsed(apart, "predecessor"))
+
+	passage := i18n.Text{En: bytes.En + factor.En + "\n", Zh: bytes.Zh + factor.Zh + "\n"}
+	site.HoldsBoth(t, "README.md", "ratios", passage)
 }
 
 func TestTheDocsSayWhatWasMeasured(t *testing.T) {

@@ -87,8 +87,8 @@ func defineFlags(cfg *config) *commandLine {
 	cfg.warmup, cfg.limit = 4*time.Second, 2*time.Minute
 	f.set.Var(timeFlag{&cfg.warmup, "s"}, "warmup", usage("the `time` to run unmeasured first, on a real server and in Curator's JVM", "计时之前先预热多长`时间`，用于真正的服务器和 Curator 的 JVM"))
 	f.set.Var(timeFlag{&cfg.rtt, "ms"}, "rtt", usage("the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way", "在客户端与服务器之间加上的往返`时间`，如 20ms，来回各一半"))
-	f.set.Var(timeFlag{&cfg.limit, "s"}, "limit", usage("the longest `time` that a run may take; a run that takes longer is stopped, "+
-		"and the same lock with more goroutines is left out; 0: no limit, as with -join",
+	f.set.Var(timeFlag{&cfg.limit, "s"}, "limit", usage("the longest `time` that a run may take; "+
+		"a run that takes longer is stopped, and the same lock with more goroutines is left out; 0: no limit, as with -join",
 		"一次运行的最长`时间`；超过就停止，这个锁不再测更多的 goroutine；0 表示不限，用 -join 时也不限"))
 	f.set.BoolVar(&cfg.explain, "explain", false, usage("also print what explains the times: the waits of the contenders, and the requests by kind", "另外打印耗时的由来：各竞争者的等待时间，以及各种请求的个数"))
 	f.set.StringVar(&cfg.json, "json", "", usage("also write every single run to this `file`, as JSON", "把每一次运行都写入这个`文件`，格式为 JSON"))
@@ -109,7 +109,7 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 	if err := f.parse(&cfg, args, help); err != nil {
 		return cfg, err
 	}
-	for _, check := range []func(cfg *config) error{f.checkFiles, f.checkServer, f.setLocks, f.setLoads, f.checkLimits, f.checkJoin} {
+	for _, check := range []func(*config) error{f.checkFiles, f.checkServer, f.setLocks, f.setLoads, f.checkLimits, f.checkJoin} {
 		if err := check(&cfg); err != nil {
 			return cfg, err
 		}
@@ -141,6 +141,7 @@ func (f *commandLine) parse(cfg *config, args []string, help io.Writer) error {
 	return empty
 }
 
+// checkFiles is about -json and -report. If they were one file, one would write over the other.
 func (f *commandLine) checkFiles(cfg *config) error {
 	for _, o := range cfg.outputs() {
 		if strings.HasPrefix(o.file, "-") {
@@ -148,7 +149,7 @@ func (f *commandLine) checkFiles(cfg *config) error {
 				"%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", o.flag, o.file, o.file)
 		}
 	}
-	if cfg.json != "" && cfg.report != "" && filepath.Clean(cfg.json) == filepath.Clean(cfg.report) { // one would write over the other
+	if cfg.json != "" && cfg.report != "" && filepath.Clean(cfg.json) == filepath.Clean(cfg.report) {
 		return i18n.Errorf("-report: %s is the file of -json, too: give each its own", "-report：%s 也是 -json 的文件：请各用一个", cfg.report)
 	}
 	return nil
@@ -260,8 +261,8 @@ func (cfg config) shared() string {
 	for _, l := range cfg.loads {
 		sizes = append(sizes, strconv.Itoa(l.N))
 	}
-	return fmt.Sprintf("-procs %d -locks %s -n %s -sessions %d -closed %d -rounds %d", cfg.procs, strings.Join(namesOf(cfg.locks), ","),
-		strings.Join(sizes, ","), cfg.loads[0].Sessions, cfg.loads[0].Times, cfg.rounds)
+	return fmt.Sprintf("-procs %d -locks %s -n %s -sessions %d -closed %d -rounds %d", cfg.procs,
+		strings.Join(namesOf(cfg.locks), ","), strings.Join(sizes, ","), cfg.loads[0].Sessions, cfg.loads[0].Times, cfg.rounds)
 }
 
 // A timeFlag is the value of a flag that takes a time. For a number without a unit its error is

@@ -146,7 +146,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 var withTrials, withLongHolds = true, true
 
 // measure runs all locks, and returns the rows of those that have run.
-func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io.Writer) (results []report.Run, err error) {
+func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io.Writer) ([]report.Run, error) {
 	screen := &progress{w: stderr, lang: cfg.lang, rounds: cfg.rounds, total: len(cfg.loads) * cfg.rounds * len(cfg.locks)}
 	settings := zookeeper.Settings{Path: cfg.path, Limit: cfg.limit, RTT: cfg.rtt, Say: screen.Say}
 	if withLongHolds {
@@ -166,7 +166,8 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 	facts := report.GatherFacts(zoo.Members(ctx))
 	facts.Command = "go run ./bench " + strings.Join(cfg.args, " ")
 	b := &counter.Benchmark{
-		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit, Untried: !withTrials, Processes: cfg.procs, Watcher: screen,
+		Loads: cfg.loads, Rounds: cfg.rounds, WarmUp: cfg.warmup, Limit: cfg.limit,
+		Untried: !withTrials, Processes: cfg.procs, Watcher: screen,
 	}
 	for _, c := range cfg.locks { // entries of contestants.go and peers.go
 		if c.Name == curator {

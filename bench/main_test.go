@@ -70,7 +70,8 @@ func TestAClosedTerminalLeavesNoNodes(t *testing.T) {
 			continue // under nohup a hang-up ends nothing
 		}
 		deletes := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
-		cmd, stderr := program(t, opened(t, os.DevNull, os.O_WRONLY), "-zk", addr, "-warmup", "0s", "-n", "100", "-rounds", "999", "-locks", "least", "-path", "/a/b")
+		cmd, stderr := program(t, opened(t, os.DevNull, os.O_WRONLY), "-zk", addr, "-warmup", "0s",
+			"-n", "100", "-rounds", "999", "-locks", "least", "-path", "/a/b")
 		require.NoError(t, cmd.Start())
 		<-deletes.Hit() // a run has begun
 		require.NotEmpty(t, srv.Children("/a/b"))

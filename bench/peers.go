@@ -49,11 +49,11 @@ var peers = []contestant{
 	{
 		counter.Lock{
 			Name: "least",
-			What: i18n.Textf("not a lock: each contender creates a node, watches the one before it and deletes its own. No queue that hands over "+
-				"through the server sends less; but if a waiter gives up, two hold it",
+			What: i18n.Textf("not a lock: each contender creates a node, watches the one before it and deletes its own. "+
+				"No queue that hands over through the server sends less; but if a waiter gives up, two hold it",
 				"不是锁：每个竞争者创建一个节点，监听前一个节点，再删除自己的。通过服务器交接的队列，请求数不可能更少；但是，如果有等待者放弃，就会有两个竞争者同时持有锁"),
-			Unsafe: i18n.Textf("least creates a node, watches the one before it and deletes its own, the\nminimum of a queue through the server; "+
-				"if a waiter gives up, it lets two in",
+			Unsafe: i18n.Textf("least creates a node, watches the one before it and deletes its own, the\n"+
+				"minimum of a queue through the server; if a waiter gives up, it lets two in",
 				"least 创建节点，监听前一个节点，再删除自己的节点，请求数是经由服务器排队的下限；\n如果有等待者放弃等待，就会有两个竞争者同时持有锁"),
 			Formula: counter.Formula{
 				Text: "3 - 1/N",
@@ -67,8 +67,8 @@ var peers = []contestant{
 	{
 		counter.Lock{
 			Name: "floor",
-			What: i18n.Textf("not a lock: N nodes are made at once, and deleted one after the other in order. The turn is handed over in the memory "+
-				"of the process, which no lock of several processes can do. No queue with a node for each acquisition can be faster",
+			What: i18n.Textf("not a lock: N nodes are made at once, and deleted one after the other in order. "+
+				"The turn is handed over in the memory of the process, which no lock of several processes can do. No queue with a node for each acquisition can be faster",
 				"不是锁：N 个节点一次创建好，再按次序逐个删除。交接在进程的内存里完成，用于多个进程的锁都做不到这一点。每次加锁用一个节点的队列，不可能更快"),
 			Unsafe: i18n.Textf("floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; "+
 				"its contenders find their turn in memory, not by the server",

@@ -37,7 +37,7 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 		return false
 	})
 	defer observer.Release()
-	status, _, stderr := benchWith(t.Context(), "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
+	status, _, stderr := bench(t, "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
 	require.Zero(t, status, stderr)
 	require.Len(t, deleted, 20)
 	require.IsIncreasing(t, deleted)

@@ -36,7 +36,8 @@ func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "r.html")
 	t.Setenv("PATH", "") // no Curator: a row says so
-	status, stdout, stderr := bench(t, "-lang", "zh", "-n", "3,5", "-rounds", "2", "-locks", "naive,predecessor,least,curator", "-explain", "-report", page)
+	status, stdout, stderr := bench(t, "-lang", "zh", "-n", "3,5", "-rounds", "2",
+		"-locks", "naive,predecessor,least,curator", "-explain", "-report", page)
 	require.Zero(t, status, stderr)
 	html := regexp.MustCompile(`(?s)<style.*?</style>|<code>.*?</code>|<[^>]*>`).ReplaceAllString(fileText(t, page), "\n")
 	require.Empty(t, chinesetest.English(stdout+stderr+html))

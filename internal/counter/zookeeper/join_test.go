@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,23 +15,23 @@ import (
 )
 
 func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
-	at := func(node, flags string, lineUp ...string) process { return process{node, flags, lineUp} }
+	at := func(node string, n int, lineUp ...string) process { return process{node, fmt.Sprint("-n ", n), lineUp} }
 	for name, tc := range map[string]struct {
 		here   []process
 		lineUp []string
 		waits  string
 		err    string
 	}{
-		"alone":                          {here: []process{at("b", "-n 5")}, waits: "waiting, 1 of 2 processes are there"},
-		"two":                            {here: []process{at("a", "-n 5"), at("b", "-n 5")}, lineUp: []string{"a", "b"}},
-		"one that has other flags":       {here: []process{at("b", "-n 5"), at("c", "-n 6"), at("d", "-n 5")}, lineUp: []string{"b", "d"}},
-		"a first with other flags":       {here: []process{at("a", "-n 6"), at("b", "-n 5")}, err: "the flags are -n 5 here and -n 6 in a, which came first"},
-		"a third":                        {here: []process{at("a", "-n 5"), at("a2", "-n 5"), at("b", "-n 5")}, waits: "a run of other processes is under way"},
-		"one that has lined up":          {here: []process{at("a", "-n 6", "a", "b"), at("b", "-n 5")}, lineUp: []string{"a", "b"}},
-		"one that waits for others":      {here: []process{at("a2", "-n 6", "a", "a2"), at("b", "-n 5")}, waits: "a run of other processes is under way"},
+		"alone":                          {here: []process{at("b", 5)}, waits: "waiting, 1 of 2 processes are there"},
+		"two":                            {here: []process{at("a", 5), at("b", 5)}, lineUp: []string{"a", "b"}},
+		"one that has other flags":       {here: []process{at("b", 5), at("c", 6), at("d", 5)}, lineUp: []string{"b", "d"}},
+		"a first with other flags":       {here: []process{at("a", 6), at("b", 5)}, err: "the flags are -n 5 here and -n 6 in a, which came first"},
+		"a third":                        {here: []process{at("a", 5), at("a2", 5), at("b", 5)}, waits: "a run of other processes is under way"},
+		"one that has lined up":          {here: []process{at("a", 6, "a", "b"), at("b", 5)}, lineUp: []string{"a", "b"}},
+		"one that waits for others":      {here: []process{at("a2", 6, "a", "a2"), at("b", 5)}, waits: "a run of other processes is under way"},
 		"none, as the session has ended": {waits: "a run of other processes is under way"},
 	} {
-		lineUp, waits, err := choose(at("b", "-n 5"), tc.here, 2)
+		lineUp, waits, err := choose(at("b", 5), tc.here, 2)
 		require.Equal(t, tc.lineUp, lineUp, name)
 		require.Contains(t, waits.En, tc.waits, name)
 		if tc.err == "" {

@@ -132,7 +132,7 @@ type setup struct {
 	contenders []counter.Contender
 }
 
-// setUp opens sessions, in which the server is a round trip of rtt away, and makes contenders. sessionOf has the session
+// setUp opens sessions at a distance of rtt from the server, and makes contenders. sessionOf has the session
 // of each contender, as an index of conns. The setup must be closed, also after an error. Round 0 is not measured.
 func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time.Duration) (s *setup, err error) {
 	n, sessions := len(sessionOf), slices.Max(sessionOf)+1
