@@ -258,9 +258,9 @@ func longOutage(w *World) {
 	time.Sleep(30 * time.Second)
 	back()
 	back = w.CutOff(w.Server.LoseRequest, s, jute.OpSync, jute.OpGetChildren2, jute.OpGetData, jute.OpExists, jute.OpCreate)
-	time.Sleep(5 * time.Minute)
+	time.Sleep(2 * time.Minute)
 	back()
-	var what = i18n.Textf("the reply to create was lost, no server could be reached for half a minute, and then each request was lost for five", "create 的响应丢失，半分钟连不上任何服务器，随后五分钟里每个请求都丢失")
+	var what = i18n.Textf("the reply to create was lost, no server could be reached for half a minute, and then each request was lost for two", "create 的响应丢失，半分钟连不上任何服务器，随后两分钟里每个请求都丢失")
 	// A lock may try again with longer and longer pauses.
 	for range 10 {
 		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
