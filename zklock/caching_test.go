@@ -357,7 +357,8 @@ func TestCallsOnACachedNode(t *testing.T) {
 	})
 }
 
-// TestTheTokenOfACachedNodeThatHasServedAllItMay is higher than all that it has served, whether its zxid is even or odd.
+// TestTheTokenOfACachedNodeThatHasServedAllItMay is higher than all that it has served, whether its zxid is even or
+// odd.
 func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 	onClient(t, func(tb *table, conn *zk.Conn) {
 		for range 2 {

@@ -186,7 +186,8 @@ func (m *Mutex) create(e *entry) (err error) {
 	// Behind the last number but one the server gives out some numbers again, and leaves the
 	// parent's pzxid, which may be a token, as it is.
 	if e.node.Number == math.MaxInt32 || e.node.Number < 0 {
-		return fmt.Errorf("%w: %s has a number that comes again: delete %s until that succeeds, when it is empty", zk.ErrNodeExists, e.node.Path, m.path)
+		return fmt.Errorf("%w: %s has a number that comes again: delete %s until that succeeds, when it is empty",
+			zk.ErrNodeExists, e.node.Path, m.path)
 	}
 	return nil
 }

@@ -36,8 +36,8 @@ func TestARevokeOutlastsARepair(t *testing.T) {
 	})
 }
 
-// TestALeaseOutlastsTheRightToRead its node, and to list the queue, which a node that may stay is guarded by: what makes up
-// for a lost event may fail. The session is proved without it.
+// TestALeaseOutlastsTheRightToRead its node, and to list the queue, which a node that may stay is guarded by: what
+// makes up for a lost event may fail. The session is proved without it.
 func TestALeaseOutlastsTheRightToRead(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()

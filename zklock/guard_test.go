@@ -35,8 +35,8 @@ func (tb *table) deleteGuard(admin *zk.Conn) {
 	require.NoError(tb, admin.Delete(guardNode, -1))
 }
 
-// TestALateWriteIsFencedByAGuard: two holders, one after the other, make their guards, and the first does not notice that it
-// is over. Scenes Z1 and Z2 of the museum show two other ways, which let the write pass.
+// TestALateWriteIsFencedByAGuard: two holders, one after the other, make their guards, and the first does not notice
+// that it is over. Scenes Z1 and Z2 of the museum show two other ways, which let the write pass.
 func TestALateWriteIsFencedByAGuard(t *testing.T) {
 	for what, again := range map[string]bool{"the guard stays": false, "the guard is made again": true} {
 		onTables(t, what, func(tb *table) {

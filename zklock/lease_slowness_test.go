@@ -16,7 +16,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// keepBusy has a client send requests all the time, from many goroutines that begin one after the other, until rest is called.
+// keepBusy has a client send requests all the time, from many goroutines that begin one after the other, until rest is
+// called.
 func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()) {
 	ctx, rest := context.WithCancel(context.Background())
 	for range goroutines {

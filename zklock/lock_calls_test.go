@@ -364,8 +364,8 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	})
 }
 
-// TestAWaiterReturnsThoughItsClientHangsInClose, as one of zk.Connect may, and calls no watch off: a request of another lock
-// has noticed it.
+// TestAWaiterReturnsThoughItsClientHangsInClose, as one of zk.Connect may, and calls no watch off: a request of another
+// lock has noticed it.
 func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, three, zk.WithEventCallback(func(ev zk.Event) {

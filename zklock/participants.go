@@ -52,7 +52,8 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 			kind := record.KindOf(c.Name, c.Data)
 			p := Participant{
 				Data: c.Data, Position: i, Holds: before&kind.After == 0, Node: m.path + "/" + c.Name, Token: c.Stat.Czxid << passBits,
-				Library: kind.Library, Kind: kind.Role, Passes: kind.Passes(), Unreadable: c.Unreadable, Session: c.Stat.EphemeralOwner, Since: time.UnixMilli(c.Stat.Ctime),
+				Library: kind.Library, Kind: kind.Role, Passes: kind.Passes(), Unreadable: c.Unreadable,
+				Session: c.Stat.EphemeralOwner, Since: time.UnixMilli(c.Stat.Ctime),
 			}
 			before |= kind.Is
 			if r, ok := record.Parse(c.Name, c.Data); ok {

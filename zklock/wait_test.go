@@ -355,8 +355,9 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	})
 }
 
-// TestDeletesThatAreRefusedBackOff counts what a server that refuses is sent in an hour: by the holder's Unlock, and by a
-// waiter that gave up. It says that it may not, or that it has too much to do. The nodes go soon after it has stopped refusing.
+// TestDeletesThatAreRefusedBackOff counts what a server that refuses is sent in an hour: by the holder's Unlock, and by
+// a waiter that gave up. It says that it may not, or that it has too much to do. The nodes go soon after it has stopped
+// refusing.
 func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 	for code, end := range map[jute.Code]error{jute.ErrNoAuth: zk.ErrNoAuth, throttled: context.DeadlineExceeded} {
 		onTables(t, fmt.Sprint(code), func(tb *table) {

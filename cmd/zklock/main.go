@@ -69,7 +69,9 @@ type call struct {
 	held                         int // the exit status of run if the lock is held
 }
 
-var verbs = map[string]func(*call, context.Context) int{"who": (*call).who, "run": (*call).run, "revoke": (*call).revoke, "serve": (*call).serve}
+var verbs = map[string]func(*call, context.Context) int{
+	"who": (*call).who, "run": (*call).run, "revoke": (*call).revoke, "serve": (*call).serve,
+}
 
 //go:embed help.txt
 var english string

@@ -24,6 +24,12 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
+// eventually waits until something is the case.
+func eventually(t *testing.T, is func() bool, said ...any) {
+	t.Helper()
+	require.Eventually(t, is, patience, time.Millisecond, said...)
+}
+
 // TestMain makes the test's own program zklock, as which it starts itself.
 func TestMain(m *testing.M) {
 	patience, notice = 5*time.Minute, time.Hour

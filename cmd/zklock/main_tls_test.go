@@ -29,13 +29,14 @@ import (
 func certified(t *testing.T) (file string) {
 	key := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der := testenv.Must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))(t)
 	secret := testenv.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	file = filepath.Join(t.TempDir(), "pem")
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	text = append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...)
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	return file
 }
@@ -67,12 +68,13 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 	server, client, stranger := certified(t), certified(t), certified(t)
 	known := testenv.Must(zkconn.LoadTLS(client, server, ""))(t)
-	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert}
+	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs}
+	config.ClientAuth = tls.RequireAndVerifyClientCert
 	zoo := zkserver.Run(t)
 	for _, c := range []struct{ host, ca, cert, want string }{
 		{"localhost", server, client, ""},
 		{"localhost", stranger, client, "x509: certificate signed by unknown authority"},
-		{"127.0.0.1", server, client, "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs"},
+		{"127.0.0.1", server, client, "x509: cannot validate certificate for 127.0.0.1 because it doesn't contain"},
 		{"localhost", server, stranger, "no session after "}, // TLS 1.3 tells the client later that it is not trusted
 	} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -41,7 +41,8 @@ func (c *call) revoke(ctx context.Context) int {
 	defer cancel()
 	switch err := m.Revoke(asking, zklock.Participant{Node: p.Node, Token: p.Token}); {
 	case errors.Is(err, zklock.ErrNotAsked):
-		return c.fail(exitFailure, i18n.Errorf("%s may be the id of a LeaderSelector, and was not asked; for a mutex: zkCli.sh set %s __REVOKE__",
+		return c.fail(exitFailure, i18n.Errorf(
+			"%s may be the id of a LeaderSelector, and was not asked; for a mutex: zkCli.sh set %s __REVOKE__",
 			"%s 可能是 LeaderSelector 的 id，没有请它；如果是互斥锁：zkCli.sh set %s __REVOKE__", shown(p.Data), p.Node))
 	case err != nil:
 		return c.fail(exitUnavailable, err)

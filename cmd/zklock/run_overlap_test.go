@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	overlapN       = flag.Int("overlap.n", 1, "how many trials TestTwoCommandsNeverRunAtOnce makes of each fault; give -parallel, too")
+	overlapN       = flag.Int("overlap.n", 1, "trials of each fault in TestTwoCommandsNeverRunAtOnce; give -parallel, too")
 	overlapSession = flag.Duration("overlap.session", 4*time.Second, "the session timeout of its trials")
 )
 
@@ -107,14 +107,15 @@ var faults = []fault{
 // begin starts the two commands. The first has a shell around it, as most have.
 func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *trial {
 	path, dir := fmt.Sprintf("/overlap-%d", rand.Int64()), t.TempDir()
-	tr := &trial{T: t, server: own, line: proxy.New(t, server), first: filepath.Join(dir, "first"), next: filepath.Join(dir, "next")}
+	tr := &trial{T: t, server: own, line: proxy.New(t, server)}
+	tr.first, tr.next = filepath.Join(dir, "first"), filepath.Join(dir, "next")
 	run := func(server, file string) *program {
 		return start(t, "run", "-zk", server, "-session", overlapSession.String(), path, "--",
 			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done", testenv.Must(os.Executable())(t), file)
 	}
 	queued := func(n int) {
 		var names []string
-		for began := time.Now(); len(names) != n; time.Sleep(50 * time.Millisecond) { // nothing tells of both: a node that comes, and a process that ends
+		for began := time.Now(); len(names) != n; time.Sleep(50 * time.Millisecond) { // nothing tells of a process that ends
 			tr.lives()
 			require.Less(t, time.Since(began), patience, "%d in the queue", n)
 			names, _, _ = conn.Children(path)
@@ -144,16 +145,17 @@ func (tr *trial) lives() {
 		return
 	}
 	tr.runner.Wait()
-	if said := tr.runner.stderr.String(); strings.Contains(said, "the lock was lost") || strings.Contains(said, "the lease had less than -grace") {
+	said := tr.runner.stderr.String()
+	if strings.Contains(said, "the lock was lost") || strings.Contains(said, "the lease had less than -grace") {
 		testenv.Spoiled(tr.T, "the lease was not renewed in time")
 	}
-	tr.Fatal("it was killed while the lease was good; zklock says:", tr.runner.stderr.String(), tr.runner.ProcessState)
+	tr.Fatal("it was killed while the lease was good; zklock says:", said, tr.runner.ProcessState)
 }
 
 // runs checks that the first command runs: it makes another stamp.
 func (tr *trial) runs() {
 	now := time.Now()
-	for last := now; !last.After(now); time.Sleep(20 * time.Millisecond) { // nothing but its file tells that another process stamps
+	for last := now; !last.After(now); time.Sleep(20 * time.Millisecond) { // only its file tells what it does
 		tr.lives()
 		require.Less(tr, time.Since(now), patience, "it writes no stamp")
 		_, last = stamps(tr.first)
@@ -169,7 +171,8 @@ func (tr *trial) goOn() {
 
 // finish checks that the first command was dead before the second began, and that nothing is left.
 func (tr *trial) finish() {
-	require.Eventually(tr, func() bool { begun, _ := stamps(tr.next); return !begun.IsZero() }, 5**overlapSession+time.Minute, 5*time.Millisecond)
+	begins := func() bool { first, _ := stamps(tr.next); return !first.IsZero() }
+	require.Eventually(tr, begins, 5**overlapSession+time.Minute, 5*time.Millisecond)
 	time.Sleep(200 * time.Millisecond) // ten stamps: a first command that still runs writes some of them
 	_, last := stamps(tr.first)
 	begun, _ := stamps(tr.next)
@@ -209,7 +212,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 					tr := begin(t, server, own, conn)
 					f.do(tr)
 					if f.ends && f.name == "network cut" {
-						time.Sleep(*overlapSession / 8) // of the lease a sixth of it is left then: at first it lasts for 3/8 after a write
+						time.Sleep(*overlapSession / 8) // a sixth of it is left of the lease then, which lasts for 3/8 at first
 						tr.runs()
 					}
 					if !f.ends {

@@ -138,8 +138,8 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	return c.fail(exitUnavailable, err)
 }
 
-// hasRun reports whether the command has run for the key of -once, or for a later one. It was noted beside the lock, by an
-// earlier holder. The server that has made this holder's node knows all that came before.
+// hasRun reports whether the command has run for the key of -once, or for a later one. It was noted beside the lock, by
+// an earlier holder. The server that has made this holder's node knows all that came before.
 func (c *call) hasRun(ctx context.Context, j *job) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -169,7 +169,7 @@ func (j *job) release() (err error) {
 		return nil
 	}
 	timeout, _ := zkconn.SessionTimeout(j.conn)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout/3) // what is not deleted by then goes with the session
+	ctx, cancel := context.WithTimeout(context.Background(), timeout/3) // the rest goes with the session
 	defer cancel()
 	if j.lease != nil {
 		err = j.lease.Unlock(ctx)

@@ -10,9 +10,10 @@ import (
 
 // serve runs the embedded server until it is interrupted.
 func (c *call) serve(ctx context.Context) int {
-	s := zkserver.New(zkserver.WithRefusal(sync.OnceFunc(func() { // called with the server locked, and whenever the client tries again
-		go c.note("a client is refused, because it has seen later transactions than this server: it was connected to an earlier one, whose data is gone "+
-			"(go-zookeeper: \"authentication failed: EOF\"); start the client again, unless it is one of zkconn: that begins a new session by itself",
+	s := zkserver.New(zkserver.WithRefusal(sync.OnceFunc(func() { // called with the server locked, again and again
+		go c.note("a client is refused, because it has seen later transactions than this server: it was connected to an "+
+			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"); start the client again, "+
+			"unless it is one of zkconn: that begins a new session by itself",
 			"拒绝了一个客户端：该客户端见过的事务比本服务器的更晚，之前连的是另一个服务器，那里的数据已经丢失（go-zookeeper：\"authentication failed: EOF\"）；"+
 				"请重新启动这个客户端；zkconn 的客户端不必，会自己开始新会话")
 	})))

@@ -103,7 +103,8 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 		return nil, nil, err
 	}
 	_, locks, err := list(ctx, conn, c.path+"/locks", changed)
-	if last := len(leases) - 1; last >= 0 && len(locks) > 0 && leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token {
+	last := len(leases) - 1
+	if last >= 0 && len(locks) > 0 && leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token {
 		leases[last].Holds, locks = false, locks[1:] // one row for one client
 	}
 	for i := range locks {

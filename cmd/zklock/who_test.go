@@ -81,7 +81,7 @@ func TestTheNodesOfOthersAreShown(t *testing.T) {
 	made(t, conn, "/q/other-", "of nobody")
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	waits := bubble.Aside(func() error { return m.Do(t.Context(), zklock.NewOwner("nightly"), nil) })
-	require.Eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") }, patience, time.Millisecond)
+	eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") })
 	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7", queueOf(t, "/q"))
 	_, stdout, _ := do(t.Context(), t, "who", "/q")
 	require.Regexp(t, `(?m)^4  waiter  nightly  web-7  .*  \d+  zklock\nkazoo lock: it does not wait for zklock unless .*\n`+
@@ -144,7 +144,7 @@ func TestWatchShowsEachChange(t *testing.T) {
 	require.Regexp(t, `/q\n#.*\n0  holder  -      a`, said(t, out))
 	interrupt()
 	require.Zero(t, <-ended)
-	require.Eventually(t, func() bool { return len(srv.Sessions()) == 1 }, patience, time.Millisecond)
+	eventually(t, func() bool { return len(srv.Sessions()) == 1 })
 }
 
 func TestErrorsAreOneLine(t *testing.T) {
@@ -185,7 +185,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 	require.Zero(t, status)
 	require.Equal(t, "nobody holds /q\n", stdout)
 
-	conn := testenv.Must(zkconn.Connect(t.Context(), []string{addr}, 4*time.Second))(t) // a holder reads its node once per third of it
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{addr}, 4*time.Second))(t) // it reads its node each third
 	defer conn.Close()
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("nightly")))(t)
@@ -221,7 +221,7 @@ func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	require.Greater(t, queue[1].Token, int64(3<<42), "an ensemble's third epoch")
 	_, stdout, _ := do(t.Context(), t, "who", "-json", "/q")
 	require.Contains(t, stdout, fmt.Sprintf(`"token": %d,`, queue[1].Token))
-	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold by the node
+	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold
 	require.Equal(t, exitHeld, status)
 	require.Contains(t, stdout, "asked second, ")
 

@@ -27,8 +27,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The tests of this name fail with an ordinary client. True: they are about a whole client, and pass with an ordinary one of
-// the patched library. The others are about a connection of Connect's, or about a function that the patch adds.
+// The tests of this name fail with an ordinary client. True: they are about a whole client, and pass with an ordinary
+// one of the patched library. The others are about a connection of Connect's, or about a function that the patch adds.
 var faults = map[string]bool{
 	"TestFaultCloseHangsTheClient":                               true,
 	"TestFaultARepeatedCredentialHangsTheClient":                 true,

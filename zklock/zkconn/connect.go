@@ -39,10 +39,10 @@ import (
 
 // Connect opens a ZooKeeper client and returns it when it has a session.
 //
-// The servers are host:port, without a chroot; space around one does not matter. A host that is a name may have several addresses,
-// which are all tried. Names are looked up again when a connection has been lost, and when all
-// addresses have been tried; if that fails, the known addresses stay. At first one address is
-// enough, and if no name exists, Connect returns the *net.DNSError at once.
+// The servers are host:port, without a chroot; space around one does not matter. A host that is a name may have several
+// addresses, which are all tried. Names are looked up again when a connection has been lost, and when all addresses
+// have been tried; if that fails, the known addresses stay. At first one address is enough, and if no name exists,
+// Connect returns the *net.DNSError at once.
 //
 // The client asks for the given session timeout, from 1 ms to 24 days; a server with the default
 // configuration agrees to something between 4 and 40 s. A server that accepts a connection has a
@@ -89,7 +89,8 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	c := newClient(sessionTimeout)
 	c.tls, c.logger = settings.tls, settings.logger
 	noSession := func() (*zk.Conn, error) {
-		return fail(fmt.Errorf("no session after %v: %w (%s)", time.Since(began).Round(time.Millisecond), conns.WhyEnded(ctx), c.Report()))
+		waited := time.Since(began).Round(time.Millisecond)
+		return fail(fmt.Errorf("no session after %v: %w (%s)", waited, conns.WhyEnded(ctx), c.Report()))
 	}
 	conn, events, err := c.begin(ctx, servers, sessionTimeout, settings.client)
 	if err != nil {
@@ -128,7 +129,9 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 
 // begin begins to open the client. It returns when ctx ends, though a host provider of the caller's
 // may not have returned; what that has opened is then closed.
-func (c *client) begin(ctx context.Context, servers []string, sessionTimeout time.Duration, options []func(*zk.Conn)) (*zk.Conn, <-chan zk.Event, error) {
+func (c *client) begin(
+	ctx context.Context, servers []string, sessionTimeout time.Duration, options []func(*zk.Conn),
+) (*zk.Conn, <-chan zk.Event, error) {
 	names := &hosts{ctx: ctx, c: c, lookupHost: lookupHost}
 	c.hostOf, c.addresses = names.hostOf, names.all
 	type opened struct {
@@ -219,7 +222,7 @@ type client struct {
 	hostOf    func(address string) string // the host that Connect was given for an address
 	servers   func() int                  // the number of addresses; set before the client dials
 	addresses func() []string             // of the servers; none if the caller has a host provider of its own
-	timeout   atomic.Int64                // that the last handshake agreed on; before the first one, that the client asks for
+	timeout   atomic.Int64                // that the last handshake agreed on; before the first, that the client asks for
 	expired   atomic.Bool                 // the session has expired, and no server has been looked for since
 	leaving   atomic.Bool                 // it finds out whether to leave its server
 	left      atomic.Bool                 // the only address is tried again without a pause: another server answers there
@@ -229,10 +232,10 @@ type client struct {
 	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	dialed           *carefulConn     // last
 	connected        *carefulConn     // the last one with a session
-	rounds           int              // in which all servers were tried since the last session, and after a short pause again
+	rounds           int              // in which all servers were tried since the last session, and again after a short pause
 	pause            time.Duration    // before the next dial
 	within           time.Duration    // the shortest that a lease lasts; 0: none is known
-	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none has refused it
+	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none has
 }
 
 func newClient(sessionTimeout time.Duration) *client {

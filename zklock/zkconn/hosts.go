@@ -104,15 +104,16 @@ func (h *hosts) Init(servers []string) error {
 func splitServer(server string) (host, port string, err error) {
 	if scheme, rest, ok := strings.Cut(server, "://"); ok {
 		first := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '/' })
-		return "", "", fmt.Errorf("%q is not host:port: leave out %s:// and what follows a slash, and give each server as a string of its own, such as %q",
-			server, scheme, strings.Join(first[:min(1, len(first))], ""))
+		return "", "", fmt.Errorf("%q is not host:port: leave out %s:// and what follows a slash, "+
+			"and give each server as a string of its own, such as %q", server, scheme, strings.Join(first[:min(1, len(first))], ""))
 	}
 	if strings.ContainsAny(server, ",; \t\n") {
 		return "", "", fmt.Errorf("%q is more than one server: give each as a string of its own, and without a space inside", server)
 	}
 	if before, root, ok := strings.Cut(server, "/"); ok {
 		root, _, _ = strings.Cut(root, ":") // package zk has added the port
-		return "", "", fmt.Errorf("%q is not host:port; the client has no chroot: use %q and put /%s in front of each path", server, before, root)
+		return "", "", fmt.Errorf("%q is not host:port; the client has no chroot: use %q and put /%s in front of each path",
+			server, before, root)
 	}
 	host, port, err = net.SplitHostPort(server)
 	if bare, e := netip.ParseAddr(strings.Trim(server, "[]")); err != nil && e == nil {

@@ -128,8 +128,8 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's. The server name of the configuration
-// counts for all servers.
+// TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's. The server name of the
+// configuration counts for all servers.
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 	server, client := tlsConfigs()
 	client.ServerName = "zk.example.com"

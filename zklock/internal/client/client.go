@@ -74,7 +74,8 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 			}
 			runtime.AddCleanup(c, func(k key) { clients.CompareAndDelete(k, own) }, k)
 			if assumed, known := conns.SessionTimeout(conn); timeout == 0 && !known {
-				conns.Warn(conn, fmt.Sprintf("zklock: the client does not say its session timeout, and %v is assumed; see zklock.WithSessionTimeout", assumed))
+				conns.Warn(conn, fmt.Sprintf("zklock: the client does not say its session timeout, and %v is assumed; "+
+					"see zklock.WithSessionTimeout", assumed))
 			}
 			return c
 		}
@@ -90,7 +91,8 @@ func (c *Client) close() {
 	first := false
 	c.closing.Do(func() { close(c.closed); first = true })
 	if first {
-		conns.Warn(c.conn, "zklock: the client was closed before Shutdown had returned: its locks are lost, and their nodes may stay until its session ends")
+		conns.Warn(c.conn, "zklock: the client was closed before Shutdown had returned: its locks are lost, "+
+			"and their nodes may stay until its session ends")
 	}
 }
 

@@ -35,9 +35,9 @@ func (m Mark) String() string {
 // In returns the path of the mark below a guard node.
 func (m Mark) In(path string) string { return path + "/" + m.String() }
 
-// Guard makes a mark below the guard node, and deletes that of the last Guard. The data of the guard node is the name of
-// the last mark. An earlier version of zklock, which would not delete a mark with an ID, refuses such data. Nothing is
-// sent once over returns an error. After an error the mark may be there; Guard with the same mark finds it.
+// Guard makes a mark below the guard node, and deletes that of the last Guard. The data of the guard node is the name
+// of the last mark. An earlier version of zklock, which would not delete a mark with an ID, refuses such data. Nothing
+// is sent once over returns an error. After an error the mark may be there; Guard with the same mark finds it.
 func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mark Mark, acl []zk.ACL) error {
 	data := fmt.Append(nil, mark)
 	var missing Mark // that somebody has deleted
@@ -68,7 +68,8 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 		case err == nil:
 			return nil
 		case errors.Is(err, ErrUnknownOutcome):
-		case failed == 0 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists) || there && errors.Is(err, zk.ErrNoNode)):
+		case failed == 0 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)):
+		case failed == 0 && errors.Is(err, zk.ErrNoNode) && there:
 		case failed == 0 && errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("the parent of the guard has to exist: %w", err)
 		case failed == 2 && errors.Is(err, zk.ErrNoNode): // the delete
@@ -84,7 +85,9 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 
 // Guarded carries out all operations, or none: they are package zk's requests. It returns
 // ErrFenced if the mark of the guard at path has gone, and sends nothing once over returns an error.
-func (c *Client) Guarded(ctx context.Context, tasks *Tasks, over func() error, path, mark string, operations []any) ([]zk.MultiResponse, error) {
+func (c *Client) Guarded(
+	ctx context.Context, tasks *Tasks, over func() error, path, mark string, operations []any,
+) ([]zk.MultiResponse, error) {
 	began, what := time.Now(), "write with the guard "+path
 	if ctx.Err() != nil {
 		return nil, c.Ended(ctx, what, began)

@@ -296,7 +296,8 @@ func (n *Node) delete() error {
 	}
 	mark := []byte(lowWater(n.Born, n.Number))
 	err := p.c.call(aQuorum, func() error {
-		_, err := conn.Multi(&zk.DeleteRequest{Path: n.Path, Version: -1}, &zk.SetDataRequest{Path: p.path, Data: mark, Version: -1})
+		_, err := conn.Multi(&zk.DeleteRequest{Path: n.Path, Version: -1},
+			&zk.SetDataRequest{Path: p.path, Data: mark, Version: -1})
 		return err
 	})
 	if p.isRefused(err) {

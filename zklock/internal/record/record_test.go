@@ -28,11 +28,13 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
 		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001",
 		"__READ__0000000001", "9f8e__lock__0000000001",
-		id[1:] + "__lock__0000000000", id + "0__lock__0000000000", strings.Repeat("x", 32) + "__lock__0000000000", // nearly names of kazoo's
-		"__lock__0000000000", "lock__0000000000", id + "__lock__", id + "__lock__000000000", id + "__lock__00000000000", id + "__lock__000000000x",
-		id + "__lock__+000000000", id + "__lock__0000000000 ", id + "__lease__0000000000", id + "_lock_0000000000", id + "-lock-0000000000",
-		"x-0000000001", "x--0000000001", "x-12a-0000000001", "x-+12-0000000001", "x-" + id + "-0000000001", "y-12-0000000001", "x-12-000000001",
-		"_c_" + id + "-__READ__0000000001", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f__READ__0000000001", id + "__wlock__0000000001",
+		// Nearly names of kazoo's, of WriteLock's and of Curator's.
+		id[1:] + "__lock__0000000000", id + "0__lock__0000000000", strings.Repeat("x", 32) + "__lock__0000000000",
+		"__lock__0000000000", "lock__0000000000", id + "__lock__", id + "__lock__000000000", id + "__lock__00000000000",
+		id + "__lock__000000000x", id + "__lock__+000000000", id + "__lock__0000000000 ", id + "__lease__0000000000",
+		id + "_lock_0000000000", id + "-lock-0000000000", id + "__wlock__0000000001", "x-0000000001", "x--0000000001",
+		"x-12a-0000000001", "x-+12-0000000001", "x-" + id + "-0000000001", "y-12-0000000001", "x-12-000000001",
+		"_c_" + id + "-__READ__0000000001", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f__READ__0000000001",
 	} {
 		_, ok := Sequence(name)
 		require.False(t, ok, name)

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// A plan is what a process of Start's knows of the command. These processes are this program, too, each the child of the
-// one before: two guards, a starter, and below it the command. Each one of them that is left finds all that is below it, also
-// if those in between have ended. So of this process and those three any one ends the command in time, with all that it has
-// started. If the starter ends, the kernel kills the command.
+// A plan is what a process of Start's knows of the command. These processes are this program, too, each the child of
+// the one before: two guards, a starter, and below it the command. Each one of them that is left finds all that is
+// below it, also if those in between have ended. So of this process and those three any one ends the command in time,
+// with all that it has started. If the starter ends, the kernel kills the command.
 type plan struct {
 	Below         int // how many of the three come below
 	Grace, Margin time.Duration
@@ -57,7 +57,8 @@ func Helper(args []string) {
 			ends[i] = os.NewFile(uintptr(leaseFile+1+i), "")
 		}
 		err = w.startNext(reports, ends)
-		reports.Close() // the starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed
+		// The starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed.
+		reports.Close()
 		go w.reap()
 	}
 	if err != nil {
@@ -78,7 +79,8 @@ func (p plan) startNext(reports *os.File, ends []*os.File) error {
 	}
 	cmd := exec.Command(path, verbs[p.Below], string(text))
 	cmd.Args[0] = "zklock" // for ps
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdin, os.Stdout, os.Stderr, append([]*os.File{reports}, ends...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = append([]*os.File{reports}, ends...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in this session: otherwise the command has no terminal
 	err := cmd.Start()
 	for _, file := range ends {
@@ -203,7 +205,7 @@ func (w *watcher) watch() {
 			next, late = w.Margin, time.After(w.Grace)
 		case <-late: // the processes above see to the rest
 			return
-		case <-time.After(min(max(end.left()-next, 0), 50*time.Millisecond)): // no longer: the machine may be suspended, or the clock set
+		case <-time.After(min(max(end.left()-next, 0), 50*time.Millisecond)): // the machine may be suspended, or the clock set
 		}
 	}
 }

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWhatTheStarterDoesWithWhatIsLeft of the lease, by the two clocks, and of the command. Two hours of grace, and one of
-// margin, are more than what passes. It reads two ends at once, as if it had been stopped. nohup has SIGHUP ignored.
+// TestWhatTheStarterDoesWithWhatIsLeft of the lease, by the two clocks, and of the command. Two hours of grace, and one
+// of margin, are more than what passes. It reads two ends at once, as if it had been stopped. nohup has SIGHUP ignored.
 func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
 	const enough, little, none, closed, begins = 3 * time.Hour, 90 * time.Minute, 59 * time.Minute, 0, `begun \d+\n`
 	leaves := func(atTERM string) string {
@@ -47,7 +47,8 @@ func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
 		{leaves("echo; exit"), begins + "ended 768\n", time.Hour, enough, enough},
 		{leaves("echo"), begins + "ended 768\n", 1, 0, enough}, // it has its SIGTERM, and little is left, before none is
 	} {
-		text := testenv.Must(json.Marshal(plan{Grace: 2 * time.Hour, Margin: c.margin, Program: "/bin/sh", Command: []string{"sh", "-c", c.script}}))(t)
+		command := plan{Grace: 2 * time.Hour, Margin: c.margin, Program: "/bin/sh", Command: []string{"sh", "-c", c.script}}
+		text := testenv.Must(json.Marshal(command))(t)
 		reports, report := testenv.Must2(os.Pipe())(t)
 		lease, end := testenv.Must2(os.Pipe())(t)
 		defer end.Close() // not earlier, as garbage
@@ -103,7 +104,10 @@ func TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal(t *testing.T)
 }
 
 func TestAProcessThatIsBeingReapedHasNoNumber(t *testing.T) {
-	for status, want := range map[string][]string{"Name:\tx\nPPid:\t7\nNSpid:\t8\t1\nNSpgid:\t0\n": {"8", "1"}, "Name:\tx\nPPid:\t7\nNSpid:\t0\n": nil} {
+	for status, want := range map[string][]string{
+		"Name:\tx\nPPid:\t7\nNSpid:\t8\t1\nNSpgid:\t0\n": {"8", "1"},
+		"Name:\tx\nPPid:\t7\nNSpid:\t0\n":                nil,
+	} {
 		parent, own := numbers(status)
 		require.Equal(t, "7", parent)
 		require.Equal(t, want, own)

@@ -26,7 +26,7 @@ type Process struct {
 	watcher
 	started bool
 	begun   chan int   // the command's group, once
-	ends    []*os.File // where the processes below are told the end of the lease; they outlive the processes: nothing else closes them
+	ends    []*os.File // where the processes below are told the end of the lease; nothing else closes them
 	told    time.Time  // that end
 	tty     *terminal  // nil: none
 }
@@ -41,7 +41,8 @@ func New(program string, command []string, grace, margin time.Duration) *Process
 }
 
 // Start starts the command in a group of its own, and the guards. Of the lease until returns the end, or zero if it is
-// over. The command begins when they know the end, and more than grace is left. If this process ends before, it does not begin.
+// over. The command begins when they know the end, and more than grace is left. If this process ends before, it does
+// not begin.
 func (p *Process) Start(until func() time.Time) error {
 	if err := adopt(); err != nil {
 		return err

@@ -17,7 +17,8 @@ type terminal struct{ *os.File }
 // openTerminal returns the terminal if standard input and output are one. If the output is a
 // pipe, the program that reads it may need the terminal, and is in this process's group.
 func openTerminal() *terminal {
-	if file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil && term.IsTerminal(syscall.Stdin) && term.IsTerminal(syscall.Stdout) {
+	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err == nil && term.IsTerminal(syscall.Stdin) && term.IsTerminal(syscall.Stdout) {
 		return &terminal{file}
 	}
 	return nil

@@ -50,8 +50,8 @@ func status(name string) string {
 	return string(text)
 }
 
-// numbers returns the parent of a process, and its own numbers: /proc may be that of a namespace of processes around this
-// process's, and the process has a number in each one from there inward. While it is being reaped they are 0,
+// numbers returns the parent of a process, and its own numbers: /proc may be that of a namespace of processes around
+// this process's, and the process has a number in each one from there inward. While it is being reaped they are 0,
 // which to kill means this process's own group: there are none then.
 func numbers(status string) (parent string, own []string) {
 	_, behind, _ := strings.Cut(status, "\nPPid:")
