@@ -94,7 +94,7 @@ func ofOthers(function string) bool {
 	function, ours := strings.CutPrefix(function, "example.com/zklock/")
 	return ours && slices.ContainsFunc([]string{
 		"internal/locktest.", "internal/locktest/runner.", "internal/locktest/stage.", "internal/locktest/leases.", "internal/grader/suites.",
-		"zkserver.", "internal/wiretap.", "internal/jute.", "internal/ensemble.", "zklock/zkconn.",
+		"internal/bubble.", "zkserver.", "internal/wiretap.", "internal/jute.", "internal/ensemble.", "zklock/zkconn.",
 	}, func(tested string) bool { return strings.HasPrefix(function, tested) })
 }
 
