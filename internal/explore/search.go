@@ -64,7 +64,7 @@ type Report struct {
 	// MostRequests and MostEvents are the highest numbers in a schedule.
 	MostRequests, MostEvents int
 	states, finals           map[uint64]struct{}
-	seen                     map[uint64][]string // with Search.Merge: the situations, and the actions that were asleep in each
+	seen                     map[uint64][]string // with Search.Merge: the situations, and the actions asleep in each
 }
 
 func (r *Report) String() string {

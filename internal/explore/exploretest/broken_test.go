@@ -146,16 +146,21 @@ func TestRandomSearchesRepeatAndFind(t *testing.T) {
 
 // TestTheTraceOfThePage: docs/explorer.md shows the explorer's output, and names its faults and strangers.
 func TestTheTraceOfThePage(t *testing.T) {
-	w := player.World{Lock: brokenSubject("no look after waking"), Contenders: 3, Scripts: [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}}
+	scripts := [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
+	w := player.World{Lock: brokenSubject("no look after waking"), Contenders: 3, Scripts: scripts}
 	tr := explore.Explore(t, w, explore.Search{}).Found
 	require.NotNil(t, tr)
-	shown := strings.ReplaceAll(strings.TrimSuffix(fmt.Sprintf("\nchoices (%d):\n%s", len(tr.Choices), tr.Steps()), "\n"), "\n", "\n    ")
+
 	text := string(testenv.Must(os.ReadFile(page))(t))
-	require.True(t, strings.Contains(text, "\n"+shown+"\n\n"), "docs/explorer.md is to show:\n%s", shown)
-	for _, fault := range player.KnownFaults {
-		require.True(t, strings.Contains(text, "\n| "+strings.TrimSuffix(string(fault), " but one")+" | "), "docs/explorer.md is to have a row for %q", fault)
+	shows := func(what string) {
+		require.True(t, strings.Contains(text, what), "docs/explorer.md is to show:%s", what)
 	}
-	require.True(t, strings.Contains(text, "`"+strings.Join(player.Strangers, "`, `")+"`"), "docs/explorer.md is to name %q", player.Strangers)
+	output := fmt.Sprintf("\nchoices (%d):\n%s", len(tr.Choices), tr.Steps())
+	shows("\n" + strings.ReplaceAll(strings.TrimSuffix(output, "\n"), "\n", "\n    ") + "\n\n")
+	for _, fault := range player.KnownFaults {
+		shows("\n| " + strings.TrimSuffix(string(fault), " but one") + " | ")
+	}
+	shows("`" + strings.Join(player.Strangers, "`, `") + "`")
 }
 
 // The command that the explorer prints fails for the lock that is broken, with the schedule in words. It
@@ -191,7 +196,8 @@ func TestTheReductionLosesNothing(t *testing.T) {
 			for _, merge := range []bool{false, true} {
 				reduced := explore.Explore(t, w, explore.Search{Count: true, All: true, Merge: merge})
 				require.True(t, reduced.Complete)
-				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)), "violations\n%v\n%v", whole, reduced)
+				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)),
+					"violations\n%v\n%v", whole, reduced)
 				_, isBroken := bugs[w.Lock.Name]
 				switch {
 				case isBroken && len(whole.Kinds)+len(whole.Known) > 0:

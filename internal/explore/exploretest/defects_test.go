@@ -23,7 +23,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-var planted = flag.String("explore.defect", "", "what zklock has been built with: the name of a defect; TestDefectsOfZklock sets it")
+var planted = flag.String("explore.defect", "", "the defect that zklock has here; TestDefectsOfZklock sets it")
 
 // A defect is a fault that zklock once had, or would have with a line or two changed, and the world in which it
 // shows. Each Old line is in its file exactly once.
@@ -51,7 +51,8 @@ func TestDefectsOfZklock(t *testing.T) {
 					require.NotNil(t, r.Found, "%v shows nothing", r)
 					require.Contains(t, d.Finds, r.Found.Violation.Kind, "%v", r.Found)
 					require.LessOrEqual(t, len(r.Found.Choices), 14, "%v", r.Found)
-					fmt.Printf("defect: | %s | %s | %d | %d | %.1f s |\n", d.Name, r.Found.Violation.Kind, len(r.Found.Choices), r.Schedules, r.Took.Seconds())
+					fmt.Printf("defect: | %s | %s | %d | %d | %.1f s |\n",
+						d.Name, r.Found.Violation.Kind, len(r.Found.Choices), r.Schedules, r.Took.Seconds())
 					fmt.Println(r.Found)
 				}
 				return
@@ -61,7 +62,8 @@ func TestDefectsOfZklock(t *testing.T) {
 			for _, c := range d.Changes {
 				file := filepath.Join(root, "zklock", c.File)
 				texts[file] = cmp.Or(texts[file], string(testenv.Must(os.ReadFile(file))(t)))
-				require.Equal(t, 1, strings.Count(texts[file], c.Old), "%s has changed: the defect %q edits this line, which must be there once: %s", c.File, d.Name, c.Old)
+				require.Equal(t, 1, strings.Count(texts[file], c.Old),
+					"%s has changed: the defect %q edits this line, which must be there once: %s", c.File, d.Name, c.Old)
 				texts[file] = strings.Replace(texts[file], c.Old, c.New, 1)
 			}
 			if !testenv.AtLength() {
@@ -81,8 +83,8 @@ func TestDefectsOfZklock(t *testing.T) {
 			overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 			file := filepath.Join(dir, "overlay.json")
 			require.NoError(t, os.WriteFile(file, overlay, 0o644))
-			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file, "-run=^TestDefectsOfZklock$", "./internal/explore/exploretest",
-				"-explore.defect="+d.Name)
+			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file,
+				"-run=^TestDefectsOfZklock$", "./internal/explore/exploretest", "-explore.defect="+d.Name)
 			cmd.Dir = root
 			out := testenv.Must(cmd.CombinedOutput())(t)
 			line := regexp.MustCompile(`(?m)^defect: (.*)$`).FindStringSubmatch(string(out))

@@ -23,8 +23,8 @@ const page = "../../../docs/explorer.md"
 
 var (
 	update = flag.Bool("explore.update", false, "write the table of docs/explorer.md again")
-	pairs  = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; with "+
-		"-explore.update, write them into the page")
+	pairs  = flag.String("explore.pairs", "", "play the pairs of faults that this expression matches, each for at most -explore.for; "+
+		"with -explore.update, write them into the page")
 )
 
 // A row is a row of a table of the page: a world, and how it is searched.
@@ -49,7 +49,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 	for i, r := range rows {
 		require.True(t, i < len(lines) || r.play && *update, "a row is missing: %s", r.columns)
 		if !r.play {
-			require.True(t, strings.HasPrefix(lines[i], "| "+r.columns+" |"), "the page has another row than %s: %s", r.columns, lines[i])
+			require.Contains(t, lines[i], "| "+r.columns+" |", "the page has another row")
 			found = append(found, lines[i])
 			continue
 		}
@@ -103,12 +103,14 @@ func resultText(r *explore.Report) string {
 // step 3.
 func TestTableOfThePage(t *testing.T) {
 	var rows []row
-	for _, s := range []player.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock()} {
+	for _, s := range []player.Subject{
+		steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock(),
+	} {
 		add := func(w player.World, slow bool, choices string, fault player.Fault) {
 			w.Lock = s
+			columns := fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault)
 			soon := !slow && (s.Name == "predecessor" || testenv.AtLanding())
-			rows = append(rows, row{fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault), w, explore.Search{Count: true},
-				*update || soon || testenv.AtLength(), !s.Timed})
+			rows = append(rows, row{columns, w, explore.Search{Count: true}, *update || soon || testenv.AtLength(), !s.Timed})
 		}
 		add(player.World{}, false, "requests", "none")
 		add(player.World{Packets: true}, false, "packets", "none")
@@ -121,7 +123,8 @@ func TestTableOfThePage(t *testing.T) {
 				s.Timed || f == player.Stall || f == player.Stop, "requests", f)
 		}
 	}
-	holdTable(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n", "<!-- end of the table -->\n",
+	holdTable(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n",
+		"<!-- end of the table -->\n",
 		"| lock | contenders | choices | fault | schedules | states | result |\n|---|---|---|---|---|---|---|\n", rows)
 }
 
@@ -138,6 +141,7 @@ func TestPairsOfThePage(t *testing.T) {
 	pattern := testenv.Must(regexp.Compile(chosen))(t)
 	s := steps.Zklock()
 	all := slices.DeleteFunc(kindsOf(s), func(f player.Fault) bool { return f == player.Stall })
+	search := explore.Search{Count: true, Merge: true, For: *duration}
 	var rows []row
 	for i, f := range all {
 		for _, g := range all[i:] {
@@ -146,9 +150,10 @@ func TestPairsOfThePage(t *testing.T) {
 				w.Kinds, w.Each = w.Kinds[:1], 2
 			}
 			name := fmt.Sprintf("%s, %s", f, g)
-			rows = append(rows, row{name, w, explore.Search{Count: true, Merge: true, For: *duration}, pattern.MatchString(name), false})
+			rows = append(rows, row{name, w, search, pattern.MatchString(name), false})
 		}
 	}
-	holdTable(t, "<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n",
+	holdTable(t,
+		"<!-- the pairs: go test ./internal/explore/exploretest -run Pairs -timeout 3h -explore.update -explore.pairs . -->\n",
 		"<!-- end of the pairs -->\n", "| two faults | schedules | states | result |\n|---|---|---|---|\n", rows)
 }

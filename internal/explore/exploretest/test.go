@@ -21,12 +21,14 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+const own = "explore a world of its own " // in place of the Plans
+
 var (
-	contenders = flag.Int("explore.contenders", 0, "explore a world of its own with this number of contenders")
-	faults     = flag.Int("explore.faults", 0, "explore a world of its own in which up to this number of faults happen, of all kinds")
-	duration   = flag.Duration("explore.for", 0, "end the exploration of a world of its own after this time; a random one begins again and again")
-	seed       = flag.Uint64("explore.seed", 0, "explore a world of its own with random schedules that follow from this number; 0: depth first")
-	packets    = flag.Bool("explore.packets", false, "explore a world of its own in which replies and events are choices, too")
+	contenders = flag.Int("explore.contenders", 0, own+"with this number of contenders")
+	faults     = flag.Int("explore.faults", 0, own+"in which up to this number of faults happen, of all kinds")
+	duration   = flag.Duration("explore.for", 0, "end its exploration after this time; a random one begins again and again")
+	seed       = flag.Uint64("explore.seed", 0, own+"with random schedules that follow from this number; 0: depth first")
+	packets    = flag.Bool("explore.packets", false, own+"in which replies and events are choices, too")
 	trace      = flag.String("explore.trace", "", "replay the trace in this file")
 )
 
@@ -39,7 +41,8 @@ type Plan struct {
 
 // kindsOf are the kinds of fault with which each lock is explored.
 func kindsOf(s player.Subject) []player.Fault {
-	return slices.DeleteFunc(slices.Clone(player.AllFaults), func(f player.Fault) bool { return f == player.EndContext && !s.Contexts })
+	impossible := func(f player.Fault) bool { return f == player.EndContext && !s.Contexts }
+	return slices.DeleteFunc(slices.Clone(player.AllFaults), impossible)
 }
 
 // Plans are the worlds in which a lock is explored by default. A plain go test only draws some schedules of
@@ -58,11 +61,16 @@ func Plans(s player.Subject) []Plan {
 
 // fullPlans are the plans at a landing.
 func fullPlans(s player.Subject) (plans []Plan) {
+	kinds := kindsOf(s)
+	one := func(f player.Fault) []player.Fault { return []player.Fault{f} }
 	add := func(what string, w player.World, search explore.Search) {
 		w.Lock = s
+		if w.Faults > 0 && w.Kinds == nil {
+			w.Kinds = kinds
+		}
 		plans = append(plans, Plan{what, w, search})
 	}
-	complete, threeChanges := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
+	complete, changes := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
 	random := func(schedules int) explore.Search { return explore.Search{Seed: 1, Limit: schedules} }
 	// A lock that looks at the clock has several times as many schedules. Where sessions end, and
 	// where there are three contenders, they are drawn.
@@ -73,53 +81,55 @@ func fullPlans(s player.Subject) (plans []Plan) {
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
 	oneTries := [][]player.Op{nil, {try, unlock}}
-	kinds := kindsOf(s)
 
 	add("two contenders, every packet", player.World{Packets: true, Stranger: true}, complete)
 	add("two contenders that make the parents, random", player.World{Missing: true}, random(200))
-	add("two contenders, a stall, random", player.World{Kinds: []player.Fault{player.Stall}, Faults: 1, Ensemble: true}, random(300))
+	add("two contenders, a stall, random", player.World{Kinds: one(player.Stall), Faults: 1, Ensemble: true}, random(300))
 	add("two contenders that try, and lock again", player.World{Scripts: again, Stranger: true}, complete)
 	if s.Reentrant {
 		twice := [][]player.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
 		add("two contenders that lock twice", player.World{Scripts: twice, Stranger: true}, complete)
-		add("two contenders that lock twice, one fault, random", player.World{Scripts: twice, Kinds: kinds, Faults: 1}, random(200))
+		add("two contenders that lock twice, one fault, random", player.World{Scripts: twice, Faults: 1}, random(200))
 		shared := player.World{Contenders: 3, Shared: true, OneOwner: true, Scripts: [][]player.Op{again[0], again[0]}}
 		add("two goroutines of one owner, and another owner, random", shared, random(300))
-		shared.Scripts, shared.Kinds, shared.Faults = twice, kinds, 1
+		shared.Scripts, shared.Faults = twice, 1
 		add("two goroutines of one owner that lock twice, and another owner, one fault, random", shared, random(300))
 	}
+
 	for _, f := range kinds {
 		search := complete
 		switch {
-		case f == player.Stall, f == player.Expire && !s.Timed: // without a clock, Expire is a Stop after which the client runs on at once
-			continue
+		case f == player.Stall, f == player.Expire && !s.Timed:
+			continue // without a clock, Expire is a Stop after which the client runs on at once
 		case f == player.Expire, f == player.Stop:
 			search = completeUnlessTimed
 		}
-		add("two contenders, one fault: "+string(f), player.World{Kinds: []player.Fault{f}, Faults: 1, Stranger: true}, search)
+		add("two contenders, one fault: "+string(f), player.World{Kinds: one(f), Faults: 1, Stranger: true}, search)
 	}
-	add("one contender that tries, one fault", player.World{Contenders: 1, Scripts: again[1:], Kinds: kinds, Faults: 1}, complete)
-	add("two contenders, one tries, one fault", player.World{Scripts: oneTries, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, completeUnlessTimed)
+	add("one contender that tries, one fault", player.World{Contenders: 1, Scripts: again[1:], Faults: 1}, complete)
+	add("two contenders, one tries, one fault", player.World{Scripts: oneTries, Kinds: one(player.LoseReply), Faults: 1},
+		completeUnlessTimed)
 	add("three contenders, one tries", player.World{Contenders: 3, Scripts: oneTries}, completeUnlessTimed)
 	add("three contenders", player.World{Contenders: 3}, completeUnlessTimed)
-	add("three contenders, two faults, random", player.World{Contenders: 3, Kinds: kinds, Faults: 2}, random(300))
-	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Kinds: kinds, Faults: 2}, threeChanges)
+	add("three contenders, two faults, random", player.World{Contenders: 3, Faults: 2}, random(300))
+	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Faults: 2}, changes)
 
 	// With goroutines of one client a schedule may not repeat: these are drawn.
-	add("three goroutines of one client, random", player.World{Contenders: 3, Shared: true, Stranger: true}, random(100))
-	add("three goroutines of one client, one fault, random", player.World{Contenders: 3, Shared: true, Kinds: kinds, Faults: 1}, random(200))
-	add("three goroutines of one client that try, two faults, random",
-		player.World{Contenders: 3, Shared: true, Scripts: again, Kinds: kinds, Faults: 2}, threeChanges)
+	const ofOne = "three goroutines of one client"
+	add(ofOne+", random", player.World{Contenders: 3, Shared: true, Stranger: true}, random(100))
+	add(ofOne+", one fault, random", player.World{Contenders: 3, Shared: true, Faults: 1}, random(200))
+	add(ofOne+" that try, two faults, random", player.World{Contenders: 3, Shared: true, Scripts: again, Faults: 2}, changes)
+
 	if s.Queue { // 9 and 10: a number that is compared as text
 		add("two contenders, the numbers pass 9", player.World{Sequence: 9}, complete)
 	}
-	if s.Timed { // it reads the numbers: 10 comes after 9 as a number, and a first node that is not 0 says that others were there
+	if s.Timed { // it reads the numbers: 10 comes after 9, and a first node that is not 0 says that others were there
 		add("two contenders on a used path", player.World{Sequence: 7}, complete)
-		add("two contenders on a used path, one fault, random", player.World{Sequence: 7, Kinds: kinds, Faults: 1}, random(300))
+		add("two contenders on a used path, one fault, random", player.World{Sequence: 7, Faults: 1}, random(300))
 	}
-	afterWrap := player.Facts{World: player.World{Sequence: math.MaxInt32}}
-	if slices.ContainsFunc(s.Known, func(k player.Known) bool { return k.Match(player.Violation{Kind: player.Failure}, afterWrap) }) {
-		add("two contenders, the numbers wrap", player.World{Sequence: math.MaxInt32}, complete)
+	wraps, failure := player.World{Sequence: math.MaxInt32}, player.Violation{Kind: player.Failure}
+	if slices.ContainsFunc(s.Known, func(k player.Known) bool { return k.Match(failure, player.Facts{World: wraps}) }) {
+		add("two contenders, the numbers wrap", wraps, complete)
 	}
 	return plans
 }
@@ -159,7 +169,7 @@ func Test(t *testing.T, s player.Subject) {
 		}
 	}
 	for _, k := range s.Known {
-		require.True(t, known[k.Name.En] || !testenv.AtLanding(), "the page says that this is still wrong, and no schedule shows it: %s", k.Name)
+		require.True(t, known[k.Name.En] || !testenv.AtLanding(), "no schedule shows what the page says is wrong: %s", k.Name)
 	}
 }
 
@@ -177,7 +187,8 @@ func Faults(t *testing.T, s player.Subject) {
 		"another session holds the lock and one waits":  {Contenders: 3},
 		"the same client holds the lock":                {Shared: true},
 		"the same client holds the lock, and one waits": {Contenders: 3, Shared: true},
-		"the same client holds the lock twice, TryLock": {Shared: true, OneOwner: true, Contenders: 3, Scripts: [][]player.Op{nil, nil, try[0]}},
+		"the same client holds the lock twice, TryLock": {Shared: true, OneOwner: true, Contenders: 3,
+			Scripts: [][]player.Op{nil, nil, try[0]}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w.Lock, w.Kinds = s, kindsOf(s)
@@ -200,7 +211,9 @@ func reportFound(t *testing.T, r *explore.Report) {
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("explore-%s-%d.json", r.World.Name, os.Getpid()))
 	hint := ""
 	if err := r.Found.WriteFile(file); err == nil {
-		hint = fmt.Sprintf("\nPlay it again, until it passes: go test %s -run '^%s$' -explore.trace=%s", testedPackage(), strings.Split(t.Name(), "/")[0], file)
+		test, _, _ := strings.Cut(t.Name(), "/")
+		hint = fmt.Sprintf("\nPlay it again, until it passes: go test %s -run '^%s$' -explore.trace=%s",
+			testedPackage(), test, file)
 	}
 	t.Errorf("%v\n%v%s", r, r.Found, hint)
 }

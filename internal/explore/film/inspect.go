@@ -31,9 +31,9 @@ type Inspectable interface {
 	Variables() []Variable
 }
 
-// Variables returns a contender's variables. If its lock is not Inspectable, they are the texts and numbers in it and in its
-// parts: a student's lock, for example, is a struct with the path of its node. The goroutines of the lock must have got as
-// far as they can.
+// Variables returns a contender's variables. If its lock is not Inspectable, they are the texts and numbers in it and
+// in its parts: a student's lock, for example, is a struct with the path of its node. The goroutines of the lock must
+// have got as far as they can.
 func Variables(lock player.Lock) (list []Variable) {
 	if inspectable, ok := lock.(Inspectable); ok {
 		return inspectable.Variables()
@@ -75,8 +75,8 @@ func Variables(lock player.Lock) (list []Variable) {
 	return list
 }
 
-// fieldText is the value of a field that is a text or a number; "" for 0, and for a number with a type of its own, such as
-// a time.Duration.
+// fieldText is the value of a field that is a text or a number; "" for 0, and for a number with a type of its own, such
+// as a time.Duration.
 func fieldText(name string, f reflect.Value) string {
 	switch {
 	case f.Kind() == reflect.String:
@@ -98,8 +98,8 @@ var process = func() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }()
 
-// repeatable is a value as a film has it, the same in each run and on each machine: texts that a lock draws at random are
-// numbered, and the process is not named.
+// repeatable is a value as a film has it, the same in each run and on each machine: texts that a lock draws at random
+// are numbered, and the process is not named.
 func (r *recorder) repeatable(value string) string {
 	value = strings.ReplaceAll(value, process, "host:pid")
 	if !utf8.ValidString(value) {

@@ -12,16 +12,16 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Pace says when the things of a run happen in which nobody chooses: each packet is on its way for a time that the seed
-// draws. So the same World and Pace give the same Film, on any machine.
+// A Pace says when the things of a run happen in which nobody chooses: each packet is on its way for a time that the
+// seed draws. So the same World and Pace give the same Film, on any machine.
 //
 // No two things happen at the same instant, and between two of them all goroutines get as far as they can. Therefore a
 // film repeats, in whichever order the goroutines happen to run. There is one exception: with World.Shared, if the
-// contenders of a lock share more than the client (it is not Alone), many of them wake at one instant when the connection
-// breaks. The client library fails their requests in the order of a map, which the Go runtime draws at random, as it does
-// with the cases of a select. So the film of such a lock and such a Change repeats only in a program that plays it first
-// and whose runtime draws the same numbers. The lab's page starts an engine for it whose numbers are always the same.
-// zklock is such a lock.
+// contenders of a lock share more than the client (it is not Alone), many of them wake at one instant when the
+// connection breaks. The client library fails their requests in the order of a map, which the Go runtime draws at
+// random, as it does with the cases of a select. So the film of such a lock and such a Change repeats only in a program
+// that plays it first and whose runtime draws the same numbers. The lab's page starts an engine for it whose numbers
+// are always the same. zklock is such a lock.
 type Pace struct {
 	// Latency is the mean time that a packet is on its way: from half of it
 	// to one and a half. 0: 20 ms.

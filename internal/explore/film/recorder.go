@@ -136,7 +136,7 @@ func (r *recorder) noteClosed() {
 		if !r.slots || c.Line == nil || !c.Line.Broken || c.Stopped {
 			continue
 		}
-		if state := r.clients[c.Index].state; state == "" || state == "connected" || state == "runs on" { // "": connected since the start
+		if slices.Contains([]string{"", "connected", "runs on"}, r.clients[c.Index].state) { // "": connected since the start
 			r.Client(c, "cut off")
 		}
 	}
@@ -156,8 +156,8 @@ func (r *recorder) Violation(v player.Violation, known string) {
 
 // departs notes a packet that departs, and gives it its number.
 func (r *recorder) departs(c *player.Client, p *player.Frame, kind string) {
-	out := Packet{ID: len(r.film.Packets) + 1, Client: c.Name, Kind: kind, Op: p.Op.String(), Path: p.Path, Watch: p.Watch, Sent: r.now(), Pending: true}
-	out.Who = p.Tag
+	out := Packet{ID: len(r.film.Packets) + 1, Client: c.Name, Kind: kind, Op: p.Op.String(), Path: p.Path, Watch: p.Watch,
+		Who: p.Tag, Sent: r.now(), Pending: true}
 	if len(c.Contenders) == 1 {
 		out.Who = c.Contenders[0].Name
 	}
@@ -172,7 +172,7 @@ func (r *recorder) departs(c *player.Client, p *player.Frame, kind string) {
 	r.film.Packets = append(r.film.Packets, out)
 }
 
-// Arrived notes that a packet has arrived, or is lost. One that the film does not have, or that was lost, has no effect.
+// Arrived notes that a packet has arrived, or is lost. If the film does not have it, or has lost it, nothing is noted.
 func (r *recorder) Arrived(p *player.Frame, lost bool) {
 	i := slices.Index(r.underway, p.ID-1)
 	if i < 0 {

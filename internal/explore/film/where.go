@@ -18,7 +18,7 @@ type Where struct {
 	From time.Duration `json:"at_ns"`
 	Who  string        `json:"who"`
 	// At has the line that the contender executes or waits in, then that of its caller, and so on, as indices of
-	// Film.Places. It is empty if no call of the lock is under way: the contender has not called it yet, holds it, or is done.
+	// Film.Places. It is empty if the contender has not called the lock yet, holds it, or is done.
 	At []int `json:"at"`
 }
 
@@ -88,8 +88,8 @@ func (r *recorder) moved() bool {
 	return true
 }
 
-// lockFrames returns the lines of the lock's source in the text of a stack, from the inside out. The text has two lines for
-// each call: the function, and its file with the number of the line.
+// lockFrames returns the lines of the lock's source in the text of a stack, from the inside out. The text has two lines
+// for each call: the function, and its file with the number of the line.
 func lockFrames(stack []byte) (list []Place) {
 	lines := strings.Split(string(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {

@@ -18,8 +18,9 @@ import (
 
 // sourceOfRequest has for each request what is on the line of the source at which a contender waits for the reply.
 var sourceOfRequest = map[string]*regexp.Regexp{
-	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`), "exists": regexp.MustCompile(`[eE]xists`),
-	"getData": regexp.MustCompile(`Get`), "getChildren2": regexp.MustCompile(`Children`), "sync": regexp.MustCompile(`Sync`),
+	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`),
+	"exists": regexp.MustCompile(`[eE]xists`), "getData": regexp.MustCompile(`Get`),
+	"getChildren2": regexp.MustCompile(`Children`), "sync": regexp.MustCompile(`Sync`),
 }
 
 // firstSent is the first request that a contender sends in a time; "" if it sends none.
