@@ -80,7 +80,7 @@ func replyLost(w *World) {
 }
 
 func waitersReplyLost(w *World) {
-	var what = i18n.Textf("the reply to a waiter's create was lost with the connection", "等待者的 create 响应随连接一起丢失")
+	var what = i18n.Textf("the reply to a waiter's create was lost with the connection, and other nodes of its session have ids that begin as its own does", "等待者的 create 响应随连接一起丢失，同一会话里还有别的节点，id 的开头与它的相同")
 	holder, holderSession := w.holder()
 	l, s := w.Contender()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
