@@ -163,7 +163,7 @@ func ForeignChild(w *World) {
 	require.NoError(w, err)
 	other, otherSession := w.Contender()
 	result := w.Lock(other)
-	w.Waits(result, otherSession, i18n.Textf("the second contender", "第二个竞争者"))
+	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", "第二个竞争者（旁边的 %s 不是竞争者的节点）", own[0]+".bak"))
 	w.Unlock(l, i18n.Textf("the first", "第一个"))
 	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
 	w.Unlock(other, it)

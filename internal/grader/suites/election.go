@@ -429,7 +429,7 @@ func leadersNodeGoes(w *election) {
 	w.Server.Touch(w.Path + "/" + w.Nodes()[0])
 	w.Rest() // a watch that it has on its node has fired
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
-	w.ctxMustEnd(leader, electionTimeout, i18n.Textf("an operator has deleted the leader's node", "运维人员删除了领导者的节点"))
+	w.ctxMustEnd(leader, electionTimeout, i18n.Textf("an operator has written the data of the leader's node, and then deleted the node", "运维人员改写了领导者的节点的数据，随后删除了这个节点"))
 	w.resignsLate(leader)
 }
 
