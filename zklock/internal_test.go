@@ -179,7 +179,7 @@ func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 
 // TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready: the next one that parks would find no room, with the Mutex locked.
 func TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		m, ready := &Mutex{parked: make(chan *parking, 1)}, make(chan struct{})
 		m.parked <- &parking{e: new(entry)} // with parked nil
 		go m.attend(t.Context(), ready, nil)
