@@ -104,7 +104,7 @@ func TestHandshake(t *testing.T) {
 		old := tg.connect()
 		before := old.session
 		back := tg.dial()
-		resp := testenv.Must(back.handshake(jute.ConnectRequest{TimeoutMs: 30_000, SessionID: before.SessionID, Password: before.Password}))(t)
+		resp := testenv.Must(back.handshake(reopen(before, 30_000)))(t)
 		require.Equal(t, before.SessionID, resp.SessionID)
 		require.Equal(t, before.Password, resp.Password)
 		require.EqualValues(t, 30_000, resp.TimeoutMs)
@@ -119,7 +119,7 @@ func TestHandshake(t *testing.T) {
 		intruder.closes()
 		old.closes()
 		// The session itself lives.
-		resp = testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: old.session.Password}))(t)
+		resp = testenv.Must(tg.dial().handshake(reopen(old.session, longest)))(t)
 		require.Equal(t, old.session.SessionID, resp.SessionID)
 	})
 	t.Run("refuses a session that it does not have", func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		c.closes()
 		// The session lives on.
 		back := tg.dial()
-		resp, err := back.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: c.session.SessionID, Password: c.session.Password})
+		resp, err := back.handshake(reopen(c.session, longest))
 		require.NoError(t, err, name)
 		require.Equal(t, c.session.SessionID, resp.SessionID, name)
 		require.Equal(t, jute.OK, back.delete(tg.root+"/e"), name)

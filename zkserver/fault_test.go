@@ -383,11 +383,11 @@ func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
 		c := tg.connect()
 		comesBack := func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == c.session.SessionID }
 		tg.srv.LoseReply(comesBack)
-		_, err := tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password})
+		_, err := tg.dial().handshake(reopen(c.session, 5000))
 		require.Error(tg, err)
 
 		tg.srv.Fail(jute.ErrSessionExpired, comesBack)
-		resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: c.session.SessionID, Password: c.session.Password}))(tg)
+		resp := testenv.Must(tg.dial().handshake(reopen(c.session, 5000)))(tg)
 		require.Zero(tg, resp.SessionID)
 		require.True(tg, tg.lives(c), "the session has not expired in truth")
 

@@ -141,7 +141,7 @@ func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
 		_, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password, LastZxidSeen: old.SessionID})
 		require.Error(t, err)
 		require.Equal(t, 1, refused)
-		resp := testenv.Must(tg.dial().handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password}))(t)
+		resp := testenv.Must(tg.dial().handshake(reopen(old, longest)))(t)
 		require.Zero(t, resp.SessionID, "its session is gone")
 		require.Equal(t, jute.OK, tg.connect().create("/x", jute.FlagPersistent))
 	})

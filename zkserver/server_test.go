@@ -34,7 +34,7 @@ func on(c *wire, op jute.Op) func(zkserver.Request) bool {
 func (c *wire) again(tg *target) (jute.ConnectResponse, error) {
 	old := c.session
 	*c = *tg.dial()
-	return c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password})
+	return c.handshake(reopen(old, longest))
 }
 
 // lives reports whether the server still has the client's session.

@@ -158,6 +158,11 @@ func (c *wire) readFrame(within time.Duration) ([]byte, error) {
 	return jute.ReadFrame(c.r, nil, 64<<20) // a reply may be longer than a request
 }
 
+// reopen asks for a session that a client has had.
+func reopen(session jute.ConnectResponse, timeoutMs int32) jute.ConnectRequest {
+	return jute.ConnectRequest{TimeoutMs: timeoutMs, SessionID: session.SessionID, Password: session.Password}
+}
+
 func (c *wire) handshake(r jute.ConnectRequest) (jute.ConnectResponse, error) {
 	c.write(frame(&r))
 	b, err := c.readFrame(patience)

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,24 @@ func (p *process) line(begin string, within time.Duration) (found string) {
 	return found
 }
 
+// addOurs gives the Go module in dir files of ours, by their names there, and has it use our module.
+func addOurs(t *testing.T, dir string, files map[string]string, edits ...string) {
+	for name, file := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), testenv.Must(os.ReadFile(file))(t), 0o644))
+	}
+	ours := testenv.Must(filepath.Abs("../.."))(t)
+	edits = append(edits, "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+ours)
+	run(t, dir, "go", append([]string{"mod", "edit"}, edits...)...)
+}
+
+// run runs a command, which must succeed, in dir.
+func run(t *testing.T, dir, name string, args ...string) {
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 // newSharedTest opens a session on the server that ZK names, which others may use as well, and
 // makes a node for the test alone. The node goes with the test.
 func newSharedTest(t *testing.T) (addr string, conn *zk.Conn, root string) {
@@ -119,6 +138,6 @@ var (
 		"/usr/bin/javac": "default-jdk-headless", jars + "curator-recipes.jar": "libcurator-recipes-java",
 		jars + "zookeeper-recipes-lock.jar": "libzookeeper-java",
 	}
-	curatorPath = jars + strings.Join(strings.Fields("curator-recipes.jar curator-framework.jar curator-client.jar zookeeper.jar "+
-		"zookeeper-jute.jar zookeeper-recipes-lock.jar guava.jar slf4j-api.jar slf4j-nop.jar"), ":"+jars)
+	curatorPath = jars + strings.Join(strings.Fields("curator-recipes.jar curator-framework.jar curator-client.jar "+
+		"zookeeper.jar zookeeper-jute.jar zookeeper-recipes-lock.jar guava.jar slf4j-api.jar slf4j-nop.jar"), ":"+jars)
 )

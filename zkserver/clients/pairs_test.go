@@ -5,8 +5,6 @@ package clients_test
 import (
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,20 +66,11 @@ func startLocks(t *testing.T, addr string) map[string]*process {
 	needs(t, ofCurator)
 	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo"})
 	dir := t.TempDir()
-	run := func(name string, args ...string) {
-		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
-	for from, to := range map[string]string{folder + "locks.go": "main.go", "../../go.sum": "go.sum", "../../go.mod": "go.mod"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, to), testenv.Must(os.ReadFile(from))(t), 0o644))
-	}
-	run("go", "mod", "edit", "-module=locks", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+testenv.Must(filepath.Abs("../.."))(t),
-		"-require=github.com/samuel/go-zookeeper@v0.0.0-20190923202752-2cc03de413da")
-	run("go", "build", "-mod=mod", "-o", "locks", ".")
+	addOurs(t, dir, map[string]string{"main.go": folder + "locks.go", "go.sum": "../../go.sum", "go.mod": "../../go.mod"},
+		"-module=locks", "-require=github.com/samuel/go-zookeeper@v0.0.0-20190923202752-2cc03de413da")
+	run(t, dir, "go", "build", "-mod=mod", "-o", "locks", ".")
 	if testenv.AtLength() {
-		run("sh", testenv.Must(filepath.Abs(folder+"recipe.sh"))(t))
+		run(t, dir, "sh", testenv.Must(filepath.Abs(folder+"recipe.sh"))(t))
 	}
 	return map[string]*process{
 		"go":     start(t, filepath.Join(dir, "locks"), addr),
@@ -133,17 +122,19 @@ func open(t *testing.T, programs map[string]*process, i int, path, name, addr st
 	return c
 }
 
-// play has the first lock hold and the second lock come, and returns the cell of the table. If the second has not got the
-// lock after the pause, the first one is unlocked; or, with expires, it was cut off before the second came, and its session
-// ends. Then the second must get the lock. why is not empty if the first did not hold: on a busy machine its session may
-// have been too short.
-func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process, expires bool, pause time.Duration) (cell, why string) {
+// play has the first lock hold and the second lock come, and returns the cell of the table. If the second has not got
+// the lock after the pause, the first one is unlocked; or, with expires, it was cut off before the second came, and its
+// session ends. Then the second must get the lock. why is not empty if the first did not hold: on a busy machine its
+// session may have been too short.
+func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process,
+	expires bool, pause time.Duration) (cell, why string) {
 	server, _, _ := strings.Cut(addr, ",")
 	line, timeout := proxy.New(t, server), session
 	if expires {
 		timeout = 5 * pause
 	}
-	first, second := open(t, programs, p.first, path, "/1", line.Addr(), timeout), open(t, programs, p.second, path, "/2", addr, session)
+	first := open(t, programs, p.first, path, "/1", line.Addr(), timeout)
+	second := open(t, programs, p.second, path, "/2", addr, session)
 	defer first.ask("close")
 	defer second.ask("close")
 
@@ -271,7 +262,7 @@ func TestPairs(t *testing.T) {
 	for _, program := range []string{"go", "java", "python"} {
 		versions += "- " + programs[program].line("", patience) + "\n"
 	}
-	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Text{En: "\n" + versions + "\n", Zh: "\n" + versions + "\n"})
+	site.HoldsBoth(t, "docs/sharing-a-path.md", "versions", i18n.Same("\n"+versions+"\n"))
 	known, recipe := readCells(t), len(locks)-1 // the recipe is there at length only
 	var mu sync.Mutex                           // guards now and played
 	now, played := readCells(t), map[pair]string{}
@@ -323,7 +314,7 @@ func TestParentsThatGo(t *testing.T) {
 		c.does(t, "unlock")
 		contenders = append(contenders, c)
 	}
-	time.Sleep(200 * time.Second) // the server removes containers once a minute, and one lock makes three, one in the other
+	time.Sleep(200 * time.Second) // containers go once a minute, and one lock makes three, one in the other
 	now := readCells(t)
 	for i, c := range contenders {
 		made, gone := pair{i, len(locks)}, pair{i, len(locks) + 1} // the last two cells of the row
@@ -339,8 +330,8 @@ func TestParentsThatGo(t *testing.T) {
 	holdCells(t, now)
 }
 
-// Locks of which the table says that they wait for each other count together on one path: each beside zklock, and as many as
-// wait for all others; at length, each pair.
+// Locks of which the table says that they wait for each other count together on one path: each beside zklock, and as
+// many as wait for all others; at length, each pair.
 func TestSafeLocksCountTogether(t *testing.T) {
 	addr, conn, root := newSharedTest(t)
 	programs := startLocks(t, addr)
@@ -349,9 +340,8 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		turns = 250
 	}
 	// ZooKeeper's own locks may wait forever if the node before theirs goes between two of their requests.
-	safe := func(i, j int) bool {
-		return known[pair{i, j}] == "waits" && known[pair{j, i}] == "waits" && locks[i].library != "ZooKeeper WriteLock" && locks[j].library != "ZooKeeper WriteLock"
-	}
+	waits := func(i, j int) bool { return known[pair{i, j}] == "waits" && locks[i].library != "ZooKeeper WriteLock" }
+	safe := func(i, j int) bool { return waits(i, j) && waits(j, i) }
 	var all []int
 	var groups [][]int
 	for i := range locks {
@@ -370,7 +360,7 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		for _, node := range []string{path, counter} {
 			testenv.Must(conn.Create(node, []byte("1"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		}
-		first := open(t, programs, group[0], path, "/first", addr, session) // holds the lock until all contenders are in the queue
+		first := open(t, programs, group[0], path, "/first", addr, session) // until all contenders are in the queue
 		first.does(t, "lock")
 		var contenders []contender
 		for k := range 4 * len(group) {

@@ -80,8 +80,9 @@ func (s suite) compare(t *testing.T) i18n.Text {
 	}
 	require.Len(t, apart, len(s.apart), "a test that is apart did not run")
 
-	row := rowOf(i18n.Same(s.name), i18n.Same(s.version), i18n.Textf("%d", "%d", len(onReal)), i18n.Textf("%d", "%d", passed(embedded)),
-		i18n.Textf("%d", "%d", passed(onReal)), i18n.Join(apart, ", "))
+	number := func(n int) i18n.Text { return i18n.Textf("%d", "%d", n) }
+	row := rowOf(i18n.Same(s.name), i18n.Same(s.version), number(len(onReal)), number(passed(embedded)),
+		number(passed(onReal)), i18n.Join(apart, ", "))
 	t.Log(row)
 	return row
 }
@@ -158,14 +159,8 @@ func goZookeeper(t *testing.T, version string, onReal bool) map[string]bool {
 
 	replace(t, helper, "func StartTestCluster(", "func startJava(")
 	replace(t, helper, "Srv    *server", "Srv    interface{ Start() error; Stop() error }")
-	root := testenv.Must(filepath.Abs("../.."))(t)
-	for from, to := range map[string]string{"testdata/suites/go-zookeeper.go": "embedded_test.go", "../../go.sum": "go.sum"} {
-		text := testenv.Must(os.ReadFile(from))(t)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, to), text, 0o644))
-	}
-	edit := exec.CommandContext(t.Context(), "go", "mod", "edit", "-go=1.25", "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+root)
-	edit.Dir = dir
-	testenv.Must(edit.CombinedOutput())(t)
+	files := map[string]string{"embedded_test.go": "testdata/suites/go-zookeeper.go", "go.sum": "../../go.sum"}
+	addOurs(t, dir, files, "-go=1.25")
 	return goTests(t, dir, "", ".")
 }
 
@@ -175,7 +170,8 @@ func goKit(t *testing.T, version string, onReal bool) map[string]bool {
 
 // goTests runs the tests of a module, with one more setting in the environment.
 func goTests(t *testing.T, dir, setting string, args ...string) map[string]bool {
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-json", "-count=1", "-mod=mod", "-vet=off", "-timeout=30m"}, args...)...)
+	args = append([]string{"test", "-json", "-count=1", "-mod=mod", "-vet=off", "-timeout=30m"}, args...)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), setting)
 	out, err := cmd.Output() // an error if one test fails
@@ -200,7 +196,8 @@ const python = "/usr/bin/python3"
 // kazoo runs the tests that Debian's package has.
 func kazoo(t *testing.T, version string, onReal bool) map[string]bool {
 	const packages = "/usr/lib/python3/dist-packages/"
-	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo", packages + "pytest": "python3-pytest", packages + "mock": "python3-mock"})
+	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo",
+		packages + "pytest": "python3-pytest", packages + "mock": "python3-mock"})
 	installed := testenv.Must(exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output())(t)
 	require.Equal(t, version, strings.TrimSpace(string(installed)))
 	source := testenv.Must(os.ReadFile(packages + "kazoo/tests/test_lock.py"))(t)
@@ -210,8 +207,8 @@ func kazoo(t *testing.T, version string, onReal bool) map[string]bool {
 	replace(t, lockTests, "                while self.active_thread:", "                while self.active_thread == contender:")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "at_zk", "-vrA", "-o", "faulthandler_timeout=60",
-		lockTests, "--pyargs", "kazoo.tests.test_election")
+	cmd := exec.CommandContext(ctx, python, "-m", "pytest", "-p", "no:cacheprovider", "-p", "at_zk", "-vrA",
+		"-o", "faulthandler_timeout=60", lockTests, "--pyargs", "kazoo.tests.test_election")
 	cmd.Env = append(os.Environ(), "PYTHONPATH=testdata/suites", "PYTHONDONTWRITEBYTECODE=1", "ZK="+address(t, onReal))
 	out, err := cmd.CombinedOutput() // an error if one test fails
 	results := map[string]bool{}

@@ -13,7 +13,8 @@ import (
 // StartTestCluster stands for the function of the same name that starts Java. A cluster is one
 // server, which listens at several addresses.
 func StartTestCluster(t *testing.T, size int, _, _ io.Writer) (*TestCluster, error) {
-	srv := zkserver.Run(t, zkserver.WithTTL(), zkserver.WithWords("*"), zkserver.WithTick(DefaultServerTickTime*time.Millisecond))
+	tick := zkserver.WithTick(DefaultServerTickTime * time.Millisecond)
+	srv := zkserver.Run(t, zkserver.WithTTL(), zkserver.WithWords("*"), tick)
 	cluster := &TestCluster{Config: ServerConfig{Servers: make([]ServerConfigServer, size)}}
 	for i := range size {
 		addr := srv.Addr()
