@@ -70,7 +70,8 @@ type clientProcess struct {
 // newChaos starts client processes with a configuration, and returns when each of their contenders
 // has had both locks. Process i reaches the servers by addresses[i].
 func newChaos(t *testing.T, seed uint64, config clientConfig, addresses [processes][]string) *chaos {
-	c := &chaos{T: t, seed: seed, sessions: len(config.Ordinary), root: "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)}
+	root := "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)
+	c := &chaos{T: t, seed: seed, sessions: len(config.Ordinary), root: root}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c.admin = testenv.Must(zkconn.Connect(ctx, config.Zoo, 40*time.Second))(t)
@@ -193,7 +194,7 @@ func (c *chaos) finish() {
 			<-p.ended
 		}
 	}
-	c.Logf("after %v all of them had got both locks, and had closed their clients", time.Since(began).Round(time.Millisecond))
+	c.Logf("after %v all had got both locks, and had closed their clients", time.Since(began).Round(time.Millisecond))
 }
 
 // fault begins a fault, ends it, and keeps it for the history.
@@ -221,7 +222,8 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 	p := c.clients[n]
 	ofSession := func(verb string) fault {
 		command := fmt.Sprintf("%s %d", verb, rng.IntN(c.sessions))
-		return fault{name: fmt.Sprintf("process %d: %s", n, command), begin: func(context.Context) error { return testenv.Err(fmt.Fprintln(p.in, command)) }}
+		send := func(context.Context) error { return testenv.Err(fmt.Fprintln(p.in, command)) }
+		return fault{name: fmt.Sprintf("process %d: %s", n, command), begin: send}
 	}
 	switch rng.IntN(4) {
 	case 0:
@@ -499,8 +501,8 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{"a lost count", 2, names, writes, "has counted 2"},
 		{"a lost write", 3, names, append([]record{{Nonce: "F", How: "acknowledged"}}, writes...), "in the log: false"},
 		{"a refused write that is there", 3, names, append([]record{{Nonce: "C", How: "refused"}}, writes...), "in the log: true"},
-		{"a number twice", 3, []string{names[0], names[1], "00000002-0000000000000009-C"}, writes, "write 3 is"},
-		{"a lower token later", 3, []string{names[0], names[1], "00000003-0000000000000006-C"}, writes, "has the token 6, after 7"},
+		{"a number twice", 3, append(names[:2:2], "00000002-0000000000000009-C"), writes, "write 3 is"},
+		{"a lower token later", 3, append(names[:2:2], "00000003-0000000000000006-C"), writes, "has the token 6, after 7"},
 	} {
 		t.Run("register: "+c.what, func(t *testing.T) {
 			requireFirst(t, c.want, func(problem func(string, ...any)) {

@@ -57,7 +57,7 @@ type record struct {
 	Calm   bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
 	Cached bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
 
-	How   string `json:"how,omitempty"`   // how a lease has ended; whether a write was acknowledged or refused, or that is unknown
+	How   string `json:"how,omitempty"`   // how a lease has ended; of a write: acknowledged, refused or unknown
 	Nonce string `json:"nonce,omitempty"` // of a write, in the name of its node in the log
 }
 
@@ -414,9 +414,10 @@ func (p *process) write(s *clientSession, path int, l *zklock.Lease) {
 		}
 		r = register{l.Token(), r.Count + 1}
 		data, _ = json.Marshal(r)
+		entry := fmt.Sprintf("%s/log-%s/%08d-%016x-%s", p.Root, paths[path], r.Count, r.Token, w.Nonce)
 		results, err := s.conn.Multi(
 			&zk.SetDataRequest{Path: reg, Data: data, Version: stat.Version},
-			&zk.CreateRequest{Path: fmt.Sprintf("%s/log-%s/%08d-%016x-%s", p.Root, paths[path], r.Count, r.Token, w.Nonce), Acl: zk.WorldACL(zk.PermAll)})
+			&zk.CreateRequest{Path: entry, Acl: zk.WorldACL(zk.PermAll)})
 		if err == nil {
 			for _, result := range results {
 				err = errors.Join(err, result.Error)

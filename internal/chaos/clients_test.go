@@ -23,7 +23,7 @@ import (
 func TestChaosOfClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("ZK") == "" {
-		t.Skip("cuts processes off and pauses them for longer than their sessions, in real time: needs a real server (set ZK)")
+		t.Skip("cuts processes off and pauses them longer than their sessions, in real time: needs a real server (set ZK)")
 	}
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
 	t.Logf("again: ZK=%s go test ./internal/chaos -run 'TestChaosOfClients$' -chaos.for %v -chaos.seed %d", os.Getenv("ZK"), *chaosFor, seed)

@@ -41,24 +41,22 @@ const cutHolders = 4 // how many paths have a holder and a contender that waits
 // contender, whose server is not cut, must not get the lock before the holder's Lost has closed.
 func TestCut(t *testing.T) {
 	const leader, first, second = 0, 1, 2 // the nodes: first and second are the followers
-	deafen := func(t *testing.T, n, to *docker.Node) { require.NoError(t, n.Deafen(t.Context(), to)) }
+	deaf := func(pairs ...int) func(t *testing.T, n []*docker.Node) {
+		return func(t *testing.T, n []*docker.Node) {
+			for pair := range slices.Chunk(pairs, 2) {
+				require.NoError(t, n[pair[0]].Deafen(t.Context(), n[pair[1]])) // the first to the second
+			}
+		}
+	}
 	for _, cut := range []struct {
 		name              string
 		holder, contender int // their nodes, of which the holder's is cut off
 		make              func(t *testing.T, n []*docker.Node)
 	}{
-		{"a follower from its leader", first, second, func(t *testing.T, n []*docker.Node) {
-			deafen(t, n[first], n[leader])
-			deafen(t, n[leader], n[first])
-		}},
-		{"a follower receives nothing from its leader", first, leader, func(t *testing.T, n []*docker.Node) { deafen(t, n[first], n[leader]) }},
-		{"a leader receives nothing from its follower", first, second, func(t *testing.T, n []*docker.Node) { deafen(t, n[leader], n[first]) }},
-		{"the leader from both followers", leader, first, func(t *testing.T, n []*docker.Node) {
-			for _, follower := range n[first:] {
-				deafen(t, follower, n[leader])
-				deafen(t, n[leader], follower)
-			}
-		}},
+		{"a follower from its leader", first, second, deaf(first, leader, leader, first)},
+		{"a follower receives nothing from its leader", first, leader, deaf(first, leader)},
+		{"a leader receives nothing from its follower", first, second, deaf(leader, first)},
+		{"the leader from both followers", leader, first, deaf(first, leader, leader, first, second, leader, leader, second)},
 		// The leader handles a write before an earlier answer of the follower has reached it, and the
 		// client gets the answer to the write when nothing of the follower reaches the leader any
 		// more. So the lock's proof must not send its two requests in the other order.
@@ -73,8 +71,7 @@ func TestCut(t *testing.T) {
 			for i := range *cutTimes {
 				zoo := threeServers(t)
 				nodes := roles(t, zoo)
-				ordinary := i%2 == 0
-				pairs := newPairs(t, nodes[cut.holder], nodes[cut.contender], ordinary)
+				pairs := newPairs(t, nodes[cut.holder], nodes[cut.contender], i%2 == 0)
 
 				began := time.Now()
 				cut.make(t, nodes)
@@ -90,8 +87,6 @@ func TestCut(t *testing.T) {
 					if p.both {
 						t.Errorf("two held the lock at once for %v", p.lost.Sub(p.in))
 					}
-				}
-				for _, p := range pairs {
 					p.close(t)
 				}
 				require.NoError(t, heal(t.Context(), zoo))
@@ -126,7 +121,7 @@ func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pa
 			continue
 		}
 		pairs = append(pairs, p)
-		time.Sleep(time.Duration(300+len(pairs)*170) * time.Millisecond) // so that the proofs of the holders have different phases
+		time.Sleep(time.Duration(300+len(pairs)*170) * time.Millisecond) // so that the proofs have different phases
 	}
 	return pairs
 }
@@ -237,7 +232,8 @@ func TestChaos(t *testing.T) {
 			name = "ordinary clients"
 		}
 		t.Run(name, func(t *testing.T) {
-			t.Logf("again: go test -tags docker ./internal/chaos -run 'TestChaos/%s' -chaos.for %v -chaos.seed %d", strings.ReplaceAll(name, " ", "_"), *chaosFor, seed)
+			t.Logf("again: go test -tags docker ./internal/chaos -run 'TestChaos/%s' -chaos.for %v -chaos.seed %d",
+				strings.ReplaceAll(name, " ", "_"), *chaosFor, seed)
 			zoo := threeServers(t)
 			c := &serverChaos{zoo: zoo}
 			addrs := zoo.Addrs()
@@ -286,7 +282,7 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 		}
 	}
 
-	lasts := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from))) }
+	lasts := func(fromS, toS int64) time.Duration { return time.Duration(fromS*1e9 + rng.Int64N((toS-fromS)*1e9)) }
 	deafen := func(pairs ...*docker.Node) func(context.Context) error { // the first of each pair to the second
 		return func(ctx context.Context) (err error) {
 			for i := 0; i < len(pairs); i += 2 {
@@ -303,23 +299,23 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	}
 	switch rng.IntN(9) {
 	case 0:
-		return fault{"kill -9 of " + name, victim.Kill, victim.Start, lasts(time.Second, 8*time.Second)}
+		return fault{"kill -9 of " + name, victim.Kill, victim.Start, lasts(1, 8)}
 	case 1:
-		return fault{"pause of " + name, victim.Pause, victim.Unpause, lasts(time.Second, 12*time.Second)}
+		return fault{"pause of " + name, victim.Pause, victim.Unpause, lasts(1, 12)}
 	case 2:
-		return fault{name + " receives nothing from " + other.String(), deafen(victim, other), healAll, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " receives nothing from " + other.String(), deafen(victim, other), healAll, lasts(5, 14)}
 	case 3:
-		return fault{other.String() + " receives nothing from " + name, deafen(other, victim), healAll, lasts(5*time.Second, 14*time.Second)}
+		return fault{other.String() + " receives nothing from " + name, deafen(other, victim), healAll, lasts(5, 14)}
 	case 4:
-		return fault{name + " receives nothing from its clients", victim.DeafenToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
+		return fault{name + " receives nothing from its clients", victim.DeafenToClients, victim.Heal, lasts(2, 9)}
 	case 5:
-		return fault{"the clients receive nothing from " + name, victim.MuteToClients, victim.Heal, lasts(2*time.Second, 9*time.Second)}
+		return fault{"the clients receive nothing from " + name, victim.MuteToClients, victim.Heal, lasts(2, 9)}
 	case 6:
 		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)] // the indices 0, 1 and 2 add up to 3
 		cut := deafen(victim, other, other, victim, victim, third, third, victim)
-		return fault{name + " and both others are cut", cut, healAll, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " and both others are cut", cut, healAll, lasts(5, 14)}
 	default:
-		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), healAll, lasts(5*time.Second, 14*time.Second)}
+		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), healAll, lasts(5, 14)}
 	}
 }
 

@@ -73,8 +73,8 @@ func countLost(leases []*zklock.Lease) (lost int) {
 	return lost
 }
 
-// The only server, the leader of three, or a follower stops for a while. No lease is lost. A lease outlasts 13/24 of the
-// session timeout, which is two seconds more than the longest pause, for a busy machine.
+// The only server, the leader of three, or a follower stops for a while. No lease is lost. A lease outlasts 13/24 of
+// the session timeout, which is two seconds more than the longest pause, for a busy machine.
 func TestPausesOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	const session, n = 16 * time.Second, 30
@@ -93,7 +93,8 @@ func TestPausesOfProcesses(t *testing.T) {
 					z.Continue(t)
 					time.Sleep(session / 2) // until each is proved again, or lost
 					lost := countLost(ours)
-					t.Logf("%s stopped for %v, T = %v: leases lost of %d: zkconn.Connect %d, zk.Connect %d", mode, d, session, n, lost, countLost(theirs))
+					t.Logf("%s stopped for %v, T = %v: leases lost of %d: zkconn.Connect %d, zk.Connect %d",
+						mode, d, session, n, lost, countLost(theirs))
 					if lost > 0 {
 						testenv.Spoiled(t, "leases were lost")
 					}
@@ -236,7 +237,7 @@ func TestSizesOfProcesses(t *testing.T) {
 	for _, embedded := range []bool{true, false} {
 		for _, n := range []int{10, 1000, 10000} {
 			for _, sessions := range []int{n, 1} {
-				t.Run(fmt.Sprintf("embedded=%v", embedded), func(t *testing.T) { // its server ends before the next one's memory is measured
+				t.Run(fmt.Sprintf("embedded=%v", embedded), func(t *testing.T) { // its server ends before the next one is measured
 					list, dial := []string{"127.0.0.1:2181"}, zkserver.Run(t).Dial
 					if !embedded {
 						zoo := servers.ZooKeepers(t, 1)[0]
