@@ -137,19 +137,22 @@ type (
 
 var kinds = map[string]kind{
 	"zookeeper": {variables: []string{"ZK"}, prepare: zookeeper("")},
-	// With TTL nodes and all four-letter words.
-	"zookeeper-extended": {variables: []string{"ZK", "ZK_EXTENDED"}, prepare: zookeeper("extendedTypesEnabled=true\n4lw.commands.whitelist=*\n")},
-	"postgres":           {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres}, // with SIGTERM it waits for its clients
-	"mariadb":            {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
-	"redis":              {variables: []string{"REDIS"}, prepare: redis},
-	"etcd":               {variables: []string{"ETCD"}, prepare: etcd},
-	"dockerd":            {prepare: dockerd},
+	"zookeeper-extended": { // with TTL nodes and all four-letter words
+		variables: []string{"ZK", "ZK_EXTENDED"},
+		prepare:   zookeeper("extendedTypesEnabled=true\n4lw.commands.whitelist=*\n"),
+	},
+	// With SIGTERM it waits for its clients.
+	"postgres": {variables: []string{"POSTGRES", "SQL"}, user: "postgres", stop: os.Interrupt, prepare: postgres},
+	"mariadb":  {variables: []string{"MARIADB", "SQL"}, user: "mysql", prepare: mariadb},
+	"redis":    {variables: []string{"REDIS"}, prepare: redis},
+	"etcd":     {variables: []string{"ETCD"}, prepare: etcd},
+	"dockerd":  {prepare: dockerd},
 }
 
 func zookeeper(settings string) preparation {
 	return func(_ context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
-		err := at.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n",
-			at.file("data"), at.port, at.host)+settings)
+		err := at.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\n",
+			at.file("data"), at.port, at.host)+"maxClientCnxns=0\nadmin.enableServer=false\n"+settings)
 		return at.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
 			"org.apache.zookeeper.server.ZooKeeperServerMain", at.file("zoo.cfg")), at.serves, err
 	}
@@ -179,7 +182,8 @@ func postgres(ctx context.Context, at location, as command) (string, *exec.Cmd, 
 }
 
 func mariadb(ctx context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
-	err := quietly(as("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+at.file("data")))
+	err := quietly(as("mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal",
+		"--skip-test-db", "--datadir="+at.file("data")))
 	err = cmp.Or(err, at.write("init.sql", `CREATE DATABASE zklock;
 DELETE FROM mysql.global_priv WHERE user = '';
 FLUSH PRIVILEGES;
@@ -194,7 +198,8 @@ GRANT ALL ON *.* TO zklock;
 }
 
 func redis(_ context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
-	return at.addr, as("redis-server", "--bind", at.host, "--port", at.port, "--dir", at.dir, "--save", ""), at.hasLogged("Ready to accept connections"), nil
+	return at.addr, as("redis-server", "--bind", at.host, "--port", at.port, "--dir", at.dir, "--save", ""),
+		at.hasLogged("Ready to accept connections"), nil
 }
 
 func etcd(_ context.Context, at location, as command) (string, *exec.Cmd, func() error, error) {
