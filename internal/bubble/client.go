@@ -25,7 +25,8 @@ type T interface {
 // It prints nothing, and is closed when the test is over.
 func Connect(t T, dial zk.Dialer, timeout time.Duration, servers []string, options ...func(*zk.Conn)) *zk.Conn {
 	t.Helper()
-	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogger(log.New(io.Discard, "", 0)), zk.WithLogInfo(false), func(c *zk.Conn) {
+	silent := zk.WithLogger(log.New(io.Discard, "", 0))
+	conn, _, err := zk.Connect(servers, timeout, zk.WithDialer(dial), silent, zk.WithLogInfo(false), func(c *zk.Conn) {
 		for _, set := range options {
 			set(c)
 		}

@@ -95,7 +95,7 @@ func (w *watch) look() {
 	now := ProcessorTime()
 	blocks := w.goroutines()
 	switch {
-	case len(blocks) == 0, slices.ContainsFunc(blocks, canRun): // a bubble without goroutines has not begun, or has just ended
+	case len(blocks) == 0, slices.ContainsFunc(blocks, canRun): // without goroutines it has not begun, or has just ended
 		w.stuck, w.inSystem = 0, 0
 		// A look that comes late, because the machine was suspended, counts as one in time.
 		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
@@ -111,8 +111,8 @@ func (w *watch) look() {
 	case w.used > w.limits.Processor:
 		w.end("has used %v of the processor: a goroutine spins or polls", w.limits.Processor)
 	case w.stuck > looks, w.inSystem > 10*looks:
-		w.end("does not go on: for %v none of its goroutines could run, and one waits for a mutex, or for something outside of its bubble",
-			time.Duration(max(w.stuck, w.inSystem))*w.limits.Idle/looks)
+		w.end("does not go on: for %v none of its goroutines could run, and one waits for a mutex, "+
+			"or for something outside of its bubble", time.Duration(max(w.stuck, w.inSystem))*w.limits.Idle/looks)
 	}
 	w.next.Reset(w.limits.Idle / looks)
 }
@@ -154,8 +154,8 @@ func Stacks() string {
 
 // canRun reports whether a goroutine runs, or waits for the processor or the runtime alone.
 func canRun(block string) bool {
-	return !waitsForSystem(block) && !slices.ContainsFunc([]string{"chan ", "select", "sync.", "synctest.", "sleep", "coroutine", "semacquire"},
-		func(wait string) bool { return strings.Contains(block, " ["+wait) })
+	waits := []string{"chan ", "select", "sync.", "synctest.", "sleep", "coroutine", "semacquire"}
+	return !waitsForSystem(block) && !slices.ContainsFunc(waits, func(s string) bool { return strings.Contains(block, " ["+s) })
 }
 
 func waitsForSystem(block string) bool {

@@ -24,29 +24,33 @@ func (s Subject) Plan() stage.Plan {
 		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
+const safety, liveness, faults, cost = stage.Safety, stage.Liveness, stage.Faults, stage.Cost
+
 var leaseCases = []stage.TestCase[*leaseWorld]{
-	{Name: "TryLock returns though no server answers", Group: stage.Faults, Run: tryLockInSilence, Basic: true, Exact: true},
-	{Name: "Unlock returns though no server answers and the node goes later", Group: stage.Faults, Run: unlockInSilence, Basic: true, Exact: true},
-	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: stage.Faults, Run: createInTheNextSession, Basic: true, Exact: true},
-	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: stage.Faults, Run: expiredLease, Basic: true},
-	{Name: "Unlock after the parent was made again touches nobody else's node", Group: stage.Safety, Run: unlockAfterNewParent, Basic: true},
-	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: stage.Safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
-	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: stage.Safety, Run: cutOff, Basic: true, Exact: true},
-	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: stage.Safety, Run: lateAnswer, Basic: true, Exact: true},
-	{Name: "a holder that is cut off for a moment keeps the lock", Group: stage.Faults, Run: shortCut, Basic: true, Exact: true},
-	{Name: "a holder that holds the lock for long keeps it", Group: stage.Liveness, Run: longHold, Basic: true, Exact: true},
-	{Name: "a holder whose node is deleted is notified", Group: stage.Faults, Run: deletedLease, Basic: true},
-	{Name: "tokens grow though the parent is made again", Group: stage.Liveness, Run: tokensGrow, Basic: true},
-	{Name: "the queue goes by number where numbers wrap", Group: stage.Liveness, Run: wrap, Exact: true},
-	{Name: "a number that two may get is taken by nobody", Group: stage.Safety, Run: spent, Exact: true},
-	{Name: "a contender with another name waits its turn", Group: stage.Safety, Run: curatorName},
-	{Name: "a contender with another name that comes later waits", Group: stage.Liveness, Run: curatorComesLater},
-	{Name: "zk.Lock and ours keep each other out", Group: stage.Safety, Run: zkLock},
-	{Name: "a predecessor that changes and does not go lets nobody in", Group: stage.Safety, Run: predecessorChanges, Basic: true},
-	{Name: "the parent is a container", Group: stage.Cost, Run: container, Exact: true},
-	{Name: "a parent that goes between is made again", Group: stage.Faults, Run: parentGoes, Basic: true, Exact: true},
-	{Name: "a closed client ends Lock with an error, and the lease", Group: stage.Faults, Run: closedClient, Basic: true},
-	{Name: "Lock with a closed client is an error at once", Group: stage.Faults, Run: closedBefore},
+	{Name: "TryLock returns though no server answers", Group: faults, Run: tryLockInSilence, Basic: true, Exact: true},
+	{Name: "Unlock returns though no server answers and the node goes later", Group: faults, Run: unlockInSilence, Basic: true, Exact: true},
+	{Name: "a create that the client keeps back until its next session makes a node that goes",
+		Group: faults, Run: createInTheNextSession, Basic: true, Exact: true},
+	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: faults, Run: expiredLease, Basic: true},
+	{Name: "Unlock after the parent was made again touches nobody else's node", Group: safety, Run: unlockAfterNewParent, Basic: true},
+	{Name: "Unlock of a holder that is cut off is not carried out in the next session",
+		Group: safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
+	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: safety, Run: cutOff, Basic: true, Exact: true},
+	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: safety, Run: lateAnswer, Basic: true, Exact: true},
+	{Name: "a holder that is cut off for a moment keeps the lock", Group: faults, Run: shortCut, Basic: true, Exact: true},
+	{Name: "a holder that holds the lock for long keeps it", Group: liveness, Run: longHold, Basic: true, Exact: true},
+	{Name: "a holder whose node is deleted is notified", Group: faults, Run: deletedLease, Basic: true},
+	{Name: "tokens grow though the parent is made again", Group: liveness, Run: tokensGrow, Basic: true},
+	{Name: "the queue goes by number where numbers wrap", Group: liveness, Run: wrap, Exact: true},
+	{Name: "a number that two may get is taken by nobody", Group: safety, Run: spent, Exact: true},
+	{Name: "a contender with another name waits its turn", Group: safety, Run: curatorName},
+	{Name: "a contender with another name that comes later waits", Group: liveness, Run: curatorComesLater},
+	{Name: "zk.Lock and ours keep each other out", Group: safety, Run: zkLock},
+	{Name: "a predecessor that changes and does not go lets nobody in", Group: safety, Run: predecessorChanges, Basic: true},
+	{Name: "the parent is a container", Group: cost, Run: container, Exact: true},
+	{Name: "a parent that goes between is made again", Group: faults, Run: parentGoes, Basic: true, Exact: true},
+	{Name: "a closed client ends Lock with an error, and the lease", Group: faults, Run: closedClient, Basic: true},
+	{Name: "Lock with a closed client is an error at once", Group: faults, Run: closedBefore},
 }
 
 type leaseWorld struct {
@@ -206,7 +210,8 @@ func unlockAfterNewParent(w *leaseWorld) {
 	require.NoError(w, err)
 	unlocked := lease.Unlock(bounded(w))
 	after, _, err := admin.Get(w.Path + "/" + name)
-	require.NoError(w, err, "an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
+	require.NoError(w, err,
+		"an expired holder's Unlock has deleted another contender's node, the new holder's of the same name: two holders")
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
 	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
 	require.False(w, bubble.IsClosed(next.Lost()), "Lost of the new holder is closed")
@@ -233,8 +238,9 @@ func unlockWhileCutOff(w *leaseWorld) {
 	back.Release()
 	require.ErrorIs(w, w.Result(unlocked, i18n.Same("Unlock of a holder whose session has expired")), w.kind.ErrLost)
 	time.Sleep(stage.Patience) // for a delete that the client has kept back
-	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete back, and sent it in its "+
-		"next session, and has deleted another contender's node; send nothing while the client has no connection")
+	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete "+
+		"back, and sent it in its next session, and has deleted another contender's node; "+
+		"send nothing while the client has no connection")
 	w.release(next, "the next holder")
 	w.NothingLeft()
 }
@@ -260,7 +266,8 @@ func expiredLease(w *leaseWorld) {
 	w.lost(lease, "the session has expired")
 	before := w.Nodes()
 	err := lease.Unlock(bounded(w))
-	require.Equal(w, before, w.Nodes(), "an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
+	require.Equal(w, before, w.Nodes(),
+		"an expired holder's Unlock has deleted another contender's node, the new holder's: two holders")
 	require.ErrorIs(w, err, w.kind.ErrLost, "Unlock after the session has expired")
 	require.False(w, bubble.IsClosed(next.Lost()), "Lost of the new holder is closed")
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
@@ -305,8 +312,8 @@ func lateAnswer(w *leaseWorld) {
 	time.Sleep(6 * time.Second)
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
-	require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders; count the "+
-		"session timeout from when the request was sent, not from when its answer arrives")
+	require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two "+
+		"holders; count the session timeout from when the request was sent, not from when its answer arrives")
 	w.release(w.gets(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	back()
@@ -354,7 +361,8 @@ func deletedLease(w *leaseWorld) {
 	w.lost(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	w.Rest() // for a delete in the background
-	require.Equal(w, nodes, w.Nodes(), "the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
+	require.Equal(w, nodes, w.Nodes(),
+		"the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
 	w.release(next, "the next holder")
 	w.NothingLeft()
 }

@@ -80,7 +80,8 @@ func spent(w *leaseWorld) {
 func (w *leaseWorld) curatorNode() (goes func()) {
 	w.Helper()
 	admin := w.Session()
-	node, err := admin.Create(w.Path+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	name := w.Path + "/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
+	node, err := admin.Create(name, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	return func() { require.NoError(w, admin.Delete(node, -1)) }
 }
@@ -205,7 +206,8 @@ func closedClient(w *leaseWorld) {
 	closed := time.Now()
 	w.lost(lease, "the client has been closed")
 	if w.Server != nil {
-		require.Less(w, time.Since(closed), 5*time.Second, "the client has been closed, which ends its session at once, and Lost closes much later")
+		require.Less(w, time.Since(closed), 5*time.Second,
+			"the client has been closed, which ends its session at once, and Lost closes much later")
 	}
 	require.Error(w, w.Result(a.result, i18n.Same("Lock whose client has been closed")))
 	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
