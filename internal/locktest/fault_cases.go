@@ -39,8 +39,7 @@ func expiredWaiter(w *World) error {
 	}
 	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
 	err := w.Result(result, i18n.Textf("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
-	w.HasError(err,
-		"a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒等待者的那个事件里，Err 不为 nil")
+	w.HasError(err, "a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒等待者的那个事件里，Err 不为 nil")
 	w.True(expired == nil || slices.ContainsFunc(expired, func(want error) bool { return errors.Is(err, want) }),
 		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：返回的错误应包装 %v 之一，实际是 %v", expired, err)
 	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
@@ -294,11 +293,16 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 func errorInTryLock(w *World) {
 	w.Parent()
 	late := func(s *Session) { time.AfterFunc(6*time.Second, w.Server.HoldReply(stage.Number(s, 1)).Release) }
-	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, late} {
+	admin := w.Session()
+	gone := func(s *Session) {
+		list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
+		time.AfterFunc(time.Second, func() { admin.Delete(strings.Join(w.NodesOf(s), ""), -1); list.Release() })
+	}
+	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, late, gone} {
 		l, s := w.Contender()
 		trouble(s)
-		ok, err := w.Try(l, i18n.Textf("TryLock, when no server can be reached, its session ends, or its create is answered late,", "TryLock（连不上服务器、会话结束，或者 create 的响应迟到）"))
-		w.True(ok || err != nil, "no server can be reached, the session ends, or the create is answered late, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it", "连不上服务器、会话结束，或者 create 的响应迟到，没有人持有锁，TryLock 却返回 false，没有错误：这表示锁在别人手里")
+		ok, err := w.Try(l, i18n.Textf("TryLock, when no server can be reached, its session ends, its create is answered late, or its node goes,", "TryLock（连不上服务器、会话结束、create 的响应迟到，或者节点被删除）"))
+		w.True(ok || err != nil, "no server can be reached, the session ends, the create is answered late, or its node goes, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it", "连不上服务器、会话结束、create 的响应迟到，或者节点被删除，没有人持有锁，TryLock 却返回 false，没有错误：这表示锁在别人手里")
 		if ok {
 			w.Unlock(l, it)
 		}
