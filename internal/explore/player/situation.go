@@ -9,176 +9,129 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A digest is a hash of all that has been added to it.
-type digest uint64
+// A search needs two hashes. The state is what a reader of the log sees; a search counts the states. The situation is
+// all that the rest of a schedule depends on; a search with Merge goes on from each situation once.
 
-func (d *digest) add(n uint64) {
-	x := uint64(*d) ^ n
-	x *= 0x9e3779b97f4a7c15 // as SplitMix64 mixes
-	x ^= x >> 32
-	*d = digest(x*0xbf58476d1ce4e5b9 + 1)
-}
-
-func (d *digest) addText(s string) {
-	h := uint64(14695981039346656037) // FNV-1a
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	d.add(h)
-}
-
-func (d *digest) addFlags(list ...bool) {
-	n := uint64(1)
-	for _, b := range list {
-		n <<= 1
-		if b {
-			n |= 1
-		}
-	}
-	d.add(n)
-}
-
-// addStat adds what does not differ between runs.
-func (d *digest) addStat(s jute.Stat) {
-	for _, n := range []int32{s.Version, s.Cversion, s.NumChildren, s.DataLength} {
-		d.add(uint64(n))
-	}
-}
-
-// remember adds an entry of the log to the client's past.
-func (c *Client) remember(e Entry) {
-	d := &c.past
-	d.add(uint64(e.At))
-	for _, s := range []string{e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.En} {
-		d.addText(s)
-	}
-	d.addFlags(e.Watch)
-	for _, s := range e.Names {
-		d.addText(s)
-	}
-}
-
-// An origin says which request of which client made or changed a node. What a
-// client writes follows from its past, so the origin stands for the data, even
-// where a lock draws a part of that at random, and for the zxid.
-type origin struct{ made, changed digest }
-
-// noteReplyLocked keeps the origins up to date, and adds to p.rest what a reply has besides the
-// fields of an Entry.
-func (w *Player) noteReplyLocked(c *Client, p *Frame) {
-	c.carried++
-	mark := digest(c.Index) // of this request
-	mark.add(uint64(c.carried))
-	if p.Err != jute.OK {
-		return
-	}
-	o := w.origins[p.Path]
-	d := jute.NewDecoder(p.raw[4:])
-	var h jute.ReplyHeader
-	h.Decode(d)
-	var stat jute.Stat
-	switch p.Op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
-		w.origins[p.Made] = origin{mark, mark}
-		w.born[p.Made] = p.zxid
-		w.births[path.Dir(p.Made)]++
-		w.births[p.Made] = 0
-		return
-	case jute.OpSetData:
-		w.origins[p.Path] = origin{o.made, mark}
-		return
-	case jute.OpMulti:
-		if p.kindOf() == jute.OpCreate {
-			if p.Made != "" {
-				w.origins[p.Made] = origin{mark, mark}
-				w.births[path.Dir(p.Made)]++
-				w.births[p.Made] = 0
-				parent, _ := w.Srv.Node(path.Dir(p.Made))
-				p.rest.add(uint64(parent.Stat.NumChildren))
-			}
-			return
-		}
-		for node := range w.origins { // any of them may have changed
-			w.origins[node] = origin{mark, mark}
-		}
-		return
-	case jute.OpGetData:
-		d.Buffer()
-	case jute.OpGetChildren2:
-		d.Strings()
-	case jute.OpExists:
-	default:
-		return
-	}
-	stat.Decode(d)
-	p.rest.add(uint64(o.made))
-	p.rest.add(uint64(o.changed))
-	p.rest.addStat(stat)
-}
-
-// situationLocked is a hash of all that the rest of a schedule depends on. Two
-// schedules that come to one situation go on alike. How a client goes on depends on
-// its past: the packets that it has sent and received, and their times. Its memory
-// need not be read, as long as clients share none.
+// situationLocked is the hash of the situation: two schedules that come to one go on alike. How a client goes on
+// depends on its past: the packets that it has sent and received, and their times. Its memory need not be read, as
+// long as clients share none.
 func (w *Player) situationLocked() uint64 {
 	var d digest
-	f := w.Run.Facts
-	d.addFlags(f.OrphanCreate, f.OrphanDelete)
-	d.add(uint64(w.Happened))
-	d.add(uint64(w.Idle))
-	d.add(uint64(time.Since(w.Start)))
+	d.addFlags(w.Run.Facts.OrphanCreate, w.Run.Facts.OrphanDelete)
+	d.add(uint64(w.Happened), uint64(w.Idle), uint64(time.Since(w.Start)))
+
 	for _, c := range w.Clients {
-		d.add(uint64(c.past))
 		l := c.Line
-		d.addFlags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, c.behind, l.Broken, l.ServerEnd)
+		d.add(uint64(c.past))
+		d.addFlags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, c.behind)
+		d.addFlags(l.Broken, l.ServerEnd)
 		d.add(uint64(len(l.Up)))
 		for _, p := range l.Down {
 			d.add(uint64(p.rest))
-			d.addText(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
+			d.addTexts(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
 			d.addFlags(p.IsEvent, p.Watch, w.Run.Unordered)
-			for _, s := range p.Names {
-				d.addText(s)
-			}
+			d.addTexts(p.Names...)
 		}
 	}
+
 	for _, k := range w.Contenders {
-		d.addText(k.State)
+		d.addTexts(k.State)
 		d.addFlags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.checked)
-		d.add(uint64(k.depth))
-		d.add(uint64(k.passed))
-		d.add(uint64(k.looks))
+		d.add(uint64(k.depth), uint64(k.passed), uint64(k.looks))
 		d.addFlags(k.stripped, k.again, k.unsure)
 	}
-	w.hashTree(&d, path.Dir(w.lockPath()))
+
+	w.addTree(&d, path.Dir(w.lockPath()))
 	for _, x := range w.Srv.Watches() {
-		d.addText(x.Path + w.OwnerLocked(x.Session))
+		d.addTexts(x.Path + w.OwnerLocked(x.Session))
 		d.addFlags(x.Children, x.Persistent, x.Recursive)
 	}
 	return uint64(d)
 }
 
-// hashTree adds a node and all below it.
-func (w *Player) hashTree(d *digest, at string) {
+// addTree adds a node and all below it.
+func (w *Player) addTree(d *digest, at string) {
 	node, ok := w.Srv.Node(at)
 	if !ok {
 		return
 	}
-	d.addText(at)
-	o := w.origins[at]
-	d.add(uint64(o.made))
-	d.add(uint64(o.changed))
+	d.addTexts(at)
+	d.addOrigin(w.origins[at])
 	d.add(uint64(w.births[at]))
 	d.addStat(node.Stat)
 	if node.Stat.EphemeralOwner != 0 {
-		d.addText(w.OwnerLocked(node.Stat.EphemeralOwner))
+		d.addTexts(w.OwnerLocked(node.Stat.EphemeralOwner))
 	}
 	d.addFlags(node.Stat.Czxid > w.token, node.Container)
 	for _, name := range w.Srv.Children(at) {
-		w.hashTree(d, path.Join(at, name))
+		w.addTree(d, path.Join(at, name))
 	}
 }
 
-// hashLocked is a hash of the state, for a search that counts states.
+// remember adds an entry of the log to the client's past.
+func (c *Client) remember(e Entry) {
+	c.past.add(uint64(e.At))
+	c.past.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.En)
+	c.past.addFlags(e.Watch)
+	c.past.addTexts(e.Names...)
+}
+
+// An origin says which request of which client made a node, and which changed it last. What a client writes follows
+// from its past, so the origin stands for the data, even where a lock draws a part of that at random, and for the zxid.
+type origin struct{ made, changed digest }
+
+// noteReplyLocked keeps the origins up to date, and adds to p.rest what a reply has besides the fields of an Entry.
+func (w *Player) noteReplyLocked(c *Client, p *Frame) {
+	c.carried++
+	if p.Err != jute.OK {
+		return
+	}
+	mark := digest(c.Index) // of this request
+	mark.add(uint64(c.carried))
+	switch p.Op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		w.noteMadeLocked(p.Made, mark)
+		w.born[p.Made] = p.zxid
+	case jute.OpSetData:
+		w.origins[p.Path] = origin{w.origins[p.Path].made, mark}
+	case jute.OpMulti:
+		if p.kindOf() != jute.OpCreate { // any of the nodes may have changed
+			for node := range w.origins {
+				w.origins[node] = origin{mark, mark}
+			}
+		} else if p.Made != "" {
+			w.noteMadeLocked(p.Made, mark)
+			parent, _ := w.Srv.Node(path.Dir(p.Made))
+			p.rest.add(uint64(parent.Stat.NumChildren))
+		}
+	case jute.OpGetData, jute.OpGetChildren2, jute.OpExists:
+		p.rest.addOrigin(w.origins[p.Path])
+		p.rest.addStat(statOf(p))
+	}
+}
+
+// noteMadeLocked notes the origin of a node that has been made.
+func (w *Player) noteMadeLocked(node string, mark digest) {
+	w.origins[node] = origin{mark, mark}
+	w.births[path.Dir(node)]++
+	w.births[node] = 0
+}
+
+// statOf is the Stat of a reply that has one.
+func statOf(p *Frame) (stat jute.Stat) {
+	d := jute.NewDecoder(p.raw[4:])
+	new(jute.ReplyHeader).Decode(d)
+	switch p.Op {
+	case jute.OpGetData:
+		d.Buffer()
+	case jute.OpGetChildren2:
+		d.Strings()
+	}
+	stat.Decode(d)
+	return stat
+}
+
+// hashLocked is the hash of the state.
 func (w *Player) hashLocked() uint64 {
 	var b strings.Builder
 	for _, c := range w.Clients {
@@ -190,6 +143,7 @@ func (w *Player) hashLocked() uint64 {
 			fmt.Fprintf(&b, " <%d%s%d%s", p.Op, p.Path, p.Err, p.Made)
 		}
 	}
+
 	for _, k := range w.Contenders {
 		fmt.Fprintf(&b, " %s %s %v", k.Name, k.State, k.results)
 	}
@@ -205,6 +159,47 @@ func (w *Player) hashLocked() uint64 {
 
 func hashText(s string) uint64 {
 	var d digest
-	d.addText(s)
+	d.addTexts(s)
 	return uint64(d)
+}
+
+// A digest is a hash of all that has been added to it.
+type digest uint64
+
+func (d *digest) add(numbers ...uint64) {
+	for _, n := range numbers {
+		x := uint64(*d) ^ n
+		x *= 0x9e3779b97f4a7c15 // as SplitMix64 mixes
+		x ^= x >> 32
+		*d = digest(x*0xbf58476d1ce4e5b9 + 1)
+	}
+}
+
+func (d *digest) addTexts(texts ...string) {
+	for _, s := range texts {
+		h := uint64(14695981039346656037) // FNV-1a
+		for i := range len(s) {
+			h = (h ^ uint64(s[i])) * 1099511628211
+		}
+		d.add(h)
+	}
+}
+
+// addFlags adds at most 63 flags as one number.
+func (d *digest) addFlags(list ...bool) {
+	n := uint64(1)
+	for _, b := range list {
+		n <<= 1
+		if b {
+			n |= 1
+		}
+	}
+	d.add(n)
+}
+
+func (d *digest) addOrigin(o origin) { d.add(uint64(o.made), uint64(o.changed)) }
+
+// addStat adds what does not differ between runs.
+func (d *digest) addStat(s jute.Stat) {
+	d.add(uint64(s.Version), uint64(s.Cversion), uint64(s.NumChildren), uint64(s.DataLength))
 }
