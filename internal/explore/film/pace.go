@@ -12,8 +12,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Pace says when the things of a run happen in which nobody chooses: each packet is on its way for a time that the
-// seed draws. So the same World and Pace give the same Film, on any machine.
+// A Pace says when things happen in a run without choices: each packet is on its way for a time that the seed draws.
+// So the same World and Pace give the same Film, on any machine.
 //
 // No two things happen at the same instant, and between two of them all goroutines get as far as they can. Therefore a
 // film repeats, in whichever order the goroutines happen to run. There is one exception: with World.Shared, if the
@@ -23,11 +23,9 @@ import (
 // that plays it first and whose runtime draws the same numbers. The lab's page starts an engine for it whose numbers
 // are always the same. zklock is such a lock.
 type Pace struct {
-	// Latency is the mean time that a packet is on its way: from half of it
-	// to one and a half. 0: 20 ms.
+	// Latency is the mean time that a packet is on its way: from half of it to one and a half. 0: 20 ms.
 	Latency time.Duration
-	// Hold is the mean time that a contender holds the lock. 0: five times
-	// the latency, so that a person sees it.
+	// Hold is the mean time that a contender holds the lock. 0: five times the latency, so that a person sees it.
 	Hold time.Duration
 	// Gather is the instant before which no contender unlocks. If it is late enough for
 	// all others to wait by then, the first release is like the later ones.
@@ -67,11 +65,13 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 			return nil, i18n.Errorf("a change at %v is not possible", "不能在 %v 干预", c.At)
 		}
 	}
+
 	config.Packets = true
 	config.Tagged = config.Shared && config.Lock.Alone
 	if config.Lock.Path == "" {
 		config.Lock.Path = "/lab/lock"
 	}
+
 	defer player.Alone()()
 	var film *Film
 	var err error
@@ -104,8 +104,8 @@ type pacer struct {
 	clients  []*pacedClient
 	hold     []*rand.Rand                        // of each contender
 	unlocks  map[*player.Contender]time.Duration // when a holder unlocks
-	starts   []pacedStart                        // of contenders that have not started
-	changes  []Change                            // that are to come
+	starts   []pacedStart                        // of contenders that have not started, in order
+	changes  []Change                            // that are to come, in order
 	last     time.Duration                       // when something has happened last
 	nextPart int                                 // the fewest packets of the next part
 	doneAt   time.Duration                       // when the server sends what a request has caused
@@ -146,9 +146,9 @@ func delay(rng *rand.Rand, mean time.Duration) time.Duration {
 
 // play plays a world at a pace, and films it.
 func (pace Pace) play(w *player.Player) (*Film, error) {
-	p := &pacer{Pace: pace, w: w, used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration), nextPart: firstPart}
+	p := &pacer{Pace: pace, w: w, recorder: newRecorder(w), nextPart: firstPart,
+		used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration)}
 	w.Start = time.Now()
-	p.recorder = newRecorder(w)
 	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
 	p.recorder.film.Latency, p.recorder.film.Seed = pace.Latency, pace.Seed
 
@@ -164,6 +164,8 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 		gap := 2 * pace.Latency / time.Duration(len(w.Contenders))
 		p.starts = append(p.starts, pacedStart{p.reserve(time.Duration(i)*gap + delay(rng, gap)), k})
 	}
+	slices.SortFunc(p.starts, func(a, b pacedStart) int { return cmp.Compare(a.at, b.at) })
+
 	p.changes = slices.Clone(pace.Changes)
 	slices.SortStableFunc(p.changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.changes {
@@ -211,17 +213,18 @@ func (p *pacer) scheduleLocked() {
 	}
 	w.Unscheduled = false
 	now := p.recorder.now()
+
 	for _, c := range p.clients {
 		l := c.Line
 		for i := range l.Up {
-			// A stopped client has sent something if a timer has fired. That departs
-			// when the client runs on.
+			// A stopped client has sent something if a timer has fired. That departs when the client runs on.
 			if request := &l.Up[i]; request.Due == 0 && !c.Stopped {
 				p.recorder.departs(c.Client, request, "request")
 				c.upDue = p.reserve(max(now+delay(c.up, p.Latency), c.upDue+1))
 				request.Due = c.upDue
 			}
 		}
+
 		from := slices.IndexFunc(l.Down, func(packet player.Frame) bool { return packet.Due == 0 })
 		if from >= 0 && p.doneAt == 0 {
 			w.SortEvents(l.Down[from:])
@@ -232,11 +235,13 @@ func (p *pacer) scheduleLocked() {
 				packet.Due = c.downDue
 			}
 		}
+
 		if c.Dialing != nil && c.dialAt == 0 && !c.dark && !c.Stopped {
 			// A connection takes a packet there and one back.
 			c.dialAt = p.reserve(now + delay(c.dial, p.Latency) + delay(c.dial, p.Latency))
 		}
 	}
+
 	for i, k := range w.Contenders {
 		if k.Gate != nil && p.unlocks[k] == 0 {
 			p.unlocks[k] = p.reserve(max(now+delay(p.hold[i], p.Hold), p.Gather))
@@ -250,61 +255,59 @@ func (p *pacer) next() (at time.Duration, do func()) {
 	return at, do
 }
 
-// nextLocked compares everything that has an instant. With a hundred clients that is much, so it remembers what is due
-// first in variables, and makes a function of that alone.
+// nextLocked compares everything that has an instant.
 func (p *pacer) nextLocked() (at time.Duration, do func()) {
-	const never = time.Duration(1<<63 - 1)
-	at = never
-	var client *pacedClient // to which act is due first; nil: the holder unlocks first
-	var act func(*pacer, *pacedClient)
-	var came time.Duration // when the request of client came
-	var holder *player.Contender
-	for _, c := range p.clients {
-		// Requests that wait for the server are due at one instant: the first that came is the next one.
-		if due, what := c.next(p); what != nil && (due < at || due == at && c.came() < came) {
-			at, client, act, holder, came = due, c, what, nil, c.came()
-		}
-		if c.Stopped {
-			continue
-		}
-		for _, k := range c.Contenders {
-			if k.Gate != nil && p.unlocks[k] < at {
-				at, holder = p.unlocks[k], k
-			}
+	offer := func(due time.Duration, what func()) {
+		if do == nil || due < at {
+			at, do = due, what
 		}
 	}
-	start := -1
-	for i, s := range p.starts {
-		if s.at < at {
-			at, start = s.at, i
-		}
+	if c, due, act := p.nextOfClients(); act != nil {
+		offer(due, func() { act(p, c) })
 	}
-	serverDone := p.doneAt != 0 && p.doneAt < at
-	if serverDone {
-		at = p.doneAt
+	if k := p.nextToUnlock(); k != nil {
+		offer(p.unlocks[k], func() { p.unlock(k) })
 	}
-
-	switch {
-	case len(p.changes) > 0 && p.changes[0].At < at:
+	if len(p.starts) > 0 {
+		k := p.starts[0].k
+		offer(p.starts[0].at, func() {
+			p.starts = p.starts[1:]
+			k.Start()
+		})
+	}
+	if p.doneAt != 0 {
+		offer(p.doneAt, p.answersDepart)
+	}
+	if len(p.changes) > 0 {
 		c := p.changes[0]
-		return c.At, func() {
+		offer(c.At, func() {
 			p.changes = p.changes[1:]
 			p.change(c)
-		}
-	case serverDone:
-		return at, p.answersDepart
-	case start >= 0:
-		return at, func() {
-			k := p.starts[start].k
-			p.starts = slices.Delete(p.starts, start, start+1)
-			k.Start()
-		}
-	case holder != nil:
-		return at, func() { p.unlock(holder) }
-	case client != nil:
-		return at, func() { act(p, client) }
+		})
 	}
-	return 0, nil
+	return at, do
+}
+
+// nextToUnlock returns the holder that unlocks first; nil: none does.
+func (p *pacer) nextToUnlock() (first *player.Contender) {
+	for _, k := range p.w.Contenders {
+		if k.Gate != nil && !k.Client.Stopped && (first == nil || p.unlocks[k] < p.unlocks[first]) {
+			first = k
+		}
+	}
+	return first
+}
+
+// nextOfClients returns what is due first of all clients. Requests that wait for the server are due at one instant: of
+// these the first that came is the next one.
+func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(*pacer, *pacedClient)) {
+	for _, c := range p.clients {
+		due, what := c.next(p)
+		if what != nil && (act == nil || due < at || due == at && c.came() < first.came()) {
+			first, at, act = c, due, what
+		}
+	}
+	return first, at, act
 }
 
 // next returns what is due first of a client's packets, its session and its connection; nil: nothing is.
@@ -353,6 +356,7 @@ func (p *pacer) run() time.Duration {
 			}
 			continue
 		}
+
 		w.NextTurn()
 		w.DrainStir()
 		if wait := at - p.recorder.now(); wait > 0 && w.Pass(wait) {
