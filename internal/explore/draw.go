@@ -40,9 +40,8 @@ func draw(rng *rand.Rand, p *player.Point) int {
 	return rng.IntN(max(plain, 1))
 }
 
-// pct is Burckhardt's probabilistic concurrency testing: each actor has a random
-// priority, and the one with the highest acts. At depth points, which are drawn before, the
-// actor that would act falls behind all others.
+// pct is Burckhardt's probabilistic concurrency testing: each actor has a random priority, and the one with the
+// highest acts. At depth points, which are drawn before, the actor that would act falls behind all others.
 func pct(rng *rand.Rand, depth int) func(p *player.Point) int {
 	priority := make(map[string]int) // by actor: a client, a contender, or a fault
 	drops := make(map[int]bool)      // by the number of a point
@@ -76,9 +75,8 @@ func pct(rng *rand.Rand, depth int) func(p *player.Point) int {
 	}
 }
 
-// Play plays the schedule of the choices, which are those of a Trace, for tools that let a
-// person choose. It returns the trace so far, and the actions that are possible next; at the
-// end of the schedule there are none.
+// Play plays the schedule of the choices, which are those of a Trace, for tools that let a person choose. It returns
+// the trace so far, and the actions that are possible next; at the end of the schedule there are none.
 func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, possible []string) {
 	t.Helper()
 	_ = player.Follow(choices, nil, func(p *player.Point) int {
@@ -88,10 +86,9 @@ func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, pos
 	return tr, possible
 }
 
-// Fates shows which choice of a schedule has decided how it ends. For each k from 0 to the number
-// of choices it plays tries schedules that begin with the first k choices and go on at random,
-// with the faults that may still happen. It returns for how many of them ends is true. Progress,
-// if it is not nil, is called with each k and its number.
+// Fates shows which choice of a schedule has decided how it ends. For each k from 0 to the number of choices it plays
+// tries schedules that begin with the first k choices and go on at random, with the faults that may still happen. It
+// returns for how many of them ends is true. Progress, if it is not nil, is called with each k and its number.
 func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(*player.Trace) bool, progress func(k, n int)) []int {
 	t.Helper()
 	defer player.OneCore()()
@@ -112,8 +109,7 @@ func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(
 	return fates
 }
 
-// EndsIn reports whether a trace ends in a kind of violation, or in one that a lock
-// is known for.
+// EndsIn reports whether a trace ends in a kind of violation, or in one that a lock is known for.
 func EndsIn(kind player.Kind) func(*player.Trace) bool {
 	return func(tr *player.Trace) bool {
 		return tr.Violation != nil && tr.Violation.Kind == kind || tr.Knows(kind)

@@ -55,9 +55,8 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(player.ReadTrace(file+".not")), fs.ErrNotExist)
 }
 
-// A play changes what belongs to the process, so a second one does not begin before the first has
-// ended. At each choice Go's scheduler runs so many times that the other play would make one, too,
-// if it could.
+// A play changes what belongs to the process, so a second one does not begin before the first has ended. At each
+// choice Go's scheduler runs so many times that the other play would make one, too, if it could.
 func TestPlaysRunOneAfterTheOther(t *testing.T) {
 	w := player.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
 	var mu sync.Mutex

@@ -14,8 +14,7 @@ import (
 // A Search has the options of a search through the schedules of a World. The zero
 // Search is complete: depth first, with the reduction.
 type Search struct {
-	// Whole turns the reduction off: each order of two actions is played,
-	// even where it cannot matter.
+	// Whole turns the reduction off: each order of two actions is played, even where it cannot matter.
 	Whole bool
 	// Limit ends the search after so many schedules; 0: none.
 	Limit int
@@ -24,17 +23,14 @@ type Search struct {
 	Actions int
 	// For ends the search after this time, in real time; 0: never.
 	For time.Duration
-	// Seed, if it is not 0, makes the search random: Limit schedules, or as
-	// many as fit into For.
+	// Seed, if it is not 0, makes the search random: Limit schedules, or as many as fit into For.
 	Seed uint64
-	// Depth is the number of changes of priority of a random schedule, as in
-	// PCT; 0: each action is drawn.
+	// Depth is the number of changes of priority of a random schedule, as in PCT; 0: each action is drawn.
 	Depth int
 	// Count counts the states, too. It takes memory for each of them.
 	Count bool
-	// Merge goes through a situation once, however it came about. The search
-	// plays fewer schedules, and keeps a number for each situation. It presumes
-	// that clients share no memory, so it is left out where they do: with
+	// Merge goes through a situation once, however it came about. The search plays fewer schedules, and keeps a
+	// number for each situation. It presumes that clients share no memory, so it is left out where they do: with
 	// Subject.Begin and World.Shared.
 	Merge bool
 	// All goes on after a violation.
@@ -107,8 +103,7 @@ type branch struct {
 	only    []string                    // if it is not nil: all other actions were taken in the same situation
 }
 
-// Explore plays the schedules of a world until it has found a violation, or
-// has played all.
+// Explore plays the schedules of a world until it has found a violation, or has played all.
 func Explore(t *testing.T, w player.World, s Search) *Report {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a schedule leaves nothing but garbage
@@ -268,8 +263,7 @@ func (b *branch) next() int {
 	return -1
 }
 
-// meet leaves out the actions that were taken in the same situation before: all that
-// were not asleep then.
+// meet leaves out the actions that were taken in the same situation before: all that were not asleep then.
 func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {

@@ -40,6 +40,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		}
 		return r, false
 	}
+
 	best := slices.Clone(choices)
 	shortest, ok := try(best)
 	for n := 1; !ok && n < player.Tries; n++ {
@@ -51,6 +52,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 	case !ok:
 		panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
 	}
+
 	// Find, by bisection, how many choices at the end can be left out. Then leave out pieces anywhere.
 	for n := 0; n < len(best); {
 		half := (n + len(best)) / 2
@@ -60,6 +62,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 			n = half + 1
 		}
 	}
+
 	for changed := true; changed; {
 		changed = false
 		for size := max(len(best)/2, 1); size > 0; size /= 2 {
@@ -74,14 +77,14 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 			}
 		}
 	}
+
 	tr := player.TraceOf(w, shortest)
 	tr.Cut()
 	return tr
 }
 
-// Replay plays a trace, and returns the trace of that. It fails if the
-// schedule is not possible, or if there are more or fewer possibilities at a
-// choice than there were. It is played again if the log is not the same; see
+// Replay plays a trace, and returns the trace of that. It fails if the schedule is not possible, or if there are more
+// or fewer possibilities at a choice than there were. It is played again if the log is not the same; see
 // player.Tries.
 func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 	t.Helper()

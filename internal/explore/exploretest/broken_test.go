@@ -222,6 +222,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 			compare(player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
 		}
 	}
+
 	subjects := []player.Subject{steps.Predecessor()}
 	if testenv.AtLanding() {
 		subjects = append(subjects, steps.Naive(), steps.Herd())
@@ -236,6 +237,7 @@ func TestTheReductionLosesNothing(t *testing.T) {
 			compare(player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
+
 	lock, unlock := player.LockOp, player.UnlockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
 	compare(player.World{Lock: steps.Zklock(), Scripts: again})

@@ -57,6 +57,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				}
 				return
 			}
+
 			require.Contains(t, string(pageText), "| "+d.Name+" |", "the page has no such line")
 			texts := make(map[string]string)
 			for _, c := range d.Changes {
@@ -80,6 +81,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				require.NoError(t, os.WriteFile(other, []byte(text), 0o644))
 				replace[file] = other
 			}
+
 			overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 			file := filepath.Join(dir, "overlay.json")
 			require.NoError(t, os.WriteFile(file, overlay, 0o644))
@@ -87,6 +89,7 @@ func TestDefectsOfZklock(t *testing.T) {
 				"-run=^TestDefectsOfZklock$", "./internal/explore/exploretest", "-explore.defect="+d.Name)
 			cmd.Dir = root
 			out := testenv.Must(cmd.CombinedOutput())(t)
+
 			line := regexp.MustCompile(`(?m)^defect: (.*)$`).FindStringSubmatch(string(out))
 			require.NotNil(t, line, "the process did not look for it:\n%s", out)
 			t.Log(line[1], time.Since(began).Round(time.Second), "with the build")

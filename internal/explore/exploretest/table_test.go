@@ -53,6 +53,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 			found = append(found, lines[i])
 			continue
 		}
+
 		searched := explore.Explore(t, r.World, r.Search)
 		line := fmt.Sprintf("| %s | %d | %d | %s |", r.columns, searched.Schedules, searched.States, resultText(searched))
 		t.Log(line)

@@ -134,9 +134,8 @@ func fullPlans(s player.Subject) (plans []Plan) {
 	return plans
 }
 
-// Test explores a lock. It fails with the shortest trace that the search has
-// found, and writes it to a file that -explore.trace replays. What the lock is
-// known to do wrong must be found: each Known of the Subject.
+// Test explores a lock. It fails with the shortest trace that the search has found, and writes it to a file that
+// -explore.trace replays. What the lock is known to do wrong must be found: each Known of the Subject.
 func Test(t *testing.T, s player.Subject) {
 	t.Helper()
 	testenv.Embedded(t, "the explorer brings its own server")
@@ -154,6 +153,7 @@ func Test(t *testing.T, s player.Subject) {
 		exploreOwn(t, s)
 		return
 	}
+
 	testenv.NotRaced(t, "its schedules are ten times as slow, and the suites run the same lines")
 	known := map[string]bool{}
 	for _, p := range Plans(s) {
@@ -218,8 +218,7 @@ func reportFound(t *testing.T, r *explore.Report) {
 	t.Errorf("%v\n%v%s", r, r.Found, hint)
 }
 
-// exploreOwn explores one world that the flags describe, with no fault, one fault,
-// and so on.
+// exploreOwn explores one world that the flags describe, with no fault, one fault, and so on.
 func exploreOwn(t *testing.T, s player.Subject) {
 	w := player.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kindsOf(s)}
 	search := explore.Search{Seed: *seed, For: *duration, Merge: *seed == 0}

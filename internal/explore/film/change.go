@@ -16,9 +16,8 @@ const RunsOn player.Fault = "runs on"
 // PaceFaults are the faults that a Change can have.
 var PaceFaults = []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, RunsOn, player.EndContext}
 
-// A Change is a fault at an instant. LoseRequest and LoseReply lose the first
-// request or reply that arrives at this instant or later. If a Change is
-// not possible at its instant, nothing happens, and the film has a note of that.
+// A Change is a fault at an instant. LoseRequest and LoseReply lose the first request or reply that arrives at this
+// instant or later. If a Change is not possible at its instant, nothing happens, and the film has a note of that.
 type Change struct {
 	At  time.Duration `json:"at_ns"`
 	Who string        `json:"who"` // a contender, or its client
@@ -46,6 +45,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	if ch.Do == RunsOn {
 		return func() { p.runOn(c) }
 	}
+
 	w.Happened++
 	switch ch.Do {
 	case player.EndContext:

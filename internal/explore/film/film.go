@@ -1,6 +1,5 @@
-// Package film makes films of the schedules of package player. [Play]
-// and [Of] make a [Film] of a schedule that a person or the explorer has chosen.
-// [Paced] makes one of a run in which nobody chooses: a seed draws how long each
+// Package film makes films of the schedules of package player. [Play] and [Of] make a [Film] of a schedule that a
+// person or the explorer has chosen. [Paced] makes one of a run in which nobody chooses: a seed draws how long each
 // packet is on its way. The lab (cmd/lab) shows films.
 package film
 
@@ -14,10 +13,9 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Film shows a schedule: each packet with its departure and its arrival, and how the
-// states of the server, the clients and the contenders change. What a page shows at
-// an instant follows from the film and that instant alone. All instants are virtual
-// time since the start.
+// A Film shows a schedule: each packet with its departure and its arrival, and how the states of the server, the
+// clients and the contenders change. What a page shows at an instant follows from the film and that instant alone.
+// All instants are virtual time since the start.
 type Film struct {
 	Lock       string            `json:"lock"`
 	Contenders int               `json:"contenders"`
@@ -84,8 +82,7 @@ type Packet struct {
 	Of      int           `json:"of,omitempty"`        // of a reply: the request
 }
 
-// A Mark is a change of state at an instant. Which fields it has depends on
-// its Kind:
+// A Mark is a change of state at an instant. Which fields it has depends on its Kind:
 //
 //	"state"      a contender (Who) is "outside", "waits", "holds", "unlocks", "done" or "failed"; Token: of a holder that has one
 //	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: that of the connection
@@ -127,8 +124,7 @@ type Counters struct {
 	Wakeups  int `json:"wakeups"`  // waiting contenders that events have woken
 }
 
-// A Formula is the most requests and events that a film without faults can have; null: it is not
-// known.
+// A Formula is the most requests and events that a film without faults can have; null: it is not known.
 type Formula struct {
 	Requests *int `json:"requests"`
 	Events   *int `json:"events"`

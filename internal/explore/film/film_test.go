@@ -71,8 +71,7 @@ func subjects() []player.Subject {
 	return list
 }
 
-// TestAFilmShowsTheStep: requests and events are at most those of the formulas, and
-// each contender gets its turn.
+// TestAFilmShowsTheStep: requests and events are at most those of the formulas, and each contender gets its turn.
 func TestAFilmShowsTheStep(t *testing.T) {
 	for _, s := range subjects() {
 		for _, n := range []int{1, 2, 6, 30} {
@@ -297,8 +296,7 @@ func measured(t *testing.T, s player.Subject, n int, changes ...film.Change) *fi
 	return paced(t, player.World{Lock: s, Contenders: n}, p)
 }
 
-// The benchmark's page has the command that measured these: the median times of the
-// steps, as multiples of step 3's.
+// The benchmark's page has the command that measured these: the median times of the steps, as multiples of step 3's.
 func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
 	for _, ratios := range []struct {
 		n           int // contenders

@@ -53,6 +53,7 @@ func Variables(lock player.Lock) (list []Variable) {
 		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > 3 {
 			return
 		}
+
 		var parts []reflect.Value // they come after the struct's own fields
 		for i := range v.NumField() {
 			f, name := v.Field(i), v.Type().Field(i).Name

@@ -287,6 +287,7 @@ func (r *recorder) scanNodes() {
 			walk(p)
 		}
 	}
+
 	walk("/")
 	for _, m := range nodeMarks(r.nodes, found) {
 		m.Data = r.repeatable(m.Data)
@@ -322,6 +323,7 @@ func (r *recorder) scanWatches(clients ...*player.Client) {
 	if len(clients) == 0 {
 		clients = r.w.Clients
 	}
+
 	var gone, set []watch
 	for _, c := range clients {
 		watches := r.clients[c.Index].watches
@@ -371,6 +373,7 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 		asked = append(asked, r.clients[c.Index].asked[k]...)
 		delete(r.clients[c.Index].asked, k)
 	}
+
 	var waits []string
 	for _, k := range c.Contenders {
 		if k.State == player.Waiting {

@@ -18,10 +18,9 @@ type Possible struct {
 	Of     string `json:"of,omitempty"` // the contender that is kept in a gap
 }
 
-// Play plays the schedule of the choices, as explore.Play does, and returns
-// it as a film, too. Virtual time stops in such a schedule, so in the
-// film each action lasts equally long; a packet that has not been delivered is
-// pending. Possible is what can be chosen next; if it is empty, the schedule is over.
+// Play plays the schedule of the choices, as explore.Play does, and returns it as a film, too. Virtual time stops in
+// such a schedule, so in the film each action lasts equally long; a packet that has not been delivered is pending.
+// Possible is what can be chosen next; if it is empty, the schedule is over.
 func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.Trace, possible []Possible, err error) {
 	t.Helper()
 	atEnd := func(p *player.Point) int {
@@ -63,6 +62,7 @@ func playFilmed(t *testing.T, config player.World, choose func(p *player.Point) 
 		}, nil)
 		w.Do(func() { f = r.finish(r.now() + slot) })
 	})
+
 	if f == nil {
 		return nil, player.TraceOf(config, run)
 	}

@@ -37,6 +37,7 @@ func (p *pacer) worksLocked(c *pacedClient, request player.Frame) {
 	if request.Due < now {
 		p.recorder.film.Packets[request.ID-1].Queued = request.Due
 	}
+
 	work := p.Server.Request
 	switch request.Op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpDelete, jute.OpSetData, jute.OpMulti:

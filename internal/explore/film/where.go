@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Where says at which lines of the lock's source a contender is from an
-// instant on.
+// A Where says at which lines of the lock's source a contender is from an instant on.
 type Where struct {
 	From time.Duration `json:"at_ns"`
 	Who  string        `json:"who"`
@@ -39,15 +38,13 @@ var sourceRoot = func() string {
 	return strings.TrimSuffix(file, "internal/explore/film/where.go")
 }()
 
-// machinery are the folders whose functions call a lock, or are called by one,
-// and are not part of it.
+// machinery are the folders whose functions call a lock, or are called by one, and are not part of it.
 var machinery = []string{"internal/explore/", "internal/bugs/java/", "internal/bugs/scenes/", "internal/lab/", "docs/exercises/_generated"}
 
 // stackTexts are buffers for the stacks of all goroutines.
 var stackTexts = sync.Pool{New: func() any { b := make([]byte, 1<<20); return &b }}
 
-// noteWhere notes where each contender is. All goroutines must have got as
-// far as they can.
+// noteWhere notes where each contender is. All goroutines must have got as far as they can.
 func (r *recorder) noteWhere() {
 	if len(r.w.Contenders) > mostPointers || !r.moved() {
 		return
@@ -56,6 +53,7 @@ func (r *recorder) noteWhere() {
 	for _, k := range r.w.Contenders {
 		byGoroutine[k.GoID] = k
 	}
+
 	buf := stackTexts.Get().(*[]byte)
 	defer stackTexts.Put(buf)
 	n := runtime.Stack(*buf, true)
@@ -67,6 +65,7 @@ func (r *recorder) noteWhere() {
 			found[k] = lockFrames(stack)
 		}
 	}
+
 	for _, k := range r.w.Contenders { // one whose goroutine has ended is nowhere
 		r.place(k, found[k])
 	}

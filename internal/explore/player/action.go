@@ -53,6 +53,7 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 	case cutOff && !c.gone:
 		add(c.Name, "reconnect", func() { w.reconnect(c) })
 	}
+
 	if c.stalled && !cutOff {
 		add(c.Name, string(Expire), func() { w.expire(c) })
 	}
@@ -67,6 +68,7 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 			w.mu.Unlock()
 		})
 	}
+
 	for _, k := range c.Contenders {
 		if k.Gate != nil && k.again && !c.gone && !c.soundLocked() {
 			continue // it unlocks again once its client is connected
@@ -247,6 +249,7 @@ func (w *Player) executedLocked(c *Client, p Frame) {
 			k.joined = w.Turn
 		}
 	}
+
 	if p.kindOf() == jute.OpDelete {
 		node, ok := w.Srv.Node(p.Path)
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {

@@ -24,6 +24,7 @@ func (w *Player) checkLocked() {
 		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
 			What: i18n.Textf("%s has not noticed that it has lost the lock, and %s holds it", "%s 仍以为自己持有锁，实际的持有者却是 %s", outlived[0], holders[0])})
 	}
+
 	if w.Lock.Check != nil {
 		if v := w.Lock.Check(); v.Kind != "" {
 			w.ViolateLocked(v)
@@ -32,6 +33,7 @@ func (w *Player) checkLocked() {
 	if w.Lock.Lenient && !w.Apart && !slices.Contains(w.Lock.Ignore, NodeMissing) {
 		w.checkNodesLocked()
 	}
+
 	for _, k := range w.Contenders {
 		if k.State == Waiting {
 			w.checkWaitLocked(k)
@@ -87,6 +89,7 @@ func (w *Player) checkNodesLocked() {
 				inside = append(inside, o)
 			}
 		}
+
 		switch n := len(w.nodesOf(c)); {
 		case n >= len(inside):
 		case len(inside) == 1:
@@ -169,6 +172,7 @@ func (w *Player) enteredLocked(k *Contender) {
 	if !w.Lock.Queue || w.Shared || w.Apart || k.Lost {
 		return
 	}
+
 	own := w.nodesOf(k.Client)
 	if len(own) == 0 {
 		w.enteredWithoutNodeLocked(k)
@@ -177,6 +181,7 @@ func (w *Player) enteredLocked(k *Contender) {
 	if w.Lock.Permits > 1 && w.contendersBefore(own[0]) < w.Lock.Permits {
 		return // the contenders before it may come in, too
 	}
+
 	for _, o := range w.Contenders {
 		if o == k || o.State != Waiting || o.Client.faulted || o.Ended || w.Lock.Together != nil && w.Lock.Together(o.Name, k.Name) {
 			continue
@@ -268,12 +273,14 @@ func (w *Player) checkEnd() {
 	if node, ok := w.Srv.Node(w.lockPath()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
 		w.ViolateLocked(Violation{Kind: NodeLeft, What: staysText(w.lockPath())})
 	}
+
 	for _, c := range w.Clients {
 		if w.Lock.Closes && !c.faulted && w.sessionLives(c.Session) {
 			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: i18n.Textf(
 				"the session of %s still exists, though %[1]s has unlocked", "%s 已经释放锁，%[1]s 的会话却仍然存在", c.Name)})
 		}
 	}
+
 	if r, s, n := w.Run, w.Lock, w.Number(); w.Happened == 0 && !w.Missing && !w.Apart && len(w.Scripts) == 0 {
 		if s.Requests != nil && r.Requests > s.Requests(n) {
 			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d requests, at most %d are predicted", "有 %d 个请求，而预计最多 %d 个", r.Requests, s.Requests(n))})
@@ -282,6 +289,7 @@ func (w *Player) checkEnd() {
 			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d watch events, at most %d are predicted", "有 %d 个监听事件，而预计最多 %d 个", r.Events, s.Events(n))})
 		}
 	}
+
 	if watches := w.Srv.Watches(); w.Happened == 0 && len(watches) > 0 {
 		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session),
 			What: i18n.Textf("%s has left a watch on %s", "%s 在 %s 上留下了一个监听", w.OwnerLocked(watches[0].Session), watches[0].Path)})

@@ -1,9 +1,8 @@
 // Package player plays one schedule of a lock: the real lock, the real client
 // library and the wire protocol, against the embedded server, in virtual time.
 //
-// [Play] plays a [World] and asks at each [Point] which action comes next. Package
-// explore asks a search, and package film a person, or a seed that decides how long
-// each packet takes. A [Camera] gets what a film needs.
+// [Play] plays a [World] and asks at each [Point] which action comes next. Package explore asks a search, and package
+// film a person, or a seed that decides how long each packet takes. A [Camera] gets what a film needs.
 //
 // A [Player] has a [Client] for each session, each with a [Line] to the server, on which a
 // [Frame] is a packet, and a [Contender] for each goroutine that wants the lock. In the code
@@ -11,13 +10,11 @@
 //
 // # How a schedule works
 //
-// Each client has a line to the server, in memory, on which packets stay until
-// the explorer delivers them, in order. Between two actions the explorer waits
-// until every goroutine waits for something. Goroutines of one client that run
-// at the same time may send their requests in any order; the explorer always
-// puts them into the same one. Time passes only when nothing else can happen,
-// when a client reconnects, and when a session of a lock that looks at the
-// clock expires.
+// Each client has a line to the server, in memory, on which packets stay until the explorer delivers them, in order.
+// Between two actions the explorer waits until every goroutine waits for something. Goroutines of one client that run
+// at the same time may send their requests in any order; the explorer always puts them into the same one. Time passes
+// only when nothing else can happen, when a client reconnects, and when a session of a lock that looks at the clock
+// expires.
 //
 // # What is not a choice
 //

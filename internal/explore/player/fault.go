@@ -279,9 +279,8 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	}
 }
 
-// stall keeps the client's later requests inside it: they wait behind a request of another
-// goroutine that does not get through. Earlier requests of the client arrive. In the end the
-// session expires.
+// stall keeps the client's later requests inside it: they wait behind a request of another goroutine that does not
+// get through. Earlier requests of the client arrive. In the end the session expires.
 func (w *Player) stall(c *Client) {
 	w.mu.Lock()
 	c.stalled = true

@@ -6,8 +6,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Footprint is what an action has touched. Two actions that have touched
-// different things can be swapped.
+// A Footprint is what an action has touched. Two actions that have touched different things can be swapped.
 type Footprint struct {
 	Clients    uint64   // a bit for each, by its Index
 	Everything bool     // time has passed, or a session or a connection has ended

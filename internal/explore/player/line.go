@@ -10,9 +10,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Line is one connection between a client and the server, in memory. A
-// packet stays on it until the explorer delivers it. Both directions are
-// first in, first out, as TCP is. Nothing that is written to it blocks.
+// A Line is one connection between a client and the server, in memory. A packet stays on it until the explorer
+// delivers it. Both directions are first in, first out, as TCP is. Nothing that is written to it blocks.
 type Line struct {
 	w *Player
 	c *Client
@@ -208,8 +207,7 @@ func (e serverEnd) Close() error {
 	return nil
 }
 
-// A line has no address, and a wait on it lasts no longer than the explorer
-// allows.
+// A line has no address, and a wait on it lasts no longer than the explorer allows.
 type noAddr struct{}
 
 func (noAddr) Network() string { return "memory" }

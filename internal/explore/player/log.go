@@ -18,8 +18,7 @@ type Entry struct {
 	At time.Duration `json:"at_ns"`
 	// The name of the client or the contender.
 	Who string `json:"who"`
-	// Kind is "sends", "carried out", "reply", "event", "lost" or "note".
-	// A reply and an event arrive at the client.
+	// Kind is "sends", "carried out", "reply", "event", "lost" or "note". A reply and an event arrive at the client.
 	Kind  string    `json:"kind"`
 	Op    string    `json:"op,omitempty"`
 	Path  string    `json:"path,omitempty"`

@@ -45,9 +45,8 @@ func OneCore() (again func()) {
 	return func() { runtime.GOMAXPROCS(n) }
 }
 
-// Alone is [OneCore] for one play. Another play waits until the function that it
-// returns is called: the number of cores, the random bytes and the listings' idea of
-// the play that runs belong to the process.
+// Alone is [OneCore] for one play. Another play waits until the function that it returns is called: the number of
+// cores, the random bytes and the listings' idea of the play that runs belong to the process.
 func Alone() (next func()) {
 	alone.Lock()
 	again := OneCore()

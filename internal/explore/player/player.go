@@ -101,6 +101,7 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 		k.Start()
 		w.Settle()
 	}
+
 	for r.Violation == nil && !r.over {
 		actions := w.enabled()
 		if len(r.Points) >= maxPoints {
@@ -111,12 +112,14 @@ func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint))
 			w.Violate(v)
 			break
 		}
+
 		if len(actions) == 0 {
 			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, func() bool { return len(w.enabled()) > 0 }, w.Hang) {
 				break
 			}
 			continue
 		}
+
 		p := w.point(actions)
 		if p.Chosen = choose(p); p.Chosen < 0 || p.Chosen >= len(actions) {
 			r.Aborted = true
@@ -152,10 +155,9 @@ func (w *Player) waitsInVain(actions []action) string {
 	return ""
 }
 
-// Wait lets time pass when no action is possible, until something happens or possible
-// returns true. It returns false when the schedule is over: all scripts have ended, or nothing
-// can happen any more and it has called hang. If timed, the lock may come back after the end of the
-// scripts to remove a node.
+// Wait lets time pass when no action is possible, until something happens or possible returns true. It returns false
+// when the schedule is over: all scripts have ended, or nothing can happen any more and it has called hang. If timed,
+// the lock may come back after the end of the scripts to remove a node.
 func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool) {
 	if w.AllDone() && (!timed || !w.nodesLeft() || w.Idle > maxIdle) {
 		w.checkEnd()
@@ -202,6 +204,7 @@ func (w *Player) act(a action) {
 	w.last = a.who
 	w.Camera.Action()
 	w.mu.Unlock()
+
 	a.do()
 	w.Settle()
 	w.mu.Lock()
@@ -331,6 +334,7 @@ func (w *Player) takeNotesLocked() {
 			w.Camera.Sent(c, &sent[i])
 		}
 	}
+
 	for _, k := range w.Contenders {
 		for _, e := range k.notes {
 			e.Who = k.Name
@@ -338,6 +342,7 @@ func (w *Player) takeNotesLocked() {
 			w.Foot.client(k.Client)
 			w.Idle = 0
 		}
+
 		k.notes = nil
 		w.Camera.Noted(k)
 		for _, v := range k.bad {
@@ -396,8 +401,7 @@ func (w *Player) AllDone() bool {
 	return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done })
 }
 
-// nodesLeft reports whether a client still has a node of the lock: it may be about to
-// remove it.
+// nodesLeft reports whether a client still has a node of the lock: it may be about to remove it.
 func (w *Player) nodesLeft() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,11 +41,11 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 		}
 	}()
 	if config.Lock.Lenient {
-		// Its random bytes are the same each time. Package cryptotest needs a test binary,
-		// which the lab is not.
+		// Its random bytes are the same each time. Package cryptotest needs a test binary, which the lab is not.
 		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
 	}
+
 	bubble.Limits{Virtual: longest, Doing: doing}.Test(t, func(*testing.T) {
 		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{},
 			sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int), born: make(map[string]int64)}
@@ -99,6 +99,7 @@ func (w *Player) setUp() {
 	if w.Shared {
 		clients = 1
 	}
+
 	servers := []string{"127.0.0.1:2181"}
 	if w.Ensemble {
 		servers = append(servers, "127.0.0.2:2181", "127.0.0.3:2181")
@@ -113,6 +114,7 @@ func (w *Player) setUp() {
 			c.connect(servers)
 		}
 	}
+
 	w.makeParents()
 	if w.Unconnected {
 		w.Clients[0].Conn.Close()       // it was connected to make the parents
@@ -131,6 +133,7 @@ func (w *Player) setUp() {
 		c.Contenders = append(c.Contenders, k)
 		w.Contenders = append(w.Contenders, k)
 	}
+
 	for _, c := range w.Clients {
 		at := w.lockPath()
 		if w.Apart {
@@ -211,10 +214,12 @@ func (w *Player) takeDown() {
 			c.Line.WakeLocked()
 		}
 	}
+
 	for _, g := range w.gaps {
 		close(g.gate)
 	}
 	w.gaps = nil
+
 	for _, k := range w.Contenders {
 		openGate(&k.Gate)
 		if k.Cancel != nil {
@@ -222,6 +227,7 @@ func (w *Player) takeDown() {
 		}
 	}
 	w.mu.Unlock()
+
 	if w.end != nil {
 		w.end()
 		synctest.Wait()
@@ -237,6 +243,7 @@ func (w *Player) takeDown() {
 		}
 		w.rest()
 	}
+
 	for _, c := range w.Clients {
 		go c.Conn.Close()
 	}

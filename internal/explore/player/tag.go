@@ -44,6 +44,7 @@ func untag(raw []byte) (without []byte, tag string) {
 	var e jute.Encoder
 	mark := e.BeginFrame()
 	h.Encode(&e)
+
 	switch {
 	case h.Op.PathFirst():
 		var p string
@@ -120,8 +121,7 @@ func (p *Frame) retag() {
 	})
 }
 
-// forEach returns an event for each contender of a client. The client library drops
-// those that nobody waits for.
+// forEach returns an event for each contender of a client. The client library drops those that nobody waits for.
 func (p *Frame) forEach(contenders []*Contender) []byte {
 	d := jute.NewDecoder(p.raw[4:])
 	var h jute.ReplyHeader

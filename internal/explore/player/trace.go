@@ -17,10 +17,9 @@ import (
 // A Trace is a schedule as data: what a search has found, or what to play.
 type Trace struct {
 	World World `json:"world"`
-	// Choices are the actions chosen where more than one was possible, from
-	// the first on. After the last of them the explorer goes on by itself: it
-	// takes the first action that is not a fault, in the order of the clients'
-	// names, the client that acted last before all others.
+	// Choices are the actions chosen where more than one was possible, from the first on. After the last of them the
+	// explorer goes on by itself: it takes the first action that is not a fault, in the order of the clients' names,
+	// the client that acted last before all others.
 	Choices []string `json:"choices"`
 	// Widths are how many actions were possible at each of the choices. A
 	// replay at which there are more or fewer is an error.
@@ -53,9 +52,8 @@ func (tr *Trace) String() string {
 	return b.String()
 }
 
-// Steps are the actions of the schedule, a line each, with their effects.
-// The choices have a number. The other actions had no alternative, or the
-// explorer took them by itself.
+// Steps are the actions of the schedule, a line each, with their effects. The choices have a number. The other
+// actions had no alternative, or the explorer took them by itself.
 func (tr *Trace) Steps() i18n.Text {
 	return i18n.Text{En: tr.steps(i18n.English, "; "), Zh: tr.steps(i18n.Chinese, "；")}
 }

@@ -58,9 +58,8 @@ type Subject struct {
 	Permits int
 	// Together, if it is not nil, reports whether two contenders may be inside at once, as two readers may.
 	Together func(a, b string) bool
-	// Lenient: the lock is a student's attempt. Whatever is right is accepted: it
-	// may try again after a fault or not, clean up later, wait for timers, and draw
-	// random names, so that its schedules need not repeat.
+	// Lenient: the lock is a student's attempt. Whatever is right is accepted: it may try again after a fault or not,
+	// clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
 	Lenient bool
 	// Closes: Unlock closes the client, after a Lock that failed, too.
 	Closes bool
@@ -105,8 +104,7 @@ type Known struct {
 
 // Facts are the faults of a schedule before its violation.
 type Facts struct {
-	// OrphanCreate: the reply to a create that made an ephemeral node was
-	// lost, and the session went on.
+	// OrphanCreate: the reply to a create that made an ephemeral node was lost, and the session went on.
 	OrphanCreate bool
 	// OrphanDelete: a request to delete, or its reply, was lost.
 	OrphanDelete bool
@@ -117,9 +115,8 @@ type Facts struct {
 // An Op is a call in the script of a contender.
 type Op string
 
-// The calls. After LockOp or TryLockOp has got the lock, the explorer chooses
-// when the next call, UnlockOp, comes. UnlockOp is left out if the lock was
-// not got. A holder that locks again does so at once.
+// The calls. After LockOp or TryLockOp has got the lock, the explorer chooses when the next call, UnlockOp, comes.
+// UnlockOp is left out if the lock was not got. A holder that locks again does so at once.
 const (
 	LockOp    Op = "lock"
 	TryLockOp Op = "trylock"
@@ -148,8 +145,7 @@ const (
 	NodeGoes    Fault = "node goes"    // somebody deletes the node of a contender that waits
 	NodeSet     Fault = "node is set"  // somebody writes the data of a contender's node again, the same bytes
 
-	// The lock's next look at its ctx, or the next but one, finds that it has not ended, and
-	// then it ends.
+	// The lock's next look at its ctx, or the next but one, finds that it has not ended, and then it ends.
 	EndAfterLook  Fault = "ctx ends after its next look"
 	EndAfterLook2 Fault = "ctx ends after its next look but one"
 )
@@ -168,8 +164,7 @@ type World struct {
 	Name string `json:"lock"`
 	// Contenders is how many there are, 2 if it is 0. They are called A, B, …
 	Contenders int `json:"contenders"`
-	// Shared: all contenders are goroutines of one client. Otherwise each has
-	// a client of its own.
+	// Shared: all contenders are goroutines of one client. Otherwise each has a client of its own.
 	Shared bool `json:"shared,omitempty"`
 	// Scripts are the calls of each contender. One that has none, or an empty one, locks and unlocks.
 	Scripts [][]Op `json:"scripts,omitempty"`
@@ -208,8 +203,7 @@ var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-00
 // MaxContenders is how many a search, or a trace in a file, may have.
 const MaxContenders = 64
 
-// SessionTimeout is that of every client in a world, unless its Subject has another
-// one. It passes in virtual time.
+// SessionTimeout is that of every client in a world, unless its Subject has another one. It passes in virtual time.
 const SessionTimeout = 40 * time.Second
 
 const (

@@ -39,9 +39,8 @@ func (p plainLock) Lock(context.Context) error            { return p.Plain.Lock(
 func (p plainLock) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
 func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
-// What is still wrong with the steps, as their pages say, as far as it depends on the order of
-// messages. That a holder outlives its session (player.Outlived) is reported of every lock that is
-// not timed.
+// What is still wrong with the steps, as their pages say, as far as it depends on the order of messages. That a
+// holder outlives its session (player.Outlived) is reported of every lock that is not timed.
 var (
 	// LostReply is known of every lock but zklock.
 	LostReply = player.Known{
@@ -114,8 +113,7 @@ func Predecessor() player.Subject {
 	return s
 }
 
-// Reentrant is step 4. The contenders of a client share its Mutex; each is an
-// owner.
+// Reentrant is step 4. The contenders of a client share its Mutex; each is an owner.
 func Reentrant() player.Subject {
 	return player.Subject{
 		Name:      "reentrant",
@@ -219,8 +217,7 @@ func (c *contender) Unlock(ctx context.Context) error {
 func (c *contender) Token() int64          { return c.lease.Token() }
 func (c *contender) Lost() <-chan struct{} { return c.lease.Lost() }
 
-// Zklock is the complete lock. The contenders of a client share its Mutex; each is an
-// owner.
+// Zklock is the complete lock. The contenders of a client share its Mutex; each is an owner.
 func Zklock() player.Subject { return ZklockIn(player.SessionTimeout) }
 
 // ZklockIn is the complete lock with sessions of another timeout.
