@@ -466,7 +466,8 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	}
 	testenv.Landing(t, "compiles the patched library, and what uses it")
 	tests := "^(" + strings.Join(patched, "|") + ")$"
-	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v", "-run", tests, ".", "-connect.ordinary")
+	run := exec.Command("go", "test", "-modfile", filepath.Join(dir, "go.mod"), "-timeout", "5m", "-v",
+		"-run", tests, ".", "-connect.ordinary")
 	out = testenv.Must(run.CombinedOutput())(t)
 	require.Equal(t, len(patched), strings.Count(string(out), "--- PASS: "), "%s", out)
 }

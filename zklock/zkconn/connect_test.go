@@ -91,7 +91,9 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 
 func TestFaultTheNegotiatedTimeoutIsPrivate(t *testing.T) {
-	for tick, want := range map[time.Duration]time.Duration{2 * time.Second: asked, 6 * time.Second: 12 * time.Second, 100 * time.Millisecond: 2 * time.Second} {
+	for tick, want := range map[time.Duration]time.Duration{
+		2 * time.Second: asked, 6 * time.Second: 12 * time.Second, 100 * time.Millisecond: 2 * time.Second,
+	} {
 		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 			got, ok := SessionTimeout(open(t, servers, zk.WithDialer(srv.Dial)))
 			require.True(t, ok)
@@ -364,8 +366,8 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 		require.NoError(t, err)
 	}
 	const sentence = "this version of go-zookeeper has no "
-	require.ErrorContains(t, replace(&conn, "nothing", func(d zk.Dialer) zk.Dialer { return d }), sentence+"field nothing of type zk.Dialer: use zk.Connect")
 	unchanged := func(d zk.Dialer) zk.Dialer { return d }
+	require.ErrorContains(t, replace(&conn, "nothing", unchanged), sentence+"field nothing of type zk.Dialer: use zk.Connect")
 	require.ErrorContains(t, replace(&conn, "hostProvider", unchanged), sentence+"field hostProvider of type zk.Dialer: use zk.Connect")
 	require.ErrorContains(t, hook(&conn, "nothing", func() {}), sentence+"function nothing: use zk.Connect")
 	require.ErrorContains(t, hook(&conn, "server", func() {}), sentence+"function server: use zk.Connect")

@@ -41,7 +41,8 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 		line := &bubble.Line{Server: zkserver.Run(t)}
 		began := time.Now()
 		var log testenv.Buffer
-		conn := testenv.Must(Connect(within(t, time.Minute), []string{"gone:2181", " zk:2182\n"}, asked, WithDialer(line.Dial), logTo(&log)))(t)
+		servers := []string{"gone:2181", " zk:2182\n"}
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithDialer(line.Dial), logTo(&log)))(t)
 		defer conn.Close()
 		require.Zero(t, time.Since(began))
 		require.Subset(t, []string{"192.0.2.1:2182", "[2001:db8::1]:2182"}, []string{conn.Server()})

@@ -100,7 +100,8 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 		})
 		var log testenv.Buffer
 		var distrusted atomic.Value
-		conn := testenv.Must(Connect(within(t, time.Minute), []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}, 10*time.Second,
+		servers := []string{"zk1.example.com:2281", "zk2.example.com:2281", "zk3:2281"}
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, 10*time.Second,
 			WithTLS(client), logTo(&log), WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				nc, err := dial(network, address, timeout)
 				if address == "192.0.2.3:2281" {
@@ -179,6 +180,7 @@ func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
 		defer held.Release()
-		require.ErrorIs(t, testenv.Err(Connect(within(t, time.Second), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:b"))), context.DeadlineExceeded)
+		_, err := Connect(within(t, time.Second), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:b"))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

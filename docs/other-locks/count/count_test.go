@@ -70,8 +70,8 @@ func (p polled) Lock(context.Context) error {
 	}
 }
 
-// A contender that asks at the beginning of a turn of 20 ms looks 21 ms later again: 1 ms after Unlock. Without turns the
-// contender that has just released the lock would get it at once.
+// A contender that asks at the beginning of a turn of 20 ms looks 21 ms later again: 1 ms after Unlock. Without turns
+// the contender that has just released the lock would get it at once.
 func TestAHandOverLastsFromUnlockToTheLockOfTheOther(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r, lock := newRelay(20*time.Millisecond), make(polled, 1)

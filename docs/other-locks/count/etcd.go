@@ -14,7 +14,9 @@ import (
 
 func openEtcd(ctx context.Context, spec string) (*player, error) {
 	var requests atomic.Int64 // calls; what comes in the client's streams is not among them
-	count := func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	count := func(
+		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
+	) error {
 		requests.Add(1)
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}

@@ -40,8 +40,8 @@ func (r *relay) work(int) error {
 	return nil
 }
 
-// step makes a contender that has released the lock wait until the other one has it: a lock that polls would mostly give it
-// to the same one again.
+// step makes a contender that has released the lock wait until the other one has it: a lock that polls would mostly
+// give it to the same one again.
 func (r *relay) step() {
 	if r.released.Add(1) < handOvers+2 {
 		<-r.began
@@ -86,10 +86,10 @@ func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player
 			return fmt.Errorf("%s: %w", p.Lock().Name, err)
 		}
 		aWrite, handOver := median(writes), median(r.took[2:]) // without the first
-		fmt.Fprintf(w, "%-22s %12v %12v %8.1f\n", p.Lock().Name, aWrite.Round(time.Microsecond), handOver.Round(time.Microsecond),
-			float64(handOver)/float64(aWrite))
+		fmt.Fprintf(w, "%-22s %12v %12v %8.1f\n", p.Lock().Name,
+			aWrite.Round(time.Microsecond), handOver.Round(time.Microsecond), float64(handOver)/float64(aWrite))
 	}
-	_, err = fmt.Fprintf(w, "\nMedians of %d. Two contenders take turns of %v. A hand-over lasts from the end of a turn, when Unlock is\n"+
-		"called, to the return of the waiter's Lock. The ratio is to a write of the same server.\n", handOvers, r.turn)
+	_, err = fmt.Fprintf(w, "\nMedians of %d. Two contenders take turns of %v. A hand-over lasts from the end of a turn, "+
+		"when Unlock is\ncalled, to the return of the waiter's Lock. The ratio is to a write of the same server.\n", handOvers, r.turn)
 	return err
 }

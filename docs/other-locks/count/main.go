@@ -63,14 +63,18 @@ var kinds = map[string]struct {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("count", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	locks := flags.String("locks", "predecessor,zklock,sqlrow,sqlversion,sqlforupdate,redis,etcd", "a comma-separated `list`; a lock without a server is left out")
+	locks := flags.String("locks", "predecessor,zklock,sqlrow,sqlversion,sqlforupdate,redis,etcd",
+		"a comma-separated `list`; a lock without a server is left out")
 	sizes := flags.String("n", "10,100", "the numbers of goroutines, a comma-separated `list`")
-	turn := flags.Duration("turn", 0, "time the hand-overs of two contenders that hold the lock for this `duration`, and do not count")
+	turn := flags.Duration("turn", 0,
+		"time the hand-overs of two contenders that hold the lock for this `duration`, and do not count")
 	onZK := flags.String("zk", "embedded", "the ZooKeeper `server`: embedded, or host:port,… of a running one")
 	servers := map[string]*string{
-		"sql":   flags.String("sql", "embedded", "the `databases`, a comma-separated list: embedded (SQLite), sqlite:FILE, postgres://… or mysql://…"),
-		"redis": flags.String("redis", "embedded", "the `servers`, a comma-separated list: embedded (miniredis), host:port or redis://…"),
-		"etcd":  flags.String("etcd", "", "the `servers` of one cluster, host:port,…; there is no embedded one"),
+		"sql": flags.String("sql", "embedded",
+			"the `databases`, a comma-separated list: embedded (SQLite), sqlite:FILE, postgres://… or mysql://…"),
+		"redis": flags.String("redis", "embedded",
+			"the `servers`, a comma-separated list: embedded (miniredis), host:port or redis://…"),
+		"etcd": flags.String("etcd", "", "the `servers` of one cluster, host:port,…; there is no embedded one"),
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -99,7 +103,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &counter.Benchmark{Loads: loads, Rounds: 1, Limit: limit, Watcher: w, Untried: true} // each has passed the suite in its folder
+	b := &counter.Benchmark{Loads: loads, Rounds: 1, Limit: limit, Watcher: w, Untried: true} // here: each has its suite
 	b.Players, err = players(ctx, *locks, servers, server)
 	if err == nil {
 		for _, p := range b.Players {

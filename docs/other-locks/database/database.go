@@ -172,8 +172,9 @@ func (db *DB) connect(conns int) (err error) {
 	return nil
 }
 
-// A canceller asks PostgreSQL to end a statement whose ctx has ended, and has the answer awaited for as long as grace. pgx's
-// own closes the line of the request once the statement has ended: Debian's pgbouncer ends itself when it meets that.
+// A canceller asks PostgreSQL to end a statement whose ctx has ended, and has the answer awaited for as long as grace.
+// pgx's own closes the line of the request once the statement has ended: Debian's pgbouncer ends itself when it meets
+// that.
 type canceller struct {
 	conn *pgconn.PgConn
 	sent chan struct{} // closed once the server has received the request

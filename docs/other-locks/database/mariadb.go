@@ -89,9 +89,10 @@ func (tx mysqlTx) Rollback() error {
 	return err
 }
 
-// run runs a statement with a ctx of its own. When the caller's ctx ends, the server is asked to end the statement,
-// and the answer is awaited for as long as grace: MariaDB does not notice that a client has gone until it answers, and would
-// carry out later what waits. stop must be called once all of the answer is read; it returns when nothing more is sent.
+// run runs a statement with a ctx of its own. When the caller's ctx ends, the server is asked to end the statement, and
+// the answer is awaited for as long as grace: MariaDB does not notice that a client has gone until it answers, and
+// would carry out later what waits. stop must be called once all of the answer is read; it returns when nothing more is
+// sent.
 func run[T any](ctx context.Context, s *session, do func(context.Context) (T, error)) (value T, stop func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return value, func() {}, err

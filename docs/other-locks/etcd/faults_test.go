@@ -47,9 +47,9 @@ func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 	faults.Lost(t, subject(t, address, newLocks(2)), true)
 }
 
-// The server is killed, and comes back with its data. A holder whose lease lives for longer holds the lock all the time, and
-// its waiter waits on: neither gets an error. Compare Redis. A holder whose lease is shorter is notified by its own clock, a
-// waiter with such a lease has lost its place, and both leases end once the server is back.
+// The server is killed, and comes back with its data. A holder whose lease lives for longer holds the lock all the
+// time, and its waiter waits on: neither gets an error. Compare Redis. A holder whose lease is shorter is notified by
+// its own clock, a waiter with such a lease has lost its place, and both leases end once the server is back.
 func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel() // it waits
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")

@@ -29,7 +29,8 @@ func TestEveryExhibitHasATestThatPlaysIt(t *testing.T) {
 
 // A folder of a lock is a lesson: its README has what the steps' have.
 func TestEveryLockHasALesson(t *testing.T) {
-	const parts = "(?s)[*]Read[*].*[*]The idea.*```mermaid.*[*]What it costs.*[*]What holds, and what does not.*[*]Its bugs.*[*]Run it.*[*]For a class"
+	const parts = "(?s)[*]Read[*].*[*]The idea.*```mermaid.*[*]What it costs.*" +
+		"[*]What holds, and what does not.*[*]Its bugs.*[*]Run it.*[*]For a class"
 	locks := testenv.Must(filepath.Glob("../*/lock.go"))(t)
 	require.Len(t, locks, 5)
 	for _, lock := range locks {

@@ -17,9 +17,9 @@ import (
 
 var ways = map[string]proxy.Direction{"to the server": proxy.ToServer, "to the client": proxy.ToClient}
 
-// Sweep plays Lock and Unlock once for each packet that crosses the line of Holder: just before it the line breaks, or ctx
-// ends. A server inside the process has no line: ctx ends before a part of a statement. The lock is free, or Next holds it
-// and unlocks. Whatever the calls return, no row, key or lock stays behind.
+// Sweep plays Lock and Unlock once for each packet that crosses the line of Holder: just before it the line breaks, or
+// ctx ends. A server inside the process has no line: ctx ends before a part of a statement. The lock is free, or Next
+// holds it and unlocks. Whatever the calls return, no row, key or lock stays behind.
 func Sweep(t *testing.T, s suite.Subject) {
 	each := func(what string, cuts bool, at instant) {
 		for _, held := range []bool{true, false} {
@@ -45,9 +45,9 @@ func Sweep(t *testing.T, s suite.Subject) {
 // An instant acts at the n-th of its kind. Came reports whether it has come.
 type instant func(l *Lock, n int, act func()) (came func() bool)
 
-// Lost checks that a holder's own clock closes Lost though the line is silent, from the present moment or from a packet of a
-// renewal on: no error comes, and no answer. The client has another lease, which was renewed. Unless the server has no clock,
-// Next gets in.
+// Lost checks that a holder's own clock closes Lost though the line is silent, from the present moment or from a packet
+// of a renewal on: no error comes, and no answer. The client has another lease, which was renewed. Unless the server
+// has no clock, Next gets in.
 func Lost(t *testing.T, s suite.Subject, clock bool) {
 	for name, way := range ways {
 		for n := range 4 {

@@ -1,5 +1,5 @@
-// Package limits has what the locks of these folders do alike with time: they renew a lease, pause between two tries, clean
-// up, and say that a ctx has ended.
+// Package limits has what the locks of these folders do alike with time: they renew a lease, pause between two tries,
+// clean up, and say that a ctx has ended.
 package limits
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Keep renews a lease at an interval, until ctx ends or the lease can no longer be trusted. It lives for ttl from the moment
-// when the last renewal that succeeded was sent, at first from sent on, or longer. At the end of that time Keep returns, whether
-// the server has answered or not; gone says that it has answered that the lease is over.
+// Keep renews a lease at an interval, until ctx ends or the lease can no longer be trusted. It lives for ttl from the
+// moment when the last renewal that succeeded was sent, at first from sent on, or longer. At the end of that time Keep
+// returns, whether the server has answered or not; gone says that it has answered that the lease is over.
 func Keep(ctx context.Context, sent time.Time, ttl, every time.Duration, renew func(ctx context.Context) (gone bool, err error)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -43,8 +43,8 @@ const (
 	lastPause  = 64 * time.Millisecond
 )
 
-// Poll tries until that succeeds or fails, or ctx ends; what says what for. It pauses after each try, for 1 ms at first, then
-// twice as long each time up to 64 ms; each pause is random between half of that and all of it.
+// Poll tries until that succeeds or fails, or ctx ends; what says what for. It pauses after each try, for 1 ms at
+// first, then twice as long each time up to 64 ms; each pause is random between half of that and all of it.
 func Poll(ctx context.Context, what string, try func(ctx context.Context) (done bool, err error)) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		done, err := try(ctx)

@@ -43,8 +43,8 @@ func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 	}
 }
 
-// The ctx of Unlock ends when its DELETE comes to the server. MariaDB then ends it, and answers now and then that it has
-// deleted no row: that does not mean that the row has gone.
+// The ctx of Unlock ends when its DELETE comes to the server. MariaDB then ends it, and answers now and then that it
+// has deleted no row: that does not mean that the row has gone.
 func TestAnUnlockWhoseCtxEndsCanBeAskedAgain(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)

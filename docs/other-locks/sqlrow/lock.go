@@ -78,7 +78,8 @@ func Prepare(ctx context.Context, db *database.DB) error {
 	if err != nil {
 		return err
 	}
-	return db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL") // for NewFenced
+	// For NewFenced.
+	return db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL")
 }
 
 // A Lock is one contender for a named lock. It is for one goroutine at a time,
@@ -164,8 +165,8 @@ func (l *Lock) insert(ctx context.Context) (bool, error) {
 
 // again counts up, if the row is still ours, and gives it a new life.
 func (l *Lock) again(ctx context.Context) (bool, error) {
-	rows, err := l.db.Exec(ctx, "UPDATE zklock_row SET times = times + 1, expires = {now} + ? WHERE method_name = ? AND owner = ? AND expires > {now}",
-		l.ttl.Milliseconds(), l.name, l.owner)
+	rows, err := l.db.Exec(ctx, "UPDATE zklock_row SET times = times + 1, expires = {now} + ? "+
+		"WHERE method_name = ? AND owner = ? AND expires > {now}", l.ttl.Milliseconds(), l.name, l.owner)
 	if err != nil {
 		return false, fmt.Errorf("sqlrow: lock %s again: %w", l.name, err)
 	}

@@ -75,10 +75,12 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	name := suite.Name()
 	a, b := sqlrow.NewFenced(db, name, longer), sqlrow.NewFenced(db, name, longer)
-	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"))
+	const columns = "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL, token BIGINT NOT NULL"
+	require.NoError(t, db.CreateTable(t.Context(), "zklock_store", columns))
 	testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_store (id, value, token) VALUES (?, 0, 0)", name))(t)
 	write := func(client string, token int64) int64 {
-		rows := testenv.Must(db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?", token, name, token))(t)
+		rows := testenv.Must(db.Exec(t.Context(), "UPDATE zklock_store SET value = 1, token = ? WHERE id = ? AND token <= ?",
+			token, name, token))(t)
 		e.Arrow("%s->>S: UPDATE store SET value = 1, token = %d WHERE token <= %[2]d: %d rows", client, token, rows)
 		return rows
 	}

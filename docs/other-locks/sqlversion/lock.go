@@ -83,8 +83,8 @@ func (s *Stock) Read(ctx context.Context) (r Reading, err error) {
 // Take takes one piece if nothing has changed since the reading: step 3 of the
 // article. It returns false if something has.
 func (s *Stock) Take(ctx context.Context, r Reading) (bool, error) {
-	rows, err := s.db.Exec(ctx, "UPDATE zklock_version SET resource = resource - 1, version = version + 1 WHERE id = ? AND version = ?",
-		s.id, r.Version)
+	rows, err := s.db.Exec(ctx, "UPDATE zklock_version SET resource = resource - 1, version = version + 1 "+
+		"WHERE id = ? AND version = ?", s.id, r.Version)
 	if database.IsDeadlock(err) {
 		return false, nil
 	}

@@ -49,7 +49,8 @@ type Subject struct {
 	Fenced  bool           // a holder has a Token
 	CleanUp *time.Duration // how long a clean-up may take; nil: there is none
 
-	// The rest is for package faults. Via opens a line to the server, and returns it with the server's name by way of it.
+	// The rest is for package faults. Via opens a line to the server, and returns it with the server's name by way of
+	// it.
 	Via        func(t testing.TB, server string) (line *proxy.Proxy, via string)
 	ErrNoReply error
 	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.

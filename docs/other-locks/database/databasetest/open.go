@@ -93,7 +93,8 @@ func On(t testing.TB, conns int, kinds ...database.Kind) *database.DB {
 // on SQLite.
 func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 	if database.IsSQLite(spec) {
-		t.Skip("SQLite is part of the process, so there is no line that could break: SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)")
+		t.Skip("SQLite is part of the process, so there is no line that could break: " +
+			"SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)")
 	}
 	u := testenv.Must(url.Parse(spec))(t)
 	mysql := u.Scheme == "mysql" || u.Scheme == "mariadb"
@@ -117,9 +118,11 @@ func Bouncer(t testing.TB) string {
 	}
 	servers.Needs(t, "pgbouncer", "pgbouncer", "SQL")
 	password, _ := u.User.Password()
-	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s password=%s\n", u.Hostname(), u.Port(), u.User.Username(), password)
+	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s password=%s\n",
+		u.Hostname(), u.Port(), u.User.Username(), password)
 	u.Host = servers.Addr(t)
-	settings += fmt.Sprintf("[pgbouncer]\nlisten_addr=%s\nlisten_port=%s\nunix_socket_dir=\nauth_type=any\npool_mode=transaction\n", u.Hostname(), u.Port())
+	settings += fmt.Sprintf("[pgbouncer]\nlisten_addr=%s\nlisten_port=%s\n", u.Hostname(), u.Port()) +
+		"unix_socket_dir=\nauth_type=any\npool_mode=transaction\n"
 	if os.Getuid() == 0 { // it refuses to run as root
 		settings += "user=postgres\n"
 	}
@@ -135,8 +138,8 @@ func Bouncer(t testing.TB) string {
 	return u.String()
 }
 
-// EndsBehind lets the ctx of a call end while it waits for the row of that name, which another transaction changes. Then that
-// one commits, and the server has carried out all that it was sent.
+// EndsBehind lets the ctx of a call end while it waits for the row of that name, which another transaction changes.
+// Then that one commits, and the server has carried out all that it was sent.
 func EndsBehind(t testing.TB, db *database.DB, table, change, name string, call func(ctx context.Context) error) {
 	t.Helper()
 	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
@@ -145,13 +148,15 @@ func EndsBehind(t testing.TB, db *database.DB, table, change, name string, call 
 	defer cancel()
 	faults.Ends(t, ctx, context.DeadlineExceeded, "a waiter", call)
 	require.NoError(t, late.Commit())
-	require.Eventually(t, func() bool { return Running(t, db, "%"+table+"%", false) == 0 }, 2*time.Minute, 10*time.Millisecond)
+	over := func() bool { return Running(t, db, "%"+table+"%", false) == 0 }
+	require.Eventually(t, over, 2*time.Minute, 10*time.Millisecond)
 }
 
-// Running is how many statements like this one the server runs for others; on PostgreSQL, if wanted, only those that wait
-// for a lock.
+// Running is how many statements like this one the server runs for others; on PostgreSQL, if wanted, only those that
+// wait for a lock.
 func Running(t testing.TB, db *database.DB, like string, waits bool) (n int) {
-	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE ? AND id <> connection_id()"
+	query := "SELECT count(*) FROM information_schema.processlist " +
+		"WHERE command = 'Query' AND info LIKE ? AND id <> connection_id()"
 	if db.Kind == database.PostgreSQL {
 		query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE ? AND pid <> pg_backend_pid()"
 		if waits {
