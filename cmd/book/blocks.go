@@ -26,42 +26,44 @@ type blocks struct {
 }
 
 func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, func(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		block := n.(*ast.FencedCodeBlock)
-		code, err := string(codeLines(block, source)), error(nil)
-		scene, _ := block.AttributeString("data-scene")
-		switch kind, what := fenceInfo(block, source); kind {
-		case "mermaid":
-			code, err = w.diagram(code, scene)
-		case "scene":
-			if strings.HasPrefix(what, "#") { // for a shell
-				what = "'" + what + "'"
-			}
-			code = fmt.Sprintf("<figure class=\"scene\" data-scene=\"%s\"><figcaption>%s <code>go run ./cmd/lab -open -scene %s</code></figcaption></figure>\n",
-				html.EscapeString(fmt.Sprintf("%s", scene)), html.EscapeString(code), html.EscapeString(what))
-		case "go":
-			if shown, ok := block.AttributeString("data-code"); ok {
-				code = shown.(string) + "\n"
-			}
-			code = `<pre class="code">` + highlight(code) + "</pre>\n"
-		default:
-			code = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
-		}
-		out.WriteString(code)
-		return ast.WalkContinue, err
-	})
+	r.Register(ast.KindFencedCodeBlock, w.render)
 }
 
-// diagram returns a diagram as HTML. If it is drawn of the scene that is named before it, the film of the scene plays below:
-// then the arrows have the instants of their packets, and the story of the scene is there as a list.
-func (w *blocks) diagram(mermaid string, scene any) (string, error) {
+func (w *blocks) render(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := n.(*ast.FencedCodeBlock)
+	code, err := string(codeLines(block, source)), error(nil)
+	at, _ := block.AttributeString("data-scene")
+	scene, _ := at.(string)
+	switch kind, what := fenceInfo(block, source); kind {
+	case "mermaid":
+		code, err = w.diagram(code, scene)
+	case "scene":
+		if strings.HasPrefix(what, "#") { // for a shell
+			what = "'" + what + "'"
+		}
+		code = fmt.Sprintf(`<figure class="scene" data-scene="%s"><figcaption>%s <code>go run ./cmd/lab -open -scene %s`+
+			"</code></figcaption></figure>\n", html.EscapeString(scene), html.EscapeString(code), html.EscapeString(what))
+	case "go":
+		if shown, ok := block.AttributeString("data-code"); ok {
+			code = shown.(string) + "\n"
+		}
+		code = `<pre class="code">` + highlight(code) + "</pre>\n"
+	default:
+		code = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
+	}
+	out.WriteString(code)
+	return ast.WalkContinue, err
+}
+
+// diagram returns a diagram as HTML. If it is drawn of the scene that is named before it, the film of the scene plays
+// below: then the arrows have the instants of their packets, and the story of the scene is there as a list.
+func (w *blocks) diagram(mermaid, address string) (string, error) {
 	if strings.HasPrefix(mermaid, "flowchart") {
 		return flowchart(mermaid), nil
 	}
-	address, _ := scene.(string)
 	story, storyAt := storyOf(address)
 	for _, runAt := range slices.Compact([]string{address, storyAt}) {
 		play, err := w.book.playOf(runAt)
@@ -76,11 +78,12 @@ func (w *blocks) diagram(mermaid string, scene any) (string, error) {
 			continue // the diagram is of another run
 		}
 		setInstants(s, play.Film)
-		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n", html.EscapeString(runAt), s.SVG(w.page.title, w.page.lang))
+		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n",
+			html.EscapeString(runAt), s.SVG(w.page.title, w.page.lang))
 		if runAt == storyAt {
 			figureHTML += "<ol class=\"stops\">\n"
 			for _, stop := range story.Stops {
-				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At.Nanoseconds(), html.EscapeString(caption(stop, w.page.lang)))
+				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At, html.EscapeString(caption(stop, w.page.lang)))
 			}
 			figureHTML += "</ol>\n"
 		}
@@ -122,9 +125,9 @@ func flowchart(mermaid string) string {
 			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], labels[m[1]])
 			inGroup = true
 		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
-			from := box(m[1])
+			from, label := box(m[1]), html.EscapeString(m[2]+m[3])
 			for end := range strings.SplitSeq(m[4], " & ") {
-				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, html.EscapeString(m[2]+m[3]), box(end))
+				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, label, box(end))
 			}
 		} else if line == "end" {
 			out.WriteString("</li>\n")
@@ -133,5 +136,5 @@ func flowchart(mermaid string) string {
 			out.WriteString(" " + boxed)
 		}
 	}
-	return fmt.Sprintf("<ul class=\"flow\" data-down=\"%t\">\n%s</ul>\n", strings.HasPrefix(mermaid, "flowchart TD"), out.String())
+	return fmt.Sprintf("<ul class=\"flow\" data-down=\"%t\">\n%s</ul>\n", strings.HasPrefix(mermaid, "flowchart TD"), &out)
 }

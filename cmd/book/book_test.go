@@ -44,7 +44,7 @@ var (
 	idAttribute = regexp.MustCompile(` id="([^"]+)"`)
 )
 
-// TestNoLinkOfTheBookIsDead follows each link of each file. Of these, newBook checks only those that a page has in its source.
+// TestNoLinkOfTheBookIsDead follows each link of each file. newBook checks only those that are in a page's source.
 func TestNoLinkOfTheBookIsDead(t *testing.T) {
 	b := theBook(t)
 	ids := make(map[string]map[string]bool)
@@ -92,14 +92,14 @@ func TestADeadLinkIsFound(t *testing.T) {
 	write("README.md", "# A\n\n[a](docs/bugs.md#here-1) [b](#a) [c](bench/main.go#L1)\n")
 	b := testenv.Must(newBook(t, root))(t)
 	require.Contains(t, string(b.files["index.html"]), `href="bench/main.go.html#L1"`)
-	write("README.md", "# A\n\n[a](nowhere.md) [b](docs/bugs.md#nowhere) [c](#nowhere) [d](bench/) [e](bench/main.go#L9) [f](bench/main.go#x) ![g](no.svg)\n\n"+
-		"```scene Z9\n```\n\n```go bench/main.go Nothing\n```\n")
+	write("README.md", "# A\n\n[a](nowhere.md) [b](docs/bugs.md#nowhere) [c](#nowhere) [d](bench/) [e](bench/main.go#L9) "+
+		"[f](bench/main.go#x) ![g](no.svg)\n\n```scene Z9\n```\n\n```go bench/main.go Nothing\n```\n")
 	_, err := newBook(t, root)
-	require.EqualError(t, err, "links that lead nowhere:\n"+strings.Join([]string{
-		"README.md: nowhere.md: no such file", "README.md: docs/bugs.md#nowhere: no such heading", "README.md: #nowhere: no such heading",
-		"README.md: bench/: a folder without a README", "README.md: bench/main.go#L9: no such line", "README.md: bench/main.go#x: no such line",
-		"README.md: no.svg: no such picture", "README.md: Z9: no such scene", "README.md: bench/main.go Nothing: no such function",
-	}, "\n"))
+	require.EqualError(t, err, "links that lead nowhere:"+strings.Join([]string{
+		"", "nowhere.md: no such file", "docs/bugs.md#nowhere: no such heading", "#nowhere: no such heading",
+		"bench/: a folder without a README", "bench/main.go#L9: no such line", "bench/main.go#x: no such line",
+		"no.svg: no such picture", "Z9: no such scene", "bench/main.go Nothing: no such function",
+	}, "\nREADME.md: "))
 	require.Empty(t, chinesetest.English(i18n.TextOf(err).Zh))
 	write("README.md", "# A\n")
 	write("docs/new.md", "# New\n")
@@ -344,8 +344,8 @@ func TestADiagramIsThatOfItsFilm(t *testing.T) {
 		setInstants(s, play.Film)
 		for _, step := range s.Steps {
 			isArrow := func(p film.Packet) bool {
-				return step.Timed && !p.Lost && p.Arrived == step.At && p.Client == step.Packet.Client && p.Kind == step.Packet.Kind &&
-					strings.HasPrefix(step.Text.En, cmp.Or(strings.TrimSuffix(p.Op, "2"), "event"))
+				return step.Timed && !p.Lost && p.Arrived == step.At && p.Client == step.Packet.Client &&
+					p.Kind == step.Packet.Kind && strings.HasPrefix(step.Text.En, cmp.Or(strings.TrimSuffix(p.Op, "2"), "event"))
 			}
 			require.True(t, !step.Arrow() || slices.ContainsFunc(play.Film.Packets, isArrow), "%s: %v", scene.ID, step)
 		}

@@ -52,8 +52,9 @@ func runRequest(a locks.Address, lock string, changes []film.Change) map[string]
 	for _, c := range changes {
 		fields = append(fields, map[string]any{"at_ns": c.At, "who": c.Who, "do": c.Do})
 	}
-	return map[string]any{"do": "run", "parts": true, "scene": map[string]any{"lock": lock, "contenders": a.Contenders, "shared": a.Shared,
-		"latency_ms": cmp.Or(a.LatencyMs, 20), "measured": a.Measured, "seed": a.Seed, "changes": fields, "scripts": notNull(a.Scripts)}}
+	scene := map[string]any{"lock": lock, "contenders": a.Contenders, "shared": a.Shared, "measured": a.Measured,
+		"latency_ms": cmp.Or(a.LatencyMs, 20), "seed": a.Seed, "changes": fields, "scripts": notNull(a.Scripts)}
+	return map[string]any{"do": "run", "parts": true, "scene": scene}
 }
 
 // notNull is a list whose JSON is [] if it is empty: a page cannot go through null.
@@ -114,8 +115,8 @@ func (b *book) film(t *testing.T) error {
 	return nil
 }
 
-// fatesRequest returns the request for the fates of a schedule, if the page sends one after its request to play it: for a lock
-// with a goal, and a schedule other than the lock's own, whose fates are in the catalogue.
+// fatesRequest returns the request for the fates of a schedule, if the page sends one after its request to play it: for
+// a lock with a goal, and a schedule other than the lock's own, whose fates are in the catalogue.
 func fatesRequest(all []map[string]any) []map[string]any {
 	if len(all) != 1 || all[0]["do"] != "play" {
 		return nil
@@ -148,8 +149,8 @@ func (b *book) answer(t *testing.T, request map[string]any) (err error) {
 	return err
 }
 
-// playOf returns the answer to the request to play the schedule of an address. If the address has no schedule, the trace
-// is nil.
+// playOf returns the answer to the request to play the schedule of an address. If the address has no schedule, the
+// trace is nil.
 func (b *book) playOf(address string) (made lab.PlayedSchedule, err error) {
 	all, err := requests(address)
 	if err == nil && len(all) == 1 && all[0]["do"] == "play" {
@@ -176,8 +177,8 @@ func setInstants(s *diagram.Sequence, f *film.Film) {
 	}
 }
 
-// storyOf returns the story of the lock whose own scene has this address, and the address of the story's scene, which may
-// be another one. The story is nil if there is none.
+// storyOf returns the story of the lock whose own scene has this address, and the address of the story's scene, which
+// may be another one. The story is nil if there is none.
 func storyOf(address string) (story *locks.Story, storyAt string) {
 	for _, l := range locks.All() {
 		if told := l.Open(); l.Story != nil && told.String() == address {

@@ -74,8 +74,8 @@ var layout = template.Must(template.ParseFS(assets, "page/*.html"))
 
 // frame makes the frame of a file of the book.
 func (b *book) frame(out, title string, lang i18n.Language) frame {
-	return frame{Policy: policy, Tag: langTag(lang), lang: lang, Title: title, Root: strings.TrimSuffix(relativeTo(out, "."), "."),
-		Home: relativeTo(out, b.start(lang)), HomeZh: relativeTo(out, b.start(i18n.Chinese))}
+	return frame{Policy: policy, Tag: langTag(lang), lang: lang, Title: title, Home: relativeTo(out, b.start(lang)),
+		HomeZh: relativeTo(out, b.start(i18n.Chinese)), Root: strings.TrimSuffix(relativeTo(out, "."), ".")}
 }
 
 // write makes a file of the book with the template page.html.

@@ -61,8 +61,8 @@ func (l *listing) has(line string) bool {
 	return err == nil && n >= 1 && n <= strings.Count(l.text, "\n")+1
 }
 
-// mention notes that a section of a page links to the listing, and returns the fragment with which it should. Names are the
-// code before the link: if it has no fragment and the file declares one of the names, it leads to that line.
+// mention notes that a section of a page links to the listing, and returns the fragment with which it should. Names are
+// the code before the link: if it has no fragment and the file declares one of the names, it leads to that line.
 func (l *listing) mention(p *page, at string, names []string, fragment string) string {
 	m := mention{page: p, at: at}
 	for _, name := range names {
@@ -80,8 +80,9 @@ func (l *listing) mention(p *page, at string, names []string, fragment string) s
 }
 
 // goToken is a comment, a string or a keyword of Go. Group 1 is a string, group 2 a keyword; a comment is in neither.
-var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\n]|\\\\.)+')|\\b(break|case|chan|const|continue|" +
-	"default|defer|else|fallthrough|for|func|go|goto|if|import|interface|map|package|range|return|select|struct|switch|type|var)\\b")
+var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|" +
+	"'(?:[^'\\\\\n]|\\\\.)+')|\\b(break|case|chan|const|continue|default|defer|else|fallthrough|for|func|go|goto|if|" +
+	"import|interface|map|package|range|return|select|struct|switch|type|var)\\b")
 
 // highlight writes Go as HTML in which keywords, strings and comments are marked.
 func highlight(code string) string {
@@ -95,7 +96,7 @@ func highlight(code string) string {
 			class = "k"
 		}
 		out.WriteString(html.EscapeString(code[at:m[0]]))
-		for i, line := range strings.Split(code[m[0]:m[1]], "\n") { // a listing is cut into lines: each has elements of its own
+		for i, line := range strings.Split(code[m[0]:m[1]], "\n") { // each line of a listing has its own elements
 			if i > 0 {
 				out.WriteByte('\n')
 			}

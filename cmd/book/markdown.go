@@ -38,17 +38,17 @@ var (
 // markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters
 // the end of a line adds no blank.
 func (b *book) markdown(p *page) goldmark.Markdown {
-	extensions := []goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList,
-		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))} // a style is against the policy
+	all := []goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList,
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))} // the policy bans styles
 	if p.lang == i18n.Chinese { // the option also joins a line to a link that begins the next one
-		extensions = append(extensions, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)))
+		all = append(all, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)))
 	}
-	return goldmark.New(goldmark.WithExtensions(extensions...),
-		goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(), renderer.WithNodeRenderers(util.Prioritized(&blocks{b, p}, 100))))
+	return goldmark.New(goldmark.WithExtensions(all...), goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(),
+		renderer.WithNodeRenderers(util.Prioritized(&blocks{b, p}, 100))))
 }
 
-// parse reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the scenes
-// in docs/scenes.md, and the terms of the glossary.
+// parse reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the
+// scenes in docs/scenes.md, and the terms of the glossary.
 func (b *book) parse(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
@@ -284,8 +284,8 @@ func (b *book) copy(p *page, name string) {
 	b.files[file] = body
 }
 
-// follow makes a link of a page lead to a page or a listing in the book. At is the heading above the link, and names are
-// the code before it.
+// follow makes a link of a page lead to a page or a listing in the book. At is the heading above the link, and names
+// are the code before it.
 func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	raw := string(n.Destination)
 	if strings.Contains(raw, "://") {

@@ -80,8 +80,9 @@ var chapters = []chapter{
 
 // newBook makes the book without the lab. It plays the scenes in the test t.
 func newBook(t *testing.T, root string) (*book, error) {
-	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing), addresses: make(map[string]string),
-		terms: make(map[i18n.Language][]term), linked: make(map[string]int), played: make(map[string]bool), files: make(map[string][]byte)}
+	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing),
+		addresses: make(map[string]string), terms: make(map[i18n.Language][]term), linked: make(map[string]int),
+		played: make(map[string]bool), files: make(map[string][]byte)}
 	if err := cmp.Or(b.find(), b.sort()); err != nil {
 		return nil, err
 	}
@@ -174,10 +175,10 @@ func (b *book) sort() error {
 		}
 		pagesOf[part] = append(pagesOf[part], p)
 	}
-	readmeFirst := func(src string) string { return strings.Replace(src, "README.md", "\x00", 1) }
+	readmeFirst := func(p *page) string { return strings.Replace(p.src, "README.md", "\x00", 1) }
 	for i := range chapters {
 		for _, part := range chapters[i].parts {
-			slices.SortFunc(pagesOf[part], func(p, q *page) int { return strings.Compare(readmeFirst(p.src), readmeFirst(q.src)) })
+			slices.SortFunc(pagesOf[part], func(p, q *page) int { return strings.Compare(readmeFirst(p), readmeFirst(q)) })
 			for _, p := range pagesOf[part] {
 				p.chapter, p.deep = &chapters[i], p.src != part && p.src != part+"README.md"
 				b.order = append(b.order, p)

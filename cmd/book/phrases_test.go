@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-var articles = flag.String("articles", "", "write page/places.js from the articles' texts, which are the files of this `folder`")
+var articles = flag.String("articles", "", "write page/places.js from the articles' texts, the files of this `folder`")
 
 // askReader asks the scripts of the reader. The script of the question may use the rows of the guide.
 func askReader(t *testing.T, asked any, script string) (answer []string) {
@@ -31,8 +31,8 @@ func writePlaces(t *testing.T) {
 			all[a] = marksOf(texts.find(text => GUIDE.every(r => r.name[0] !== a || r.heading || letters(text).includes(letters(r.phrase)))));
 		}
 		const answer = [JSON.stringify(all, null, 2)];`)
-	text := "// What phrases.js knows of the articles: marksOf their texts. It is written by\n// go test ./cmd/book -run APhrase -articles DIR\n" +
-		"globalThis.PLACES = " + places[0] + ";\n"
+	text := "// What phrases.js knows of the articles: marksOf their texts. It is written by\n// " +
+		"go test ./cmd/book -run APhrase -articles DIR\nglobalThis.PLACES = " + places[0] + ";\n"
 	require.NoError(t, os.WriteFile("page/places.js", []byte(text), 0o644))
 }
 

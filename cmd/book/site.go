@@ -10,8 +10,8 @@ import (
 
 // policy is that of the book's pages: they load what lies beside them, and show nothing else in a frame. A file that is
 // opened from the disk has no origin: there file: says the same.
-const policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; frame-src 'self' file:; " +
-	"base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; " +
+	"img-src 'self' file: data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
 
 // handler serves the book on this machine.
 func (b *book) handler(host string) http.Handler {

@@ -48,8 +48,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	return nil
 }
 
-// Only answers requests that read from the server at host, which has its port, and refuses those that name another host:
-// a page of another site could have its own name lead to 127.0.0.1.
+// Only answers requests that read from the server at host, which has its port, and refuses those that name another
+// host: a page of another site could have its own name lead to 127.0.0.1.
 func Only(host string, h http.HandlerFunc) http.Handler {
 	_, port, _ := net.SplitHostPort(host)
 	names := map[string]bool{host: true, net.JoinHostPort("localhost", port): true, net.JoinHostPort("127.0.0.1", port): true, net.JoinHostPort("::1", port): true}
