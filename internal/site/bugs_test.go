@@ -18,7 +18,7 @@ import (
 const catalogue = "docs/bugs.md"
 
 var (
-	// articleRow is a row of the table by article: group 1 is what comes before its bugs, group 2 the article, group 3 the bugs.
+	// articleRow is a row of the table by article. Its groups are what comes before the bugs, the article, and the bugs.
 	articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
 	headings   = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
 )
@@ -27,8 +27,8 @@ var (
 func bugsTable(_ *testing.T, lang i18n.Language) string {
 	rows := i18n.Textf("| bug | article | kind | cured in |", "| bug | 文章 | 类型 | 在哪里解决 |").In(lang) + "\n|---|---|---|---|\n"
 	for _, b := range scenes.Bugs {
-		heading := b.Heading().In(lang)
-		rows += fmt.Sprintf("| [%s](#%s) | %s | %s | %s |\n", heading, scenes.Anchor(heading), b.Article(), b.Kinds[0].Text().In(lang), b.CuredIn().In(lang))
+		heading, kind, cure := b.Heading().In(lang), b.Kinds[0].Text().In(lang), b.CuredIn().In(lang)
+		rows += fmt.Sprintf("| [%s](#%s) | %s | %s | %s |\n", heading, scenes.Anchor(heading), b.Article(), kind, cure)
 	}
 	return rows
 }
@@ -42,26 +42,26 @@ func bugsOf(step string) func(*testing.T, i18n.Language) string {
 			if b.Step != step && !curedHere {
 				continue
 			}
-			scene := i18n.Textf("no scene", "没有场景")
+			anchor, scene := scenes.Anchor(b.Heading().In(lang)), i18n.Textf("no scene", "没有场景")
 			if _, ok := scenes.Find(b.ID); ok {
 				scene = i18n.Textf("scene %s", "场景 %s", b.ID)
 			}
-			rows += fmt.Sprintf("| [%s](../%s#%s) | %s | [%s](../%s#%s) |\n", b.ID, lang.Page(catalogue), scenes.Anchor(b.Heading().In(lang)),
+			rows += fmt.Sprintf("| [%s](../%s#%s) | %s | [%s](../%s#%s) |\n", b.ID, lang.Page(catalogue), anchor,
 				b.Title.In(lang), scene.In(lang), lang.Page("docs/scenes.md"), strings.ToLower(b.ID))
 		}
 		return rows
 	}
 }
 
-// renamedBugs returns the catalogue with the titles that the bugs have in package scenes: in the headings, and in the links
-// of the text and of the table by article.
+// renamedBugs returns the catalogue with the titles that the bugs have in package scenes: in the headings, and in the
+// links of the text and of the table by article.
 func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
 	colon := i18n.Textf(":", "：").In(lang)
 	for _, b := range scenes.Bugs {
 		heading := b.Heading().In(lang)
 		line := regexp.MustCompile(`(?m)^### ` + b.ID + colon + `.*$`)
-		require.Len(t, line.FindAllString(page, -1), 1, "entries of %s in %s: write one with the heading ### %[1]s%[3]s below that of its step", b.ID,
-			lang.Page(catalogue), colon)
+		require.Len(t, line.FindAllString(page, -1), 1,
+			"entries of %s in %s: write one with the heading ### %[1]s%[3]s below its step", b.ID, lang.Page(catalogue), colon)
 		page = line.ReplaceAllLiteralString(page, "### "+heading)
 		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, "](#"+scenes.Anchor(heading)+")")
 	}
@@ -104,10 +104,10 @@ func idsInOrder() (list []string) {
 func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 	for lang, pattern := range headings {
 		page := site.Read(t, lang.Page(catalogue))
-		require.Equal(t, idsInOrder(), firstGroups(page, pattern), "%s has each bug below the step of its entry in internal/bugs/scenes, by article and number",
-			lang.Page(catalogue))
+		require.Equal(t, idsInOrder(), firstGroups(page, pattern),
+			"%s has each bug below the step of its entry in internal/bugs/scenes, by article and number", lang.Page(catalogue))
 		require.Equal(t, firstGroups(page, `(?m)^### (\w+)(?::|：)`), firstGroups(page, `(?m)^<!-- ([A-Z]\d+) -->$`),
-			"%s: each entry has one place for its diagram, between <!-- A1 --> and <!-- end of A1 --> with its ID", lang.Page(catalogue))
+			"%s: each entry has one place for its diagram: <!-- A1 --> to <!-- end of A1 --> with its ID", lang.Page(catalogue))
 	}
 	page := site.Read(t, catalogue)
 	for _, change := range [][2]string{{"### D1: a watch", "### D1: the watch"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"}} {

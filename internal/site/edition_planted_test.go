@@ -34,13 +34,13 @@ func (e edition) write(page, text string) {
 	e.tree.(fstest.MapFS)[page] = &fstest.MapFile{Data: []byte(text)}
 }
 
-// TestEditionFindsWhatIsPlanted plants a fault in a small page, or an edit that is not a fault. A row of planted.txt has
-// four cells: a name that begins with the language of the page, the text to replace, the text in its place, and a part of
-// the fault to find, if there is one. ⏎ is a new line.
+// TestEditionFindsWhatIsPlanted plants a fault in a small page, or an edit that is not a fault. A row of planted.txt
+// has four cells: a name that begins with the language of the page, the text to replace, the text in its place, and a
+// part of the fault to find, if there is one. ⏎ is a new line.
 func TestEditionFindsWhatIsPlanted(t *testing.T) {
 	for row := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/planted.txt"))(t))) {
-		cells := append(strings.Split(strings.TrimSuffix(row, "\n"), "\t"), "", "", "")
-		name, old, planted, want := cells[0], strings.ReplaceAll(cells[1], "⏎", "\n"), strings.ReplaceAll(cells[2], "⏎", "\n"), cells[3]
+		cells := strings.Split(strings.ReplaceAll(strings.TrimSuffix(row, "\n"), "⏎", "\n")+"\t\t\t", "\t")
+		name, old, planted, want := cells[0], cells[1], cells[2], cells[3]
 		language, _, _ := strings.Cut(name, ": ")
 		page := cmp.Or(map[string]string{"English": "docs/x.md", "Chinese": "docs/x.zh-CN.md"}[language], "y/README.md")
 		t.Run(name, func(t *testing.T) {
@@ -60,9 +60,9 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 
 // TestAStampIsOfWhatATranslatorReads: a change of what is generated in both languages changes no stamp.
 func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
-	const page = "# Bugs\n\nA word.\n\n<!-- bugs -->\n| [A1: old](#a1) | A | hang |\n<!-- end of bugs -->\n| [A](guide.md), one | [A1](#old) |\n" +
-		"| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\nold;\n\n```mermaid\nold\n```\n<!-- end of A1 -->\n\nThe end.\n" +
-		"<!-- scenes -->\n\n## All of this\n\n### A1\nold\n<!-- end of scenes -->\n"
+	const page = "# Bugs\n\nA word.\n\n<!-- bugs -->\n| [A1: old](#a1) | A | hang |\n<!-- end of bugs -->\n" +
+		"| [A](guide.md), one | [A1](#old) |\n| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\nold;\n\n```mermaid\n" +
+		"old\n```\n<!-- end of A1 -->\n\nThe end.\n<!-- scenes -->\n\n## All of this\n\n### A1\nold\n<!-- end of scenes -->\n"
 	hash := func(old, text string) string { // of the page with the text in the place of the old one
 		all, _ := sections(strings.ReplaceAll(page, old, text))
 		require.Empty(t, all[1].hash()+all[2].hash())

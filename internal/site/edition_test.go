@@ -14,9 +14,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/renderer/html"
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/i18n"
@@ -30,7 +27,7 @@ import (
 // whether the sense is the same, or whether the translator has read the section before
 // renewing the stamp.
 
-var stampPages = flag.String("edition.stamp", "", "write the stamps of these Chinese `pages`, paths from the root of the repository with commas between them")
+var stampPages = flag.String("edition.stamp", "", "write the stamps of these `pages`: paths from the root, with commas")
 
 var (
 	headingLine = regexp.MustCompile(`^(#{1,6}) (.*?)\s*$`)
@@ -70,8 +67,8 @@ type pageSection struct {
 // package, and the bugs of an article.
 var generatedCells = regexp.MustCompile("(?m)^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*")
 
-// hash is the hash of what a translator reads: not of the line breaks, nor of what is generated. If the whole section is
-// generated, it is "".
+// hash is the hash of what a translator reads: not of the line breaks, nor of what is generated. If the whole section
+// is generated, it is "".
 func (s pageSection) hash() string {
 	if s.generated {
 		return ""
@@ -80,8 +77,8 @@ func (s pageSection) hash() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8] // enough to notice a change
 }
 
-// generatedLines are the numbers of the lines of a page between marks, and of the marks. The table of packages is not among
-// them: a translator writes what a package is.
+// generatedLines are the numbers of the lines of a page between marks, and of the marks. The table of packages is not
+// among them: a translator writes what a package is.
 func generatedLines(page string) map[int]bool {
 	lines := make(map[int]bool)
 	begins := make(map[string]int) // the last line of each mark
@@ -190,8 +187,8 @@ func cellsOf(row string) []string {
 }
 
 // diagramLabel finds the words in a line of a diagram, which a translator changes, in one of its groups.
-var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->| as (.*)$` +
-	`|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
+var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->` +
+	`| as (.*)$|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
 
 // diagramShape returns a line of a diagram without its words, and then the figures that are in them.
 func diagramShape(line string) string {
@@ -219,8 +216,8 @@ var sameInPicture = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/�
 // Go, whose arguments end at two blanks or where Chinese begins.
 var sameInTranscript = regexp.MustCompile(`^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
 
-// translated are the kinds of blocks whose words are translated line by line, each with a name for messages, and with what
-// is the same in both languages of a line.
+// translated are the kinds of blocks whose words are translated line by line, each with a name for messages, and with
+// what is the same in both languages of a line.
 var translated = map[string]struct {
 	name string
 	same func(line string) string
@@ -238,8 +235,8 @@ func (e edition) read(page string) (string, bool) {
 	return string(text), err == nil
 }
 
-// leadsTo says to what a link of a page leads, in words that are the same for both editions: the path of the English page,
-// and the number of the heading. If the link should lead to the Chinese page, better is the right link, otherwise "".
+// leadsTo says to what a link of a page leads, in words that are the same for both editions: the path of the English
+// page, and the number of the heading. If the link should lead to the Chinese page, better is that link, otherwise "".
 func (e edition) leadsTo(page, link string) (target, better, fault string) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return link, "", ""
@@ -356,10 +353,10 @@ func (e edition) faults(page string) (all []string) {
 	}
 	enSwitch, zhSwitch := switches(page)
 	if !strings.HasPrefix(enText, enSwitch+"\n\n# ") {
-		all = append(all, fmt.Sprintf("the English page must begin with the line %s, an empty line, and its heading", enSwitch))
+		all = append(all, fmt.Sprintf("the English page must begin with the line %s, an empty one and its heading", enSwitch))
 	}
 	if !strings.HasPrefix(zhText, zhSwitch+"\n\n# ") {
-		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty line, and its heading", zhSwitch))
+		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty one and its heading", zhSwitch))
 	}
 	all = append(all, typesettingFaults(enText, zhText)...)
 
@@ -381,8 +378,8 @@ func (e edition) faults(page string) (all []string) {
 		case "":
 			say("the stamp is missing: go generate ./...")
 		default:
-			say("the English section has changed since it was translated: translate it again, then go test ./internal/site -run Edition -edition.stamp %s",
-				chinesePath(page))
+			say("the English section has changed since it was translated: translate it again, then "+
+				"go test ./internal/site -run Edition -edition.stamp %s", chinesePath(page))
 		}
 
 		enNames, enUnits := en.units()
@@ -408,48 +405,6 @@ func (e edition) faults(page string) (all []string) {
 		}
 	}
 	return all
-}
-
-var (
-	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")
-	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[")
-	inCode   = regexp.MustCompile("`[^`\n]+`")
-	// What a Chinese typesetter would not set, with what is around it up to a blank or Chinese punctuation.
-	// If the English page has the same, it is quoted and not wrong.
-	wronglySet = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|` +
-		`[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
-	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
-	htmlCode = regexp.MustCompile(`(?s)<code.*?</code>`)
-)
-
-// withoutMarkup returns a page without markup and blocks of code. A piece of code in a line becomes the character U+E000.
-func withoutMarkup(page string) string {
-	page = inCode.ReplaceAllString(anyFence.ReplaceAllString(page, ""), "\ue000")
-	return markup.ReplaceAllString(page, "")
-}
-
-// typesettingFaults returns the faults in the typesetting of a Chinese page.
-func typesettingFaults(en, zh string) (faults []string) {
-	quoted := withoutMarkup(en)
-	emptyBlocks := anyFence.ReplaceAllStringFunc(zh, func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
-	for i, line := range strings.Split(withoutMarkup(emptyBlocks), "\n") {
-		for _, run := range wronglySet.FindAllString(line, -1) {
-			if !strings.Contains(quoted, run) {
-				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between Chinese words and others", i+1,
-					strings.ReplaceAll(run, "\ue000", "`…`")))
-			}
-		}
-	}
-	var page strings.Builder
-	if err := rendered.Convert([]byte(zh), &page); err != nil {
-		return append(faults, err.Error())
-	}
-	if before, _, ok := strings.Cut(htmlCode.ReplaceAllString(page.String(), ""), "**"); ok {
-		before = before[max(0, len(before)-60):]
-		faults = append(faults, fmt.Sprintf("the marks ** after %q do not make words bold: between a punctuation mark inside of them and a letter "+
-			"outside must be a blank", strings.ToValidUTF8(before, "")))
-	}
-	return faults
 }
 
 // stamped returns a Chinese page with the stamps that are missing. With renew, the stamps that it has are those of
@@ -516,8 +471,8 @@ func (e edition) pages() (all []string, err error) {
 	return slices.Compact(slices.Sorted(slices.Values(all))), err
 }
 
-// TestEditionSaysWhatTheEnglishPageSays compares each Chinese page. With -update it writes links and missing stamps, and
-// with -edition.stamp all stamps of some pages.
+// TestEditionSaysWhatTheEnglishPageSays compares each Chinese page. With -update it writes links and missing stamps,
+// and with -edition.stamp all stamps of some pages.
 func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	e := edition{os.DirFS(root)}
 	pages := testenv.Must(e.pages())(t)

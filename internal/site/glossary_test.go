@@ -124,7 +124,7 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"}, missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
 }
 
-// TestChineseFollowsTheGlossary: on the pages, and in the strings of the sources, except those with the articles' own words.
+// TestChineseFollowsTheGlossary: on the pages, and in the strings of the sources, without the articles' own words.
 func TestChineseFollowsTheGlossary(t *testing.T) {
 	all := terms(site.Read(t, glossary))
 	pages, found := 0, 0
@@ -138,7 +138,7 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 			text := site.Read(t, file)
 			require.Empty(t, avoidedWords(text, all), file)
 			if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
-				require.Equal(t, 1, strings.Count(text, fencingToken), "%s has tokens: it introduces them as %s, once", file, fencingToken)
+				require.Equal(t, 1, strings.Count(text, fencingToken), "%s introduces tokens as %s, once", file, fencingToken)
 			}
 		case !articles && !strings.HasSuffix(file, "_test.go") && slices.Contains([]string{".go", ".js", ".json"}, path.Ext(file)):
 			text := site.Read(t, file)

@@ -100,7 +100,7 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	requireQuotes(t, claims, 4)
 	text := site.Read(t, claims)
 	require.Empty(t, firstUnshown(t, text))
-	require.Empty(t, firstOtherVerdict(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page has another verdict")
+	require.Empty(t, firstOtherVerdict(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page differs")
 	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
 	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	})
 }
 
-// firstOtherVerdict returns the first claim that has another verdict on the Chinese page, or none; "": each has the same.
+// firstOtherVerdict returns the first claim whose verdict on the Chinese page is another one or missing; "": none.
 func firstOtherVerdict(page, chinese string) string {
 	row := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|")
 	verdicts := make(map[string]string)
@@ -131,7 +131,7 @@ func firstOtherVerdict(page, chinese string) string {
 	return ""
 }
 
-// firstUnshown returns the first claim without a verdict or something that shows it, and what it lacks; "": each has both.
+// firstUnshown returns the first claim without a verdict or something that shows it, and what it lacks; "": none.
 func firstUnshown(t *testing.T, page string) string {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
 		claim, verdict, shown := m[1], m[2], m[4]

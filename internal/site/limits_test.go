@@ -81,9 +81,9 @@ func overLimit(tree fs.FS) (sizes map[string]int, err error) {
 	return sizes, err
 }
 
-// longLines returns the lines over the limit, by their numbers, with their lengths. These lines may be longer: lines of raw
-// strings; lines with Chinese, which have a sentence in both languages; and rows of tables, which are lines in a composite
-// literal, but not in a function in it.
+// longLines returns the lines over the limit, by their numbers, with their lengths. These lines may be longer: lines of
+// raw strings; lines with Chinese, which have a sentence in both languages; and rows of tables, which are lines in a
+// composite literal, but not in a function in it.
 func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
 	long := make(map[int]int)
 	for i, line := range bytes.Split(text, []byte("\n")) {
@@ -118,7 +118,7 @@ func longLines(files *token.FileSet, file *ast.File, text []byte) map[int]int {
 	return long
 }
 
-// functions returns the functions of a file, and the function literals outside of them, by the lines at which they begin.
+// functions returns the functions of a file, and the literals outside of them, by the lines at which they begin.
 func functions(files *token.FileSet, file *ast.File) map[int]ast.Node {
 	all := make(map[int]ast.Node)
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -169,8 +169,8 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 		return "package a\n\nfunc " + name + "() {\n" + strings.Repeat("\t_ = 0\n", lines-2) + "}\n"
 	}
 	branches := func(name string, n int) string { // six: the function itself, if, &&, ||, for and a case of select
-		return "package a\n\nfunc " + name + "(b bool, c chan int) {\n\tif b && b || b {\n\t}\n\tfor range c {\n\t}\n\tselect {\n\tcase " +
-			"<-c:\n\tdefault:\n\t}\n\tswitch {\n" +
+		return "package a\n\nfunc " + name + "(b bool, c chan int) {\n\tif b && b || b {\n\t}\n\tfor range c {\n\t}\n" +
+			"\tselect {\n\tcase <-c:\n\tdefault:\n\t}\n\tswitch {\n" +
 			strings.Repeat("\tcase b:\n", n-6) + "\tdefault:\n\t}\n}\n"
 	}
 	wide := func(n int) string { return "\"" + strings.Repeat("é", n-2) + "\"" } // "var a = " is eight more
@@ -198,9 +198,9 @@ func TestWhatIsTooLongIsFound(t *testing.T) {
 	}
 	sizes := testenv.Must(overLimit(tree))(t)
 	require.Equal(t, []string{
-		"complex/over.go:3: complexity of the function", "file/over.go: file", "file/over_test.go: file", "function/over.go:3: lines of the function",
-		"line/lines.go:19: line", "line/lines.go:4: line", "line/lines.go:5: line", "line/lines.go:8: line",
-		"package/over: package", "variable/over.go:3: lines of the function",
+		"complex/over.go:3: complexity of the function", "file/over.go: file", "file/over_test.go: file",
+		"function/over.go:3: lines of the function", "line/lines.go:19: line", "line/lines.go:4: line",
+		"line/lines.go:5: line", "line/lines.go:8: line", "package/over: package", "variable/over.go:3: lines of the function",
 	}, slices.Sorted(maps.Keys(sizes)))
 	require.Equal(t, 26, sizes["complex/over.go:3: complexity of the function"])
 }

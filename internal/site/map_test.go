@@ -74,16 +74,17 @@ func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
 	return packages
 }
 
-// firstSentence returns what the first sentence of a package's comment says that it is, and the file that has the comment:
-// a test, if no other file has one.
+// firstSentence returns what the first sentence of a package's comment says that it is, and the file that has the
+// comment: a test, if no other file has one.
 func firstSentence(t *testing.T, p goPackage) (text, from string) {
 	t.Helper()
 	for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
 		if f.Doc != nil {
 			text = new(doc.Package).Synopsis(f.Doc.Text())
-			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(p.name())+` (?:(?:is|has|holds) )?`).ReplaceAllString(text, "")
-			text = regexp.MustCompile(`^Package \w+ (?:(?:is|has|holds) )?`).ReplaceAllString(text, "") // a step's folder has another name
+			const verb = ` (?:(?:is|has|holds) )?`
+			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(p.name())+verb).ReplaceAllString(text, "")
+			text = regexp.MustCompile(`^Package \w+`+verb).ReplaceAllString(text, "") // a step's folder has another name
 			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`), file
 		}
 	}
@@ -145,7 +146,7 @@ func packageRows(t *testing.T, packages, otherModule []goPackage) string {
 		unused := map[bool]string{true: "a command", false: "its own tests"}[p.Name == "main"]
 		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", p.name(), p.name(), file, text, cmp.Or(by, unused))
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "](../docs/", "]("), "the tests of 1 packages", "the tests of one package")
+	return strings.NewReplacer("](../docs/", "](", " of 1 packages", " of one package").Replace(b.String())
 }
 
 // inChinese returns a table of packages as the Chinese page has it. Of each package, the link and what it is are
@@ -170,8 +171,8 @@ func inChinese(table, page string) string {
 	return b.String()
 }
 
-// packagesTable has each package with the packages that import it. In English, the first sentence of its comment says what
-// it is.
+// packagesTable has each package with the packages that import it. In English, the first sentence of its comment says
+// what it is.
 func packagesTable(t *testing.T, lang i18n.Language) string {
 	// With all build tags; and -find, because the modules that these need may not be there.
 	want := "\n" + packageRows(t, goList(t, root, "-find", "-tags=docker,browser", "./..."), goList(t, otherLocks, "-find", "./...")) + "\n"
@@ -248,17 +249,17 @@ func TestThePictureIsTheTree(t *testing.T) {
 		}
 	}
 	for _, a := range drawn {
-		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: take it away")
+		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: remove it")
 	}
 	for ends, why := range imports {
-		require.True(t, ways[ends], "%s, and the picture of docs/architecture.md shows no way from %s to %s: is the import right? Then draw the arrow", why,
-			ends[0], ends[1])
+		require.True(t, ways[ends], "%s, and the picture of docs/architecture.md shows no way from %s to %s: "+
+			"is the import right? Then draw the arrow", why, ends[0], ends[1])
 		require.False(t, ways[[2]string{ends[1], ends[0]}], "%s: the arrows run in a circle", why)
 	}
 }
 
-// TestWhatAUserBuilds: besides the standard library, a program that imports the lock builds only the client library, and
-// one that imports the embedded server builds no other module. Neither has the flags of go test.
+// TestWhatAUserBuilds: besides the standard library, a program that imports the lock builds only the client library,
+// and one that imports the embedded server builds no other module. Neither has the flags of go test.
 func TestWhatAUserBuilds(t *testing.T) {
 	for pkg, want := range map[string][]string{
 		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/internal/conns"},

@@ -82,7 +82,7 @@ func Holds(t testing.TB, page, mark, text string) {
 	if mark != "" {
 		before, _, after, ok := Cut(Read(t, page), mark)
 		if !ok {
-			t.Fatalf("%s has no place for what is generated: write the lines <!-- %s --> and <!-- end of %[2]s --> there", page, mark)
+			t.Fatalf("%s has no place for what is generated: write <!-- %s --> and <!-- end of %[2]s --> there", page, mark)
 		}
 		want, place = before+text+after, page+", <!-- "+mark+" -->,"
 	}

@@ -46,8 +46,8 @@ var wings = []wing{
 	{"other locks, a module of their own", "其他锁，单独的模块", "docs/other-locks", "articles", "读文章"},
 }
 
-// weightsFile has the lines of Go of each wing at the last release, with its tests and the articles' listings. A wing may
-// have fewer lines now, and no more.
+// weightsFile has the lines of Go of each wing at the last release, with its tests and the articles' listings. A wing
+// may have fewer lines now, and no more.
 const weightsFile = "weights.txt"
 
 // weigh counts the lines of Go of each wing.
@@ -118,8 +118,8 @@ func TestNoWingGetsHeavier(t *testing.T) {
 	last := lastWeights(t)
 	now := testenv.Must(weigh(os.DirFS(root)))(t)
 	for name, lines := range now {
-		require.LessOrEqual(t, lines, last[name], "lines of Go in the wing %q: it was lighter at the last release. Take out what your change replaces. "+
-			"If that lies in another wing, move the difference from its number to this one's in internal/site/%s", name, weightsFile)
+		require.LessOrEqual(t, lines, last[name], "the wing %q was lighter at the last release. Take out what you replace. "+
+			"If that is in another wing, move the difference between their numbers in internal/site/%s", name, weightsFile)
 	}
 	require.ElementsMatch(t, slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(now)), "a wing without a folder, or the other way round")
 }
@@ -154,7 +154,7 @@ func TestNoLimitWasRaised(t *testing.T) {
 		version := testenv.Must(git("show", commit+":./"+weightsFile))(t)
 		versions = append(versions, version)
 	}
-	require.Empty(t, raised(versions), "the limit of the whole never rises: a change names what it replaces, in the same commit")
+	require.Empty(t, raised(versions), "the limit of the whole never rises: a change takes out what it replaces")
 }
 
 func TestALimitThatWasRaisedIsFound(t *testing.T) {

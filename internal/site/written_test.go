@@ -60,9 +60,9 @@ func TestEachFactIsOnItsPage(t *testing.T) {
 // A generator is a pattern for the tests of a package that write something.
 type generator struct{ module, pkg, tests string }
 
-// generators write all that is generated, in the order in which they depend on each other. Those of other packages write
-// what cannot be imported here: what a program prints, and what is drawn of a schedule that a test plays. A package is
-// there several times if it embeds what it writes first.
+// generators write all that is generated, in the order in which they depend on each other. Those of other packages
+// write what cannot be imported here: what a program prints, and what is drawn of a schedule that a test plays. A
+// package is there several times if it embeds what it writes first.
 var generators = []generator{
 	{".", "internal/bugs/scenes", "EachSchedule"},
 	{".", "internal/bugs/scenes", "TheFates"},
@@ -139,7 +139,7 @@ func slidesPlan(t *testing.T, lang i18n.Language) string {
 		require.True(t, before < minute && minute < 90, "the minutes of %q", m[2])
 		before = minute
 		quoted := strings.NewReplacer("\n> ", " ") // on one line
-		rows += "| " + strings.Join([]string{m[1], m[2], quoted.Replace(m[3]), quoted.Replace(strings.TrimSpace(m[4]))}, " | ") + " |\n"
+		rows += "| " + quoted.Replace(strings.Join([]string{m[1], m[2], m[3], strings.TrimSpace(m[4])}, " | ")) + " |\n"
 	}
 	return rows
 }
