@@ -39,7 +39,7 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 			a, err := sceneAddress(m[1])
 			require.NoError(t, err, "%s says %s", file, m[0])
-			require.Contains(t, string(listed), "\n"+a+"\n", "%s says %s, which docs/scenes.md does not list: go generate ./... writes it", file, m[0])
+			require.Contains(t, string(listed), "\n"+a+"\n", "%s: %s is not in docs/scenes.md: go generate ./...", file, m[0])
 			seen[m[1]] = true
 		}
 		return err

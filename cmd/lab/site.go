@@ -19,8 +19,8 @@ import (
 
 // policy lets the page load files of this server only, and no other page show it in a frame.
 // WebAssembly needs 'wasm-unsafe-eval'.
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // A site serves the page and notifies it of each build.
 type site struct {
@@ -81,7 +81,7 @@ func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Tim
 		before := b.Stamp()
 		s.beginBuild()
 		now, _ := s.state()
-		page, err := b.Build(ctx, now.last == nil) // a page without the exercises is better than none, but not than the last one
+		page, err := b.Build(ctx, now.last == nil) // a page without the exercises is better than none, not than the last one
 		if ctx.Err() != nil {
 			return
 		}

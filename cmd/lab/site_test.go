@@ -20,7 +20,8 @@ import (
 
 // readyPage is a small page that has been built.
 func readyPage() *build.Page {
-	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
+	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{
+		"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
 }
 
 func served(t *testing.T) (*site, *httptest.Server) {

@@ -94,8 +94,8 @@ func scenesPlay(t *testing.T, dir string) {
 	}
 }
 
-// playsSoon touches ten scenes, each in a new frame, and logs the times until they play. At length, which runs on a machine
-// that does nothing else, the best of three times has a limit.
+// playsSoon touches ten scenes, each in a new frame, and logs the times until they play. At length, which runs on a
+// machine that does nothing else, the best of three times has a limit.
 func playsSoon(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/docs/bugs.html", 1440, 900, noLab)
 	best := slices.Repeat([]float64{math.Inf(1)}, 10)
@@ -124,8 +124,8 @@ func pagesFit(t *testing.T, dir string) {
 		require.NoError(t, p.do(chromedp.Navigate("file://"+page)))
 		for _, size := range [][2]int64{{390, 844}, {1440, 900}} {
 			require.NoError(t, p.do(chromedp.EmulateViewport(size[0], size[1])))
-			require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), size[0], "%s is wider than the window: %v", page,
-				js[[]string](p, `[...document.querySelectorAll("main *")]
+			require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), size[0],
+				"%s is wider than the window: %v", page, js[[]string](p, `[...document.querySelectorAll("main *")]
 					.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre, table, figure, .wide, svg"))
 					.slice(0, 3).map(e => e.outerHTML.slice(0, 120))`))
 		}

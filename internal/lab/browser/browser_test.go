@@ -50,7 +50,7 @@ func run(m *testing.M) (code int, err error) {
 	flag.Parse()
 	os.Setenv("LC_ALL", "en_US.UTF-8") // the page opens in this language
 	if !testenv.AtLanding() {
-		fmt.Println("the tests of the lab's page are skipped: ZKLOCK_TESTS=landing go test ./internal/lab/browser opens it in a browser")
+		fmt.Println("skipped: ZKLOCK_TESTS=landing go test ./internal/lab/browser opens the lab's page in a browser")
 		return 0, nil
 	}
 	exe := ""

@@ -42,6 +42,7 @@ func decksFit(t *testing.T, dir string) {
 // printed is the number of pages of a page that is printed.
 func printed(p *tab) int {
 	p.Helper()
-	pdf := testenv.Must(chromedp.Call(p.ctx, page.PrintToPDF, page.PrintToPDFParams{PreferCSSPageSize: new(true), PrintBackground: new(true)}))(p)
+	params := page.PrintToPDFParams{PreferCSSPageSize: new(true), PrintBackground: new(true)}
+	pdf := testenv.Must(chromedp.Call(p.ctx, page.PrintToPDF, params))(p)
 	return len(regexp.MustCompile(`/Type\s*/Page[^s]`).FindAll(pdf.Data, -1))
 }

@@ -23,13 +23,14 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	on := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {
 		t.Run(task.Lock.Name, func(t *testing.T) {
-			ours := testenv.Must(locks.ParseAddress(answers[task.Number]))(t)
 			p := &tab{T: t, ctx: on.ctx}
+			answer := func() counterexample.Result { return counterexample.Play(t, task.Number, js[string](p, "s.link")) }
+			ours := testenv.Must(locks.ParseAddress(answers[task.Number]))(t)
 			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.En}})
-			require.NotEmpty(t, counterexample.Play(t, task.Number, js[string](p, "s.link")).Words, "an answer before the first choice")
+			require.NotEmpty(t, answer().Words, "an answer before the first choice")
 			p.play(chosen(ours)...)
 			p.play(row{"", "one('#reached').dataset.reached", "yes"})
-			require.Equal(t, counterexample.Result{Choices: len(ours.Choices)}, counterexample.Play(t, task.Number, js[string](p, "s.link")))
+			require.Equal(t, counterexample.Result{Choices: len(ours.Choices)}, answer())
 		})
 	}
 }

@@ -155,7 +155,7 @@ func init() { // not an initializer: openTab leads to play, which reads acts
 			name, expression, _ := strings.Cut(what, " ")
 			return p.evaluate(fmt.Sprintf("Promise.resolve((%s)).then(v => { see.kept[%s] = v; })", expression, quoted(name)))
 		},
-		"key": func(p *tab, key string) error { // a key's name, a letter, or = and an expression whose value is the text to type
+		"key": func(p *tab, key string) error { // a key's name, a letter, or = and an expression for the text to type
 			keys := map[string]string{"Right": kb.ArrowRight, "Left": kb.ArrowLeft, "Enter": kb.Enter, "Backspace": kb.Backspace, "Space": " "}
 			if expression, ok := strings.CutPrefix(key, "="); ok {
 				v, err := p.value(expression)
@@ -229,8 +229,8 @@ func (p *tab) value(expression string) (any, error) {
 	return chromedp.Run(p.ctx, chromedp.Evaluate[any](seeing(expression), chromedp.EvalAwaitPromise))
 }
 
-// waits waits until an expression is true. It polls by the clock, because a tab that shows nothing new has no frames, and
-// begins again from time to time, because a poll in a document that the tab has left never ends.
+// waits waits until an expression is true. It polls by the clock, because a tab that shows nothing new has no frames,
+// and begins again from time to time, because a poll in a document that the tab has left never ends.
 func (p *tab) waits(expression string) error {
 	for {
 		ctx, cancel := context.WithTimeout(p.ctx, 20*time.Second)

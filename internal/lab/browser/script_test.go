@@ -82,7 +82,7 @@ var values = template.FuncMap{
 	"add":  func(a, b int) int { return a + b },
 }
 
-// everyThird is all at length, and every third of a list at a landing: other tests play each scene to its end without a page.
+// everyThird is all at length, and every third of a list at a landing: other tests play each scene without a page.
 func everyThird[T any](all []T) (kept []T) {
 	for i, one := range all {
 		if testenv.AtLength() || i%3 == 0 {

@@ -36,9 +36,12 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 			lock := filepath.Join(dir, "ann")
 			require.NoError(t, os.Mkdir(lock, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(lock, "lock.go"), program, 0o644))
+			goRun := func(args ...string) {
+				out, err := exec.CommandContext(t.Context(), "go", append([]string{"run"}, args...)...).CombinedOutput()
+				require.NoError(t, err, "%s", out)
+			}
 			file := filepath.Join(dir, "grades.json")
-			out, err := exec.CommandContext(t.Context(), "go", "run", "../../../cmd/exercises", "grade", lock, "-json", file).CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			goRun("../../../cmd/exercises", "grade", lock, "-json", file)
 			text := testenv.Must(os.ReadFile(file))(t)
 			var grades struct {
 				Students []struct {
@@ -57,12 +60,11 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 			require.NotEmpty(t, address, "the grader shows no schedule with %q:\n%s", harm, text)
 
 			lab := filepath.Join(dir, "lab.html")
-			out, err = exec.CommandContext(t.Context(), "go", "run", "../../../cmd/lab", "-lock", lock, "-out", lab).CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			goRun("../../../cmd/lab", "-lock", lock, "-out", lab)
 			p := openAt(t, "file://"+lab+address, 1440, 900)
 			p.play(row{"", "[s.mode, s.panels.length, kind(p.filmViolation)]", list{"schedule", 1, harm}})
 			if name[:2] != "10" { // a candidate leads in a goroutine of its own, which no pointer follows
-				require.Contains(t, js[string](p, "document.querySelector('.code').textContent"), "package ", "the student's source")
+				require.Contains(t, js[string](p, "document.querySelector('.code').textContent"), "package ", "their source")
 			}
 		})
 	}

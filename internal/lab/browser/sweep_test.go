@@ -26,8 +26,8 @@ var faces = []string{
 
 const (
 	aids    = "click #predict | click #inspect | click #cost"                                  // opens what helps a reader
-	misfits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"          // what is wrong with the looks, in words of see.js
-	drawn   = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))" // waits until the page has been drawn
+	misfits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"          // what see.js finds wrong
+	drawn   = " | run new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))" // waits until it is drawn
 )
 
 // allLooks are windows, themes and languages in which readers see the page; at a landing the first four are tried.
@@ -85,7 +85,8 @@ func TestTheSweep(t *testing.T) {
 			}
 			see("open " + faces[0] + look.extra + " | click #levels")
 			p.play(row{"run one('#levels-box').close()", "lab.strings()", list{}})
-			see("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids + " | wait text('#cost-state') === '' | click #next-release")
+			see("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids +
+				" | wait text('#cost-state') === '' | click #next-release")
 			see("run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')")
 			p.play(row{do: aids})
 			for j, address := range []string{"#", faces[0], faces[2]} { // by the keyboard alone
@@ -109,7 +110,8 @@ func shot(p *tab, _ string) error {
 		return err
 	}
 	p.shots++
-	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", strings.NewReplacer("/", "-", "&", "", "=", "").Replace(p.Name()), p.shots)), png, 0o644)
+	name := strings.NewReplacer("/", "-", "&", "", "=", "").Replace(p.Name())
+	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", name, p.shots)), png, 0o644)
 }
 
 // tabs presses Tab some times.

@@ -203,11 +203,11 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 // Unlock returns after it.
 func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
 	const stub = "gets an error: naive: not written yet: docs/exercises/_01-naive/lock.go"
-	marks := []map[string]any{
-		{"kind": "state", "who": "A", "at_ns": 0, "state": "waits"}, {"kind": "state", "who": "A", "at_ns": 1, "state": "outside", "text": stub},
-		{"kind": "state", "who": "A", "at_ns": 2, "state": "outside"}, {"kind": "state", "who": "A", "at_ns": 3, "state": "done"},
-		{"kind": "state", "who": "A", "at_ns": 4, "state": "outside", "text": "has unlocked"}, {"kind": "state", "who": "A", "at_ns": 5, "state": "done"},
+	var marks []map[string]any
+	for at, state := range []string{"waits", "outside", "outside", "done", "outside", "done"} {
+		marks = append(marks, map[string]any{"kind": "state", "who": "A", "at_ns": at, "state": state})
 	}
+	marks[1]["text"], marks[4]["text"] = stub, "has unlocked"
 	film := map[string]any{"end_ns": 5, "clients": []any{map[string]any{"name": "A"}}, "packets": []any{}, "marks": marks}
 	require.Equal(t, []string{stub, stub, stub, ""}, nodetest.Ask[[]string](t, "../page", nil, film, `
 		import { indexFilm, stateAt } from "./film.js";

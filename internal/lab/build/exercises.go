@@ -17,20 +17,20 @@ import (
 
 // An exerciseAPI says how the lab opens the locks of an exercise, and what their package must declare for that.
 type exerciseAPI struct {
-	open      string   // a Go expression of type locks.Open, in which %s is the package
-	notLocked string   // the package's error for an unlock without the lock
-	needs     []string // as declared has it: "New 2" is a function of two parameters
+	open      string // a Go expression of type locks.Open, in which %s is the package
+	notLocked string // the package's error for an unlock without the lock
+	needs     string // what else, with commas, as declared has it: "New 2" is a function of two parameters
 }
 
 var (
-	plainLock    = exerciseAPI{"locks.Alone(%s.New)", "ErrNotLocked", []string{"New 2", "Lock", "TryLock", "Unlock", "ErrNotLocked"}}
+	plain        = exerciseAPI{"locks.Alone(%s.New)", "ErrNotLocked", "New 2, Lock, TryLock, Unlock"}
 	exerciseAPIs = map[string]exerciseAPI{
-		"01-naive": plainLock, "02-herd": plainLock, "03-predecessor": plainLock, "05-give-up": plainLock, "06-find-again": plainLock,
-		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", []string{"New 2", "NewOwner 1", "Lock", "TryLock", "Unlock", "ErrNotOwner"}},
-		"07-fence":      {"locks.Registers(%[1]s.New, %[1]s.ErrStale)", "ErrStale", []string{"New 2", "Write", "Read", "ErrStale"}},
-		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", []string{"New 3", "Acquire", "TryAcquire", "Release", "ErrNotAcquired"}},
-		"09-read-write": {"locks.ReadersAndWriters(%s.New)", "ErrNotLocked", []string{"New 2", "RLock", "RUnlock", "Lock", "Unlock", "ErrNotLocked"}},
-		"10-election":   {"locks.Candidates(%s.New)", "ErrLost", []string{"New 3", "Lead", "ErrLost"}},
+		"01-naive": plain, "02-herd": plain, "03-predecessor": plain, "05-give-up": plain, "06-find-again": plain,
+		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", "New 2, NewOwner 1, Lock, TryLock, Unlock"},
+		"07-fence":      {"locks.Registers(%[1]s.New, %[1]s.ErrStale)", "ErrStale", "New 2, Write, Read"},
+		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", "New 3, Acquire, TryAcquire, Release"},
+		"09-read-write": {"locks.ReadersAndWriters(%s.New)", "ErrNotLocked", "New 2, RLock, RUnlock, Lock, Unlock"},
+		"10-election":   {"locks.Candidates(%s.New)", "ErrLost", "New 3, Lead"},
 	}
 )
 
@@ -49,7 +49,8 @@ func (b *Builder) exercises() (string, error) {
 			return "", err
 		}
 		api := exerciseAPIs[e.Folder]
-		if slices.ContainsFunc(api.needs, func(name string) bool { return !has[name] }) {
+		needs := append(strings.Split(api.needs, ", "), api.notLocked)
+		if slices.ContainsFunc(needs, func(name string) bool { return !has[name] }) {
 			continue // it is not finished: the lab has the others
 		}
 		pkg := fmt.Sprintf("exercise%d", i+1)
@@ -61,8 +62,8 @@ func (b *Builder) exercises() (string, error) {
 	if calls.Len() == 0 {
 		return "", nil
 	}
-	return "//go:build js && wasm\n\npackage main\n\nimport (\n\t\"example.com/zklock/internal/lab/locks\"\n" + imports.String() +
-		")\n\nfunc init() {\n" + calls.String() + "}\n", nil
+	return "//go:build js && wasm\n\npackage main\n\nimport (\n\t\"example.com/zklock/internal/lab/locks\"\n" +
+		imports.String() + ")\n\nfunc init() {\n" + calls.String() + "}\n", nil
 }
 
 // An OwnFolder is a student's folder, whose lock the lab plays in the place of an exercise's.

@@ -21,8 +21,8 @@ func InHead(page []byte, element string) []byte {
 }
 
 // The policy of the one file: it may run what is in it, and load nothing.
-const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; img-src " +
-	"data:; worker-src blob:; base-uri 'none'; form-action 'none'"
+const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; " +
+	"img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
 var (
 	// An element of a page that names one of its files.
@@ -144,9 +144,9 @@ func (b *Page) addModules(modules map[string]string, name string) error {
 // unsafeChars are those that end a string or an element, or that a browser changes.
 var unsafeChars = []byte("\x00\n\r\"<\\")
 
-// pack writes bytes as text that can be in an element of the page and between quotation marks in a script. A character has
-// seven bits, so the text is shorter than base64 by a seventh. In the place of an unsafe character and the next one there is
-// one character of two bytes that says both. packed.js in the page reads the text.
+// pack writes bytes as text that can be in an element of the page and between quotation marks in a script. A character
+// has seven bits, so the text is shorter than base64 by a seventh. In the place of an unsafe character and the next one
+// there is one character of two bytes that says both. packed.js in the page reads the text.
 func pack(b []byte) string {
 	var text []byte
 	groups := (8*len(b) + 6) / 7

@@ -66,7 +66,7 @@ func (b *Builder) texts() ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// sources returns the texts of sourceFiles, by their paths from the root. A student's folder is in the place of the exercise's.
+// sources returns the texts of sourceFiles by their paths from the root, with a student's folder in the exercise's place.
 func (b *Builder) sources() (map[string]string, error) {
 	readFrom := make(map[string]string) // the file that is read for each; "": none is
 	for _, pattern := range sourceFiles {

@@ -10,7 +10,7 @@ var translations string // a paragraph of a comment, a tab, and its Chinese
 //go:embed names.txt
 var counterparts string // an article, its name for a thing, our file, our name
 
-// remarks returns the paragraphs of the comments, and the items of their lists, by the number of the last line of each, from 0.
+// remarks returns the paragraphs of the comments, and the items of their lists, by the numbers of their last lines, from 0.
 func remarks(code string) map[int]string {
 	all, aloneAbove := make(map[int]string), false
 	for i, line := range strings.Split(code, "\n") {
@@ -29,8 +29,8 @@ func remarks(code string) map[int]string {
 	return all
 }
 
-// Comments returns the Chinese of the comments in a step's lock.go, or in a part of it, by the numbers of the lines that
-// they follow, from 0. A comment without a translation is left out.
+// Comments returns the Chinese of the comments in a step's lock.go, or in a part of it, by the numbers of the lines
+// that they follow, from 0. A comment without a translation is left out.
 func Comments(code string) map[int]string {
 	chinese := make(map[int]string)
 	for line, remark := range remarks(code) {

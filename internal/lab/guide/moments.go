@@ -19,8 +19,8 @@ type moment struct {
 	code  []place
 }
 
-// A place is something to show. In a Go file, the name is that of a function, a type, a constant or a variable; in a page,
-// it is a heading, and the first block of code below it is shown. Without a name, file is a picture or a section of a page.
+// A place is something to show. In a Go file, the name is that of a function, a type, a constant or a variable;
+// in a page, that of a heading, whose first block of code is shown. Without a name, file is a picture or a section.
 type place struct {
 	file, name string
 	marks      []string // each is a part of the line to mark, or "first … last" of several lines

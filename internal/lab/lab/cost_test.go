@@ -45,8 +45,8 @@ func valueOf(t *testing.T, formula string, n int) int {
 
 // The curves of the chart are the formulas of the catalogue and of the steps' own comments, and no run sends more.
 func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
-	docs := map[string]string{"naive": "01-naive-ephemeral", "herd": "02-herd-effect", "predecessor": "03-sequential-predecessor",
-		"reentrant": "04-reentrant", "timeout": "05-timeout"}
+	docs := map[string]string{"naive": "01-naive-ephemeral", "herd": "02-herd-effect",
+		"predecessor": "03-sequential-predecessor", "reentrant": "04-reentrant", "timeout": "05-timeout"}
 	stated := regexp.MustCompile(`(?s)each lock once send ([^ ]+)\s+requests`)
 	for _, c := range lab.Curves() {
 		l := testenv.Must(locks.Find(c.Lock))(t)

@@ -83,8 +83,9 @@ func countsAt(f *film.Film, at time.Duration) string {
 	if shown.Broken {
 		broken = " !"
 	}
-	return fmt.Sprintf("%s %d %d %d %d %d %d %s %d %d%s", cmp.Or(holders, "-"), len(had), strings.Count(shown.States, "done"),
-		strings.Count(shown.States, "waits"), len(strings.Fields(shown.Nodes)), len(told), requests, cmp.Or(lastSender, "-"), atDoor, wokenForNothing(f, at), broken)
+	return fmt.Sprintf("%s %d %d %d %d %d %d %s %d %d%s", cmp.Or(holders, "-"), len(had),
+		strings.Count(shown.States, "done"), strings.Count(shown.States, "waits"), len(strings.Fields(shown.Nodes)),
+		len(told), requests, cmp.Or(lastSender, "-"), atDoor, wokenForNothing(f, at), broken)
 }
 
 // The numbers of a caption: countPattern has a group for those that count something, and none for steps and times.

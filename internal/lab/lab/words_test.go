@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// clientsIn returns the clients that a text names. In English "A" is also an article; in Chinese a letter may be next to a character.
+// clientsIn returns the clients that a text names. In English "A" is also an article; in Chinese a character may touch a letter.
 func clientsIn(text string) []string {
 	text = regexp.MustCompile(`(^|[.:] )A (waiter|watch|minute)\b|[A-Z]\d`).ReplaceAllString(text, "")
 	list := regexp.MustCompile(`\b[A-H]\b`).FindAllString(regexp.MustCompile(`\p{Han}`).ReplaceAllString(text, " "), -1)
@@ -29,7 +29,7 @@ func clientsIn(text string) []string {
 // Shown is the stop that the film has there.
 type claim func(f *film.Film, shown locks.Stop, at time.Duration, clientOrNumber string) bool
 
-// claims are the claims of captions, by the patterns of their words. The groups of a pattern are the clients or the number.
+// claims are the claims of captions by the patterns of their words, whose groups are the clients or the number.
 var claims = map[string]claim{
 	`\b([A-T])(?: and ([A-T]))? holds? the lock|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?持有锁`: inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:                                   inState("unlocks done"),
@@ -43,7 +43,8 @@ var claims = map[string]claim{
 		return slices.ContainsFunc(f.Marks, func(m film.Mark) bool { return m.At <= at && m.Kind == "wakeup" && m.Who == who })
 	},
 	`\b(second|third|hundred) creates? (?:is|were)`: func(f *film.Film, _ locks.Stop, at time.Duration, how string) bool {
-		sent := len(slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return p.Kind != "request" || p.Op != "create" || p.Sent > at }))
+		other := func(p film.Packet) bool { return p.Kind != "request" || p.Op != "create" || p.Sent > at }
+		sent := len(slices.DeleteFunc(slices.Clone(f.Packets), other))
 		return sent == howMany[how] || how == "hundred" && sent > 100
 	},
 	`\b(two|three) calls (?:of lock\(\) )?are on the stack`: func(f *film.Film, _ locks.Stop, at time.Duration, how string) bool {
@@ -68,9 +69,9 @@ func hadFault(faults ...string) claim {
 	}
 }
 
-// The words around a scene agree with it. A caption names the same clients in both languages, which are clients of its film,
-// and what it claims of them is true at its instant. A lesson names no client, because in a reader's schedule another one may
-// have that part. The label of a level is the violation with which the film ends.
+// The words around a scene agree with it. A caption names the same clients in both languages, which are clients of its
+// film, and what it claims of them is true at its instant. A lesson names no client, because in a reader's schedule
+// another one may have that part. The label of a level is the violation with which the film ends.
 func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 	compared := 0
 	for _, l := range locks.All() {
@@ -85,7 +86,7 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 				assert.Less(t, int(who[0]-'A'), len(strings.Fields(shown.States)), "%s, stop %d: %s", l.Name, i+1, s.Text.Zh)
 			}
 			assert.Equal(t, clientsIn(s.Text.Zh), clientsIn(s.Text.En), "%s, stop %d: %s\n%s", l.Name, i+1, s.Text.En, s.Text.Zh)
-			said := strings.ReplaceAll(s.Text.En+s.Text.Zh, "until ", "until") // what comes after it is not so yet: no pattern finds "untilA"
+			said := strings.ReplaceAll(s.Text.En+s.Text.Zh, "until ", "until") // no pattern finds "untilA": it is not so yet
 			for words, isTrue := range claims {
 				for _, m := range regexp.MustCompile(words).FindAllStringSubmatch(said, -1) {
 					for _, what := range strings.Fields(strings.Join(m[1:], " ")) {
@@ -96,7 +97,7 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 			}
 		}
 		for _, text := range append(slices.Collect(maps.Values(l.Level.Else)), l.Level.Victory) {
-			assert.Empty(t, clientsIn(text.En+" "+text.Zh), "%s: %v names clients, which may be others in a reader's schedule", l.Name, text)
+			assert.Empty(t, clientsIn(text.En+" "+text.Zh), "%s: %v names clients: a reader's may be others", l.Name, text)
 		}
 	}
 	assert.Greater(t, compared, 90)

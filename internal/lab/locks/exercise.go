@@ -58,8 +58,8 @@ type Open = func(conn *zk.Conn, path string, session time.Duration) func(name st
 // Subject is a lock of the exercise for the explorer. NotLocked is what its Unlock returns if the lock is not held.
 func (e Exercise) Subject(open Open, notLocked error, session time.Duration) player.Subject {
 	s := player.Subject{
-		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.owners, Reentrant: e.owners, Permits: e.permits, Together: e.together,
-		Session: session, Lenient: true,
+		Name: e.Name(), Queue: e.queue, Contexts: e.contexts, Timed: e.timed, Alone: !e.owners, Reentrant: e.owners,
+		Permits: e.permits, Together: e.together, Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) player.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
 		// What costs requests is for the grader's cases that count them. What hides a loss is for

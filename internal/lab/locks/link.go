@@ -310,8 +310,9 @@ func parseChange(text string) (c film.Change, err error) {
 // World returns the world of an address in which somebody chooses the schedule.
 func (a Address) World() player.World {
 	l, _ := Find(a.Lock) // ParseAddress has found it
-	w := l.In(player.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds, Faults: a.Faults,
-		Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind, Ensemble: a.Ensemble, Missing: a.Missing, Scripts: a.Scripts})
+	w := l.In(player.World{Contenders: a.Contenders, Shared: a.Shared, Packets: a.Packets, Kinds: a.Kinds,
+		Faults: a.Faults, Sequence: a.Sequence, OneOwner: a.OneOwner, Stranger: a.Stranger, Behind: a.Behind,
+		Ensemble: a.Ensemble, Missing: a.Missing, Scripts: a.Scripts})
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), AllBut(a.Want)...)
 	return w
 }

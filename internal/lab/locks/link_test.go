@@ -44,8 +44,9 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 }
 
 func TestAWrongAddressIsAnError(t *testing.T) {
-	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B", "#do=soon.B.cut", "#do=1..B.cut", "#faults=10",
-		"#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN", "#do=1s.A.fly", "#do=B", "#lock=", "#choices=%zz", "#want=none", "#scripts=lock.fly"} {
+	for _, s := range []string{"#n=0", "#n=101", "#n=x", "#latency=-1", "#seed=-1", "#do=1500ms.B",
+		"#do=soon.B.cut", "#do=1..B.cut", "#faults=10", "#lock=%zz", "#seed=NaN", "#lock=none", "#latency=NaN",
+		"#do=1s.A.fly", "#do=B", "#lock=", "#choices=%zz", "#want=none", "#scripts=lock.fly"} {
 		require.Error(t, testenv.Err(locks.ParseAddress(s)), s)
 	}
 }

@@ -29,12 +29,12 @@ func Need(t *testing.T) {
 func Ask[T any](t *testing.T, page string, more map[string]string, asked any, script string) (answer T) {
 	t.Helper()
 	Need(t)
-	question := testenv.Must(json.Marshal(asked))(t)
+	question := string(testenv.Must(json.Marshal(asked))(t))
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(page)))
 	files := map[string]string{
 		"package.json": `{"type": "module"}`,
-		"ask.js":       "const asked = " + string(question) + ";\n" + script + "\nprocess.stdout.write(JSON.stringify(answer));\n",
+		"ask.js":       "const asked = " + question + ";\n" + script + "\nprocess.stdout.write(JSON.stringify(answer));\n",
 	}
 	maps.Copy(files, more)
 	for name, text := range files {

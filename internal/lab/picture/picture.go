@@ -44,8 +44,8 @@ func Draw(lang i18n.Language, alt string, panels ...Panel) string {
 	}
 	height += legendH
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`+"\n",
-		width, height, width, height, html.EscapeString(alt))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" `+
+		`width="%d" height="%d" role="img" aria-label="%s">`+"\n", width, height, width, height, html.EscapeString(alt))
 	b.WriteString("<style>\n" + style + "</style>\n")
 	fmt.Fprintf(&b, `<rect class="bg" width="%d" height="%d" rx="8"/>`+"\n", width, height)
 	y := 0
@@ -79,7 +79,8 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 	serverY := top + titleH + 6
 	laneY := make(map[string]int) // by the name of a client or a contender
 	drawLane := func(name string, y int) {
-		fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text><line class="lane" x1="%d" x2="%d" y1="%d" y2="%d"/>`+"\n", y+4, name, left, width-right, y, y)
+		fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text>`, y+4, name)
+		fmt.Fprintf(b, `<line class="lane" x1="%d" x2="%d" y1="%d" y2="%d"/>`+"\n", left, width-right, y, y)
 	}
 	drawLane(i18n.Textf("server", "服务器").In(lang), serverY)
 	for i, c := range f.Clients {
@@ -98,7 +99,8 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 		if packet.Kind != "request" {
 			from, to = to, from
 		}
-		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", packet.Kind, x(packet.Sent), from, x(packet.Arrived), to)
+		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n",
+			packet.Kind, x(packet.Sent), from, x(packet.Arrived), to)
 	}
 
 	last := make(map[string]film.Mark) // the last change of each contender's state
