@@ -39,15 +39,16 @@ func TestAStockThatComparesTokensRefusesTheLateWrite(t *testing.T) {
 	bugs.NeedsEmbedded(t)
 	for _, id := range []string{"E1", "E2"} {
 		t.Run(id, func(t *testing.T) {
-			choices := slices.Concat(requests("A", 5), []string{"A: stop"}, requests("B", 5), []string{"B: unlock"}, requests("B", 3),
-				[]string{"A: run on", "A: reconnect", "A: reconnect", "A: unlock"}, requests("A", 3))
+			choices := slices.Concat(requests("A", 5), []string{"A: stop"}, requests("B", 5), []string{"B: unlock"},
+				requests("B", 3), []string{"A: run on", "A: reconnect", "A: reconnect", "A: unlock"}, requests("A", 3))
 			tr := bugs.Follow(t, scenes.Get(id).Ours, choices)
 			require.Nil(t, tr.Violation, "%v", tr)
 			reads := func(e player.Entry) bool {
 				return e.Who == "A" && e.Kind == "reply" && e.Op == "getData" && e.Path == "/stock"
 			}
 			places := requireInOrder(t, tr, noteIs("A holds the lock"), noteIs("A is stopped; its session expires meanwhile"),
-				noteIs("B holds the lock"), noteIs("B has unlocked"), noteIs("A unlocks"), reads, noteIs("A finds that the lock was lost"))
+				noteIs("B holds the lock"), noteIs("B has unlocked"), noteIs("A unlocks"), reads,
+				noteIs("A finds that the lock was lost"))
 			writes := func(e player.Entry) bool { return e.Who == "A" && e.Op == "setData" }
 			require.False(t, slices.ContainsFunc(tr.Log[places[1]:], writes), "A writes after it was stopped: %v", tr)
 		})

@@ -22,9 +22,9 @@ var articleA = []Bug{
 		Listing: listings.NewZookeeperLock, World: oneFault(bare, player.Stop), Kinds: []player.Kind{player.ForeignDelete},
 		// Both have made the node and hold the lock. The next holder has not unlocked.
 		Like: func(tr *player.Trace) bool {
-			creates := countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Op == "create" && e.Err == "" })
+			made := countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Op == "create" && e.Err == "" })
 			unlocks := countEntries(tr, func(e player.Entry) bool { return e.Text.En == "unlocks" })
-			return creates == 2 && unlocks == 1 && tr.Knows(player.Outlived)
+			return made == 2 && unlocks == 1 && tr.Knows(player.Outlived)
 		},
 	},
 	{

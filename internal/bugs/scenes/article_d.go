@@ -62,8 +62,9 @@ var articleD = []Bug{
 		ID: "D8", Step: step3, Cure: withWaitTime(),
 		Title:   Text{En: "each wake-up starts the wait time again", Zh: "每次唤醒都重新计算等待时间"},
 		Listing: listings.NewDistributedLock,
-		World:   player.World{Lock: player.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3, Kinds: []player.Fault{player.Pause}, Faults: 2},
-		Kinds:   []player.Kind{player.TooLong}, Search: atRandom,
+		World: player.World{Lock: player.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3,
+			Kinds: []player.Fault{player.Pause}, Faults: 2},
+		Kinds: []player.Kind{player.TooLong}, Search: atRandom,
 		// The scene's schedule wakes no waiter. In the story a client is cut off for a second,
 		// while the clock of a wait goes on.
 		Play: &Play{Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1,

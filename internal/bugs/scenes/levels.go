@@ -11,7 +11,7 @@ import (
 type Level struct {
 	Name    Text   `json:"name"`    // does not say what is wrong
 	Intro   Text   `json:"intro"`   // what the code promises, and what may happen; not the solution
-	Hints   []Text `json:"hints"`   // shown one at a time; with the last one, Plays choices of the Way are made. None if there is no choice
+	Hints   []Text `json:"hints"`   // one at a time; the last makes Plays choices of the Way. None if there is no choice
 	Victory Text   `json:"victory"` // what happened, why the code let it happen, and the rule to take away
 	// Else is said of another violation than that of the goal.
 	Else map[player.Kind]Text `json:"else,omitempty"`
@@ -96,7 +96,8 @@ func (b Bug) Chapter() int {
 // chance to reach the goal at random, the best first, then by the number of choices.
 func Levels() []Bug {
 	return slices.SortedStableFunc(slices.Values(All), func(a, b Bug) int {
-		return cmp.Or(cmp.Compare(a.Chapter(), b.Chapter()), cmp.Compare(b.chances()[0], a.chances()[0]), cmp.Compare(len(a.Way()), len(b.Way())))
+		return cmp.Or(cmp.Compare(a.Chapter(), b.Chapter()), cmp.Compare(b.chances()[0], a.chances()[0]),
+			cmp.Compare(len(a.Way()), len(b.Way())))
 	})
 }
 

@@ -42,7 +42,7 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		tr, _ := explore.Play(t, s.World, way)
 		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
 		for _, text := range append([]scenes.Text{level.Name, level.Intro, level.Victory}, level.Hints...) {
-			require.NotEmpty(t, text.En, "texts/%s.json is to have a level: a name, an intro and a victory, and three hints if there is a choice", s.ID)
+			require.NotEmpty(t, text.En, "texts/%s.json needs a name, an intro, a victory, and hints if there is a choice", s.ID)
 			require.Regexp(t, `\p{Han}`, text.Zh, "%s lacks a Chinese text", s.ID)
 		}
 		if len(way) == 0 {
@@ -51,6 +51,6 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		}
 		require.Len(t, level.Hints, 3, "the hints of %s", s.ID)
 		tr, possible := explore.Play(t, s.World, way[:s.Plays()])
-		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves the level: %v", s.ID, tr)
+		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves it: %v", s.ID, tr)
 	}
 }

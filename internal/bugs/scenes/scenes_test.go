@@ -147,7 +147,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 			}
 		} else {
 			require.NotNil(t, b.World.Lock.Open, "%s needs a Listing and a World, or the reason for which it has NoScene", where)
-			require.NotEmpty(t, b.Goal.En, "%s needs a Goal: Goals in texts.go has nothing for %s, the first of its Kinds", where, b.Kinds[0])
+			require.NotEmpty(t, b.Goal.En, "%s needs a Goal: Goals has none for %s, its first Kind", where, b.Kinds[0])
 			texts = append(texts, b.Goal)
 			if b.Listing == nil {
 				texts = append(texts, b.Substitute)
