@@ -39,10 +39,11 @@ func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
 func TestTheShell(t *testing.T) {
 	server := zkserver.Run(t, zkserver.WithTick(time.Hour)) // no session ends by itself
 	cmd := shell(t, server)
-	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnumber /b-\nls /\nget /a\ndelete /nothing\nls\nwatch /a\ndelete /a\nwatch /a\nnonsense\nhelp\n")
-	out := testenv.Must(cmd.Output())(t)
-	text := "\n" + string(out)
-	for _, line := range []string{"/a", "zk: node already exists", "/b-0000000001", "zk: node does not exist", "zk: invalid path", "watching", "deleted"} {
+	cmd.Stdin = strings.NewReader("create /a\ncreate /a\nnumber /b-\nls /\nget /a\ndelete /nothing\nls\n" +
+		"watch /a\ndelete /a\nwatch /a\nnonsense\nhelp\n")
+	text := "\n" + string(testenv.Must(cmd.Output())(t))
+	for _, line := range []string{"/a", "zk: node already exists", "/b-0000000001", "zk: node does not exist",
+		"zk: invalid path", "watching", "deleted"} {
 		require.Contains(t, text, "\n"+line+"\n")
 	}
 	require.Regexp(t, `(?m)^\[.*\bb-0000000001\b.*\]$`, text, "the list")

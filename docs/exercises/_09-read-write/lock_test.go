@@ -19,5 +19,6 @@ func TestReadersAndWriters(t *testing.T) {
 }
 
 func TestSchedules(t *testing.T) {
-	locktest.Run(t, suites.ScheduleSubject{Folder: "09-read-write", Open: locks.ReadersAndWriters(New), NotLocked: ErrNotLocked})
+	locktest.Run(t, suites.ScheduleSubject{
+		Folder: "09-read-write", Open: locks.ReadersAndWriters(New), NotLocked: ErrNotLocked})
 }
