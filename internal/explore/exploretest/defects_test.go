@@ -34,68 +34,77 @@ type defect struct {
 	Finds   []player.Kind // one of these
 }
 
-// TestDefectsOfZklock checks that each defect's lines are still in zklock. With ZKLOCK_TESTS=long it
-// puts the defect there: it runs itself once more, with go test -overlay and -explore.defect, and that
-// process lets the explorer look for it.
+// TestDefectsOfZklock checks that each defect's lines are still in zklock. With ZKLOCK_TESTS=long it puts the defect
+// there: it runs itself once more, with go test -overlay and -explore.defect, and that process lets the explorer look
+// for it.
 func TestDefectsOfZklock(t *testing.T) {
-	root := testenv.Must(filepath.Abs("../../.."))(t)
 	pageText := testenv.Must(os.ReadFile(page))(t)
 	var defects []defect
 	require.NoError(t, json.Unmarshal(testenv.Must(os.ReadFile("testdata/defects.json"))(t), &defects))
 	for _, d := range defects {
 		t.Run(d.Name, func(t *testing.T) {
 			d.World.Lock = steps.Zklock()
-			if *planted != "" {
-				if *planted == d.Name {
-					r := explore.Explore(t, d.World, explore.Search{Merge: true})
-					require.NotNil(t, r.Found, "%v shows nothing", r)
-					require.Contains(t, d.Finds, r.Found.Violation.Kind, "%v", r.Found)
-					require.LessOrEqual(t, len(r.Found.Choices), 14, "%v", r.Found)
-					fmt.Printf("defect: | %s | %s | %d | %d | %.1f s |\n",
-						d.Name, r.Found.Violation.Kind, len(r.Found.Choices), r.Schedules, r.Took.Seconds())
-					fmt.Println(r.Found)
+			switch *planted {
+			case "":
+				require.Contains(t, string(pageText), "| "+d.Name+" |", "the page has no such line")
+				if texts := d.plant(t); testenv.AtLength() {
+					d.findIn(t, texts)
 				}
-				return
-			}
-
-			require.Contains(t, string(pageText), "| "+d.Name+" |", "the page has no such line")
-			texts := make(map[string]string)
-			for _, c := range d.Changes {
-				file := filepath.Join(root, "zklock", c.File)
-				texts[file] = cmp.Or(texts[file], string(testenv.Must(os.ReadFile(file))(t)))
-				require.Equal(t, 1, strings.Count(texts[file], c.Old),
-					"%s has changed: the defect %q edits this line, which must be there once: %s", c.File, d.Name, c.Old)
-				texts[file] = strings.Replace(texts[file], c.Old, c.New, 1)
-			}
-			if !testenv.AtLength() {
-				return
-			}
-
-			began := time.Now()
-			right := explore.Explore(t, d.World, explore.Search{Merge: true, Limit: 300})
-			require.Nil(t, right.Found, "without the defect: %v", right.Found)
-			dir := t.TempDir()
-			replace := make(map[string]string)
-			for file, text := range texts {
-				other := filepath.Join(dir, filepath.Base(file))
-				require.NoError(t, os.WriteFile(other, []byte(text), 0o644))
-				replace[file] = other
-			}
-
-			overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
-			file := filepath.Join(dir, "overlay.json")
-			require.NoError(t, os.WriteFile(file, overlay, 0o644))
-			cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file,
-				"-run=^TestDefectsOfZklock$", "./internal/explore/exploretest", "-explore.defect="+d.Name)
-			cmd.Dir = root
-			out := testenv.Must(cmd.CombinedOutput())(t)
-
-			line := regexp.MustCompile(`(?m)^defect: (.*)$`).FindStringSubmatch(string(out))
-			require.NotNil(t, line, "the process did not look for it:\n%s", out)
-			t.Log(line[1], time.Since(began).Round(time.Second), "with the build")
-			if testing.Verbose() {
-				t.Logf("%s", out)
+			case d.Name:
+				d.find(t)
 			}
 		})
+	}
+}
+
+// find looks for the defect, which this process has.
+func (d defect) find(t *testing.T) {
+	r := explore.Explore(t, d.World, explore.Search{Merge: true})
+	require.NotNil(t, r.Found, "%v shows nothing", r)
+	kind, choices := r.Found.Violation.Kind, len(r.Found.Choices)
+	require.Contains(t, d.Finds, kind, "%v", r.Found)
+	require.LessOrEqual(t, choices, 14, "%v", r.Found)
+	fmt.Printf("defect: | %s | %s | %d | %d | %.1f s |\n", d.Name, kind, choices, r.Schedules, r.Took.Seconds())
+	fmt.Println(r.Found)
+}
+
+// plant returns the texts of the files of zklock that the defect changes, with the defect.
+func (d defect) plant(t *testing.T) map[string]string {
+	texts := make(map[string]string)
+	for _, c := range d.Changes {
+		file := testenv.Must(filepath.Abs(filepath.Join(root, "zklock", c.File)))(t)
+		texts[file] = cmp.Or(texts[file], string(testenv.Must(os.ReadFile(file))(t)))
+		require.Equal(t, 1, strings.Count(texts[file], c.Old),
+			"%s has changed: the defect %q edits this line, which must be there once: %s", c.File, d.Name, c.Old)
+		texts[file] = strings.Replace(texts[file], c.Old, c.New, 1)
+	}
+	return texts
+}
+
+// findIn lets a process whose zklock has these texts look for the defect. Without them nothing is found.
+func (d defect) findIn(t *testing.T, texts map[string]string) {
+	began := time.Now()
+	right := explore.Explore(t, d.World, explore.Search{Merge: true, Limit: 300})
+	require.Nil(t, right.Found, "without the defect: %v", right.Found)
+
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	for file, text := range texts {
+		replace[file] = filepath.Join(dir, filepath.Base(file))
+		require.NoError(t, os.WriteFile(replace[file], []byte(text), 0o644))
+	}
+	file := filepath.Join(dir, "overlay.json")
+	overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
+	require.NoError(t, os.WriteFile(file, overlay, 0o644))
+	cmd := exec.Command("go", "test", "-v", "-vet=off", "-count=1", "-overlay="+file,
+		"-run=^TestDefectsOfZklock$", "./internal/explore/exploretest", "-explore.defect="+d.Name)
+	cmd.Dir = root
+	out := testenv.Must(cmd.CombinedOutput())(t)
+
+	line := regexp.MustCompile(`(?m)^defect: (.*)$`).FindStringSubmatch(string(out))
+	require.NotNil(t, line, "the process did not look for it:\n%s", out)
+	t.Log(line[1], time.Since(began).Round(time.Second), "with the build")
+	if testing.Verbose() {
+		t.Logf("%s", out)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-const page = "../../../docs/explorer.md"
+const root, page = "../../..", "../../../docs/explorer.md"
 
 var (
 	update = flag.Bool("explore.update", false, "write the table of docs/explorer.md again")

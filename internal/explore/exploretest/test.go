@@ -231,7 +231,7 @@ func exploreOwn(t *testing.T, s player.Subject) {
 		return
 	}
 	began := time.Now()
-	for n := 0; n <= *faults; n++ {
+	for n := 0; n <= *faults && !t.Failed(); n++ {
 		w.Faults = n
 		if *duration > 0 {
 			search.For = *duration - time.Since(began)
@@ -240,11 +240,7 @@ func exploreOwn(t *testing.T, s player.Subject) {
 				return
 			}
 		}
-		r := explore.Explore(t, w, search)
-		reportFound(t, r)
-		if r.Found != nil {
-			return
-		}
+		reportFound(t, explore.Explore(t, w, search))
 	}
 }
 
