@@ -249,10 +249,10 @@ func tableShape(s string) string {
 }
 
 func TestOneRunWritesEverything(t *testing.T) {
-	json, html := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "r.html")
+	jsonFile, htmlFile := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "r.html")
 	t.Setenv("PATH", "") // no Curator: a row says so
 	status, stdout, stderr := bench(t, "-n", "5,10", "-rounds", "2", "-locks", "all", "-explain",
-		"-json", json, "-report", html)
+		"-json", jsonFile, "-report", htmlFile)
 	require.Zero(t, status, stderr)
 	for line := range strings.Lines(stdout) {
 		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)
@@ -261,7 +261,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	require.Contains(t, stdout, "overtaken")
 	require.Contains(t, stdout, "  5 - 2/N: predecessor, reentrant, zk.Lock, curator")
 
-	page := fileText(t, html)
+	page := fileText(t, htmlFile)
 	for _, want := range []string{
 		"ZooKeeper</dt>", "go-zookeeper", "cannot run: java is not on PATH", "no lock",
 		"-n 5,10 -rounds 2 -locks all", "predecessor, article A", `id="elapsed"`, `id="requests"`, `id="waits-5"`,
@@ -276,7 +276,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	require.Empty(t, regexp.MustCompile(`https?://[^"\s]*`).FindAllString(
 		regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`).ReplaceAllString(page, ""), -1))
 
-	rows := written[[]map[string]any](t, json)
+	rows := written[[]map[string]any](t, jsonFile)
 	require.Len(t, rows, (len(onZooKeeper())-1)*4+2, "one row of Curator's for each number of threads")
 	for _, row := range rows {
 		require.Subset(t, slices.Collect(maps.Keys(row)), []string{"lock", "server", "goroutines", "sessions", "times",
@@ -288,7 +288,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 		require.Equal(t, row["goroutines"], row["count"])
 		require.NotZero(t, row["elapsed_ns"])
 	}
-	requireFacts(t, written[[]report.Run](t, json)[0])
+	requireFacts(t, written[[]report.Run](t, jsonFile)[0])
 }
 
 // requireFacts asserts that a run names its machine and its server.

@@ -235,9 +235,9 @@ func holdsRatios(t *testing.T) {
 	n := shared[0].Goroutines
 	require.Equal(t, n, apart[0].Sessions)
 
-	var bytes i18n.Text
+	var lists i18n.Text
 	if herd := report.Median(shared, "herd", megabytes); herd > 0 { // it has not been stopped
-		bytes = i18n.Textf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per
+		lists = i18n.Textf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per
 acquisition, and %.2f MB with the naive lock. `, `在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
 朴素锁要传 %.2f MB。`, n, herd, report.Median(shared, "naive", megabytes))
 	}
@@ -248,7 +248,7 @@ takes %.0f ms and predecessor %.0f ms.`, `zklock 的 %.1fx 来自同一个进程
 如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 用时 %.0f ms，predecessor 用时 %.0f ms。`,
 		elapsed(shared, "naive")/elapsed(shared, "zklock"), n, elapsed(apart, "zklock"), elapsed(apart, "predecessor"))
 
-	passage := i18n.Text{En: bytes.En + factor.En + "\n", Zh: bytes.Zh + factor.Zh + "\n"}
+	passage := i18n.Text{En: lists.En + factor.En + "\n", Zh: lists.Zh + factor.Zh + "\n"}
 	site.HoldsBoth(t, "README.md", "ratios", passage)
 }
 

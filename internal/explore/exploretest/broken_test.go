@@ -188,41 +188,12 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 // ZKLOCK_TESTS=landing and long add worlds that take longer.
 func TestTheReductionLosesNothing(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
-	compare := func(w player.World) {
-		t.Helper()
-		t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
-			whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
-			require.True(t, whole.Complete)
-			for _, merge := range []bool{false, true} {
-				reduced := explore.Explore(t, w, explore.Search{Count: true, All: true, Merge: merge})
-				require.True(t, reduced.Complete)
-				require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)),
-					"violations\n%v\n%v", whole, reduced)
-				_, isBroken := bugs[w.Lock.Name]
-				switch {
-				case isBroken && len(whole.Kinds)+len(whole.Known) > 0:
-					continue // a violation ends a schedule, so the states differ
-				case w.Lock.Timed && slices.Contains(w.Kinds, player.Stop):
-					// When a contender runs on, several of its channels are ready at once, and Go
-					// draws which one it takes: no two whole searches come to the same states.
-					continue
-				}
-				require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")
-				require.Equal(t, whole.States, reduced.States, "states\n%v\n%v", whole, reduced)
-				require.True(t, whole.SameStates(reduced), "the states differ")
-				require.Equal(t, whole.MostRequests, reduced.MostRequests, "requests")
-				require.Equal(t, whole.MostEvents, reduced.MostEvents, "watch events")
-				t.Log(whole, whole.Kinds, "\n", reduced, reduced.Kinds)
-			}
-		})
-	}
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
-		compare(player.World{Lock: brokenSubject(bug), Stranger: true})
+		compare(t, player.World{Lock: brokenSubject(bug), Stranger: true})
 		if testenv.AtLength() {
-			compare(player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
+			compare(t, player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
 		}
 	}
-
 	subjects := []player.Subject{steps.Predecessor()}
 	if testenv.AtLanding() {
 		subjects = append(subjects, steps.Naive(), steps.Herd())
@@ -230,22 +201,51 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	for _, s := range subjects {
 		faultKinds := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut}
 		if testenv.AtLength() {
-			compare(player.World{Lock: s, Packets: true})
+			compare(t, player.World{Lock: s, Packets: true})
 			faultKinds = append(faultKinds, player.Expire, player.Stop, player.Stall)
 		}
 		for _, f := range faultKinds {
-			compare(player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
+			compare(t, player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
 
 	lock, unlock := player.LockOp, player.UnlockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
-	compare(player.World{Lock: steps.Zklock(), Scripts: again})
+	compare(t, player.World{Lock: steps.Zklock(), Scripts: again})
 	if testenv.AtLength() {
 		for _, f := range []player.Fault{player.Cut, player.LoseRequest, player.EndContext, player.Stop} {
-			compare(player.World{Lock: steps.Zklock(), Kinds: []player.Fault{f}, Faults: 1})
+			compare(t, player.World{Lock: steps.Zklock(), Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
+}
+
+// compare compares the reduced searches through a world with the whole one.
+func compare(t *testing.T, w player.World) {
+	t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
+		whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
+		require.True(t, whole.Complete)
+		for _, merge := range []bool{false, true} {
+			reduced := explore.Explore(t, w, explore.Search{Count: true, All: true, Merge: merge})
+			require.True(t, reduced.Complete)
+			require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)),
+				"violations\n%v\n%v", whole, reduced)
+			_, isBroken := bugs[w.Lock.Name]
+			switch {
+			case isBroken && len(whole.Kinds)+len(whole.Known) > 0:
+				continue // a violation ends a schedule, so the states differ
+			case w.Lock.Timed && slices.Contains(w.Kinds, player.Stop):
+				// When a contender runs on, several of its channels are ready at once, and Go
+				// draws which one it takes: no two whole searches come to the same states.
+				continue
+			}
+			require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")
+			require.Equal(t, whole.States, reduced.States, "states\n%v\n%v", whole, reduced)
+			require.True(t, whole.SameStates(reduced), "the states differ")
+			require.Equal(t, whole.MostRequests, reduced.MostRequests, "requests")
+			require.Equal(t, whole.MostEvents, reduced.MostEvents, "watch events")
+			t.Log(whole, whole.Kinds, "\n", reduced, reduced.Kinds)
+		}
+	})
 }
 
 // A reentrantBug is a contender of step 4 with a bug when it locks again.
