@@ -88,18 +88,16 @@ func TestWhoseNodesAreBefore(t *testing.T) {
 	}
 }
 
-// afterSuspend returns t as the runtime would read it had the machine been
-// suspended for d: the wall clock has gone on, and the monotonic one has not.
-// Package time has no way to make such a time, so it moves the seconds of the
-// wall clock, which are above the 30 bits of the nanoseconds.
+// afterSuspend returns t as the runtime would read it had the machine been suspended for d: the wall clock has gone
+// on, and the monotonic one has not. Package time has no way to make such a time, so it moves the seconds of the wall
+// clock, which are above the 30 bits of the nanoseconds.
 func afterSuspend(t time.Time, d time.Duration) time.Time {
 	*(*uint64)(unsafe.Pointer(&t)) += uint64(d/time.Second) << 30
 	return t
 }
 
-// A machine is suspended while it holds the lock, for longer than its session.
-// When it continues, no time has passed by the clock that timers follow. The
-// test is in real time, because virtual time has one clock.
+// A machine is suspended while it holds the lock, for longer than its session. When it continues, no time has passed
+// by the clock that timers follow. The test is in real time, because virtual time has one clock.
 func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	const session, hour = 20 * time.Minute, time.Hour // a busy machine must not lose it before
 	now := time.Now()

@@ -103,11 +103,10 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	return kept
 }
 
-// TestALeaseOutlastsAnOutage as the table in docs/production.md says, and no longer one, to a
-// 12th of the session timeout. Connect's client has left the silent server. If all
-// servers come back in the same instant, the handshake that it left may be carried
-// out last and take the session from the connection that it has by then: all
-// servers have been tried, and the client waits for a second.
+// TestALeaseOutlastsAnOutage as the table in docs/production.md says, and no longer one, to a 12th of the session
+// timeout. Connect's client has left the silent server. If all servers come back in the same instant, the handshake
+// that it left may be carried out last and take the session from the connection that it has by then: all servers have
+// been tried, and the client waits for a second.
 func TestALeaseOutlastsAnOutage(t *testing.T) {
 	for _, c := range []struct{ age, longest, late float64 }{ // in 24ths; of longest-late it must, of longest+1 not
 		{0, 9, 1}, {1.9, 9 - 1.9, 1.5},
@@ -134,9 +133,8 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 // stride is the distance of the phases in which an outage is played: at a landing, and otherwise.
 var stride = map[bool]int{true: 1, false: 5}
 
-// An outagePause stops a server, as SIGSTOP does: connections are accepted, what clients send
-// is kept, and none of it is carried out. If it is the leader that stops, a follower
-// still says what it is.
+// An outagePause stops a server, as SIGSTOP does: connections are accepted, what clients send is kept, and none of it
+// is carried out. If it is the leader that stops, a follower still says what it is.
 type outagePause struct {
 	follower bool
 	over     atomic.Value // a chan struct{}, closed at its end

@@ -82,9 +82,8 @@ func TestAContenderThatIsFirstReturnsWhenItsClientIsClosed(t *testing.T) {
 	})
 }
 
-// TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered
-// late. After that every answer comes late, but because requests of the same Mutex
-// are in front of it; with 200, for longer than the session timeout.
+// TestRequestsInFrontOfAProofAreNotAFarServer: the create alone is answered late. After that every answer comes late,
+// but because requests of the same Mutex are in front of it; with 200, for longer than the session timeout.
 func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	for _, others := range []int{25, 200} {
 		onTables(t, fmt.Sprint(others), func(tb *table) {
@@ -165,10 +164,9 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	})
 }
 
-// TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce: the connection breaks, and
-// the server refuses to set the watches in the next one. The client only logs
-// that, and no event of these nodes arrives any more. A contender of the same Mutex that comes later relies on the same
-// watch, and looks for itself, though its own node has events.
+// TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce: the connection breaks, and the server refuses to set the
+// watches in the next one. The client only logs that, and no event of these nodes arrives any more. A contender of
+// the same Mutex that comes later relies on the same watch, and looks for itself, though its own node has events.
 func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	onTable(t, func(tb *table) {
 		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectAs(ordinary{}), "Connect's": tb.connect()} {
@@ -194,9 +192,8 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	})
 }
 
-// TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled: the waiter gets no
-// event when its own node is deleted by hand, and finds that the node before it has
-// gone. A stranger holds the lock by then.
+// TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled: the waiter gets no event when its own node is
+// deleted by hand, and finds that the node before it has gone. A stranger holds the lock by then.
 func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()

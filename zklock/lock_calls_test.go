@@ -346,9 +346,8 @@ func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 	})
 }
 
-// TestTheEventOfOneLockEndsTheLeasesOfAll: the client has been closed while no server
-// answered, and the session goes on without it. Only one of its locks has a watch,
-// and gets the event.
+// TestTheEventOfOneLockEndsTheLeasesOfAll: the client has been closed while no server answered, and the session goes
+// on without it. Only one of its locks has a watch, and gets the event.
 func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	onClient(t, func(tb *table, conn *zk.Conn) {
 		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))

@@ -22,15 +22,13 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A history has the operations of the clients of one schedule. It is right if the
-// model allows some order of these operations in which each of them happens at one
-// moment between its call and its return.
+// A history has the operations of the clients of one schedule. It is right if the model allows some order of these
+// operations in which each of them happens at one moment between its call and its return.
 //
-// From the return of Lock to the call of Unlock, or until Lost closes, no other
-// contender may get the lock. There is one excuse: if an operator ends the session
-// or deletes the node of a holder, there may be two holders from then until Lost
-// closes, and their tokens show which is the later one. If a session ends because
-// nothing of its client arrived, there is no excuse: by then Lost has closed.
+// From the return of Lock to the call of Unlock, or until Lost closes, no other contender may get the lock. There is
+// one excuse: if an operator ends the session or deletes the node of a holder, there may be two holders from then
+// until Lost closes, and their tokens show which is the later one. If a session ends because nothing of its client
+// arrived, there is no excuse: by then Lost has closed.
 type history struct {
 	seed  uint64
 	start time.Time
@@ -254,10 +252,9 @@ func step(s state, o *operation) (bool, state) { // whether the model allows o i
 	}
 }
 
-// excuseLocked marks the operations whose result may be one that the model does not
-// allow: those of a token from which an operator has taken the lock, until Lost
-// closes; and a TryLock that finds the lock held while another contender tries to
-// get it, is releasing it, or may have left a node; or one that finds a cached node.
+// excuseLocked marks the operations whose result may be one that the model does not allow: those of a token from
+// which an operator has taken the lock, until Lost closes; and a TryLock that finds the lock held while another
+// contender tries to get it, is releasing it, or may have left a node; or one that finds a cached node.
 func (h *history) excuseLocked() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {

@@ -60,9 +60,8 @@ func (tb *table) connect() *zk.Conn {
 	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
 }
 
-// connectWith is connect with other options. The client has three servers, as
-// one of an ensemble does, so that it does not call requests off that it has
-// not sent while it changes over from one to the next.
+// connectWith is connect with other options. The client has three servers, as one of an ensemble does, so that it
+// does not call requests off that it has not sent while it changes over from one to the next.
 func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	tb.Helper()
 	if connectOtherwise != nil {
@@ -232,9 +231,8 @@ func releaseAll(faults []*zkserver.Fault) {
 	}
 }
 
-// ordinary has the options of a client of zk.Connect, which most users have. Only
-// one of its faults is worked around, because a bubble cannot end after it: the hang
-// in Close, which zkconn's TestFaultCloseHangsTheClient plays.
+// ordinary has the options of a client of zk.Connect, which most users have. Only one of its faults is worked around,
+// because a bubble cannot end after it: the hang in Close, which zkconn's TestFaultCloseHangsTheClient plays.
 type ordinary struct {
 	sessionTimeout time.Duration // asked of the server; 10 s if zero
 	buffer         int           // the largest packet, in bytes; the client's own choice if zero
@@ -266,9 +264,8 @@ func (tb *table) connectAs(o ordinary) *zk.Conn {
 	return conn
 }
 
-// A silentWriter is a connection on which a write that fails is not reported,
-// but closes it, so that the reader notices. The client, which gives three
-// answers to a request whose write fails after Close, hangs with the third.
+// A silentWriter is a connection on which a write that fails is not reported, but closes it, so that the reader
+// notices. The client, which gives three answers to a request whose write fails after Close, hangs with the third.
 type silentWriter struct{ net.Conn }
 
 func (c silentWriter) Write(b []byte) (int, error) {
@@ -332,12 +329,10 @@ func (tb *table) isHeld(m *zklock.Mutex, what ...any) {
 	require.ErrorIs(tb, testenv.Err(m.TryLock(limited(tb, time.Minute), nil)), zklock.ErrHeld, what...)
 }
 
-// watchesFirst is a connection that works around one fault of go-zookeeper:
-// when the client has connected, it reads the last zxid for SetWatches while
-// its reader writes it for other replies, which is a data race. In a new
-// session the watches may be those that the first replies have set. Here no
-// reply but the handshake's arrives before SetWatches is written, or a
-// moment of virtual time has passed: then there are no watches.
+// watchesFirst is a connection that works around one fault of go-zookeeper: when the client has connected, it reads
+// the last zxid for SetWatches while its reader writes it for other replies, which is a data race. In a new session
+// the watches may be those that the first replies have set. Here no reply but the handshake's arrives before
+// SetWatches is written, or a moment of virtual time has passed: then there are no watches.
 func watchesFirst(nc net.Conn) net.Conn {
 	sent, replies := make(chan struct{}, 1000), 0
 	return bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {

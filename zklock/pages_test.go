@@ -241,9 +241,8 @@ func runIn(t *testing.T, dir string, args ...string) {
 	testenv.Must(cmd.CombinedOutput())(t, args)
 }
 
-// TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it
-// and runs it. Its output is that of the page, numbers aside. If it gives up or gets
-// SIGTERM, it leaves nothing behind.
+// TestTheProgramInTheReadmeRuns takes the program out of README.md, builds it and runs it. Its output is that of the
+// page, numbers aside. If it gives up or gets SIGTERM, it leaves nothing behind.
 func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	testenv.Landing(t, "compiles a module of its own")
 	testenv.NotRaced(t, "it runs another program")

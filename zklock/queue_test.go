@@ -101,9 +101,8 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	}
 }
 
-// TestCostOfANodeForTheNextOwners: the Mutex sends the delete of its last node and the
-// create of the next together. If the delete comes first, as it mostly does, the Mutex is
-// alone, and else it lists the queue.
+// TestCostOfANodeForTheNextOwners: the Mutex sends the delete of its last node and the create of the next together.
+// If the delete comes first, as it mostly does, the Mutex is alone, and else it lists the queue.
 func TestCostOfANodeForTheNextOwners(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		conn := m.connectWith(ensemble.Options{Tap: m.tap})
@@ -197,9 +196,8 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	}
 }
 
-// TestAWaiterThatLeavesLetsNobodyIn: before its node has gone, its Mutex has
-// another waiter, with a node behind that one. A holder of another process is
-// before both.
+// TestAWaiterThatLeavesLetsNobodyIn: before its node has gone, its Mutex has another waiter, with a node behind that
+// one. A holder of another process is before both.
 func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	for what, c := range map[string]struct {
 		leave func(tb *table, session int64, giveUp func())
@@ -233,9 +231,8 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: a holder of another library goes
-// when the Mutex has no waiter, and the next one has its name, because the parent
-// was made again in between.
+// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: a holder of another library goes when the Mutex has no waiter, and
+// the next one has its name, because the parent was made again in between.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onTable(t, func(tb *table) {
 		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.makeTop()

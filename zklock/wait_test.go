@@ -36,9 +36,8 @@ func withoutEvents(nc net.Conn, path string) net.Conn {
 	}})
 }
 
-// TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone: the holder's delete
-// is carried out and not answered. Before the client is back, an operator
-// removes the waiter's node and the parent, and the waiter misses the event.
+// TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone: the holder's delete is carried out and not answered.
+// Before the client is back, an operator removes the waiter's node and the parent, and the waiter misses the event.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	onClient(t, func(tb *table, admin *zk.Conn) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
@@ -63,9 +62,8 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	})
 }
 
-// TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record
-// right, its node changes once more and is deleted, and so is the holder's. Which of
-// the two events it then handles first is random.
+// TestAContenderLooksAtItsNodeBeforeItTakesTheLock: while it puts its record right, its node changes once more and is
+// deleted, and so is the holder's. Which of the two events it then handles first is random.
 func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onTable(t, func(tb *table) {
@@ -98,9 +96,8 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	}
 }
 
-// TestACallThatIsStoppedSaysThatItsCtxHasEnded, and not how it was stopped,
-// though the goroutine of the request has noticed the end before the caller. One
-// processor makes the caller the first reader of its ctx.
+// TestACallThatIsStoppedSaysThatItsCtxHasEnded, and not how it was stopped, though the goroutine of the request has
+// noticed the end before the caller. One processor makes the caller the first reader of its ctx.
 func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {

@@ -78,9 +78,8 @@ func opOf(b []byte) jute.Op {
 	return h.Op
 }
 
-// A request that is queued while Close runs, and whose write fails, gets three
-// answers on a channel of two. https://github.com/go-zookeeper/zk/pull/163 is
-// the same mistake with two answers on a channel of one.
+// A request that is queued while Close runs, and whose write fails, gets three answers on a channel of two.
+// https://github.com/go-zookeeper/zk/pull/163 is the same mistake with two answers on a channel of one.
 //
 // Two coin tosses of the client decide: whether a request is queued after Close
 // has begun, and whether its caller takes one of the answers.
@@ -157,9 +156,8 @@ func muteFor(t *testing.T, n int, dial zk.Dialer, says string) zk.Dialer {
 	}
 }
 
-// A server that accepts a connection and says nothing, such as a frozen one,
-// is given ten times the read deadline, since
-// https://github.com/samuel/go-zookeeper/pull/48.
+// A server that accepts a connection and says nothing, such as a frozen one, is given ten times the read deadline,
+// since https://github.com/samuel/go-zookeeper/pull/48.
 func TestFaultASilentServerIsKeptForMinutes(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
@@ -204,9 +202,8 @@ func reply(t *testing.T, nc net.Conn, xid int32) {
 	require.Zero(t, h.Err)
 }
 
-// The client sets its watches again on every connection, the first one of a
-// session included: should a reply have come before, with the watch that it
-// has set and without the zxid up to which it is up to date.
+// The client sets its watches again on every connection, the first one of a session included: should a reply have
+// come before, with the watch that it has set and without the zxid up to which it is up to date.
 func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		admin := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(srv.Dial)))(t)
@@ -222,9 +219,8 @@ func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 	})
 }
 
-// The client reads the zxid up to which it has seen what it watches while it
-// reads replies, which move it on: https://github.com/samuel/go-zookeeper/issues/260,
-// https://github.com/go-zookeeper/zk/pull/35.
+// The client reads the zxid up to which it has seen what it watches while it reads replies, which move it on:
+// https://github.com/samuel/go-zookeeper/issues/260, https://github.com/go-zookeeper/zk/pull/35.
 func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 	for _, watches := range []string{"of this connection", "of the connection before", ""} {
 		bubble.ServeCase(t, watches, func(t *testing.T, srv *zkserver.Server) {
@@ -263,9 +259,8 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 	}
 }
 
-// The client puts its watches down with the zxid, and only then queues the
-// request for them, which waits for those that are queued already. A reply may
-// be read in between, and not before.
+// The client puts its watches down with the zxid, and only then queues the request for them, which waits for those
+// that are queued already. A reply may be read in between, and not before.
 func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 	const (
 		down    = 50 * time.Millisecond  // the watches take this long to be put down
@@ -347,9 +342,8 @@ type syncPath string
 
 func (p syncPath) Encode(e *jute.Encoder) { e.String(string(p)) }
 
-// A request that waits in the client for a connection is sent on the next one,
-// even if that begins another session: an ephemeral node belongs to a session
-// that the caller knows nothing of.
+// A request that waits in the client for a connection is sent on the next one, even if that begins another session:
+// an ephemeral node belongs to a session that the caller knows nothing of.
 func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var down atomic.Bool

@@ -348,9 +348,8 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 	})
 }
 
-// zkconn reaches into the client of this version. If this test fails, see which
-// of the faults in docs/client.md the new version has (go test ./zklock/zkconn
-// says so, too), drop what it no longer needs, and name the version here.
+// zkconn reaches into the client of this version. If this test fails, see which of the faults in docs/client.md the
+// new version has (go test ./zklock/zkconn says so, too), drop what it no longer needs, and name the version here.
 func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 	const module, version = "github.com/go-zookeeper/zk", "v1.0.4"
 	file := testenv.Must(os.ReadFile("../../go.mod"))(t)

@@ -56,9 +56,8 @@ func TestANameThatDoesNotExistDoesNotHideTheOthers(t *testing.T) {
 	})
 }
 
-// TestConnectWaitsForAllOtherNamesTogether, and not for each of them: many that are
-// looked up slowly, one after the other, would keep it from an address that it has, and so
-// would a name server that hangs.
+// TestConnectWaitsForAllOtherNamesTogether, and not for each of them: many that are looked up slowly, one after the
+// other, would keep it from an address that it has, and so would a name server that hangs.
 func TestConnectWaitsForAllOtherNamesTogether(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		takes := map[string]time.Duration{"zk0": 0, "zk1": lookUpWait * 9 / 10, "zk2": lookUpWait * 18 / 10}

@@ -76,9 +76,8 @@ func loseData(t *testing.T, session, away time.Duration) {
 	require.Empty(t, srv.Load().Watches(), "a watch of the session that is over has been set again")
 }
 
-// A session that lives is kept, for however long each server of the list closes the
-// connection: without a quorum, it closes that of everybody; one that lags
-// closes that of a client which is ahead of it.
+// A session that lives is kept, for however long each server of the list closes the connection: without a quorum, it
+// closes that of everybody; one that lags closes that of a client which is ahead of it.
 func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
 	for _, trouble := range []string{"no quorum", "lags", "is silent"} {
 		bubble.ServeCase(t, trouble, func(t *testing.T, srv *zkserver.Server) {

@@ -196,9 +196,8 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 	}
 }
 
-// TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has
-// no connection, and the client gets one a moment before the time would be over. That
-// server has just begun to answer.
+// TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has no connection, and the client gets
+// one a moment before the time would be over. That server has just begun to answer.
 func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := needed(t, srv)
@@ -253,9 +252,8 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the
-// server is, it would let through the requests that are kept back, and the answers to
-// the proof would wait for them.
+// TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the server is, it would let
+// through the requests that are kept back, and the answers to the proof would wait for them.
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := needed(t, srv)
