@@ -35,17 +35,17 @@ func (w *blocks) render(out util.BufWriter, source []byte, n ast.Node, entering 
 	}
 	block := n.(*ast.FencedCodeBlock)
 	code, err := string(codeLines(block, source)), error(nil)
-	at, _ := block.AttributeString("data-scene")
-	scene, _ := at.(string)
+	value, _ := block.AttributeString("data-scene")
+	at, _ := value.([]byte) // the address of the scene
 	switch kind, what := fenceInfo(block, source); kind {
 	case "mermaid":
-		code, err = w.diagram(code, scene)
+		code, err = w.diagram(code, string(at))
 	case "scene":
 		if strings.HasPrefix(what, "#") { // for a shell
 			what = "'" + what + "'"
 		}
 		code = fmt.Sprintf(`<figure class="scene" data-scene="%s"><figcaption>%s <code>go run ./cmd/lab -open -scene %s`+
-			"</code></figcaption></figure>\n", html.EscapeString(scene), html.EscapeString(code), html.EscapeString(what))
+			"</code></figcaption></figure>\n", html.EscapeString(string(at)), html.EscapeString(code), html.EscapeString(what))
 	case "go":
 		if shown, ok := block.AttributeString("data-code"); ok {
 			code = shown.(string) + "\n"

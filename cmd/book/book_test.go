@@ -50,6 +50,7 @@ func TestNoLinkOfTheBookIsDead(t *testing.T) {
 	ids := make(map[string]map[string]bool)
 	for name, text := range b.files {
 		if path.Ext(name) == ".html" {
+			require.NotContains(t, string(text), `data-scene=""`, "a frame without a scene in %s", name)
 			ids[name] = make(map[string]bool)
 			for _, m := range idAttribute.FindAllStringSubmatch(string(text), -1) {
 				ids[name][html.UnescapeString(m[1])] = true

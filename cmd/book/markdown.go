@@ -171,7 +171,7 @@ func (b *book) link(p *page) {
 			if _, what := fenceInfo(n, p.source); what != "" {
 				b.show(p, n, what)
 			} else if string(n.Language(p.source)) == "mermaid" && scene != "" {
-				n.SetAttributeString("data-scene", scene)
+				n.SetAttributeString("data-scene", []byte(scene))
 				if _, storyAt := storyOf(scene); storyAt != "" {
 					b.played[storyAt] = true
 				}
