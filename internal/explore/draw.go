@@ -12,14 +12,14 @@ import (
 func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	return player.TraceOf(w, player.Play(t, w, false, func(p *player.Point) int { return draw(rng, p) }, nil))
+	return player.TraceOf(w, player.Play(t, w, false, draw(rng), nil))
 }
 
 // drawAll is the random search.
 func (x *searcher) drawAll() {
 	for n := uint64(0); !x.over(); n++ {
 		rng := rand.New(rand.NewPCG(x.search.Seed, n))
-		choose := func(p *player.Point) int { return draw(rng, p) }
+		choose := draw(rng)
 		if x.search.Depth > 0 {
 			choose = pct(rng, x.search.Depth)
 		}
@@ -30,14 +30,16 @@ func (x *searcher) drawAll() {
 	}
 }
 
-// draw takes a fault at one in eight of the points at which one is possible. If faults were
+// draw chooses at random. It takes a fault at one in eight of the points at which one is possible. If faults were
 // taken as often as other actions, they would all come at the start.
-func draw(rng *rand.Rand, p *player.Point) int {
-	plain := p.Plain()
-	if plain < len(p.Enabled) && rng.IntN(8) == 0 {
-		return plain + rng.IntN(len(p.Enabled)-plain)
+func draw(rng *rand.Rand) func(p *player.Point) int {
+	return func(p *player.Point) int {
+		plain := p.Plain()
+		if plain < len(p.Enabled) && rng.IntN(8) == 0 {
+			return plain + rng.IntN(len(p.Enabled)-plain)
+		}
+		return rng.IntN(max(plain, 1))
 	}
-	return rng.IntN(max(plain, 1))
 }
 
 // pct is Burckhardt's probabilistic concurrency testing: each actor has a random priority, and the one with the
@@ -96,7 +98,7 @@ func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(
 	for k := range fates {
 		for try := range tries {
 			rng := rand.New(rand.NewPCG(uint64(k), uint64(try)))
-			_ = player.Follow(choices[:k], nil, func(p *player.Point) int { return draw(rng, p) }, func(choose func(p *player.Point) int) {
+			_ = player.Follow(choices[:k], nil, draw(rng), func(choose func(p *player.Point) int) {
 				if ends(player.TraceOf(w, player.Play(t, w, false, choose, nil))) {
 					fates[k]++
 				}

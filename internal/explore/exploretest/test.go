@@ -275,9 +275,8 @@ func playAgain(t *testing.T, tr *player.Trace) (happens bool, words string) {
 
 // testedPackage is the import path of the package whose test this is.
 func testedPackage() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "."
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return strings.TrimSuffix(info.Path, ".test")
 	}
-	return strings.TrimSuffix(info.Path, ".test")
+	return "."
 }

@@ -96,13 +96,10 @@ func TestAFilmShowsTheStep(t *testing.T) {
 	}
 }
 
-// everyFilm reports whether all films are played: at a landing. Otherwise a third of them is.
-func everyFilm() bool { return testenv.AtLanding() }
-
-// someFaults are all faults that a film may have, or a third of them: for each n modulo 3 another one.
+// someFaults are all faults that a film may have; before a landing a third of them: for each n modulo 3 another one.
 func someFaults(n int) (list []player.Fault) {
 	for i, do := range film.PaceFaults {
-		if (n+i)%3 == 0 || everyFilm() {
+		if (n+i)%3 == 0 || testenv.AtLanding() {
 			list = append(list, do)
 		}
 	}
@@ -134,7 +131,7 @@ func TestAFilmRepeats(t *testing.T) {
 
 func TestAHundredContendersRepeat(t *testing.T) {
 	for i, s := range subjects() {
-		if i < 2 && (testenv.Raced || !everyFilm()) {
+		if i < 2 && (testenv.Raced || !testenv.AtLanding()) {
 			continue // tens of thousands of packets; all else is the same
 		}
 		w, p := player.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}
@@ -303,7 +300,7 @@ func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
 		herd, naive float64
 	}{{6, 1.01, 1.45}, {20, 1.43, 2.44}, {50, 2.16, 3.50}, {100, 3.53, 5.67}} {
 		n := ratios.n
-		if n > 20 && !everyFilm() {
+		if n > 20 && !testenv.AtLanding() {
 			continue
 		}
 		chain := float64(measured(t, steps.Predecessor(), n).End)
