@@ -2,7 +2,6 @@ package player
 
 import (
 	"slices"
-	"strings"
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
@@ -110,13 +109,7 @@ func (w *Player) faultsOfAllLocked() (list []action) {
 
 // mayLocked reports whether a fault of this kind may happen in the world, once more.
 func (w *Player) mayLocked(f Fault) bool {
-	happened := 0
-	for _, s := range w.Run.Facts.Faults {
-		if strings.HasSuffix(s, ": "+string(f)) {
-			happened++
-		}
-	}
-	return slices.Contains(w.Kinds, f) && (w.Each == 0 || happened < w.Each)
+	return slices.Contains(w.Kinds, f) && (w.Each == 0 || w.Run.Facts.Happened(f) < w.Each)
 }
 
 // faultsLocked lists the faults that may happen to a client now.

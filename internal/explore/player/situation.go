@@ -9,7 +9,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A search needs two hashes. The state is what a reader of the log sees; a search counts the states. The situation is
+// A search needs two hashes. The state is what can be seen at an instant; a search counts the states. The situation is
 // all that the rest of a schedule depends on; a search with Merge goes on from each situation once.
 
 // situationLocked is the hash of the situation: two schedules that come to one go on alike. How a client goes on

@@ -112,6 +112,16 @@ type Facts struct {
 	World        World
 }
 
+// Happened is how many times a fault of this kind has happened.
+func (f Facts) Happened(kind Fault) (times int) {
+	for _, s := range f.Faults {
+		if strings.HasSuffix(s, ": "+string(kind)) {
+			times++
+		}
+	}
+	return times
+}
+
 // An Op is a call in the script of a contender.
 type Op string
 

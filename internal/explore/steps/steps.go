@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -53,7 +51,7 @@ var (
 		Name: i18n.Textf("Unlock looks, the session ends, and Unlock deletes the node of the next holder",
 			"Unlock 刚查看完，会话就结束了，于是 Unlock 删除的是下一个持有者的节点"),
 		Match: func(v player.Violation, f player.Facts) bool {
-			return v.Kind == player.ForeignDelete && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(player.Stall)) })
+			return v.Kind == player.ForeignDelete && f.Happened(player.Stall) > 0
 		},
 	}
 	// Wrap is known of every lock that sorts the names of its nodes.
@@ -70,7 +68,7 @@ var handedOn = player.Known{
 	Name: i18n.Textf("the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 		"会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"),
 	Match: func(v player.Violation, f player.Facts) bool {
-		return v.Kind == player.HidesLoss && slices.ContainsFunc(f.Faults, func(s string) bool { return strings.HasSuffix(s, string(player.Stop)) })
+		return v.Kind == player.HidesLoss && f.Happened(player.Stop) > 0
 	},
 }
 
