@@ -45,61 +45,69 @@ func untag(raw []byte) (without []byte, tag string) {
 	mark := e.BeginFrame()
 	h.Encode(&e)
 
+	var watches jute.SetWatches2
 	switch {
 	case h.Op.PathFirst():
-		var p string
-		p, tag = Untagged(d.String())
-		e.String(p)
+		tag = untagPath(d, &e)
 		e.Raw(raw[len(raw)-d.Len():])
-	case h.Op == jute.OpSetWatches || h.Op == jute.OpSetWatches2:
-		var r jute.SetWatches2
-		if h.Op == jute.OpSetWatches {
-			r.SetWatches.Decode(d)
-		} else {
-			r.Decode(d)
-		}
-		for _, list := range []*[]string{&r.Data, &r.Exist, &r.Child, &r.Persistent, &r.Recursive} {
-			for i, p := range *list {
-				(*list)[i], _ = Untagged(p)
-			}
-			slices.Sort(*list)
-			*list = slices.Compact(*list) // the server sends a client one event
-		}
-		if h.Op == jute.OpSetWatches {
-			r.SetWatches.Encode(&e)
-		} else {
-			r.Encode(&e)
-		}
+	case h.Op == jute.OpSetWatches:
+		watches.SetWatches.Decode(d)
+		untagWatches(&watches)
+		watches.SetWatches.Encode(&e)
+	case h.Op == jute.OpSetWatches2:
+		watches.Decode(d)
+		untagWatches(&watches)
+		watches.Encode(&e)
 	case h.Op == jute.OpMulti:
-		for {
-			var part jute.MultiHeader
-			part.Decode(d)
-			part.Encode(&e)
-			if part.Done {
-				break
-			}
-			var p string
-			p, tag = Untagged(d.String())
-			e.String(p)
-			rest := raw[len(raw)-d.Len():]
-			switch part.Op {
-			case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
-				d.Buffer()
-				d.ACLs()
-			case jute.OpSetData:
-				d.Buffer()
-			}
-			d.Int32() // the flags or the version
-			if d.Err() != nil {
-				return raw, ""
-			}
-			e.Raw(rest[:len(rest)-d.Len()])
-		}
+		tag = untagMulti(raw, d, &e)
 	default:
+		return raw, ""
+	}
+	if d.Err() != nil {
 		return raw, ""
 	}
 	e.EndFrame(mark)
 	return e.Bytes(), tag
+}
+
+func untagPath(d *jute.Decoder, e *jute.Encoder) (tag string) {
+	p, tag := Untagged(d.String())
+	e.String(p)
+	return tag
+}
+
+func untagWatches(r *jute.SetWatches2) {
+	for _, list := range []*[]string{&r.Data, &r.Exist, &r.Child, &r.Persistent, &r.Recursive} {
+		for i, p := range *list {
+			(*list)[i], _ = Untagged(p)
+		}
+		slices.Sort(*list)
+		*list = slices.Compact(*list) // the server sends a client one event
+	}
+}
+
+// untagMulti takes the tags out of the parts of a multi, which is raw. It returns the last of them.
+func untagMulti(raw []byte, d *jute.Decoder, e *jute.Encoder) (tag string) {
+	for {
+		var part jute.MultiHeader
+		part.Decode(d)
+		part.Encode(e)
+		if part.Done || d.Err() != nil {
+			return tag
+		}
+		tag = untagPath(d, e)
+
+		rest := raw[len(raw)-d.Len():]
+		switch part.Op {
+		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+			d.Buffer()
+			d.ACLs()
+		case jute.OpSetData:
+			d.Buffer()
+		}
+		d.Int32() // the flags or the version
+		e.Raw(rest[:len(rest)-d.Len()])
+	}
 }
 
 // retag puts the tag of its request into a reply.
