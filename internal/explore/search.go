@@ -175,8 +175,7 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 		x.stack = x.stack[:before] // without the branches that this try has added
 		common = max(common, depth)
 		if try%5 == 0 && common > 0 {
-			// It was odd when it was first played. The schedules after the choices
-			// that have repeated are played again.
+			// It was odd when it was first played. The schedules after the choices that have repeated are played again.
 			x.stack = x.stack[:common]
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// chooseByName makes the wanted choices, and then chooses the first action. A name that is not possible is
-// passed over.
+// chooseByName makes the wanted choices, and then chooses the first action. A name that is not possible is passed over.
 func chooseByName(wanted []string) func(p *player.Point) int {
 	return func(p *player.Point) int {
 		if len(p.Enabled) == 1 {
@@ -84,8 +83,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 }
 
 // Replay plays a trace, and returns the trace of that. It fails if the schedule is not possible, or if there are more
-// or fewer possibilities at a choice than there were. It is played again if the log is not the same; see
-// player.Tries.
+// or fewer possibilities at a choice than there were. It is played again if the log is not the same; see player.Tries.
 func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 	t.Helper()
 	for range player.Tries {

@@ -99,9 +99,8 @@ func resultText(r *explore.Report) string {
 	return "right"
 }
 
-// TestTableOfThePage plays every schedule of two and of three contenders without a fault, and of two contenders
-// with each fault: with ZKLOCK_TESTS=long all, with ZKLOCK_TESTS=landing those that end soon, and otherwise those of
-// step 3.
+// TestTableOfThePage plays every schedule of two and of three contenders without a fault, and of two contenders with
+// each fault: with ZKLOCK_TESTS=long all, with ZKLOCK_TESTS=landing those that end soon, and otherwise those of step 3.
 func TestTableOfThePage(t *testing.T) {
 	var rows []row
 	for _, s := range []player.Subject{

@@ -17,23 +17,20 @@ func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn))
 	c := new(zk.Conn)
 	fields := reflect.ValueOf(c).Elem()
 	fields.Set(reflect.ValueOf(blank()).Elem())
+	set := func(f, own reflect.Value) { reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Set(own) }
 	for i := range fields.NumField() {
-		f := fields.Field(i)
-		var own reflect.Value
-		switch {
+		switch f := fields.Field(i); {
 		case f.Kind() == reflect.Chan && !f.IsNil():
-			own = reflect.MakeChan(f.Type(), f.Cap()) // in the bubble of the schedule
+			set(f, reflect.MakeChan(f.Type(), f.Cap())) // in the bubble of the schedule
 		case f.Kind() == reflect.Map && !f.IsNil():
-			own = reflect.MakeMap(f.Type())
-		default:
-			continue
+			set(f, reflect.MakeMap(f.Type()))
 		}
-		reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Set(own)
 	}
+
 	hosts := zk.NewDNSHostProvider()
 	zk.WithHostProvider(hosts)(c)
-	for _, set := range options {
-		set(c)
+	for _, option := range options {
+		option(c)
 	}
 	if err := hosts.Init(zk.FormatServers(servers)); err != nil {
 		return nil, err

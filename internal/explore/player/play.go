@@ -32,10 +32,9 @@ func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted 
 	})
 }
 
-// OneCore makes this process use one core, until the function that it returns is called. When the client library
-// loses its connection it fails its requests one after the other, and the goroutines that wait for them send the
-// next ones at once; on two cores some of these are failed, too, or not. On one core they begin when the library has
-// done its step.
+// OneCore makes this process use one core, until the function that it returns is called. When the client library loses
+// its connection it fails its requests one after the other, and the goroutines that wait for them send the next ones at
+// once; on two cores some of these are failed, too, or not. On one core they begin when the library has done its step.
 func OneCore() (again func()) {
 	n := runtime.GOMAXPROCS(0)
 	if n == 1 {
@@ -58,7 +57,6 @@ func Alone() (next func()) {
 
 var alone sync.Mutex
 
-// Tries is how often a schedule is played until it repeats. On one core it
-// repeats at once, unless the operating system takes the core away in
-// the middle of a step, for long enough that Go's scheduler lets another goroutine go on.
+// Tries is how often a schedule is played until it repeats. On one core it repeats at once, unless the operating system
+// takes the core away in the middle of a step, for long enough that Go's scheduler lets another goroutine go on.
 const Tries = 20
