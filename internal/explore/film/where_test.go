@@ -73,6 +73,7 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 				waits++
 			}
 		}
+
 		require.GreaterOrEqual(t, checked, 8, name)
 		require.True(t, waits > 0 || name == "timeout", name)
 		for _, m := range f.Marks {

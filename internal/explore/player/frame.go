@@ -83,6 +83,7 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 	if h.Err != jute.OK {
 		return p
 	}
+
 	switch req.Op {
 	case jute.OpGetData, jute.OpExists:
 		if hidden(req.Path) {
