@@ -222,7 +222,7 @@ func figuresCharts(t *testing.T) map[string]string {
 		for _, chart := range report.Charts(runsOf(t, names...), i18n.English) {
 			if chart.Wait == 0 || chart.Wait == largest {
 				kind, _, _ := strings.Cut(chart.Name, "-")
-				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(true)
+				all[figures+prefix+"-"+kind+".svg"] = chart.SVG(report.AsFile)
 			}
 		}
 	}

@@ -69,9 +69,8 @@ func (s *Server) fault(kind faultKind, code Code, when func(Request) bool) *Faul
 	return f
 }
 
-// Hold keeps a request, and all that its connection sends after it, from
-// reaching the server until Release: a slow network. The session is not
-// touched meanwhile. Like all faults it panics if the condition is nil.
+// Hold keeps a request, and all that its connection sends after it, from reaching the server until Release: a slow
+// network. The session is not touched meanwhile. Like all faults it panics if the condition is nil.
 func (s *Server) Hold(when func(Request) bool) *Fault { return s.fault(holdRequest, 0, when) }
 
 // HoldReply lets a request be carried out and keeps its reply, and all that
@@ -108,11 +107,10 @@ func (f *Fault) Every() *Fault {
 	return f
 }
 
-// Hit delivers the request that met the fault, once: for HoldReply and LoseReply after it has been
-// carried out, else before. With Every it delivers each request that met the fault, in order,
-// however late it is received: also after Release. The channel is always the same one and is never
-// closed. It has room for one request, so its length is 0 or 1. After Close of the server, each
-// call of Hit puts one more of those that are left into the channel.
+// Hit delivers the request that met the fault, once: for HoldReply and LoseReply after it has been carried out, else
+// before. With Every it delivers each request that met the fault, in order, however late it is received: also after
+// Release. The channel is always the same one and is never closed. It has room for one request, so its length is 0
+// or 1. After Close of the server, each call of Hit puts one more of those that are left into the channel.
 func (f *Fault) Hit() <-chan Request {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -176,8 +174,7 @@ func (c *conn) firstFault(req Request) *Fault {
 	return nil
 }
 
-// matches calls the condition, which may do anything: conditionsMu is the only mutex
-// of the server that is held.
+// matches calls the condition, which may do anything: conditionsMu is the only mutex of the server that is held.
 func (f *Fault) matches(req Request) bool {
 	returned := false
 	defer func() {

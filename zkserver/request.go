@@ -6,8 +6,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// handle carries out one request and queues its reply. It returns false if the
-// connection is to be read no further.
+// handle carries out one request and queues its reply. It returns false if the connection is to be read no further.
 func (c *conn) handle(frame []byte) bool {
 	d := jute.NewDecoder(frame)
 	var h jute.RequestHeader
@@ -21,7 +20,7 @@ func (c *conn) handle(frame []byte) bool {
 	} else if h.Op == jute.OpMulti {
 		req.First, req.Path = jute.FirstOfMulti(jute.NewDecoder(frame[8:]))
 	}
-	f, ok := c.meetFault(req)
+	f, ok := c.meetFault(req) // f is nil if the request meets no fault; its methods below allow that
 	if !ok {
 		return false
 	}
@@ -53,7 +52,8 @@ func (c *conn) handle(frame []byte) bool {
 	if h.Op == jute.OpPing {
 		reply.Xid = jute.XidPing // whatever the client has sent
 	}
-	if reply.Zxid = s.zxid; kind.zxid != nil {
+	reply.Zxid = s.zxid
+	if kind.zxid != nil {
 		reply.Zxid = kind.zxid(s.zxid)
 	}
 	mark := c.out.Len()
@@ -106,7 +106,7 @@ var operations = map[jute.Op]operation{
 	jute.OpMulti:           {execute: (*conn).executeMulti},
 }
 
-// notImplemented is for every other request; a check is one, outside of a multi.
+// notImplemented is for every other request. A check is one of them: the server implements it only as a part of a multi.
 var notImplemented = operation{
 	execute: func(*conn, jute.Op, *jute.Decoder, *jute.Encoder) jute.Code { return jute.ErrUnimplemented },
 	ends:    endsOn(jute.ErrUnimplemented),
@@ -117,9 +117,10 @@ func endsOn(end jute.Code) func(jute.Code) bool {
 	return func(code jute.Code) bool { return code == end }
 }
 
-// executeWrite carries out a write that is not in a multi.
+// executeWrite carries out a write that is not in a multi. If the write fails, it has changed nothing: there is no
+// rollback.
 func (c *conn) executeWrite(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
-	t := c.s.begin()
+	t := c.s.begin() // before the body is decoded: a malformed write uses up a zxid, too
 	execute := decodeWrite(op, d)
 	if d.Err() != nil {
 		return jute.ErrMarshalling
@@ -389,7 +390,8 @@ type multiPart struct {
 	lacksTTL bool // its flags ask for a time to live, and its kind cannot carry one
 }
 
-// decodeMulti reads the body of a multi. It returns false if it is malformed.
+// decodeMulti reads the body of a multi. It returns false if it is malformed. An error in the body of a part stays in d,
+// and the loop sees it when it reads the next header.
 func decodeMulti(d *jute.Decoder) (parts []multiPart, ok bool) {
 	for {
 		var h jute.MultiHeader
@@ -406,9 +408,10 @@ func decodeMulti(d *jute.Decoder) (parts []multiPart, ok bool) {
 			} else if r.Flags == jute.FlagContainer {
 				op = jute.OpCreateContainer
 			}
-			parts = append(parts, multiPart{op, createAs(op, r), hasTTL(r.Flags) && h.Op != jute.OpCreateTTL})
+			lacksTTL := hasTTL(r.Flags) && h.Op != jute.OpCreateTTL
+			parts = append(parts, multiPart{op: op, execute: createAs(op, r), lacksTTL: lacksTTL})
 		case jute.OpDelete, jute.OpSetData, jute.OpCheck:
-			parts = append(parts, multiPart{h.Op, decodeWrite(h.Op, d), false})
+			parts = append(parts, multiPart{op: h.Op, execute: decodeWrite(h.Op, d)})
 		default:
 			return nil, false
 		}
@@ -440,8 +443,8 @@ func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 			break
 		}
 	}
-	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(body)
-	t.commit() // nothing, after a rollback
+	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(body) // the end of the results
+	t.commit()                                                    // nothing, after a rollback
 	return jute.OK
 }
 

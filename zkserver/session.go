@@ -26,7 +26,7 @@ func (s *Server) touchLocked(ss *session) {
 	ss.deadline = (expiry/s.tick + 1) * s.tick
 }
 
-// attachLocked answers a handshake: a new session for c, an old one, or none.
+// attachLocked gives c the session that its handshake asks for: a new one, or an old one. It returns false if c gets none.
 func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 	timeout := min(max(time.Duration(req.TimeoutMs)*time.Millisecond, 2*s.tick), 20*s.tick)
 	ss := s.sessions[req.SessionID]
@@ -40,8 +40,8 @@ func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
 	case ss == nil:
 		return false
 	default:
-		// As on the real server, a handshake that names the session closes
-		// its connection first, and the password is checked after that.
+		// As on the real server, a handshake that names a session closes the session's old connection, also
+		// if the password turns out to be wrong and the handshake is refused.
 		if ss.conn != nil {
 			ss.conn.closeLocked()
 		}

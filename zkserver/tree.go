@@ -41,8 +41,7 @@ func (n *node) stat() jute.Stat {
 	}
 }
 
-// encodeChildren writes the names. A herd asks for the same list over and
-// over, so it is kept until it changes.
+// encodeChildren writes the names. A herd asks for the same list over and over, so it is kept until it changes.
 func (n *node) encodeChildren(e *jute.Encoder) {
 	if n.list == nil {
 		var list jute.Encoder
@@ -228,10 +227,9 @@ func (s *Server) nextNumber(parent *node) int32 {
 	return parent.creates
 }
 
-// countChild notes that the parent's child of this number was made; pzxid is the parent's
-// before that. The real server counts creates that are under way together in a copy of the
-// parent, where the number wraps. In its tree the number is only ever raised: once it is the
-// largest, creates change neither the number nor the parent's pzxid.
+// countChild notes that the parent's child of this number was made; pzxid is the parent's before that. The real server
+// counts creates that are under way together in a copy of the parent, where the number wraps. In its tree the number is
+// only ever raised: once it is the largest, creates change neither the number nor the parent's pzxid.
 func (s *Server) countChild(parent *node, number int32, pzxid int64) {
 	parent.wrapped, parent.wrappedIn = number+1, s.lulls.Load()
 	if number+1 > parent.creates {

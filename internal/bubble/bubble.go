@@ -20,7 +20,7 @@ var (
 
 func init() {
 	if testenv.Elsewhere() { // in real time, where the machine may be busy
-		Patience, SessionTimeout = 10*time.Minute, 40*time.Second // a server with a tick of 2 s grants no more
+		Patience, SessionTimeout = 10*time.Minute, 40*time.Second // the longest that a server with a tick of 2 s grants
 	}
 }
 
@@ -36,9 +36,8 @@ func ServeCase(t *testing.T, name string, f func(t *testing.T, srv *zkserver.Ser
 	t.Run(name, func(t *testing.T) { Serve(t, f) })
 }
 
-// Until waits until ok returns true, for Patience at most, and returns whether it has. It
-// polls: in virtual time that is exact to one part in a hundred, and almost free. settle, if
-// it is not nil, is called before each call of ok.
+// Until waits until ok returns true, for Patience at most, and returns whether it has. It polls: in virtual time that
+// is exact to one part in a hundred, and almost free. settle, if it is not nil, is called before each call of ok.
 func Until(settle func(), ok func() bool) bool {
 	for begin := time.Now(); ; time.Sleep(max(time.Millisecond, time.Since(begin)/100)) {
 		if settle != nil {

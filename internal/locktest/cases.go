@@ -214,9 +214,8 @@ func LongHold(w *World) {
 		w.Has(w.Nodes(), all,
 			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it has left the queue", "等待者已等了 %v，节点却不见了：要么别的等待者删了不属于自己的节点，要么这个等待者自己离开了队列", after)
 	}
-	// A lock that also looks now and then, besides its watch, need not be played for weeks: it has
-	// looked often enough after half a minute, if it looks each millisecond; after three hours, if
-	// it looks each second or two.
+	// A lock that also looks now and then, besides its watch, need not be played for weeks: it has looked often enough
+	// after half a minute, if it looks each millisecond; after three hours, if it looks each second or two.
 	looksEnough := func(s *Session) bool {
 		looks := len(stage.RequestsOf(s))
 		return looks >= 60_000 || looks >= 6000 && time.Since(began) > 3*time.Hour

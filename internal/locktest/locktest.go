@@ -1,6 +1,5 @@
-// Package locktest is a suite of cases that every lock of this project must pass.
-// Each case is a sentence; a lock that breaks it fails under that name, with a
-// message that says what is wrong and what to do.
+// Package locktest is a suite of cases that every lock of this project must pass. Each case is a sentence; a lock that
+// breaks it fails under that name, with a message that says what is wrong and what to do.
 //
 // A lock of your own is graded with one short file beside it:
 //
@@ -50,23 +49,20 @@ type Lock interface {
 type Subject struct {
 	// New makes a contender for the lock at path.
 	New func(conn *zk.Conn, path string) Lock
-	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held.
-	// If it is nil any error will do.
+	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held. If it is nil any error will do.
 	ErrNotLocked error
 	// Level says how much is asked of the lock. The zero Level is Full.
 	Level Level
 	// Queue means that contenders get the lock in the order in which they came, and that path is
 	// the parent of their nodes. Otherwise path is the node that the holder makes.
 	Queue bool
-	// Permits means that the lock is a semaphore of one permit: what a case advises
-	// must hold with more of them.
+	// Permits means that the lock is a semaphore of one permit: what a case advises must hold with more of them.
 	Permits bool
 	// Requeues means that Lock outlives what ends a connection or a session: it tries again, and queues
 	// again if it must, and so do TryLock and Unlock. Otherwise they may, or return an error.
 	Requeues bool
-	// Retries means that Lock, TryLock and Unlock outlive what ends a connection or
-	// fails a request, except a create, but not what ends a session: they try
-	// again, but do not queue again. It is between an error and Requeues.
+	// Retries means that Lock, TryLock and Unlock outlive what ends a connection or fails a request, except a create,
+	// but not what ends a session: they try again, but do not queue again. It is between an error and Requeues.
 	Retries bool
 	// FindsNode means that Lock and TryLock outlive a create that is lost with its connection: they
 	// find the node, or make another. LostReplySubject has the cases.
@@ -79,21 +75,19 @@ type Subject struct {
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
 	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
-	// Requests predicts how many requests n contenders send in all, each in a session of its own,
-	// that arrive one by one while the first holds the lock, and then each let go of it in turn. If
-	// it is nil they are not counted.
+	// Requests predicts how many requests n contenders send in all, each in a session of its own, that arrive one by
+	// one while the first holds the lock, and then each let go of it in turn. If it is nil they are not counted.
 	Requests func(n int) int
 }
 
 // Run runs the cases of a suite as subtests. The first case that fails is the most
 // telling: the simplest cases come first.
 //
-// The cases run in a process of their own, which is the same test binary, started again for the
-// test t. Whatever the lock does there (it hangs, spins, panics in a goroutine of its own, calls
-// os.Exit, prints without end) costs only the case that it happens in: that case fails and says so,
-// and the next one runs in a new process. The test function must therefore come to the call of Run
-// again when it is called again, and what it does before is done in each process. With the flag
-// -locktest.here, with coverage, and on a real ZooKeeper the cases run in the process of the test.
+// The cases run in a process of their own, which is the same test binary, started again for the test t. Whatever the
+// lock does there (it hangs, spins, panics in a goroutine of its own, calls os.Exit, prints without end) costs only the
+// case that it happens in: that case fails and says so, and the next one runs in a new process. The test function must
+// therefore come to the call of Run again when it is called again, and what it does before is done in each process.
+// With the flag -locktest.here, with coverage, and on a real ZooKeeper the cases run in the process of the test.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	p := s.Plan()

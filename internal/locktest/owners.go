@@ -8,27 +8,24 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// An OwnersSubject is a kind of lock that has owners: many of them share
-// one Mutex, and the owner that holds the lock may lock again. Subject has the cases
-// that hold for any contender: the two suites complete each other.
+// An OwnersSubject is a kind of lock that has owners: many of them share one Mutex, and the owner that holds the lock
+// may lock again. Subject has the cases that hold for any contender: the two suites complete each other.
 type OwnersSubject struct {
 	// Open makes one Mutex for the lock at path. Each call of the function that it returns makes a new
 	// owner, and returns the Mutex as that owner uses it, from several goroutines at once.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
-	// Nobody makes a Mutex that is called with nil for the owner. If it is nil that case is skipped.
+	// Nobody makes a Mutex that is called with nil for the owner. If it is nil, that case is skipped.
 	Nobody func(conn *zk.Conn, path string) Lock
-	// Other makes a Mutex for another lock, at path, and returns it as the owner of l uses it. If it is nil
+	// Other makes a Mutex for another lock, at path, and returns it as the owner of l uses it. If it is nil,
 	// that case is skipped.
 	Other func(l Lock, conn *zk.Conn, path string) Lock
-	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold
-	// the lock, or does not hold it any more.
+	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold the lock, or does not hold it any more.
 	ErrNotOwner error
-	// Holds returns how many times the owner has locked and not unlocked. If it is nil nothing is compared.
+	// Holds returns how many times the owner has locked and not unlocked. If it is nil, nothing is compared.
 	Holds func(l Lock) int
-	// Requeues is as in Subject.
+	// Requeues and Keeps are as in Subject.
 	Requeues bool
-	// Keeps is as in Subject.
-	Keeps time.Duration
+	Keeps    time.Duration
 	// Shared means that the owners of a Mutex queue in memory, with one node for all of them.
 	Shared bool
 }
@@ -42,11 +39,13 @@ func (s OwnersSubject) Plan() Plan {
 		Requeues:     s.Requeues,
 		Keeps:        s.Keeps,
 	}
-	return NewPlan(stage.WithoutParents(ownersCases), func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared },
-		contender, func(w *World) *owners { return &owners{w, s} }).
+	keep := func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared } // Queue: a case needs a node for each owner
+	enter := func(w *World) *owners { return &owners{w, s} }
+	return NewPlan(stage.WithoutParents(ownersCases), keep, contender, enter).
 		Needs(s.Open != nil, "OwnersSubject.Open is nil: it must make a Mutex")
 }
 
+// ownersCases are the cases; TestCase explains Queue and Exact.
 var ownersCases = []TestCase[*owners]{
 	{Name: "another owner of the same Mutex waits its turn in the queue", Zh: "同一 Mutex 的另一个所有者也要排队", Group: Safety, Run: anotherOwner, Queue: true},
 	{Name: "the node goes with the last Unlock and not before", Zh: "节点随最后一次 Unlock 删除，不会更早", Group: Safety, Run: lastUnlock},

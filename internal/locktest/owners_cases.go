@@ -466,8 +466,7 @@ func (w *owners) cleanBooks(call failedCall, another Lock) {
 	w.NoNodes(i18n.Textf("every owner has let go, and a node is left", "全部所有者都已释放锁，却还有节点留着"))
 }
 
-// unlockFails loses the reply to the last Unlock's delete: the node has gone,
-// and the owner cannot find out.
+// unlockFails loses the reply to the last Unlock's delete: the node has gone, and the owner cannot find out.
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")

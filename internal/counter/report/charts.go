@@ -34,7 +34,7 @@ type point struct{ x, y, low, high float64 }
 
 // Charts draws all charts for which there are results.
 func Charts(results []Run, l i18n.Language) (charts []Chart) {
-	groups := slices.DeleteFunc(group(ofTable(results, false)), func(g Group) bool { return !g.ok() })
+	groups := slices.DeleteFunc(group(ofTable(results, firstTable)), func(g Group) bool { return !g.ok() })
 	if len(groups) == 0 {
 		return nil
 	}

@@ -16,8 +16,7 @@ import (
 type table struct {
 	Header []string
 	Rows   []tableRow
-	// extra is how many columns at the end may be left out where the table is
-	// too wide. Short rows have them, too.
+	// extra is how many columns at the end may be left out where the table is too wide. Short rows have them, too.
 	extra int
 }
 

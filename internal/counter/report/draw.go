@@ -117,7 +117,10 @@ type word struct {
 	Turned bool   // it runs upwards
 }
 
-// SVG draws the chart: alone, in the colours of paper, or as part of a page, in the page's own.
+// SVG draws a chart OnPage, as a part of a page and in the page's colours, or AsFile, in the colours of paper.
+const OnPage, AsFile = false, true
+
+// SVG draws the chart OnPage or AsFile.
 func (c Chart) SVG(alone bool) string {
 	var xs, ys []float64
 	inLegend := 0

@@ -45,8 +45,7 @@ func valueIn(file, key, otherwise string) string {
 	return otherwise
 }
 
-// GoClient is the client library of all but Curator, with its version if
-// the program's build information has it.
+// GoClient is the client library of all but Curator, with its version if the program's build information has it.
 var GoClient = func() string {
 	const module = "github.com/go-zookeeper/zk"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -24,8 +24,7 @@ func waitTimes(turns []Turn) []time.Duration {
 	return waits
 }
 
-// quantile returns the shortest wait that at least the share q of all waits
-// do not exceed; waits are sorted.
+// quantile returns the shortest wait that at least the share q of all waits do not exceed; waits are sorted.
 func quantile(waits []time.Duration, q float64) time.Duration {
 	if len(waits) == 0 {
 		return 0
@@ -38,8 +37,7 @@ func quantile(waits []time.Duration, q float64) time.Duration {
 // the lock later and held it earlier. The mean over all contenders is 0 where all are served in the order
 // in which they come, (N-1)/4 in a lottery, and (N-1)/2 where the last to come is served first.
 //
-// The mean of a queue is not quite 0: contenders that ask at the same instant may reach the
-// server in another order.
+// The mean of a queue is not quite 0: contenders that ask at the same instant may reach the server in another order.
 func overtakings(turns []Turn) (mean float64, most int) {
 	if len(turns) == 0 {
 		return 0, 0

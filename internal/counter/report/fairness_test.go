@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// served are turns of contenders that arrived in the order of the arguments, and
-// were served at these places.
+// served are turns of contenders that arrived in the order of the arguments, and were served at these places.
 func served(places ...int) []Turn {
 	var turns []Turn
 	for i, p := range places {

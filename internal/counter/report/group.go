@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A Group is all rounds of one lock with one number of goroutines. Curator's
-// cold round is a group of its own.
+// A Group is all rounds of one lock with one number of goroutines. Curator's cold round is a group of its own.
 type Group struct {
 	lock string
 	n    int  // goroutines

@@ -15,10 +15,10 @@ import (
 //go:embed report.html
 var reportPage string
 
-// WriteReport writes one page of some results that needs nothing but a browser.
+// WriteReport writes one page of the results, of which there must be one at least. The page needs nothing but a browser.
 func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
-		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(false)) }, // ours, and not a user's
+		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(OnPage)) }, // safe: the picture is ours, and not a user's
 		"class": styleClass,
 		"span":  pageCells,
 		"say":   func(en, zh string) string { return i18n.Text{En: en, Zh: zh}.In(l) },
@@ -40,8 +40,8 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"Server":   cmp.Or(first.Where.In(l), first.Server),
 		"Clients":  clients,
 		"Charts":   Charts(results, l),
-		"Main":     mainTable(results, false, l),
-		"Second":   mainTable(results, true, l),
+		"Main":     mainTable(results, firstTable, l),
+		"Second":   mainTable(results, secondTable, l),
 		"Everyday": EverydayText,
 		"Lang":     i18n.Text{En: "en", Zh: "zh-CN"}.In(l),
 		"NoLocks":  noLocks(results),
@@ -63,7 +63,8 @@ type pageCell struct {
 	Span  int
 }
 
-// pageCells gives the long cell of a short row the room of the missing cells.
+// pageCells returns the cells of a row. In a row with fewer cells than the table has columns, the long cell spans the
+// columns of the missing cells (see columnOf).
 func pageCells(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {

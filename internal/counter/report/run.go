@@ -44,8 +44,7 @@ type Run struct {
 	Client       string           `json:"client"`        // library and version
 	Facts
 
-	// Waits are those that a twentieth of the contenders does not exceed, two
-	// twentieths and so on, after the shortest.
+	// Waits are those that a twentieth of the contenders does not exceed, two twentieths and so on, after the shortest.
 	Waits []time.Duration `json:"waits_ns"`
 
 	Says  i18n.Text `json:"-"` // Error in both languages, if the benchmark has said it

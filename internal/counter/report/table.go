@@ -26,13 +26,15 @@ var (
 		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
 )
 
-// ofTable returns the results of the first table or, if aside is true, of the second one.
+// The values of aside: a run is in the first table, or in the second one, of runs that article A does not have.
+const firstTable, secondTable = false, true
+
+// ofTable returns the results of one of the two tables.
 func ofTable(results []Run, aside bool) []Run {
 	return slices.DeleteFunc(slices.Clone(results), func(r Run) bool { return r.Aside != aside })
 }
 
-// mainTable returns the first table or, if aside is true, the second one, whose runs article A does not
-// have. A table has one line for each lock and number of goroutines.
+// mainTable returns one of the two tables, which has a line for each lock and number of goroutines.
 func mainTable(results []Run, aside bool, l i18n.Language) table {
 	results = ofTable(results, aside)
 	groups := group(results)
@@ -109,12 +111,11 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 	return t
 }
 
-// PrintTable prints what the benchmark shows. The width is that of a terminal, in
-// columns; 0 means no limit.
+// PrintTable prints what the benchmark shows. The width is that of a terminal, in columns; 0 means no limit.
 func PrintTable(w io.Writer, results []Run, width int, l i18n.Language) {
-	t := mainTable(results, false, l)
+	t := mainTable(results, firstTable, l)
 	narrowed := t.print(w, width)
-	if t := mainTable(results, true, l); len(t.Rows) > 0 {
+	if t := mainTable(results, secondTable, l); len(t.Rows) > 0 {
 		fmt.Fprintf(w, "\n%s\n\n", EverydayText.In(l))
 		t.print(w, width)
 	}
@@ -163,9 +164,9 @@ func noLocks(results []Run) (texts []i18n.Text) {
 
 // groupsOfBoth yields the groups of both tables, and adds an empty line to t between the two.
 func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
-	groups := group(ofTable(results, false))
+	groups := group(ofTable(results, firstTable))
 	return func(yield func(Group) bool) {
-		for i, g := range slices.Concat(groups, group(ofTable(results, true))) {
+		for i, g := range slices.Concat(groups, group(ofTable(results, secondTable))) {
 			if i > 0 && i == len(groups) {
 				t.add(plain)
 			}
@@ -184,8 +185,7 @@ func timesTable(results []Run, l i18n.Language) table {
 			continue
 		}
 		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
-			bareMilliseconds(g.fastest()), bareMilliseconds(g.elapsed()),
-			bareMilliseconds(g.slowest()),
+			bareMilliseconds(g.fastest()), bareMilliseconds(g.elapsed()), bareMilliseconds(g.slowest()),
 			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitP50 })),
 			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitP99 })),
 			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitMax })),
@@ -217,9 +217,7 @@ func wireTable(results []Run, l i18n.Language) table {
 		if !g.ok() || g.runs[0].Kinds == nil {
 			continue
 		}
-		row := []string{
-			g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) int64 { return r.Requests }), "-",
-		}
+		row := []string{g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) int64 { return r.Requests }), "-"}
 		if p := g.runs[0].Predicted; p > 0 {
 			row[3] = figure1(p / float64(g.n))
 		}

@@ -49,7 +49,7 @@ func TestASinglePointIsAChartAsWell(t *testing.T) {
 	}}, i18n.Chinese)
 	require.Len(t, charts, 3)
 	for _, c := range charts {
-		svg := c.SVG(true)
+		svg := c.SVG(AsFile)
 		require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), svg)
 		require.NotRegexp(t, "NaN|Inf", svg)
 		require.Contains(t, svg, "unheard &amp; of")
@@ -62,7 +62,7 @@ func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
 		return Run{Lock: "herd", Goroutines: n, Count: n, Elapsed: elapsed, Requests: int64(n), Waits: []time.Duration{elapsed}, Status: StatusOK}
 	}
 	runs := []Run{run(10, time.Millisecond), run(100, 10*time.Millisecond), run(1000, 100*time.Millisecond)}
-	line := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`).FindStringSubmatch(Charts(runs, i18n.English)[0].SVG(false))
+	line := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`).FindStringSubmatch(Charts(runs, i18n.English)[0].SVG(OnPage))
 	require.NotNil(t, line)
 	var at []float64
 	for _, s := range line[1:] {
@@ -120,7 +120,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	}
 	rs = append(rs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
-	all := mainTable(rs, false, i18n.English)
+	all := mainTable(rs, firstTable, i18n.English)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
@@ -153,7 +153,9 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
 	en, l := i18n.English, i18n.Chinese
 	several := []Run{{Processes: 2}}
-	for _, tbl := range []table{mainTable(nil, false, en), mainTable(nil, true, l), mainTable(several, false, l), timesTable(nil, l), wireTable(nil, l)} {
+	for _, tbl := range []table{
+		mainTable(nil, firstTable, en), mainTable(nil, secondTable, l), mainTable(several, firstTable, l), timesTable(nil, l), wireTable(nil, l),
+	} {
 		names := slices.Clone(tbl.Header)
 		slices.Sort(names)
 		require.Len(t, slices.Compact(names), len(tbl.Header), "%q", tbl.Header)
@@ -166,7 +168,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	ok := Run{Lock: "naive", Goroutines: 100, Count: 100, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
 	stopped := Run{Lock: "herd", Goroutines: 100, Status: StatusStopped, Error: "stopped after 2m", About: steps["herd"]}
 	require.NoError(t, WriteReport(&page, Settings{}, []Run{ok, stopped}, i18n.English))
-	for _, name := range mainTable(nil, false, i18n.English).Header {
+	for _, name := range mainTable(nil, firstTable, i18n.English).Header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)

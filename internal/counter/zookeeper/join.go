@@ -230,14 +230,13 @@ func (g *group) barrier(node string) error {
 // leave removes all nodes that no other process uses.
 func (g *group) leave() error {
 	g.end(nil)
-	if err := unlessGone(g.admin.Delete(g.parent+"/"+g.me.node, -1)); g.me.node != "" && err != nil {
+	if err := ignoreNoNode(g.admin.Delete(g.parent+"/"+g.me.node, -1)); g.me.node != "" && err != nil {
 		return err
 	}
-	// It looks after its own node has gone: so if two leave at the same time, one at least sees
-	// that it is the last.
+	// It looks after its own node has gone: so if two leave at the same time, one at least sees that it is the last.
 	names, _, err := g.admin.Children(g.parent)
 	others := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
-	if err = unlessGone(err); err == nil && g.me.LineUp != nil && !others {
+	if err = ignoreNoNode(err); err == nil && g.me.LineUp != nil && !others {
 		err = g.remove(g.root)
 	}
 	return cmp.Or(err, removeEmpty(g.admin, g.parent))
@@ -260,9 +259,8 @@ func (g *group) begin(dir string) (*tally, error) {
 	return &tally{group: g, dir: dir}, g.barrier(dir + "/start")
 }
 
-// add adds one to the counter. The holder calls it with the connection by which it holds the lock:
-// that connection has seen the last release, and so all writes before it, even if its server is
-// behind the others.
+// add adds one to the counter. The holder calls it with the connection by which it holds the lock: that connection has
+// seen the last release, and so all writes before it, even if its server is behind the others.
 func (t *tally) add(conn *zk.Conn) error {
 	data, stat, err := conn.Get(t.dir + "/count")
 	if err != nil {

@@ -24,8 +24,7 @@ func PerSession(open func(conn *zk.Conn, path string, session time.Duration) fun
 	}}
 }
 
-// Zklock is the complete lock. All contenders of a session share one Mutex, and each has an owner
-// of its own.
+// Zklock is the complete lock. All contenders of a session share one Mutex, and each has an owner of its own.
 func Zklock(options ...zklock.Option) Kind {
 	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
 		m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(session)}, options...)...)

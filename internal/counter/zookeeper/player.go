@@ -66,9 +66,8 @@ func (p *Player) Lock() counter.Lock { return p.Of }
 func (p *Player) Server() i18n.Text  { return p.On.zoo.Says() }
 func (p *Player) Close() error       { return nil }
 
-// Warm runs the lock unmeasured, so that the first one to be measured does not pay for a
-// server that has just started: a JVM is slow until it has compiled what it does often.
-// The embedded server does not need it.
+// Warm runs the lock unmeasured, so that the first one to be measured does not pay for a server that has just started:
+// a JVM is slow until it has compiled what it does often. The embedded server does not need it.
 func (p *Player) Warm(ctx context.Context, r report.Run) (bool, error) {
 	if p.On.zoo.Embedded() {
 		return false, nil
@@ -104,7 +103,7 @@ func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 		Sent: func() int64 { return with.tap.Counts().Total() },
 	}
 	var shared *tally // in which several processes count together
-	if p.On.group != nil && r.Round > 0 {
+	if p.On.group != nil && r.Round != unmeasured {
 		if shared, err = p.On.group.begin(with.dir); err != nil {
 			return err
 		}
@@ -132,8 +131,13 @@ type setup struct {
 	contenders []counter.Contender
 }
 
-// setUp opens sessions at a distance of rtt from the server, and makes contenders. sessionOf has the session
-// of each contender, as an index of conns. The setup must be closed, also after an error. Round 0 is not measured.
+const (
+	unmeasured = 0 // the round of a warm-up, and of a trial
+	undelayed  = 0 // the rtt of a connection that is not made slower
+)
+
+// setUp opens sessions at a distance of rtt from the server, and makes contenders. sessionOf has the session of each
+// contender, as an index of conns. The setup must be closed, also after an error.
 func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time.Duration) (s *setup, err error) {
 	n, sessions := len(sessionOf), slices.Max(sessionOf)+1
 	s = &setup{tap: new(wiretap.Tap)}
@@ -190,14 +194,14 @@ func (s *setup) close() {
 }
 
 // Fresh makes the folder dir for one run of a lock. It returns dir and the path of the lock in it,
-// and makes a node there, too, unless it is the lock's own. Round 0 is not measured.
+// and makes a node there, too, unless it is the lock's own.
 func (s *Server) Fresh(lock string, ownNode bool, n, round int) (dir, lockPath string, err error) {
 	run := int(s.runs.Add(1))
 	lock = strings.ReplaceAll(lock, "/", "_")
 	dir = fmt.Sprintf("%s/%d-%s", s.root, run, lock)
 	if s.group != nil {
 		dir = fmt.Sprintf("%s/%s-%d-%d", s.root, lock, n, round)
-		if round == 0 { // each process warms up on its own
+		if round == unmeasured { // each process warms up on its own
 			dir = fmt.Sprintf("%s/warmup-%s-%d", s.root, s.group.me.node, run)
 		}
 	}

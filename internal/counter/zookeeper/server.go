@@ -1,5 +1,4 @@
-// Package zookeeper plays locks on ZooKeeper for the counter benchmark. The
-// requests are counted on the wire.
+// Package zookeeper plays locks on ZooKeeper for the counter benchmark. The requests are counted on the wire.
 package zookeeper
 
 import (
@@ -54,8 +53,7 @@ const (
 	sessionTimeout = 30 * time.Second
 )
 
-// Open connects to a server and makes the node. With several processes it waits until all
-// of them are there.
+// Open connects to a server and makes the node. With several processes it waits until all of them are there.
 func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Server, error) {
 	s := &Server{Settings: settings, zoo: zoo}
 	connectCtx, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -104,8 +102,7 @@ func (s *Server) endOfGroup(err error) error {
 	return cmp.Or(context.Cause(s.group.ctx), err)
 }
 
-// madeHere is the data of the nodes above those of the runs. A process that leaves such a node
-// empty removes it.
+// madeHere is the data of the nodes above those of the runs. A process that leaves such a node empty removes it.
 const madeHere = "made by bench"
 
 // create makes a node, and all above it, unless they are there.
@@ -122,8 +119,7 @@ func create(admin *zk.Conn, node, data string) error {
 	return err
 }
 
-// removeEmpty removes a node and those above it that create made for one below
-// them, as far as they are empty.
+// removeEmpty removes a node and those above it that create made for one below them, as far as they are empty.
 func removeEmpty(admin *zk.Conn, node string) error {
 	for ; node != "/"; node = path.Dir(node) {
 		data, _, err := admin.Get(node)
@@ -168,7 +164,7 @@ func (s *Server) bounded(cleanUp func() error) error {
 // remove removes a node and all below it.
 func (s *Server) remove(node string) error {
 	children, _, err := s.admin.Children(node)
-	if err = unlessGone(err); err != nil {
+	if err = ignoreNoNode(err); err != nil {
 		return err
 	}
 	// All at once: Curator's process may have left thousands.
@@ -181,11 +177,11 @@ func (s *Server) remove(node string) error {
 	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	return unlessGone(s.admin.Delete(node, -1))
+	return ignoreNoNode(s.admin.Delete(node, -1))
 }
 
-// unlessGone is the error of a request for a node, nil if there is no such node.
-func unlessGone(err error) error {
+// ignoreNoNode returns the error of a request for a node, or nil if the error is that there is no such node.
+func ignoreNoNode(err error) error {
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

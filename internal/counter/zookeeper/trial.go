@@ -11,10 +11,12 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// trialSessions are the indexes of the sessions that the contenders of a trial have.
-var trialSessions = [counter.TrialContenders]int{counter.Closed: 1, counter.Impatient: 2, counter.Next: 2}
+// trialSessions has the session of each contender of a trial, as an index.
+var trialSessions = [counter.TrialContenders]int{
+	counter.Holder: 0, counter.Closed: 1, counter.Impatient: 2, counter.Next: 2, counter.Last: 0,
+}
 
-// Try plays the trial, and the long hold.
+// Try plays the trial of the lock (counter.Trial) and, meanwhile, the long hold, which hold.go explains.
 func (p *Player) Try(ctx context.Context) (err error) {
 	if p.On.group != nil {
 		ctx = p.On.group.ctx
@@ -24,18 +26,19 @@ func (p *Player) Try(ctx context.Context) (err error) {
 	held := make(chan error, 1)
 	go func() { held <- p.holdLong(ctx) }()
 	err = p.trial(ctx, 0)
-	return cmp.Or(err, <-held)
+	return cmp.Or(err, <-held) // waits also after an error: holdLong uses p until it returns
 }
 
-// trial plays the trial. The holder keeps the lock for so much longer.
+// trial plays the trial alone. Its holder keeps the lock for the time hold after all others have asked for it.
 func (p *Player) trial(ctx context.Context, hold time.Duration) error {
-	with, err := p.setUp(ctx, trialSessions[:], 0, 0)
+	with, err := p.setUp(ctx, trialSessions[:], unmeasured, undelayed)
 	t := &counter.Trial{Hold: hold, Contenders: with.contenders}
 	defer t.End(with.close)
 	if err != nil {
 		return err
 	}
-	_, givesUp := t.Contenders[counter.Impatient].(contender).Locker.(cancellable)
+	impatient := t.Contenders[counter.Impatient].(contender) // setUp makes no other type
+	_, givesUp := impatient.Locker.(cancellable)
 	t.NeverGivesUp = !givesUp
 	t.Alive = func() (int64, bool) {
 		c := with.tap.Counts()
@@ -50,11 +53,11 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 		return nil
 	}
 	t.Close = func() error {
-		sent = with.tap.Counts().Total()
+		sent = with.tap.Counts().Total() // before the end of a session, which is a request, too
 		with.conns[trialSessions[counter.Closed]].Close()
 		// In an ensemble, the next contender's server may learn of the end of the session later.
 		_, err := with.conns[trialSessions[counter.Next]].Sync(with.path)
-		return unlessGone(err)
+		return ignoreNoNode(err)
 	}
 	if err := t.Run(ctx); err != nil {
 		return err

@@ -10,8 +10,7 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// A Subject is a kind of lock that hands out leases: it takes a ctx,
-// reports when it is lost, and has fencing tokens.
+// A Subject is a kind of lock that hands out leases: it takes a ctx, reports when it is lost, and has fencing tokens.
 type Subject struct {
 	// Open returns what makes the contenders of one client, which share what they may share. The
 	// session timeout is ten seconds, and on a ZooKeeper other than the embedded one 40.
@@ -34,9 +33,8 @@ type Lock interface {
 	TryLock(ctx context.Context) (Lease, error)
 }
 
-// A Shutdowner is a Lock whose Shutdown returns when what it does in the background
-// has ended. Before the suite closes a client it calls Shutdown of every Lock
-// of the client that has one; an error fails the case.
+// A Shutdowner is a Lock whose Shutdown returns when what it does in the background has ended. Before the suite closes
+// a client it calls Shutdown of every Lock of the client that has one; an error fails the case.
 type Shutdowner interface {
 	Shutdown(ctx context.Context) error
 }

@@ -1,5 +1,4 @@
-// Package stage is where the cases of a suite are played: a ZooKeeper, sessions of it,
-// and the waits of a case there.
+// Package stage is where the cases of a suite are played: a ZooKeeper, sessions of it, and the waits of a case there.
 package stage
 
 import (
@@ -183,9 +182,8 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 	return &Session{conn, tap, conn.SessionID()}
 }
 
-// Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in
-// such a client a request can wait for the next session. It has three
-// servers, because in a client that has tried them all the waiting requests fail.
+// Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in such a client a request can wait for
+// the next session. It has three servers, because in a client that has tried them all the waiting requests fail.
 func (w *Stage) Ordinary() *Session {
 	w.Helper()
 	tap := wiretap.NewWithLog()
@@ -359,8 +357,7 @@ func (w *Stage) Renewed(s *Session, what i18n.Text) {
 	w.Eventually(what, func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession })
 }
 
-// Nodes lists the nodes of contenders: those below the lock's path, and the
-// one at the path if it is ephemeral.
+// Nodes lists the nodes of contenders: those below the lock's path, and the one at the path if it is ephemeral.
 func (w *Stage) Nodes() []string {
 	w.Helper()
 	if w.Server != nil {
@@ -544,8 +541,7 @@ func LastRequest(s *Session, n int) jute.Op {
 	return jute.OpError
 }
 
-// ByClient reports whether the client sends requests of this kind by itself: no lock
-// decides whether and when.
+// ByClient reports whether the client sends requests of this kind by itself: no lock decides whether and when.
 func ByClient(op jute.Op) bool {
 	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
 }

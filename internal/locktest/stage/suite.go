@@ -13,8 +13,7 @@ type Group string
 const (
 	// Safety: two are never inside at once, and nobody deletes another's node.
 	Safety Group = "safety"
-	// Liveness: the lock makes progress. A waiter gets in, TryLock and Unlock do
-	// what they say, and no node is left.
+	// Liveness: the lock makes progress. A waiter gets in, TryLock and Unlock do what they say, and no node is left.
 	Liveness Group = "liveness"
 	// Faults: requests that are lost, sessions that end, errors.
 	Faults Group = "faults"
@@ -54,8 +53,7 @@ type TestCase[W any] struct {
 
 // A Plan is a suite that can run.
 type Plan struct {
-	// Missing says which function the subject lacks. A suite that lacks one has its
-	// names, and does not run.
+	// Missing says which function the subject lacks. A suite that lacks one has its names, and does not run.
 	Missing string
 	Names   []string
 	Groups  map[string]Group
