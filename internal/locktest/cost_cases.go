@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,11 +27,10 @@ func ByKind(requests []jute.Op) i18n.Text {
 	return i18n.List(kinds)
 }
 
-// WatchesLeft looks for watches where nothing is left to wait for: after a release
-// that comes while a waiter is about to wait, and after a TryLock.
+// WatchesLeft looks for watches where nothing is left to wait for: after a release that comes while a waiter is about
+// to wait, after a TryLock, and after the Unlock of a holder whose session has expired.
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
-	w.NoWatches()
 	holder, hs := w.holder()
 	other, s := w.Contender()
 	if _, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
@@ -42,6 +42,7 @@ func WatchesLeft(w *World) {
 	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
 	w.True(hs.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind: Get looks and sets none", "会话已过期的持有者的 Unlock 留下了监听：Get 只查看，不设监听")
 	w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
+	time.Sleep(w.Keeps) // until then its node may stay, with a watch
 	w.NoWatches()
 }
 

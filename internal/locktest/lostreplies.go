@@ -14,9 +14,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A LostReplySubject is a fair queue whose contenders find the node again that
-// a create has made whose reply was lost. Subject, with FindsNode, has the cases that
-// hold for any contender: the two suites complete each other.
+// A LostReplySubject is a fair queue whose contenders find the node again that a create has made whose reply was
+// lost. Subject, with FindsNode, has the cases that hold for any contender: the two suites complete each other.
 type LostReplySubject struct {
 	// New makes a contender for the lock at path, the parent of its node.
 	New func(conn *zk.Conn, path string) Lock
@@ -244,9 +243,8 @@ func (w *World) sameNode(made []string, what i18n.Text) {
 		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to all that have come since", "%s，节点明明还在，Lock 却另外创建了一个：原来的位置丢了，排到了所有后来者的后面", what)
 }
 
-// longOutage keeps the client from any server for most of the time that its session
-// lives without it: 40 s is the longest that a server agrees to by default.
-// The client's requests fail with zk.ErrNoServer meanwhile.
+// longOutage keeps the client from any server for most of the time that its session lives without it: 40 s is the
+// longest that a server agrees to by default. The client's requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
 	holder, _ := w.holder()
 	l, s := w.Contender(w.SessionFor(40 * time.Second))
