@@ -19,9 +19,8 @@ import (
 
 var record = flag.Bool("record", false, "write the answers of the server that ZK names into the scripts")
 
-// playScripts plays testdata/name.txt: cases of requests, each followed by what the
-// clients received. The answers are those of a real 3.8.0; -record writes them. A sequence
-// that TestDifferential prints is a case already.
+// playScripts plays testdata/name.txt: cases of requests, each followed by what the clients received. The answers are
+// those of a real 3.8.0; -record writes them. A sequence that TestDifferential prints is a case already.
 func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 	tg := newTarget(t, options...)
 	file := filepath.Join("testdata", name+".txt")
@@ -49,8 +48,7 @@ func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 	}
 }
 
-// answered puts what was received, each request with its answers, into a script in place
-// of the answers there.
+// answered puts what was received, each request with its answers, into a script in place of the answers there.
 func answered(script string, received []string) string {
 	var out []string
 	for text := range strings.Lines(script) {
@@ -86,7 +84,8 @@ func TestHandshake(t *testing.T) {
 			c := tg.dial()
 			c.write(frame(&jute.ConnectRequest{TimeoutMs: 10_000, Password: password, HasReadOnly: has}))
 			b := testenv.Must(c.readFrame(patience))(t)
-			require.Len(t, b, map[bool]int{true: 37, false: 36}[has]) // readOnly is one byte
+			const others = 4 + 4 + 8 + 4 + 16 // protocol, timeout, session, and the password behind its length
+			require.Len(t, b, others+map[bool]int{true: 1}[has])
 		}
 	})
 	t.Run("clamps the timeout to 2 and 20 ticks", func(t *testing.T) {
@@ -142,6 +141,7 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 		jute.OpSetData, jute.OpGetACL, jute.OpSetACL, jute.OpGetChildren, jute.OpGetChildren2,
 		jute.OpMulti, jute.OpSetWatches, jute.OpSetWatches2, jute.OpAddWatch, jute.OpSync,
 		jute.OpGetAllChildrenNumber, jute.OpGetEphemerals} {
+		// An empty body, a path that is cut off, and lengths that are negative or huge.
 		for _, body := range []raw{{}, {0, 0, 0, 9, '/'}, {0xff, 0xff, 0xff, 0xf0}, {0x7f, 0xff, 0xff, 0xff}} {
 			code, _ := c.do(op, body)
 			require.Equal(t, jute.ErrMarshalling, code, "%v % x", op, body)
@@ -208,16 +208,16 @@ func TestTheLargestPacket(t *testing.T) {
 	tg := newTarget(t)
 	body := func(frameLen int) []byte {
 		b := frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/large", Data: []byte{}, ACL: jute.WorldACL()})
-		data := bytes.Repeat([]byte("x"), frameLen-(len(b)-4))
+		data := bytes.Repeat([]byte("x"), frameLen-(len(b)-4)) // b begins with its length, in 4 bytes
 		return frame(&jute.RequestHeader{Xid: 1, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/large", Data: data, ACL: jute.WorldACL()})
 	}
 	c := tg.connect()
-	c.write(body(1_048_575)) // jute.maxbuffer, of which one byte more is too much
+	c.write(body(jute.MaxFrame))
 	h, _ := c.reply()
 	require.Equal(t, jute.OK, h.Err)
 	_, d := c.do(jute.OpGetData, &jute.PathWatch{Path: tg.root + "/large"})
-	require.Greater(t, len(d.Buffer()), 1_048_000)
-	c.write(body(1_048_576))
+	require.Greater(t, len(d.Buffer()), jute.MaxFrame-1000, "most of the packet is data")
+	c.write(body(jute.MaxFrame + 1))
 	c.closes()
 }
 

@@ -90,8 +90,7 @@ func (c *conn) closeLocked() {
 	}
 }
 
-// removeLocked is closeLocked, but leaves the line itself open. It returns false if the
-// connection has ended before.
+// removeLocked is closeLocked, but leaves the line itself open. It returns false if the connection has ended before.
 func (c *conn) removeLocked() bool {
 	if c.dead {
 		return false
@@ -254,8 +253,7 @@ func (c *conn) read() {
 		// one to a client that waits for each, many at once under load.
 		ready := frameReady(r)
 		if ready {
-			// As on a real server, the other connections have their turn between
-			// two requests of this one.
+			// As on a real server, the other connections have their turn between two requests of this one.
 			runtime.Gosched()
 		} else {
 			endBusy()

@@ -42,8 +42,7 @@ func TestDifferential(t *testing.T) {
 	})
 }
 
-// TestDifferentialFindsADifference is the test of the test: a server that has TTL nodes differs
-// from one that has none.
+// TestDifferentialFindsADifference is the test of the test: a server that has TTL nodes differs from one that has none.
 func TestDifferentialFindsADifference(t *testing.T) {
 	embedded(t)
 	one, other := &target{T: t, srv: zkserver.Run(t, lasting)}, &target{T: t, srv: zkserver.Run(t, lasting, zkserver.WithTTL())}
@@ -138,8 +137,7 @@ func play(t require.TestingT, tg *target, root string, steps []step) []string {
 	return p.masked(root)
 }
 
-// values are what differs between two servers in the answer to a four-letter word,
-// and from one moment to the next.
+// values are what differs between two servers in the answer to a four-letter word, and from one moment to the next.
 var (
 	values         = regexp.MustCompile(`=.*|: .*|\t.*`)
 	valuesOfClient = regexp.MustCompile(`/[0-9.:]+\[\d+\]|=[^,)]*`)

@@ -18,7 +18,9 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A fakeTB is the test of a server whose complaints are looked at.
+// In this file tg is the embedded server, and c a client of it that sends and receives packets (wire_test.go).
+
+// A fakeTB stands in for the test of a server. It keeps the server's complaints, which a test then compares.
 type fakeTB struct {
 	cleanups []func()
 	said     []string

@@ -68,7 +68,7 @@ func TestAServerComesBackWithItsData(t *testing.T) {
 	require.Equal(t, session, conn.SessionID())
 	require.Equal(t, addr, srv.Addr())
 	require.Equal(t, "/e ephemeral \"x\"\n", srv.Tree())
-	require.True(t, srv.Start(), "of a server that runs")
+	require.True(t, srv.Start(), "the server runs already")
 }
 
 // A client that does not read its line does not see that it is broken.
@@ -82,7 +82,8 @@ func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
 	})
 }
 
-// A client that asks for long answers gets the first of them before the server carries out the rest.
+// The server sends a long reply before it carries out the client's next request. Here the client does not read the
+// reply, so its delete must not be carried out.
 func TestALongReplyIsSentBeforeTheNextRequest(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()

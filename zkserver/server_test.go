@@ -19,7 +19,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// inBubble runs a test with an embedded server in virtual time.
+// inBubble runs a test in virtual time, with an embedded server as its target (wire_test.go).
 func inBubble(t *testing.T, f func(tg *target)) {
 	embedded(t)
 	bubble.Test(t, func(t *testing.T) { f(newTarget(t)) })
@@ -30,7 +30,7 @@ func on(c *wire, op jute.Op) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool { return r.Session == c.session.SessionID && r.Op == op }
 }
 
-// again takes the client back into its session, on a new connection.
+// again has the client ask for its session again, on a new connection.
 func (c *wire) again(tg *target) (jute.ConnectResponse, error) {
 	old := c.session
 	*c = *tg.dial()
@@ -43,11 +43,12 @@ func (tg *target) lives(c *wire) bool {
 }
 
 func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
-	for offset := time.Duration(0); offset < 2*time.Second; offset += 333 * time.Millisecond {
+	const timeout, tick = 5 * time.Second, 2 * time.Second // a tick of a server without options
+	for offset := time.Duration(0); offset < tick; offset += tick / 6 {
 		inBubble(t, func(tg *target) {
 			time.Sleep(offset)
 			c := tg.dial()
-			testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: 5000}))(tg)
+			testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: int32(timeout.Milliseconds())}))(tg)
 			require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
 			last := time.Now()
 			for tg.lives(c) {
@@ -55,8 +56,8 @@ func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
 				synctest.Wait()
 			}
 			took := time.Since(last)
-			require.Greater(tg, took, 5*time.Second)
-			require.LessOrEqual(tg, took, 7*time.Second+time.Millisecond) // a tick is 2 s; it is looked for each ms
+			require.Greater(tg, took, timeout)
+			require.LessOrEqual(tg, took, timeout+tick+time.Millisecond) // the loop above looks once a millisecond
 			_, there := tg.srv.Node(tg.root + "/e")
 			require.False(tg, there)
 			c.closes()
@@ -67,12 +68,13 @@ func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
 func TestAnyPacketKeepsASessionAlive(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
+		const silence = longest*time.Millisecond - time.Second // the session's timeout is the longest one
 		for range 20 {
-			time.Sleep(39 * time.Second) // a second less than its timeout
-			c.eventsNow()                // pings
-			time.Sleep(39 * time.Second)
+			time.Sleep(silence)
+			c.eventsNow() // pings
+			time.Sleep(silence)
 			c.stat("/")
-			time.Sleep(39 * time.Second)
+			time.Sleep(silence)
 			require.NotZero(tg, testenv.Must(c.again(tg))(tg).SessionID)
 		}
 	})
@@ -108,12 +110,13 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 	})
 }
 
-// TestExpireEndsASessionAtOnce: its nodes go in one transaction, by path.
+// The nodes of the session go in one transaction, in the order of their paths, whatever the order of their creation.
 func TestExpireEndsASessionAtOnce(t *testing.T) {
+	const nodes = 9
 	for range 5 {
 		inBubble(t, func(tg *target) {
 			c, watcher := tg.connect(), tg.connect()
-			for _, name := range rand.Perm(9) {
+			for _, name := range rand.Perm(nodes) {
 				require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, name), jute.FlagEphemeral))
 			}
 			require.Equal(tg, jute.OK, watcher.addWatch(tg.root, jute.ModePersistentRecursive))
@@ -121,7 +124,7 @@ func TestExpireEndsASessionAtOnce(t *testing.T) {
 			require.True(tg, tg.srv.Expire(c.session.SessionID))
 			require.False(tg, tg.srv.Expire(c.session.SessionID))
 			var want []event
-			for name := range 9 {
+			for name := range nodes {
 				want = append(want, event{jute.EventDeleted, fmt.Sprintf("%s/%d", tg.root, name)})
 			}
 			require.Equal(tg, want, watcher.eventsNow())
@@ -135,19 +138,21 @@ func TestExpireEndsASessionAtOnce(t *testing.T) {
 func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
 	inBubble(t, func(tg *target) {
 		c := tg.connect()
-		code, _ := c.do(jute.OpCreate, &jute.CreateRequest{Path: tg.root + "/x", Data: make([]byte, 1<<19), ACL: jute.WorldACL()})
+		const requests, size = 1000, 1 << 19 // their replies have 500 MB in all
+		large := &jute.CreateRequest{Path: tg.root + "/x", Data: make([]byte, size), ACL: jute.WorldACL()}
+		code, _ := c.do(jute.OpCreate, large)
 		require.Equal(tg, jute.OK, code)
 		sent := make(chan int)
 		go func() {
 			n := 0
-			for ; n < 1000; n++ {
+			for ; n < requests; n++ {
 				if _, err := c.Conn.Write(frame(&jute.RequestHeader{Xid: 1, Op: jute.OpGetData}, &jute.PathWatch{Path: tg.root + "/x"})); err != nil {
 					break
 				}
 			}
 			sent <- n
 		}()
-		require.Less(tg, <-sent, 20, "500 MB of replies are waiting in the server")
+		require.Less(tg, <-sent, requests/50, "the server keeps replies without a limit")
 		synctest.Wait()
 		require.False(tg, tg.lives(c), "its session expires like any that sends no packet")
 	})
@@ -167,7 +172,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(srv.Listen("127.0.0.1:0")), zkserver.ErrClosed)
 	require.Equal(t, addr, srv.Addr())
 	srv.Stop()
-	require.True(t, srv.Start(), "nobody is there to see it")
+	require.True(t, srv.Start(), "no client is there that could have missed the break")
 }
 
 func TestASilentConnectionIsClosed(t *testing.T) {

@@ -127,12 +127,13 @@ func beforeTheLargest(t *testing.T) *target {
 	return tg
 }
 
-// TestSequenceNumbersEndAtTheLargest: creates that are under way together get negative numbers
-// behind it. When nothing is under way, the largest comes again. None of these creates shows
-// in the parent, except by the number of children; their deletes do.
+// A parent whose next number is the largest gives it again and again to creates that come one by one. Creates that are
+// under way together get the largest and then negative numbers. None of these creates changes the parent's stat, except
+// the number of children; a delete changes it.
 func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 	tg := beforeTheLargest(t)
 	c := tg.connect()
+	const together = 4 // creates in a multi, or under way at once
 	var made []string
 	create := func() *jute.CreateRequest {
 		c.xid++ // so that the name is another one
@@ -149,23 +150,23 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 	}
 	inMulti := func() {
 		parts := []encoder{&jute.RequestHeader{Op: jute.OpMulti}}
-		for range 4 {
+		for range together {
 			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, create())
 		}
 		c.write(frame(append(parts, &jute.MultiHeader{Op: -1, Done: true, Err: -1})...))
 		d := reply()
-		for range 4 {
+		for range together {
 			new(jute.MultiHeader).Decode(d)
 			made = append(made, d.String())
 		}
 	}
 	pipelined := func() {
 		var all []byte
-		for range 4 {
+		for range together {
 			all = append(all, frame(&jute.RequestHeader{Op: jute.OpCreate}, create())...)
 		}
 		c.write(all)
-		for range 4 {
+		for range together {
 			made = append(made, reply().String())
 		}
 	}

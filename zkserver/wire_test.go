@@ -223,8 +223,7 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	return h.Err, d
 }
 
-// isWrite reports whether a request of kind op is a transaction, so that its
-// reply carries a zxid of its own.
+// isWrite reports whether a request of kind op is a transaction, so that its reply carries a zxid of its own.
 func isWrite(op jute.Op) bool {
 	switch op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete,
@@ -234,8 +233,7 @@ func isWrite(op jute.Op) bool {
 	return false
 }
 
-// closes asserts that the server closes the connection without a word, and
-// long before the session could expire.
+// closes asserts that the server closes the connection without a word, and long before the session could expire.
 func (c *wire) closes() {
 	c.t.Helper()
 	b, err := c.readFrame(longest / 2 * time.Millisecond)

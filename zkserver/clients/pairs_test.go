@@ -109,7 +109,7 @@ func (c contender) fails(verb string, args ...string) string {
 	return ""
 }
 
-// session is the timeout of those who are not to expire.
+// session is the timeout of a session that is not to expire.
 const session = 30 * time.Second
 
 // A pair is two locks of the list that meet on a path.
@@ -122,10 +122,10 @@ func open(t *testing.T, programs map[string]*process, i int, path, name, addr st
 	return c
 }
 
-// play has the first lock hold and the second lock come, and returns the cell of the table. If the second has not got
-// the lock after the pause, the first one is unlocked; or, with expires, it was cut off before the second came, and its
-// session ends. Then the second must get the lock. why is not empty if the first did not hold: on a busy machine its
-// session may have been too short.
+// play returns the cell of the table for two locks, of which the first is held when the second one is asked for. If the
+// second has not got the lock after the pause, the first one is unlocked; or, with expires, it was cut off before the
+// second came, and its session ends. Then the second must get the lock. why is not empty if the first did not hold: on
+// a busy machine its session may have been too short.
 func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, programs map[string]*process,
 	expires bool, pause time.Duration) (cell, why string) {
 	server, _, _ := strings.Cut(addr, ",")
@@ -198,7 +198,7 @@ func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration
 	return patience
 }
 
-// readCells reads the cells of the page's table.
+// readCells reads the cells of the page's table. Its first three lines and the first column are its head.
 func readCells(t *testing.T) map[pair]string {
 	all := map[pair]string{}
 	_, table, _, _ := site.Cut(site.Read(t, "docs/sharing-a-path.md"), "pairs")
@@ -250,11 +250,10 @@ func holdCells(t *testing.T, all map[pair]string) {
 	site.HoldsBoth(t, page, "beside zklock", tableOf(4, short))
 }
 
-// TestTheTableOfPairsIsTheSameInBothLanguages, and in its short form.
+// The two editions have the same table, and the short table has the cells of the long one.
 func TestTheTableOfPairsIsTheSameInBothLanguages(t *testing.T) { holdCells(t, readCells(t)) }
 
-// TestPairs plays the pairs with zklock, and all of them if all is asked for that there is, on the server that ZK
-// names.
+// TestPairs plays the pairs with zklock, and at length all pairs, on the server that ZK names.
 func TestPairs(t *testing.T) {
 	addr, conn, root := newSharedTest(t)
 	programs := startLocks(t, addr)

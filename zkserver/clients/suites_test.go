@@ -35,11 +35,11 @@ type suite struct {
 }
 
 var suites = []suite{
-	{"go-zookeeper", "v1.0.4", goZookeeper, map[string]i18n.Text{
+	{name: "go-zookeeper", version: "v1.0.4", run: goZookeeper, apart: map[string]i18n.Text{
 		"TestIntegration_NoQuorum": i18n.Textf("a quorum", "集群的过半机制"),
 	}},
-	{"go-kit `sd/zk`", "v0.13.0", goKit, nil},
-	{"kazoo `test_lock`, `test_election`", "2.8.0", kazoo, nil},
+	{name: "go-kit `sd/zk`", version: "v0.13.0", run: goKit},
+	{name: "kazoo `test_lock`, `test_election`", version: "2.8.0", run: kazoo},
 }
 
 // TestForeignSuites starts servers of its own, whatever ZK names.
