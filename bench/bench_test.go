@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// listen starts an embedded server that other processes can reach.
+// listen starts an embedded server that other processes can reach, and returns its address, too.
 func listen(t *testing.T, options ...zkserver.Option) (*zkserver.Server, string) {
 	srv := zkserver.Run(t, options...)
 	return srv, srv.Addr()
@@ -117,7 +117,7 @@ func setDuring[T any](t *testing.T, variable *T, value T) {
 	t.Cleanup(func() { *variable = old })
 }
 
-// compete replaces the contestants during a test.
+// compete replaces the contestants, the locks that the benchmark knows, during a test.
 func compete(t *testing.T, cs ...contestant) { setDuring(t, &contestants, cs) }
 
 // requireOneLine asserts that text is a single line that says want.
@@ -134,7 +134,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	conn := testenv.Must(zkconn.Connect(t.Context(), []string{addr}, 10*time.Second))(t)
 	_ = testenv.Must(conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	conn.Close()
-	status, stdout, stderr := benchWith(t.Context(), "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
+	status, stdout, stderr := bench(t, "-zk", addr, "-warmup", "10ms", "-n", "10", "-path", "/mine/a/b")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "ZooKeeper: "+addr+" (embedded, served by another process: in memory, no disk)")
 	require.Empty(t, srv.Children("/mine"))
@@ -148,7 +148,7 @@ type fakeLock struct{ lock func() error }
 func (f fakeLock) Lock() error   { return f.lock() }
 func (f fakeLock) Unlock() error { return nil }
 
-// inNode is a contestant whose path is its own node.
+// inNode returns a contestant, a lock that the benchmark can run, whose path is the lock's own node.
 func inNode(name string, newContender zookeeper.Maker) contestant {
 	return contestant{counter.Lock{Name: name}, zookeeper.Kind{Node: true, Make: newContender}}
 }
@@ -169,8 +169,8 @@ func ofLock(r zkserver.Request, op jute.Op) bool {
 	return r.Op == op && path.Base(path.Dir(r.Path)) == "lock"
 }
 
-// The session of the contenders expires at their tenth request op. A contender of the floor that
-// waits for its turn is not notified by the server.
+// The session of the contenders expires at their tenth request op. The floor is not a lock: its contenders take turns
+// in memory, so the server does not notify the one that waits for its turn.
 func TestALostSessionEndsTheRun(t *testing.T) {
 	srv, addr := listen(t)
 	for _, tc := range []struct {
@@ -255,7 +255,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 		"-json", jsonFile, "-report", htmlFile)
 	require.Zero(t, status, stderr)
 	for line := range strings.Lines(stdout) {
-		require.LessOrEqual(t, len(line), 101, "too wide: %q", line)
+		require.LessOrEqual(t, len(line), 100+len("\n"), "too wide: %q", line)
 	}
 	require.Contains(t, stdout, "On the wire, per acquisition:")
 	require.Contains(t, stdout, "overtaken")
@@ -277,7 +277,8 @@ func TestOneRunWritesEverything(t *testing.T) {
 		regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`).ReplaceAllString(page, ""), -1))
 
 	rows := written[[]map[string]any](t, jsonFile)
-	require.Len(t, rows, (len(onZooKeeper())-1)*4+2, "one row of Curator's for each number of threads")
+	const sizes, rounds = 2, 2 // of -n and -rounds
+	require.Len(t, rows, (len(onZooKeeper())-1)*sizes*rounds+sizes, "one row of Curator's for each number of threads")
 	for _, row := range rows {
 		require.Subset(t, slices.Collect(maps.Keys(row)), []string{"lock", "server", "goroutines", "sessions", "times",
 			"round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error"}, "other people's programs rely on these keys")

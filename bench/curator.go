@@ -19,10 +19,9 @@ import (
 // curator is the name of article A's third lock.
 const curator = "curator"
 
-// A curatorPlayer plays article A's third lock, Curator's InterProcessMutex: the same
-// counter, in Java, timed there. Each number of threads has a JVM of its own, as each of
-// the article's runs had. Its first run is reported separately, as round 0: a cold JVM is
-// about half as fast.
+// A curatorPlayer plays article A's third lock, Curator's InterProcessMutex: the same counter, in Java, timed there.
+// Each number of threads has a JVM of its own, as each of the article's runs had. Its first run is reported separately,
+// as round 0: a cold JVM is about half as fast.
 type curatorPlayer struct {
 	cfg    config
 	lock   counter.Lock
@@ -84,9 +83,8 @@ var whatColdIs = i18n.Textf("the first run of a new JVM, which has compiled noth
 	"Each of the article's runs was such a run. The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
 	"新 JVM 的第一次运行，什么都还没有编译。文章的每次运行都是这样的。Curator 的其他行都先按 `-warmup` 预热，而且至少运行过两次")
 
-// warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once
-// through a proxy that counts the requests, and then until the JVM is warm. It returns the
-// cold run, which is reported.
+// warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once through a proxy that counts
+// the requests, and then until the JVM is warm. It returns the cold run, which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
 	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
@@ -174,9 +172,8 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 	}
 }
 
-// proxies returns addresses at which clients outside this process reach the
-// servers through this one, which connects by dial. stop ends them and all their
-// connections.
+// proxies returns addresses at which clients outside this process reach the servers through this one, which connects by
+// dial. stop ends them and all their connections.
 func proxies(servers []string, dial wiretap.Dialer) (addrs []string, stop func(), err error) {
 	var lines []*proxy.Proxy
 	stop = func() {

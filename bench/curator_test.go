@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func fakeJava(t *testing.T, script string) {
 	t.Setenv("CLASSPATH", "nowhere")
 }
 
-// twoTurns is a script that answers each run as two threads would.
+// twoTurns is a script that answers each run as two threads would. The times are in ns.
 const twoTurns = `echo ready Curator 1.2.3, Java 4
 while read servers path threads clients; do
 	echo began
@@ -145,17 +146,18 @@ func TestCtrlCEndsTheJVM(t *testing.T) {
 func TestCuratorCountsToN(t *testing.T) {
 	testenv.Landing(t, "runs Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
 	testenv.NotRaced(t, "Curator is another process")
-	for _, sessions := range []string{"1", "20"} {
-		rs, stdout := benchResults(t, "-locks", "predecessor,curator", "-n", "20", "-warmup", "100ms", "-sessions", sessions)
+	const n = 20
+	for _, sessions := range []string{"1", strconv.Itoa(n)} {
+		rs, stdout := benchResults(t, "-locks", "predecessor,curator", "-n", strconv.Itoa(n), "-sessions", sessions)
 		require.Regexp(t, `(?m)^curator +20 +20 `, stdout)
 		last := rs[len(rs)-1]
 		require.Equal(t, "curator", last.Lock)
 		require.Regexp(t, `^Curator \d.*, Java \d`, last.Client)
-		require.EqualValues(t, 20, last.Kinds["create"])
-		require.EqualValues(t, 20, last.Kinds["delete"])
-		require.Equal(t, 20+last.Kinds["get"], last.Kinds["children"])
+		require.EqualValues(t, n, last.Kinds["create"])
+		require.EqualValues(t, n, last.Kinds["delete"])
+		require.Equal(t, n+last.Kinds["get"], last.Kinds["children"])
 		// It may take back a watch that is not needed any more, by checkWatches.
-		require.LessOrEqual(t, last.Requests-last.OtherKinds(), int64(5*20-2)) // as the formula of its entry
-		require.Greater(t, last.Requests, int64(3*20))                         // create, children and delete of each
+		require.LessOrEqual(t, last.Requests-last.OtherKinds(), int64(5*n-2)) // as the formula of its entry
+		require.Greater(t, last.Requests, int64(3*n))                         // create, children and delete of each
 	}
 }

@@ -52,8 +52,7 @@ func distinct(runs []report.Run, of func(report.Run) string) (texts []string) {
 	return texts
 }
 
-// transcript is the command of a file's runs and what it has printed, with the legends of the
-// tables or without.
+// transcript is the command of a file's runs and what it has printed, with the legends of the tables or without.
 func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)

@@ -46,8 +46,8 @@ func (p *process) ends(t *testing.T, status int) string {
 	return complaint
 }
 
-// waitUntilStuck waits until the contenders of two processes wait for what
-// will never come.
+// waitUntilStuck waits until the contenders of two processes wait for the node that waitsInVain waits for. Nobody makes
+// that node.
 func waitUntilStuck(t *testing.T, srv *zkserver.Server) {
 	t.Helper()
 	waitFor(t, "contenders that wait", func() bool {

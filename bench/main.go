@@ -1,26 +1,21 @@
-// Bench runs article A's counter benchmark over the locks of the steps: N
-// goroutines that share a client each lock, add one to a plain variable and
-// unlock.
+// Bench runs article A's counter benchmark over the locks of the steps: N goroutines that share a client each lock, add
+// one to a plain variable and unlock.
 //
 //	go run ./bench
 //	go run ./bench -zk 127.0.0.1:2181 -locks naive,predecessor -n 100 -rounds 5
 //	go run ./bench -locks all
 //
-// Before it measures, it tries each lock with a few contenders: a lock that
-// lets two in, hangs or panics ends the benchmark. Then it prints one table:
-// the final count, which must be N; the elapsed time; how many times faster
-// that is than the naive lock; the requests and watch events per acquisition,
-// counted on the wire; and the article's own figures beside them. A count that
-// is not N, two holders at once, or a lock that fails, panics or hangs is a
-// failure: exit status 1. Wrong flags: 2. Interrupted: 130. (Those are the
-// built program's; go run exits with 1 for all of them.) A run that reaches the
-// limit, or a peer that cannot run, is a row that says so.
+// Before it measures, it tries each lock with a few contenders: a lock that lets two in, hangs or panics ends the
+// benchmark. Then it prints one table: the final count, which must be N; the elapsed time; how many times faster that
+// is than the naive lock; the requests and watch events per acquisition, counted on the wire; and the article's own
+// figures beside them. A count that is not N, two holders at once, or a lock that fails, panics or hangs is a failure:
+// exit status 1. Wrong flags: 2. Interrupted: 130. (Those are the built program's; go run exits with 1 for all of
+// them.) A run that reaches the limit, or a peer that cannot run, is a row that says so.
 //
 // A lock of your own is a file and three lines in peers.go. The locks that are not on
 // ZooKeeper are in docs/other-locks, with a command that compares them.
 //
-// -explain prints what explains the times, -report writes a page with charts;
-// docs/benchmark.md says how to read them.
+// -explain prints what explains the times, -report writes a page with charts; docs/benchmark.md says how to read them.
 //
 // With -join several such processes, on one machine or more, contend for the
 // same locks; docs/several-machines.md says how.
@@ -61,11 +56,9 @@ func main() {
 		signals = append(signals, syscall.SIGHUP) // the terminal has been closed
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	// A pipe that nobody reads any more is an error of Write, and not the end of
-	// a process that has nodes on a server.
+	// A pipe that nobody reads any more is an error of Write, and not the end of a process that has nodes on a server.
 	signal.Ignore(syscall.SIGPIPE)
-	// A second Ctrl-C kills, but only after a second: some shells and tools send
-	// two at once.
+	// A second Ctrl-C kills, but only after a second: some shells and tools send two at once.
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -14,15 +14,17 @@ import (
 
 // A contender that is alone creates and deletes its node, and sets no watch.
 func TestAloneTheMinimumIsTwoRequests(t *testing.T) {
-	rs, _ := benchResults(t, "-n", "1", "-closed", "7", "-locks", "least,floor")
+	const times = 7
+	rs, _ := benchResults(t, "-n", "1", "-closed", strconv.Itoa(times), "-locks", "least,floor")
 	for _, r := range rs {
-		require.EqualValues(t, 2*7, r.Requests, r.Lock)
+		require.EqualValues(t, 2*times, r.Requests, r.Lock)
 		require.Zero(t, r.WatchEvents, r.Lock)
 	}
 }
 
 // The floor deletes its nodes in the order of their numbers, and none before all have been made.
 func TestTheFloorKeepsItsOrder(t *testing.T) {
+	const n = 20
 	srv, addr := listen(t)
 	var deleted []string
 	made := 0
@@ -31,20 +33,19 @@ func TestTheFloorKeepsItsOrder(t *testing.T) {
 		case ofLock(r, jute.OpCreate):
 			made++
 		case ofLock(r, jute.OpDelete):
-			require.Equal(t, 20, made)
+			require.Equal(t, n, made)
 			deleted = append(deleted, filepath.Base(r.Path))
 		}
 		return false
 	})
 	defer observer.Release()
-	status, _, stderr := bench(t, "-zk", addr, "-warmup", "0s", "-n", "20", "-locks", "floor", "-sessions", "4")
+	status, _, stderr := bench(t, "-zk", addr, "-warmup", "0s", "-n", strconv.Itoa(n), "-locks", "floor", "-sessions", "4")
 	require.Zero(t, status, stderr)
-	require.Len(t, deleted, 20)
+	require.Len(t, deleted, n)
 	require.IsIncreasing(t, deleted)
 }
 
-// If all are in the queue before the first one unlocks, the requests depend
-// only on N.
+// If all contenders are in the queue before the first one unlocks, the requests depend only on N.
 func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	const n = 12
 	type prediction struct {
@@ -52,11 +53,11 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		wakeUps int64            // also the number of watches when all wait
 	}
 	predictions := map[string]prediction{
-		"predecessor": {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
-		"timeout":     {map[string]int64{"create": n, "children": 2*n - 1, "get": 2*n - 1, "delete": n}, n - 1},
-		"zk.Lock":     {map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, n - 1},
-		"least":       {map[string]int64{"create": n, "get": n - 1, "delete": n}, n - 1},
-		"floor":       {map[string]int64{"create": n, "delete": n}, 0},
+		"predecessor": {kinds: map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, wakeUps: n - 1},
+		"timeout":     {kinds: map[string]int64{"create": n, "children": 2*n - 1, "get": 2*n - 1, "delete": n}, wakeUps: n - 1},
+		"zk.Lock":     {kinds: map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, wakeUps: n - 1},
+		"least":       {kinds: map[string]int64{"create": n, "get": n - 1, "delete": n}, wakeUps: n - 1},
+		"floor":       {kinds: map[string]int64{"create": n, "delete": n}},
 	}
 	for _, c := range peers {
 		if _, ok := predictions[c.Name]; !ok && c.Name != "curator" && c.Formula.Requests != nil {

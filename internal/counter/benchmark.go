@@ -28,8 +28,7 @@ type Benchmark struct {
 	stopped map[string]int // by lock: the goroutines of a run that has reached the limit
 }
 
-// Run tries every lock, then runs it with every load, the locks taking turns. It stops at
-// the first run that fails.
+// Run tries every lock, then runs it with every load, the locks taking turns. It stops at the first run that fails.
 func (b *Benchmark) Run(ctx context.Context) error {
 	defer b.sort()
 	b.stopped = make(map[string]int)

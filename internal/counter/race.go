@@ -72,8 +72,7 @@ func (e CannotRun) Unwrap() error {
 	return i18n.Errorf("cannot run: %w", "无法运行：%v", e.Why)
 }
 
-// returnTimeout is the time that a contender may take to return from Lock or Unlock
-// after the end of the race.
+// returnTimeout is the time that a contender may take to return from Lock or Unlock after the end of the race.
 const returnTimeout = 30 * time.Second
 
 // An errLimit is the cause of the end of a race that has reached its limit.
@@ -205,8 +204,7 @@ func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) 
 	return err
 }
 
-// stopLate ends the race at its limit, and notices whether anything has happened in the
-// second half of the time.
+// stopLate ends the race at its limit, and notices whether anything has happened in the second half of the time.
 func (c *Race) stopLate(ctx context.Context) {
 	if !sleep(ctx, c.Limit/2) {
 		return
@@ -237,8 +235,7 @@ func (c *Race) missing(cause error) error {
 		returnTimeout, c.Holds(), c.all())
 }
 
-// verdict is the fault of a race, nil if all is well. Cause is what has ended it; nil if it
-// has ended by itself.
+// verdict is the fault of a race, nil if all is well. Cause is what has ended it; nil if it has ended by itself.
 func (c *Race) verdict(cause error) error {
 	failed, atLimit := c.failed.Load(), errors.As(cause, new(errLimit))
 	switch {

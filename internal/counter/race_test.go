@@ -34,7 +34,7 @@ func (f fake) Unlock(context.Context) error {
 	return f.unlock()
 }
 
-// forever waits until the race ends.
+// forever is a Lock that waits until the race ends.
 func forever(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -70,13 +70,15 @@ func raceInBubble(t *testing.T, newRace func() *Race) (r report.Run, err error) 
 }
 
 func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
+	const contenders, times, perHold = 50, 3, 2
 	sent := int64(7) // before the race
 	r, err := raceInBubble(t, func() *Race {
-		return &Race{Contenders: mutex(50), Times: 3, Work: func(int) error { sent += 2; return nil }, Sent: func() int64 { return sent }}
+		work := func(int) error { sent += perHold; return nil }
+		return &Race{Contenders: mutex(contenders), Times: times, Work: work, Sent: func() int64 { return sent }}
 	})
 	require.NoError(t, err)
-	require.Equal(t, 150, r.Count)
-	require.EqualValues(t, 300, r.Requests, "only those of the race")
+	require.Equal(t, contenders*times, r.Count)
+	require.EqualValues(t, perHold*contenders*times, r.Requests, "only those of the race")
 }
 
 // The second contender gets the lock as soon as the first one holds it and has read the count.
@@ -113,7 +115,8 @@ func TestAPanicEndsTheRaceAndNamesItsLine(t *testing.T) {
 	require.Regexp(t, `^Unlock panicked: no such node \(race_test.go:\d+\)$`, err)
 }
 
-// At the limit a lock that has made progress is slow, and one that has made none hangs.
+// A lock that reaches the limit is slow if, in the second half of the time, a contender got it or sent a request (where
+// requests are counted). Otherwise it hangs.
 func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
 	var sent atomic.Int64
 	asks := func(ctx context.Context) error {
@@ -128,9 +131,9 @@ func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
 		sent func() int64
 		want string
 	}{
-		{asks, sent.Load, "stopped after 3s"},
-		{asks, nil, "it hangs: for 1.5s no contender got the lock, at 0 of 1"},
-		{forever, sent.Load, "it hangs: for 1.5s no contender got the lock and nothing was sent, at 0 of 1"},
+		{lock: asks, sent: sent.Load, want: "stopped after 3s"},
+		{lock: asks, want: "it hangs: for 1.5s no contender got the lock, at 0 of 1"},
+		{lock: forever, sent: sent.Load, want: "it hangs: for 1.5s no contender got the lock and nothing was sent, at 0 of 1"},
 	} {
 		_, err := raceInBubble(t, func() *Race {
 			return &Race{Contenders: []Contender{fake{lock: tc.lock}}, Limit: 3 * time.Second, Sent: tc.sent}

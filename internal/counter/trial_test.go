@@ -2,6 +2,7 @@ package counter
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,7 +10,7 @@ import (
 	"example.com/zklock/internal/bubble"
 )
 
-// tryInBubble plays the trial in virtual time.
+// tryInBubble plays a Trial of the contenders in virtual time.
 func tryInBubble(t *testing.T, newContenders func() []Contender) (err error) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestARightLockPassesItsTrial(t *testing.T) {
 	require.NoError(t, tryInBubble(t, func() []Contender { return mutex(TrialContenders) }))
 }
 
-// Package zookeeper tests the trial with locks whose waiters get in at once, or when a session ends.
+// Locks whose waiters get in at once, or when a session ends, are tried in package zookeeper: that takes a server.
 func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
 	err := tryInBubble(t, func() []Contender {
 		free := make(chan struct{})
@@ -55,13 +56,12 @@ func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
 			close(free)
 			return ctx.Err()
 		}}
-		return []Contender{fake{}, waiter, impatient, waiter, waiter}
+		return []Contender{Holder: fake{}, Closed: waiter, Impatient: impatient, Next: waiter, Last: waiter}
 	})
 	require.ErrorContains(t, err, "when the context of a waiter ended another contender got the lock")
 }
 
 func TestALockThatNobodyGetsFailsItsTrial(t *testing.T) {
-	f := fake{lock: forever}
-	err := tryInBubble(t, func() []Contender { return []Contender{f, f, f, f, f} })
+	err := tryInBubble(t, func() []Contender { return slices.Repeat([]Contender{fake{lock: forever}}, TrialContenders) })
 	require.EqualError(t, err, "it hangs: for 1m0s no contender got the lock although it was free")
 }

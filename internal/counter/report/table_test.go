@@ -31,7 +31,7 @@ var steps = map[string]About{
 func TestMedianOfRounds(t *testing.T) {
 	var out bytes.Buffer
 	var results []Run
-	for i, ms := range []time.Duration{30, 10, 20, 40} {
+	for i, ms := range []time.Duration{30, 10, 20, 40} { // the median is 25 ms
 		results = append(results, Run{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100,
 			About: steps["naive"]})
 		results = append(results, Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500,
@@ -127,7 +127,10 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 	for _, tc := range []struct {
 		width   int
 		article bool
-	}{{0, true}, {200, true}, {needed, true}, {needed - 1, false}, {80, false}} {
+	}{
+		{width: 0, article: true}, {width: 200, article: true}, {width: needed, article: true},
+		{width: needed - 1}, {width: 80},
+	} {
 		var out bytes.Buffer
 		PrintTable(&out, rs, tc.width, i18n.English)
 		require.Equal(t, tc.article, strings.Contains(out.String(), "A vs naive"), "%d columns", tc.width)

@@ -81,7 +81,7 @@ func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 			return
 		}
 		defer s.admin.Close()
-		if err := (&Player{lock, kind, s}).trial(t.Context(), longHold); errors.Is(err, counter.ErrTwoHolders) {
+		if err := (&Player{Of: lock, Kind: kind, On: s}).trial(t.Context(), longHold); errors.Is(err, counter.ErrTwoHolders) {
 			fault = err
 		}
 	})

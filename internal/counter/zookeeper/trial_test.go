@@ -79,7 +79,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onServer(t, func(s *Server) {
-				require.ErrorContains(t, (&Player{counter.Lock{Name: name}, tc.kind, s}).Try(t.Context()), tc.want)
+				require.ErrorContains(t, (&Player{Of: counter.Lock{Name: name}, Kind: tc.kind, On: s}).Try(t.Context()), tc.want)
 			})
 		})
 	}
@@ -109,14 +109,15 @@ func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 
 // The server goes away after four sessions, as one does that takes no more connections.
 func TestTooManySessionsNameTheSetting(t *testing.T) {
+	sessionOf := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} // a session for each contender
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, s *Server) {
 		go func() {
-			for len(srv.Sessions()) < 1+4 {
+			for len(srv.Sessions()) < 1+4 { // the session of s itself, and four of the contenders
 				time.Sleep(time.Millisecond)
 			}
 			srv.Stop()
 		}()
-		with, err := (&Player{On: s}).setUp(t.Context(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 20*time.Millisecond)
+		with, err := (&Player{On: s}).setUp(t.Context(), sessionOf, 1, 20*time.Millisecond)
 		require.ErrorContains(t, err, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 		srv.Start()
 		with.close()
@@ -131,7 +132,7 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 		return func() Locker { return fake{} }
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
-	run := Run{4, func(*zk.Conn) time.Duration { return 0 }}
+	run := Run{N: 4, SessionTimeout: func(*zk.Conn) time.Duration { return 0 }}
 	first := kind.Begin(run)
 	for _, conn := range []*zk.Conn{a, b, a, b} {
 		first(conn, "/p")
@@ -144,13 +145,13 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 // zk.Lock sends three requests for one hold, and waits for the answer to each.
 func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *zkserver.Server, s *Server) {
-		const rtt = 20 * time.Millisecond
+		const rtt, times, trips = 20 * time.Millisecond, 3, 3 // trips: requests of a hold
 		s.RTT = rtt
-		r := report.Run{Goroutines: 1, Sessions: 1, Times: 3, Round: 1}
+		r := report.Run{Goroutines: 1, Sessions: 1, Times: times, Round: 1}
 		kind := Kind{Make: func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) }}
-		require.NoError(t, (&Player{counter.Lock{Name: "zk.Lock"}, kind, s}).Run(t.Context(), &r))
-		require.EqualValues(t, 3*3, r.Requests)
+		require.NoError(t, (&Player{Of: counter.Lock{Name: "zk.Lock"}, Kind: kind, On: s}).Run(t.Context(), &r))
+		require.EqualValues(t, times*trips, r.Requests)
 		require.Equal(t, rtt, r.RTT)
-		require.InDelta(t, 3*3*rtt, r.Elapsed, float64(rtt/2))
+		require.InDelta(t, times*trips*rtt, r.Elapsed, float64(rtt/2))
 	})
 }
