@@ -94,7 +94,8 @@ func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer
 		return i18n.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s",
 			"-out %s 是文件夹：请写出其中的文件名，或者用 go run ./cmd/book -out %s 写入全部页面", out, out)
 	}
-	built, err := b.Build(ctx, false)
+	const exercisesOptional = false
+	built, err := b.Build(ctx, exercisesOptional)
 	if err != nil {
 		return err
 	}
@@ -116,12 +117,12 @@ func languageOfEnvironment() i18n.Language {
 	case "", "C", "POSIX":
 		return ""
 	}
-	return i18n.Of("")
+	return i18n.Of("") // without a tag, Of reads LC_ALL and LANG as well
 }
 
-// sceneAddress returns the address of a scene; "" if none is given. It takes the name of its lock, in capitals or not
-// (a7 is A7), or the address itself, which begins with #. That of an exercise's lock is returned as it is, because only
-// the page has these locks.
+// sceneAddress returns the address of a scene; "" if none is given. The scene is the name of its lock, in capitals or not
+// (a7 is A7), or the address itself, which begins with #. The address of an exercise's lock is returned unchecked,
+// because only the page has these locks.
 func sceneAddress(scene string) (string, error) {
 	if scene == "" || strings.HasPrefix(scene, "#lock=exercise-") {
 		return scene, nil

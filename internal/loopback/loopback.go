@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -41,18 +42,23 @@ func Listen(addr string) (net.Listener, error) {
 // Serve serves until ctx ends.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
 	if err := server.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
 }
 
-// Only answers requests that read from the server at host, which has its port, and refuses those that name another
-// host: a page of another site could have its own name lead to 127.0.0.1.
+// Only returns a handler that calls h for requests that read. Host is the server's host and port. Only refuses any Host
+// header but host and the names localhost, 127.0.0.1 and ::1 with its port: the owner of another site could let that
+// site's name lead to 127.0.0.1, and its page would read from this server (DNS rebinding).
 func Only(host string, h http.HandlerFunc) http.Handler {
 	_, port, _ := net.SplitHostPort(host)
-	names := map[string]bool{host: true, net.JoinHostPort("localhost", port): true, net.JoinHostPort("127.0.0.1", port): true, net.JoinHostPort("::1", port): true}
+	hosts := []string{host}
+	for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
+		hosts = append(hosts, net.JoinHostPort(name, port))
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -60,7 +66,7 @@ func Only(host string, h http.HandlerFunc) http.Handler {
 		head.Set("Referrer-Policy", "no-referrer")
 		head.Set("Cache-Control", "no-store")
 		switch {
-		case !names[r.Host]:
+		case !slices.Contains(hosts, r.Host):
 			http.Error(w, "this server answers only to http://"+host+"/\n本服务器只响应 http://"+host+"/", http.StatusMisdirectedRequest)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			http.Error(w, "these pages are only read", http.StatusMethodNotAllowed)

@@ -41,6 +41,7 @@ func (l *awaitLock) Lock() (err error) {
 	}
 }
 
+// checkLocked panics if its own node is not among the waiters: article C's lock shares the bug A8 of article A's queue.
 func (l *awaitLock) checkLocked(waiters []string) bool {
 	slices.Sort(waiters)
 	if l.lockedShortPath == waiters[0] {

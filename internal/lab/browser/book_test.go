@@ -120,10 +120,10 @@ func playsSoon(t *testing.T, dir string) {
 func pagesFit(t *testing.T, dir string) {
 	p := openAt(t, "file://"+dir+"/index.html", 390, 844, noLab)
 	for _, page := range pagesOfBook(t, dir) {
-		require.NoError(t, p.do(chromedp.EmulateViewport(390, 844)))
-		require.NoError(t, p.do(chromedp.Navigate("file://"+page)))
+		require.NoError(t, p.perform(chromedp.EmulateViewport(390, 844)))
+		require.NoError(t, p.perform(chromedp.Navigate("file://"+page)))
 		for _, size := range [][2]int64{{390, 844}, {1440, 900}} {
-			require.NoError(t, p.do(chromedp.EmulateViewport(size[0], size[1])))
+			require.NoError(t, p.perform(chromedp.EmulateViewport(size[0], size[1])))
 			require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), size[0],
 				"%s is wider than the window: %v", page, js[[]string](p, `[...document.querySelectorAll("main *")]
 					.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre, table, figure, .wide, svg"))

@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,9 +29,9 @@ import (
 
 // A row says what a reader does and what the page then shows.
 type row struct {
-	do   string // acts with " | " between them, each a word of acts and what it is about: "click #rest | go s.end"
-	look string // a JavaScript expression in the words of testdata/see.js; "": nothing is looked at
-	want any    // its value: nil is true; has, lacks and match are about a text
+	do   string // pairs of a verb (see verbs) and its argument, separated by " | ": "click #rest | go s.end"
+	look string // a JavaScript expression, which may call the functions of testdata/see.js; "": nothing is looked at
+	want any    // the value of look: nil stands for true; has, lacks and match compare a text
 }
 
 type (
@@ -42,11 +41,11 @@ type (
 	match string   // the text matches the regular expression
 )
 
-// A pageCase is a case: it is opened in a tab of its own, and its rows are played.
+// A pageCase is one case of a file in testdata. It has a tab of its own, in which its rows are played.
 type pageCase struct {
 	name   string // what the page must do
 	at     string // the address that is opened
-	window string // 1200x900 if there is none
+	window string // its size, such as 1440x900: see windowSize
 	rows   []row
 }
 
@@ -60,11 +59,11 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// open opens the address of a case: #… is the lab's page, book/… a page of the book on the disk, and served/… one
-// from a server.
+// open opens the address of a case in a new tab. #… is the address of a scene in the lab's page. book/… is a page of the
+// book, opened as a file, and served/… is the same page from a web server.
 func (c pageCase) open(t *testing.T) *tab {
 	t.Helper()
-	width, height := windowSize(c.window)
+	width, height := windowSize(t, c.window)
 	place, page, ofBook := strings.Cut(c.at, "/")
 	if !ofBook || strings.HasPrefix(c.at, "#") {
 		return openAt(t, "file://"+labFile+c.at, width, height)
@@ -79,31 +78,28 @@ func (c pageCase) open(t *testing.T) *tab {
 	return openAt(t, at+"/"+page, width, height, noLab)
 }
 
-// windowSize reads 1200x900.
-func windowSize(window string) (width, height int64) {
-	width, height = 1200, 900
-	if w, h, ok := strings.Cut(window, "x"); ok {
-		width, _ = strconv.ParseInt(w, 10, 64)
-		height, _ = strconv.ParseInt(h, 10, 64)
-	}
+// windowSize reads the size of a window, such as 1440x900. Without one, a window has 1200x900 pixels.
+func windowSize(t require.TestingT, window string) (width, height int64) {
+	_, err := fmt.Sscanf(cmp.Or(window, "1200x900"), "%dx%d", &width, &height)
+	require.NoError(t, err, "the window %q", window)
 	return width, height
 }
 
-// seeScript is the script with the words of the rows.
+// seeScript defines see, the object with the functions that the expressions of rows may call.
 //
 //go:embed testdata/see.js
 var seeScript string
 
-// play plays rows.
+// play carries out the verbs of each row in turn, and then compares what the page shows with what the row wants.
 func (p *tab) play(rows ...row) {
 	p.Helper()
 	for i, r := range rows {
 		name := fmt.Sprintf("row %d of %d: %s → %s", i+1, len(rows), r.do, r.look)
-		for act := range strings.SplitSeq(r.do, " | ") {
-			if word, about, _ := strings.Cut(act, " "); act != "" {
-				do := acts[word]
-				require.NotNil(p, do, "no act %q: %s", word, name)
-				require.NoError(p, do(p, about), "%s, %s", act, name)
+		for pair := range strings.SplitSeq(r.do, " | ") {
+			if verb, arg, _ := strings.Cut(pair, " "); verb != "" {
+				action := verbs[verb]
+				require.NotNil(p, action, "no verb %q: %s", verb, name)
+				require.NoError(p, action(p, arg), "%s, %s", pair, name)
 			}
 		}
 		if r.look != "" {
@@ -136,43 +132,39 @@ func (p *tab) look(r row, name string) {
 	}
 }
 
-// acts are the words with which a row does something.
-var acts map[string]func(p *tab, about string) error
-
-func init() { // not an initializer: openTab leads to play, which reads acts
-	acts = map[string]func(p *tab, about string) error{
-		"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
-		"tab":   openTab,
-		"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
-		"run":   (*tab).run,
-		"go":    func(p *tab, instant string) error { return p.evaluate("lab.goto(" + instant + ")") }, // in nanoseconds
-		"wait":  (*tab).waits,
-		"set": func(p *tab, field string) error { // as a person fills in a field: "set n 7"
-			id, value, _ := strings.Cut(field, " ")
-			return p.run(fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); })(one('#%s'))", quoted(value), id))
-		},
-		"keep": func(p *tab, what string) error { // a name and an expression, whose value later rows can use by the name
-			name, expression, _ := strings.Cut(what, " ")
-			return p.evaluate(fmt.Sprintf("Promise.resolve((%s)).then(v => { see.kept[%s] = v; })", expression, quoted(name)))
-		},
-		"key": func(p *tab, key string) error { // a key's name, a letter, or = and an expression for the text to type
-			keys := map[string]string{"Right": kb.ArrowRight, "Left": kb.ArrowLeft, "Enter": kb.Enter, "Backspace": kb.Backspace, "Space": " "}
-			if expression, ok := strings.CutPrefix(key, "="); ok {
-				v, err := p.value(expression)
-				if err != nil {
-					return err
-				}
-				key = fmt.Sprint(v)
+// verbs are the actions of a row, each of which takes the rest of its pair as the argument.
+var verbs = map[string]func(p *tab, arg string) error{
+	"open":  func(p *tab, address string) error { return p.run("lab.open(" + quoted(address) + ")") },
+	"tab":   openTab,
+	"click": func(p *tab, selector string) error { return p.run("one(" + quoted(selector) + ").click()") },
+	"run":   (*tab).run,
+	"go":    func(p *tab, instant string) error { return p.evaluate("lab.goto(" + instant + ")") }, // in nanoseconds
+	"wait":  (*tab).waits,
+	"set": func(p *tab, field string) error { // as a person fills in a field: "set n 7"
+		id, value, _ := strings.Cut(field, " ")
+		return p.run(fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); })(one('#%s'))", quoted(value), id))
+	},
+	"keep": func(p *tab, what string) error { // a name and an expression, whose value later rows can use by the name
+		name, expression, _ := strings.Cut(what, " ")
+		return p.evaluate(fmt.Sprintf("Promise.resolve((%s)).then(v => { see.kept[%s] = v; })", expression, quoted(name)))
+	},
+	"key": func(p *tab, key string) error { // a key's name, a letter, or = and an expression for the text to type
+		keys := map[string]string{"Right": kb.ArrowRight, "Left": kb.ArrowLeft, "Enter": kb.Enter, "Backspace": kb.Backspace, "Space": " "}
+		if expression, ok := strings.CutPrefix(key, "="); ok {
+			v, err := p.value(expression)
+			if err != nil {
+				return err
 			}
-			key = cmp.Or(keys[key], key)
-			return p.do(chromedp.KeyEvent(key))
-		},
-		"file":   func(p *tab, text string) error { return p.upload(text) },
-		"window": func(p *tab, window string) error { return p.do(chromedp.EmulateViewport(windowSize(window))) },
-		"theme":  theme,
-		"shot":   shot,
-		"tabs":   tabs,
-	}
+			key = fmt.Sprint(v)
+		}
+		key = cmp.Or(keys[key], key)
+		return p.perform(chromedp.KeyEvent(key))
+	},
+	"file":   func(p *tab, text string) error { return p.upload(text) },
+	"window": func(p *tab, window string) error { return p.perform(chromedp.EmulateViewport(windowSize(p, window))) },
+	"theme":  theme,
+	"shot":   shot,
+	"tabs":   tabs,
 }
 
 // upload opens a file with this text in the page.
@@ -181,10 +173,11 @@ func (p *tab) upload(text string) error {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return err
 	}
-	return p.do(chromedp.SetUploadFiles("#file", []string{file}))
+	return p.perform(chromedp.SetUploadFiles("#file", []string{file}))
 }
 
-// openTab goes on in another tab, at an address or at the value of an expression. What was kept is kept there, too.
+// openTab opens another tab, at an address or at the value of an expression. The rows that follow are played in it: p
+// takes over its context, and the values that the verb keep has stored.
 func openTab(p *tab, address string) error {
 	if !strings.HasPrefix(address, "#") {
 		v, err := p.value(address)
@@ -201,30 +194,30 @@ func openTab(p *tab, address string) error {
 // theme sets the reader's preference for a light or a dark page, and for less motion.
 func theme(p *tab, name string) error {
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}}
-	return p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	return p.perform(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		return testenv.Err(cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 	}))
 }
 
-// do carries out an action of the browser, and waits until the page has the engine's answers.
-func (p *tab) do(action chromedp.Action[chromedp.Void]) error {
+// perform carries out an action of the browser, and waits until the engine has answered all requests of the page.
+func (p *tab) perform(action chromedp.Action[chromedp.Void]) error {
 	if err := chromedp.Do(p.ctx, action); err != nil {
 		return err
 	}
 	return p.run("null")
 }
 
-// run evaluates an expression for what it does, and waits as do does.
+// run evaluates an expression for its effect, and waits as perform does.
 func (p *tab) run(expression string) error {
 	return p.evaluate("Promise.resolve((" + expression + ")).then(() => lab.settled())")
 }
 
-// evaluate evaluates an expression for what it does.
+// evaluate evaluates an expression for its effect.
 func (p *tab) evaluate(expression string) error {
 	return testenv.Err(p.value("Promise.resolve((" + expression + ")).then(() => null)"))
 }
 
-// value returns the value of an expression, or of the promise that it is.
+// value returns the value of an expression. If that is a promise, it waits for the promise's value.
 func (p *tab) value(expression string) (any, error) {
 	return chromedp.Run(p.ctx, chromedp.Evaluate[any](seeing(expression), chromedp.EvalAwaitPromise))
 }
@@ -256,12 +249,12 @@ func js[T any](p *tab, expression string) T {
 	return v
 }
 
-// seeing is an expression that has the words of see.js, and what was kept.
+// seeing returns an expression in which the functions of see.js and the kept values have their short names.
 func seeing(expression string) string {
 	return "(() => { with (see) with (see.kept) return (" + expression + "); })()"
 }
 
-// quoted is a value in JSON.
+// quoted returns a value in JSON, which is also its JavaScript literal.
 func quoted(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -270,7 +263,7 @@ func quoted(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// scene is the address of a lock's own scene, with more behind it.
+// scene returns the address of a lock's own scene, with more parameters such as "&t=1s" behind it.
 func scene(lock string, more ...string) string {
 	return addressOf(lock).String() + strings.Join(more, "")
 }

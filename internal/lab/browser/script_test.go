@@ -25,7 +25,7 @@ import (
 //
 //	== what the page must do
 //	at ADDRESS in 1440x900        the address as open of a case reads it, and the window
-//	ACT ABOUT | ACT ABOUT         what a reader does, in the words of acts
+//	VERB ARGUMENT | VERB ARGUMENT what a reader does: the map verbs has the verbs
 //		EXPRESSION                    what must be true then
 //		EXPRESSION → JSON             the value that it must have; or has TEXTS, lacks TEXTS, or match REGEXP
 //			a line that continues the one above

@@ -59,7 +59,8 @@ func sweptScenes() (all []string) {
 }
 
 // TestTheSweep looks at the scenes: nothing covers another thing, is cut off, or scrolls sideways, and everything
-// has a name and contrast. At length each scene is seen in each way, at a landing in one.
+// has a name and contrast. A look is a window's size, a theme and a way to show the page. The tests at length see
+// each scene in each look, those at a landing in one.
 func TestTheSweep(t *testing.T) {
 	looks := allLooks
 	if !testenv.AtLength() {
@@ -68,7 +69,7 @@ func TestTheSweep(t *testing.T) {
 	for i, look := range looks {
 		t.Run(fmt.Sprint(look.window, " ", look.theme, " ", look.extra), func(t *testing.T) {
 			t.Parallel()
-			width, height := windowSize(look.window)
+			width, height := windowSize(t, look.window)
 			p := openAt(t, "file://"+labFile+"#lock=naive&n=2&t=0ns", width, height)
 			p.play(row{do: "theme " + look.theme})
 			see := func(do string) {
@@ -114,8 +115,11 @@ func shot(p *tab, _ string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", name, p.shots)), png, 0o644)
 }
 
-// tabs presses Tab some times.
+// tabs presses the Tab key this number of times.
 func tabs(p *tab, times string) error {
-	n, _ := strconv.Atoi(times)
+	n, err := strconv.Atoi(times)
+	if err != nil {
+		return err
+	}
 	return chromedp.Do(p.ctx, chromedp.KeyEvent(strings.Repeat("\t", n)))
 }
