@@ -28,8 +28,7 @@ type exercise struct {
 	// file is the name of the file that the student writes, if that is data; "" means lock.go.
 	// The attempt then consists of the files whose names end like this.
 	file string
-	// grade, if it is not nil, judges the cases of the suites in place of lock_test.go: see
-	// grading.each.
+	// grade, if it is not nil, judges the cases of the suites in place of lock_test.go: see grading.each.
 	grade func(ctx context.Context, g *grading) error
 }
 

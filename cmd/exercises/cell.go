@@ -181,8 +181,7 @@ func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	return cmd
 }
 
-// ofStudent prepares a process of the student's, in the cell's folder. It has no network,
-// if the system lets us.
+// ofStudent prepares a process of the student's, in the cell's folder. It has no network, if the system lets us.
 func (c *cell) ofStudent(program string, args []string, env ...string) *exec.Cmd {
 	cmd := c.command(program, args, append(c.bare(), env...))
 	cmd.Dir = c.dir
@@ -211,8 +210,7 @@ func (c *cell) done(pid int) {
 	}
 }
 
-// run runs a process and, when it has ended, ends all that it has started. Err is why
-// it does not start.
+// run runs a process and, when it has ended, ends all that it has started. Err is why it does not start.
 func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
 	cmd.WaitDelay = time.Minute // for output that a process outside the group keeps open
 	if err := cmd.Start(); err != nil {

@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	maxFiles = 50      // that one attempt may have
-	maxBytes = 1 << 20 // of its files together
+	maxFiles = 50      // the most files that one attempt may have
+	maxBytes = 1 << 20 // the most bytes that its files may have together
 )
 
-// An attempt is a student's solution of one exercise: the Go files of a folder, without its
-// tests, in whose place ours are run. If the exercise asks for data, it is the data files.
+// An attempt is a student's solution of one exercise: the Go files of a folder. The folder's tests are left out,
+// because ours are run in their place. If the exercise asks for data, the attempt is the data files.
 type attempt struct {
 	*exercise
 	dir   string
 	files map[string]string                 // name to path
 	hash  string                            // of names and texts; line ends make no difference
-	id    string                            // its number among attempts that are built as one program, or ""
-	built func() (binary string, err error) // builds them all; nil: it is built alone
+	id    string                            // its number in the program that many attempts are built as; "": it is built alone
+	built func() (binary string, err error) // builds that program; nil: the attempt is built alone
 }
 
 // A refusal says why an attempt is not run. It costs the attempt its points.
@@ -44,25 +44,25 @@ func refuse(en, zh string, args ...any) error { return refusal{i18n.Errorf(en, z
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readAttempt reads the attempt in a folder. If e is nil, the package clause says which
-// exercise it is. If the error is a refusal and the exercise is known, the attempt is
-// returned as well.
-func readAttempt(dir string, e *exercise) (*attempt, error) {
+// readAttempt reads the attempt in a folder. Asked is the exercise that it must be of; if it is nil, a data file or the
+// package clause tells the exercise. With a refusal of a known exercise, readAttempt returns the attempt as well.
+func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	if e == nil {
-		e = ofData(entries)
+	if asked == nil {
+		asked = ofData(entries)
 	}
-	a := &attempt{exercise: e, dir: dir, files: make(map[string]string)}
-	r := &reading{attempt: a, data: e != nil && e.file != "", sum: sha256.New(), fset: token.NewFileSet()}
+	kind := cmp.Or(asked, anyLock) // says which files belong to the attempt, also while the exercise is not known
+	a := &attempt{exercise: asked, dir: dir, files: make(map[string]string)}
+	r := &reading{attempt: a, data: kind.file != "", sum: sha256.New(), fset: token.NewFileSet()}
 	for _, entry := range entries {
 		name := entry.Name()
 		if !r.data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
 			r.refuse("%s: a lock is written in Go", "%s：锁要用 Go 编写", name)
 		}
-		if entry.IsDir() || !cmp.Or(e, anyLock).owns(name) {
+		if entry.IsDir() || !kind.owns(name) {
 			continue
 		}
 		tooMuch, err := r.readFile(entry)
@@ -77,7 +77,7 @@ func readAttempt(dir string, e *exercise) (*attempt, error) {
 	bad := r.bad
 	switch {
 	case len(a.files) == 0 && bad == nil && !r.data: // the stub of an exercise that asks for data may be nothing
-		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, cmp.Or(e, anyLock).writes())
+		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, kind.writes())
 	case a.exercise == nil && bad != nil:
 		return nil, bad
 	case a.exercise == nil:
@@ -96,13 +96,13 @@ func readAttempt(dir string, e *exercise) (*attempt, error) {
 
 // A reading is an attempt that is being read.
 type reading struct {
-	*attempt
-	data   bool // the exercise asks for data
-	sum    hash.Hash
-	size   int64 // of the files together, in bytes
-	fset   *token.FileSet
-	parsed []*ast.File
-	bad    error // refusals, of which the first counts; a later file may say which exercise this is
+	attempt *attempt // readFile sets its exercise, if that is nil, when a package clause names one
+	data    bool     // the exercise asks for data
+	sum     hash.Hash
+	size    int64 // of the files together, in bytes
+	fset    *token.FileSet
+	parsed  []*ast.File
+	bad     error // refusals, of which the first counts; a later file may say which exercise this is
 }
 
 func (r *reading) refuse(en, zh string, args ...any) {
@@ -116,31 +116,32 @@ func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
 		r.refuse("%s is not a regular file", "%s 不是普通文件", name)
 		return false, nil
 	}
-	file := filepath.Join(r.dir, name)
+	file := filepath.Join(r.attempt.dir, name)
 	info, err := entry.Info()
 	if err != nil {
 		return false, err
 	}
 	r.size += info.Size()
-	if len(r.files) == maxFiles || r.size > maxBytes {
-		r.refuse("too much to read: an attempt has fewer than %d files and less than 1 MiB", "内容太多：一份答卷的文件要少于 %d 个，总共小于 1 MiB", maxFiles)
+	if len(r.attempt.files) == maxFiles || r.size > maxBytes {
+		r.refuse("too much to read: an attempt has at most %d files, of %d bytes together",
+			"内容太多：一份答卷最多 %d 个文件，总共最多 %d 字节", maxFiles, maxBytes)
 		return true, nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return false, err
 	}
-	r.files[name] = file
+	r.attempt.files[name] = file
 	lines := unixLines(text)
 	fmt.Fprintf(r.sum, "%s %d\n%s", name, len(lines), lines)
 	if r.data {
 		return false, nil
 	}
 	f, err := parser.ParseFile(r.fset, name, text, parser.SkipObjectResolution)
-	if f != nil && f.Name != nil && r.exercise == nil {
+	if f != nil && f.Name != nil && r.attempt.exercise == nil {
 		for _, e := range exercises {
 			if e.pkg == f.Name.Name {
-				r.exercise = e
+				r.attempt.exercise = e
 			}
 		}
 	}
@@ -155,8 +156,8 @@ func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
 // anyLock stands for an exercise that is not known yet: it asks for a lock.
 var anyLock = &exercise{}
 
-// ofData returns the exercise that asks for data of which a folder has a file. It returns nil if
-// there is none, or if there are Go files.
+// ofData returns the exercise that asks for data and has its file in a folder. It returns nil if no exercise has, or
+// if the folder has Go files.
 func ofData(entries []fs.DirEntry) (found *exercise) {
 	for _, entry := range entries {
 		if entry.IsDir() {
@@ -212,8 +213,7 @@ var importable = []string{
 
 const client = "github.com/go-zookeeper/zk"
 
-// dials reports whether a function of the client opens a connection of its own, or asks
-// the network for addresses.
+// dials reports whether a function of the client opens a connection of its own, or asks the network for addresses.
 func dials(name string) bool {
 	return strings.HasPrefix(name, "Connect") || strings.HasPrefix(name, "FLW") ||
 		strings.Contains(name, "DNSHostProvider")
@@ -263,9 +263,8 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	return bad
 }
 
-// findAttempts lists the attempts in a student's folder: the folder itself, or the folders of
-// exercises in it, or those in a clone of this repository. Asked are the exercises that are to
-// be graded; if there are none, all are.
+// findAttempts lists the attempts in a student's folder: the folder itself, or the folders of exercises in it, or
+// those in a clone of this repository. Asked are the exercises that are to be graded; if there are none, all are.
 func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -276,12 +275,12 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	case !info.IsDir():
 		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
 	}
+	entries, _ := os.ReadDir(dir)
 	begunHere := func(e *exercise) bool { return e.begun(dir) }
-	if entries, _ := os.ReadDir(dir); begunHere(anyLock) || slices.ContainsFunc(asked, begunHere) ||
-		len(asked) == 0 && ofData(entries) != nil {
-		if _, err := os.Stat(filepath.Join(dir, "stubs.json")); err != nil { // that is docs/exercises itself
-			return []string{dir}, nil
-		}
+	ofAsked := slices.ContainsFunc(asked, begunHere) || len(asked) == 0 && ofData(entries) != nil
+	_, missing := os.Stat(filepath.Join(dir, path.Base(stubsFile))) // only docs/exercises itself has this file
+	if missing != nil && (begunHere(anyLock) || ofAsked) {
+		return []string{dir}, nil
 	}
 	for _, base := range []string{dir, filepath.Join(dir, "docs", "exercises")} {
 		for _, e := range exercises {

@@ -61,8 +61,7 @@ func writeAll(list []format, g grades) (err error) {
 	return err
 }
 
-// writeCSV writes a line for each attempt. The sum of a student is on each line of
-// the student.
+// writeCSV writes a line for each attempt. The sum of a student is on each line of the student.
 func writeCSV(f io.Writer, g grades) error {
 	w := csv.NewWriter(f)
 	total := make(map[string]sum)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -20,7 +21,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// judged returns a result in which all cases pass except one of a group; "none" means that all do.
+// judged returns a result in which one case of a group fails and all others pass. The group "none" is that of no
+// case, so that all pass. The result's Points, Parts, Full and Unsafe follow from them: judge sets these.
 func judged(e *exercise, failing locktest.Group, words i18n.Text) *result {
 	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
 	for _, s := range e.tests {
@@ -37,9 +39,8 @@ func judged(e *exercise, failing locktest.Group, words i18n.Text) *result {
 	return r
 }
 
-// oneStudent has the grades of a student for exercises 1 to 5. The student has all points of 1,
-// fails a case of the faults of 2 and one of the safety of 3, has an attempt at 4 that does not
-// compile, and nothing of 5.
+// oneStudent returns the grades of a student for exercises 1 to 5. The student has all points of 1, fails a case of the
+// group faults in 2 and one of the group safety in 3, has an attempt at 4 that does not compile, and has not begun 5.
 func oneStudent(t *testing.T) grades {
 	one, two, three, four := exercises[0], exercises[1], exercises[2], exercises[3]
 	rows := []row{
@@ -53,7 +54,8 @@ func oneStudent(t *testing.T) grades {
 	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
 }
 
-// TestTheTableIsInTheReadersLanguage: the files for programs are the same in both languages.
+// TestTheTableIsInTheReadersLanguage prints the same grades in both languages. The table is for people; the CSV and
+// JSON files are for programs, and so they must not depend on the language.
 func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 	written := func(l i18n.Language) (table, files string) {
 		g := oneStudent(t)
@@ -78,26 +80,32 @@ func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 		require.Contains(t, chinese, want)
 	}
 	lines := strings.Split(chinese, "\n")
-	end := func(line, mark string) int { return i18n.Wide(line[:strings.Index(line, mark)+len(mark)]) }
-	require.Equal(t, end(lines[0], "用时"), end(lines[1], " s"), "a character takes two columns:\n%s", chinese)
+	columnAfter := func(line, mark string) int { return i18n.Wide(line[:strings.Index(line, mark)+len(mark)]) }
+	require.Equal(t, columnAfter(lines[0], "用时"), columnAfter(lines[1], " s"), "a character takes two columns:\n%s", chinese)
 }
 
-// TestTheFilesOfAClass calls the command with attempts that are refused: these are not built.
+// TestTheFilesOfAClass calls the command with attempts that are refused, because these are not built.
 func TestTheFilesOfAClass(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "all.json")
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "02-herd"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "02-herd", "lock.go"), []byte("package herd\n\nimport \"os\"\n"), 0o644))
-	said := testenv.Must(called(t, "grade", dir, "-exercise", "1,2", "-json", file))(t)
-	require.Contains(t, fileText(t, file), `"of": 20`)
-	require.Contains(t, fileText(t, file), "imports os")
-	require.Regexp(t, `(?m)0 of 20$`, said)
-
-	_ = testenv.Must(called(t, "grade", t.TempDir(), "-exercise", "1", "-json", file))(t)
-	require.Contains(t, fileText(t, file), "has no attempt")
-
-	_ = testenv.Must(called(t, "grade", filepath.Join(dir, "02-herd"), "-exercise", "1,3", "-json", file))(t)
-	require.Contains(t, fileText(t, file), "exercise 2, which was not asked for")
-
+	herd := filepath.Join(dir, "02-herd")
+	require.NoError(t, os.MkdirAll(herd, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(herd, "lock.go"), []byte("package herd\n\nimport \"os\"\n"), 0o644))
+	for _, c := range []struct{ name, dir, asked, why string }{
+		{name: "a refused attempt", dir: dir, asked: "1,2", why: "imports os"},
+		{name: "an empty folder", dir: t.TempDir(), asked: "1,2", why: "has no attempt"},
+		{name: "an exercise not asked for", dir: herd, asked: "1,3", why: "exercise 2, which was not asked for"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			said := testenv.Must(called(t, "grade", c.dir, "-exercise", c.asked, "-json", file))(t)
+			require.Contains(t, fileText(t, file), c.why)
+			of := 0
+			for _, e := range testenv.Must(findAll(c.asked))(t) {
+				of += e.points() // also if it is not handed in
+			}
+			require.Contains(t, fileText(t, file), fmt.Sprintf(`"of": %d`, of))
+			require.Regexp(t, fmt.Sprintf(`(?m)0 of %d$`, of), said)
+		})
+	}
 	require.ErrorContains(t, testenv.Err(called(t, "grade", dir, "-exercise", "1,99")), `no exercise "99"`)
 }
 
@@ -153,33 +161,37 @@ func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 	require.Equal(t, "does not compile: lock.go:3:14", r.Tests[3].Output)
 }
 
-// TestASumPerStudent: what a student has not handed in counts, unless it was not asked for.
+// TestASumPerStudent: each student's points are out of those of all exercises that were asked for. If none was named,
+// these are the exercises at which any student has an attempt.
 func TestASumPerStudent(t *testing.T) {
+	one, two, three := exercises[0], exercises[1], exercises[2]
 	rowOf := func(student string, e *exercise, points int) row {
 		return row{Student: student, exercise: e, result: &result{Exercise: e.number, Points: points, Of: e.points()}}
 	}
 	rows := []row{
-		rowOf("ann", exercises[0], 10), rowOf("ann", exercises[2], 7), rowOf("bob", exercises[0], 6),
+		rowOf("ann", one, 10), rowOf("ann", three, 7), rowOf("bob", one, 6),
 		{Student: "eve", exercise: &exercise{}, result: &result{Why: i18n.Same("no such folder")}},
 	}
 	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
-	require.Equal(t, []sum{{"ann", 2, 17, 25, false}, {"bob", 1, 6, 25, false}, {"eve", 0, 0, 25, false}}, g.Sums,
-		"what bob and eve have not handed in counts")
-	three := (&app{root: rootOf(t)}).gradesOf(rows[:3], exercises[:3])
-	require.Equal(t, []sum{{"ann", 2, 17, 35, false}, {"bob", 1, 6, 35, false}}, three.Sums, "three exercises were asked for")
+	of := one.points() + three.points()
+	ann, bob := sum{Student: "ann", Attempts: 2, Points: 17, Of: of}, sum{Student: "bob", Attempts: 1, Points: 6, Of: of}
+	require.Equal(t, []sum{ann, bob, {Student: "eve", Of: of}}, g.Sums, "what bob and eve have not handed in counts")
+	asked := (&app{root: rootOf(t)}).gradesOf(rows[:3], []*exercise{one, two, three})
+	ann.Of, bob.Of = of+two.points(), of+two.points()
+	require.Equal(t, []sum{ann, bob}, asked.Sums, "nobody has an attempt at exercise 2, which was asked for")
 
 	var out bytes.Buffer
 	(&app{out: &out}).printTable(g)
-	require.Regexp(t, `(?m)^ann +17 of 25$`, out.String())
+	require.Regexp(t, fmt.Sprintf(`(?m)^ann +17 of %d$`, of), out.String())
 
 	out.Reset()
 	require.NoError(t, writeCSV(&out, g))
 	lines := testenv.Must(csv.NewReader(&out).ReadAll())(t)
-	points, most := slices.Index(lines[0], "student_points"), slices.Index(lines[0], "student_of")
+	pointsColumn, ofColumn := slices.Index(lines[0], "student_points"), slices.Index(lines[0], "student_of")
 	var sums []string
 	for _, line := range lines[1:] {
 		require.Len(t, line, len(lines[0]))
-		sums = append(sums, line[points]+" of "+line[most])
+		sums = append(sums, line[0]+" "+line[pointsColumn]+" of "+line[ofColumn])
 	}
-	require.Equal(t, []string{"17 of 25", "17 of 25", "6 of 25", "0 of 25"}, sums)
+	require.Equal(t, []string{"ann 17 of 25", "ann 17 of 25", "bob 6 of 25", "eve 0 of 25"}, sums, "a line for each row")
 }

@@ -151,8 +151,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	return writeAll(files, g)
 }
 
-// networked reports whether there is a network besides the loopback interface. A container may
-// have none.
+// networked reports whether there is a network besides the loopback interface. A container may have none.
 func networked() bool {
 	list, err := net.Interfaces()
 	return err != nil || slices.ContainsFunc(list, func(i net.Interface) bool {

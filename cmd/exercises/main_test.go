@@ -84,8 +84,7 @@ func fileText(t *testing.T, elements ...string) string {
 	return string(unixLines(b))
 }
 
-// TestWatchOutlivesAFileThatIsAway: some editors save a file by removing it and writing it
-// again.
+// TestWatchOutlivesAFileThatIsAway: some editors save a file by removing it and writing it again.
 func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	root := t.TempDir()
 	e := exercises[0]

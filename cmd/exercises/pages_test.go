@@ -140,8 +140,7 @@ func codeLines(program string) (lines []string) {
 	return lines
 }
 
-// TestPagesGiveNothingAway looks for lines of the solution in what a student reads before solving
-// the exercise.
+// TestPagesGiveNothingAway looks for lines of the solution in what a student reads before solving the exercise.
 func TestPagesGiveNothingAway(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {

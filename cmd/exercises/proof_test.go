@@ -91,8 +91,7 @@ func requireAddresses(t *testing.T, a *attempt, r *result) {
 	}
 }
 
-// requireChinese asserts that the Chinese messages about an attempt have no English words but the
-// attempt's own.
+// requireChinese asserts that the Chinese messages about an attempt have no English words but the attempt's own.
 func requireChinese(t *testing.T, a *attempt, r *result) {
 	t.Helper()
 	files := slices.Sorted(maps.Values(a.files))
@@ -177,8 +176,7 @@ func sample(e *exercise, basic bool) *exercise {
 	})
 }
 
-// TestGrade grades two attempts at one exercise: the solution in two files, and
-// one that does not compile.
+// TestGrade grades two attempts at one exercise: the solution in two files, and one that does not compile.
 func TestGrade(t *testing.T) {
 	t.Parallel()
 	root := rootOf(t)

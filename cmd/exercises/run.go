@@ -243,8 +243,7 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 // places matches the places in the grader at which a case has failed.
 var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 
-// forStudents removes from the words of a failure all that means nothing to a
-// student.
+// forStudents removes from the words of a failure all that means nothing to a student.
 func forStudents(words string) string {
 	var lines []string
 	for line := range strings.Lines(places.ReplaceAllString(words, "")) {

@@ -10,9 +10,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A stage is a part of an exercise that takes 10 to 20 minutes, and the cases that
-// pass when it is done. The last stage of an exercise has all cases that no other
-// stage names.
+// A stage is a part of an exercise that takes 10 to 20 minutes, and the cases that pass when it is done. The last
+// stage of an exercise has all cases that no other stage names.
 type stage struct {
 	Title   i18n.Text
 	Minutes int
@@ -92,8 +91,7 @@ func (r *result) nextStage(e *exercise) (number int, s stage, passed int) {
 	return 0, stage{}, 0
 }
 
-// stageLine says at which stage an attempt is; it is empty if the exercise has no stages, or all
-// are done.
+// stageLine says at which stage an attempt is; it is empty if the exercise has no stages, or all are done.
 func (r *result) stageLine(e *exercise) i18n.Text {
 	n, s, passed := r.nextStage(e)
 	if n == 0 || r.Why.En != "" {

@@ -39,8 +39,7 @@ func (s stubs) language(a *attempt) i18n.Language {
 // have reports whether an attempt is a stub as it was.
 func (s stubs) have(a *attempt) bool { return s.language(a) != "" }
 
-// start puts the stub into the reader's language. It does not change a file that a student
-// has written to.
+// start puts the stub into the reader's language. It does not change a file that a student has written to.
 func (a *app) start(e *exercise) error {
 	at, err := readAttempt(e.dir(a.root), e)
 	if err != nil {

@@ -162,8 +162,7 @@ func (a *app) goal(e *exercise) error {
 	return nil
 }
 
-// offer says how the stub gets comments in the reader's language, if its comments are
-// in another one.
+// offer says how the stub gets comments in the reader's language, if its comments are in another one.
 func (a *app) offer(e *exercise) {
 	if a.language != i18n.Chinese {
 		return
@@ -181,8 +180,7 @@ func goalOf(page []byte) string {
 	return strings.Join(paragraphs[:min(2, len(paragraphs))], "\n\n") + "\n\n"
 }
 
-// wanted returns the exercise that is named or, without a name, the first that is not done; nil if
-// all are done.
+// wanted returns the exercise that is named or, without a name, the first that is not done; nil if all are done.
 func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 	if len(names) > 0 {
 		return find(names[0])

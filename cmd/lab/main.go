@@ -120,9 +120,9 @@ func languageOfEnvironment() i18n.Language {
 	return i18n.Of("") // without a tag, Of reads LC_ALL and LANG as well
 }
 
-// sceneAddress returns the address of a scene; "" if none is given. The scene is the name of its lock, in capitals or not
-// (a7 is A7), or the address itself, which begins with #. The address of an exercise's lock is returned unchecked,
-// because only the page has these locks.
+// sceneAddress returns the address of a scene; "" if none is given. The scene is the name of its lock, in capitals or
+// not (a7 is A7), or the address itself, which begins with #. The address of an exercise's lock is returned
+// unchecked, because only the page has these locks.
 func sceneAddress(scene string) (string, error) {
 	if scene == "" || strings.HasPrefix(scene, "#lock=exercise-") {
 		return scene, nil

@@ -50,9 +50,9 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	return nil
 }
 
-// Only returns a handler that calls h for requests that read. Host is the server's host and port. Only refuses any Host
-// header but host and the names localhost, 127.0.0.1 and ::1 with its port: the owner of another site could let that
-// site's name lead to 127.0.0.1, and its page would read from this server (DNS rebinding).
+// Only returns a handler that calls h for requests that read. Host is the server's host and port. Only refuses any
+// Host header but host and the names localhost, 127.0.0.1 and ::1 with its port: the owner of another site could let
+// that site's name lead to 127.0.0.1, and its page would read from this server (DNS rebinding).
 func Only(host string, h http.HandlerFunc) http.Handler {
 	_, port, _ := net.SplitHostPort(host)
 	hosts := []string{host}

@@ -36,11 +36,11 @@ func New(conn *zk.Conn, path string, timeout time.Duration) *Candidate {
 }
 
 // Lead waits until the candidate is the leader, calls lead, and resigns when it
-// returns. The ctx that lead is given ends with ctx, and when the leadership is
-// lost: before another candidate leads. Term is the czxid of the leader's node.
+// returns. The ctx that lead is given ends with ctx. It also ends when the leadership is lost, and then before
+// another candidate leads. Term is the czxid of the leader's node.
 //
-// Lead returns the error of lead; if the leadership was lost, one that wraps
-// ErrLost; if ctx ends before the candidate leads, one that wraps ctx.Err().
+// Lead returns the error of lead. If the leadership was lost, it returns an error that wraps ErrLost. If ctx ends
+// before the candidate leads, it returns an error that wraps ctx.Err().
 func (c *Candidate) Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error {
 	return errNotWritten
 }

@@ -15,8 +15,7 @@ type Level struct {
 	Victory Text   `json:"victory"` // what happened, why the code let it happen, and the rule to take away
 	// Else is said of another violation than that of the goal.
 	Else map[player.Kind]Text `json:"else,omitempty"`
-	// Route is the solution as a person plays it, clients in the order A, B, C. Nil: it is the
-	// scene's schedule.
+	// Route is the solution as a person plays it, clients in the order A, B, C. Nil: it is the scene's schedule.
 	Route []string `json:"-"`
 }
 

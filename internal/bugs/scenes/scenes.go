@@ -32,9 +32,8 @@ type Bug struct {
 	Step  string         // the folder of the step whose idea the bug breaks
 	Title Text           // the heading in docs/bugs.md, without the ID
 	Cure  player.Subject // the lock that cures the bug: that of a step, or zklock
-	// Kinds are the violations that show the bug. The first one is its kind on all pages.
-	// Goal says in words what a person who plays the scheduler is to reach; the default is
-	// that of the first kind.
+	// Kinds are the violations that show the bug. The first one is its kind on all pages. Goal says in words what a
+	// person who plays the scheduler is to reach; the default is that of the first kind.
 	Kinds []player.Kind
 	Goal  Text
 
@@ -46,18 +45,16 @@ type Bug struct {
 	// there in its place, in Listing or as the World's Lock.
 	Listing    listings.New
 	Substitute Text
-	// World is where the bug comes up: how many contend, what they do, and what may go
-	// wrong. Its Lock need not say how it is opened: Listing does. Without a Listing it
-	// has all that a Subject needs, and the same Path as Cure.
+	// World is where the bug comes up: how many contend, what they do, and what may go wrong. Its Lock need not say
+	// how it is opened: Listing does. Without a Listing it has all that a Subject needs, and the same Path as Cure.
 	World player.World
 	Ours  player.World // World with Cure as its lock; an entry leaves it empty
 	// Like, if it is not nil, chooses the schedule to show: it is true of a trace that
 	// shows this bug, and not another one with the same violation.
 	Like   func(tr *player.Trace) bool
 	Search explore.Search // finds the bug in World; the default is to go through the schedules, up to 5000
-	// Level has the texts of the game, and Stops are the story: six to ten instants of the film
-	// of the scene's schedule, or of Play. Both are read from texts/ID.json: an entry has at
-	// most a Level.Route.
+	// Level has the texts of the game, and Stops are the story: six to ten instants of the film of the scene's
+	// schedule, or of Play. Both are read from texts/ID.json: an entry has at most a Level.Route.
 	Level Level
 	Stops []Stop
 	Play  *Play
@@ -134,8 +131,7 @@ func (b Bug) CuredIn() Text {
 	return i18n.Textf("step %d", "第 %d 步", n)
 }
 
-// setDefaults sets what an entry may leave out: the goal, how to search, the lock of World,
-// and Ours.
+// setDefaults sets what an entry may leave out: the goal, how to search, the lock of World, and Ours.
 func (b *Bug) setDefaults() {
 	if b.Goal.En == "" && len(b.Kinds) > 0 {
 		b.Goal = Goals[b.Kinds[0]]
@@ -215,9 +211,8 @@ var fates []byte
 // FateTries is how many random continuations of each beginning of a schedule were played.
 const FateTries = 100
 
-// Fates are, by the ID of a scene, a number for each beginning of its schedule: how many of
-// FateTries random continuations reach the goal, see [explore.Fates]. The key of those of a
-// Level.Route is the ID and a slash.
+// Fates are, by the ID of a scene, a number for each beginning of its schedule: how many of FateTries random
+// continuations reach the goal, see [explore.Fates]. The key of those of a Level.Route is the ID and a slash.
 var Fates = sync.OnceValue(func() map[string][]int { return decode[[]int]("fates.json", fates) })
 
 // Only returns a world that reports no other violations than those of the bug.
@@ -250,8 +245,7 @@ func (b Bug) Trace() *player.Trace {
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// Anchor returns the anchor that GitHub gives a heading, such as that of a bug
-// in docs/bugs.md.
+// Anchor returns the anchor that GitHub gives a heading, such as that of a bug in docs/bugs.md.
 func Anchor(heading string) string {
 	return strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

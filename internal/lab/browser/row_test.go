@@ -157,8 +157,7 @@ var verbs = map[string]func(p *tab, arg string) error{
 			}
 			key = fmt.Sprint(v)
 		}
-		key = cmp.Or(keys[key], key)
-		return p.perform(chromedp.KeyEvent(key))
+		return p.perform(chromedp.KeyEvent(cmp.Or(keys[key], key)))
 	},
 	"file":   func(p *tab, text string) error { return p.upload(text) },
 	"window": func(p *tab, window string) error { return p.perform(chromedp.EmulateViewport(windowSize(p, window))) },

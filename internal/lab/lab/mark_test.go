@@ -63,6 +63,19 @@ func sealedAt(bug string, f *film.Film) time.Duration {
 	return f.Choices[sealed-1].At
 }
 
+// stackAt returns the lines of the lock's source at which a contender is, or was last, at an instant; "" is any contender.
+func stackAt(f *film.Film, contender string, at time.Duration) (stack []film.Place) {
+	for _, w := range f.Where {
+		if (contender == "" || w.Who == contender) && w.From <= at && len(w.At) > 0 {
+			stack = nil
+			for _, i := range w.At {
+				stack = append(stack, f.Places[i])
+			}
+		}
+	}
+	return stack
+}
+
 // The page marks the line of a bug, and points to the lines at which the contenders are. When the lock breaks, or
 // when the choice is made after which it must, the contender that errs is at the marked line, or has just left it.
 func TestTheContenderThatErrsIsAtTheMarkedLine(t *testing.T) {

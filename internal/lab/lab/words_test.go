@@ -25,8 +25,8 @@ func clientsIn(text string) []string {
 	return slices.Compact(list)
 }
 
-// A claim reports whether a caption is right: whether a film shows at an instant what it says of a client or a number.
-// Shown is the stop that the film has there.
+// A claim reports whether a caption is right: whether a film shows at an instant what it says of a client or a
+// number. Shown is the stop that the film has there.
 type claim func(f *film.Film, shown locks.Stop, at time.Duration, clientOrNumber string) bool
 
 // claims are the claims of captions by the patterns of their words, whose groups are the clients or the number.
@@ -54,6 +54,11 @@ var claims = map[string]claim{
 
 var howMany = map[string]int{"second": 2, "two": 2, "third": 3, "three": 3}
 
+// stateOf returns the state of a contender at a stop. The states are in the order of the contenders, A, B, C and so on.
+func stateOf(s locks.Stop, contender string) string {
+	return strings.Fields(s.States)[contender[0]-'A']
+}
+
 func inState(states string) claim {
 	return func(_ *film.Film, shown locks.Stop, _ time.Duration, who string) bool {
 		return slices.Contains(strings.Fields(states), stateOf(shown, who))
@@ -69,9 +74,9 @@ func hadFault(faults ...string) claim {
 	}
 }
 
-// The words around a scene agree with it. A caption names the same clients in both languages, which are clients of its
-// film, and what it claims of them is true at its instant. A lesson names no client, because in a reader's schedule
-// another one may have that part. The label of a level is the violation with which the film ends.
+// The words around a scene agree with it. A caption names the same clients in both languages, which are clients of
+// its film, and what it claims of them is true at its instant. A lesson names no client, because in a reader's
+// schedule another one may have that part. The label of a level is the violation with which the film ends.
 func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 	compared := 0
 	for _, l := range locks.All() {
