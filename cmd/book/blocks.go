@@ -66,7 +66,7 @@ func (w *blocks) diagram(mermaid, address string) (string, error) {
 	}
 	story, storyAt := storyOf(address)
 	for _, runAt := range slices.Compact([]string{address, storyAt}) {
-		play, err := w.book.playOf(runAt)
+		play, err := w.book.playedAt(runAt)
 		if err != nil {
 			return "", err
 		}

@@ -170,8 +170,7 @@ func TestTheBookIsInTheOrderOfTheREADME(t *testing.T) {
 		}
 		require.Contains(t, place, src)
 		require.Greater(t, place[src], last, "%s comes too early in the book: chapters in cmd/book/pages.go", src)
-		last = place[src]
-		checked++
+		last, checked = place[src], checked+1
 	}
 	require.GreaterOrEqual(t, checked, 10)
 }
@@ -340,7 +339,7 @@ func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	}
 	for _, scene := range scenes.All {
 		l := testenv.Must(locks.Find(scene.ID))(t)
-		play := testenv.Must(b.playOf(l.Open().String()))(t)
+		play := testenv.Must(b.playedAt(l.Open().String()))(t)
 		s := diagram.Of(play.Trace)
 		setInstants(s, play.Film)
 		for _, step := range s.Steps {
@@ -387,8 +386,7 @@ func TestTheMapSaysWhatIsAProgram(t *testing.T) {
 var (
 	// blockEnd is between two pieces of text.
 	blockEnd = regexp.MustCompile(`</?(?:p|li|td|th|tr|table|h\d|div|ul|ol|details|summary|br|figcaption|button|label|option)\b[^>]*>`)
-	// staysEnglish is code, a picture, the name of a case in italics, a quotation, or a name that its translation
-	// follows.
+	// staysEnglish is code, a picture, the name of a case in italics, a quotation, or a name before its translation.
 	staysEnglish = regexp.MustCompile(`(?s)<(?:pre|code|svg|script|style|head|title)\b.*?</(?:pre|code|svg|script|style|head|title)>|<em>[^<\p{Han}]*</em>|` +
 		`“[^”\p{Han}]*”|[A-Za-z][\w ',.-]*（`)
 	// englishNames are those of exercises and rows, what the articles' code says, and a line of it.
@@ -449,8 +447,7 @@ func TestTheDeckIsThatOfTheSlides(t *testing.T) {
 func TestTheNamesOfTheLabAreItsOwn(t *testing.T) {
 	b := theBook(t)
 	read := func(file string) string {
-		all := testenv.Must(b.read(file))(t)
-		return strings.Join(strings.Fields(string(all)), " ")
+		return strings.Join(strings.Fields(string(testenv.Must(b.read(file))(t))), " ")
 	}
 	names := func(page, name string) bool {
 		return strings.Contains(page, "*"+name+"*") || strings.Contains(page, "“"+name+"”")

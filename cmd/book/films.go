@@ -12,14 +12,27 @@ import (
 
 	"example.com/zklock/internal/bugs/diagram"
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 )
 
-// requests returns the requests that the lab's page sends when it opens an address. internal/lab/page/films.js and
-// internal/lab/page/choices.js make the same, with the same fields.
-func requests(address string) (all []map[string]any, err error) {
+// A request is one that the lab's page sends to its engine. Do says which of the other fields are set; they are in the
+// order of the alphabet, as in a requestKey.
+type request struct {
+	Choices []string       `json:"choices,omitzero"` // of play and fates
+	Do      string         `json:"do"`               // "play", "fates" or "run"
+	Goal    player.Kind    `json:"goal,omitempty"`   // of fates
+	Parts   bool           `json:"parts,omitempty"`  // of run: the page shows a long film while it grows
+	Scene   map[string]any `json:"scene,omitempty"`  // of run
+	Want    *player.Kind   `json:"want,omitempty"`   // of play
+	World   map[string]any `json:"world,omitempty"`  // of play and fates
+}
+
+// requests returns the requests that the lab's page sends when it opens an address. Its films.js and world.js make the
+// same ones, with the same fields. The page loads the engine for any request that has no answer here.
+func requests(address string) (all []request, err error) {
 	a, err := locks.ParseAddress(address)
 	if err != nil {
 		return nil, err
@@ -28,13 +41,18 @@ func requests(address string) (all []map[string]any, err error) {
 	case "schedule":
 		faults := a.Faults
 		if len(a.Kinds) == 0 {
-			faults = 0
+			faults = 0 // as world.js has it: without a kind of fault none can happen
 		}
 		world := map[string]any{"lock": a.Locks[0], "contenders": min(a.Contenders, 6), // as choices.js limits them
-			"shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence, "one_owner": a.OneOwner,
-			"stranger": a.Stranger, "behind": a.Behind, "ensemble": a.Ensemble, "missing": a.Missing,
-			"scripts": notNull(a.Scripts), "kinds": notNull(a.Kinds), "faults": faults}
-		all = append(all, map[string]any{"do": "play", "choices": notNull(a.Choices), "want": string(a.Want), "world": world})
+			"shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence, "one_owner": a.OneOwner, "stranger": a.Stranger,
+			"behind": a.Behind, "ensemble": a.Ensemble, "missing": a.Missing, "scripts": notNull(a.Scripts),
+			"kinds": notNull(a.Kinds), "faults": faults}
+		all = append(all, request{Do: "play", Choices: notNull(a.Choices), Want: &a.Want, World: world})
+		// The fates of a lock's own schedule are in the catalogue. Those of another one are asked for if there is a goal.
+		l, err := locks.Find(a.Locks[0])
+		if err == nil && l.Goal != nil && l.Goal.Kind != "" && !slices.Equal(a.Choices, l.Scene.Choices) {
+			all = append(all, request{Do: "fates", Choices: notNull(a.Choices), Goal: l.Goal.Kind, World: world})
+		}
 	case "watch":
 		for _, lock := range a.Locks {
 			all = append(all, runRequest(a, lock, a.Changes))
@@ -47,27 +65,25 @@ func requests(address string) (all []map[string]any, err error) {
 }
 
 // runRequest is the request for the film of a lock in the scene of an address, with these changes.
-func runRequest(a locks.Address, lock string, changes []film.Change) map[string]any {
-	fields := []map[string]any{}
+func runRequest(a locks.Address, lock string, changes []film.Change) request {
+	fields := []map[string]any{} // in place of changes, because the JSON of a map is in order
 	for _, c := range changes {
 		fields = append(fields, map[string]any{"at_ns": c.At, "who": c.Who, "do": c.Do})
 	}
 	scene := map[string]any{"lock": lock, "contenders": a.Contenders, "shared": a.Shared, "measured": a.Measured,
 		"latency_ms": cmp.Or(a.LatencyMs, 20), "seed": a.Seed, "changes": fields, "scripts": notNull(a.Scripts)}
-	return map[string]any{"do": "run", "parts": true, "scene": scene}
+	return request{Do: "run", Parts: true, Scene: scene}
 }
 
 // notNull is a list whose JSON is [] if it is empty: a page cannot go through null.
-func notNull[T any](list []T) []T {
-	return append([]T{}, list...)
-}
+func notNull[T any](list []T) []T { return append([]T{}, list...) }
 
 // requestKey is the text by which the page looks up the answer to a request: JSON with the fields in order.
-func requestKey(request map[string]any) string {
+func requestKey(r request) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(request) // texts, numbers and lists of them
+	_ = e.Encode(r) // texts, numbers and lists of them
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
@@ -106,8 +122,8 @@ func (b *book) film(t *testing.T) error {
 		if err != nil {
 			return err
 		}
-		for _, request := range append(all, fatesRequest(all)...) {
-			if err := b.answer(t, request); err != nil {
+		for _, r := range all {
+			if err := b.answer(t, r); err != nil {
 				return i18n.Errorf("%s: %w", "%s：%v", address, err)
 			}
 		}
@@ -115,30 +131,16 @@ func (b *book) film(t *testing.T) error {
 	return nil
 }
 
-// fatesRequest returns the request for the fates of a schedule, if the page sends one after its request to play it: for
-// a lock with a goal, and a schedule other than the lock's own, whose fates are in the catalogue.
-func fatesRequest(all []map[string]any) []map[string]any {
-	if len(all) != 1 || all[0]["do"] != "play" {
-		return nil
-	}
-	world, choices := all[0]["world"].(map[string]any), all[0]["choices"].([]string)
-	l, err := locks.Find(world["lock"].(string))
-	if err != nil || l.Goal == nil || l.Goal.Kind == "" || slices.Equal(choices, l.Scene.Choices) {
-		return nil
-	}
-	return []map[string]any{{"do": "fates", "world": world, "choices": choices, "goal": string(l.Goal.Kind)}}
-}
-
-// answer notes the answer of the engine to a request.
-func (b *book) answer(t *testing.T, request map[string]any) (err error) {
-	key := requestKey(request)
+// answer stores the engine's answer to a request under its key.
+func (b *book) answer(t *testing.T, r request) (err error) {
+	key := requestKey(r)
 	if b.answers[key] != nil {
 		return nil
 	}
-	t.Run("film", func(t *testing.T) {
-		whole := strings.Replace(key, `"parts":true`, `"parts":false`, 1) // the request for a run, not in parts
+	t.Run("film", func(t *testing.T) { // the engine plays in a bubble of synctest, which needs a test: see main
+		r.Parts = false // the film is stored as a whole
 		var made any
-		if made, err = lab.Answer(t, []byte(whole), func(any) {}); err != nil {
+		if made, err = lab.Answer(t, []byte(requestKey(r)), func(any) {}); err != nil {
 			return
 		}
 		if f, ok := made.(*film.Film); ok {
@@ -149,11 +151,10 @@ func (b *book) answer(t *testing.T, request map[string]any) (err error) {
 	return err
 }
 
-// playOf returns the answer to the request to play the schedule of an address. If the address has no schedule, the
-// trace is nil.
-func (b *book) playOf(address string) (made lab.PlayedSchedule, err error) {
+// playedAt returns the stored answer to the request to play an address. Without a schedule there, its trace is nil.
+func (b *book) playedAt(address string) (made lab.PlayedSchedule, err error) {
 	all, err := requests(address)
-	if err == nil && len(all) == 1 && all[0]["do"] == "play" {
+	if err == nil && len(all) > 0 && all[0].Do == "play" {
 		err = json.Unmarshal(b.answers[requestKey(all[0])], &made)
 	}
 	return made, err

@@ -33,10 +33,9 @@ type Bug struct{ scenes.Bug }
 // Example returns the exhibit of the bug with this ID.
 func Example(id string) Bug { return Bug{scenes.Get(id)} }
 
-// HappensOff is the exhibit of a bug of a lock that is not on ZooKeeper. It runs play in
-// real time, which asserts at its end that the bug has happened, and draws what play has
-// recorded. Server is the name of the server's lane. The cure on that server has tests of
-// its own, beside this one.
+// HappensOff is the exhibit of a bug of a lock that is not on ZooKeeper. It runs play in real time, which asserts at
+// its end that the bug has happened, and draws what play has recorded. Server is the name of the server's lane. The
+// cure on that server has tests of its own, beside this one.
 func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 	t.Helper()
 	s := &Script{T: t, server: server}
@@ -58,10 +57,9 @@ func NeedsEmbedded(t *testing.T) {
 	testenv.Embedded(t, "needs exact control of the server, which only the embedded one gives")
 }
 
-// ByItsScene is the exhibit of a bug on ZooKeeper. It plays the schedule that the explorer
-// has found for the bug: with the article's lock it must end with the bug, and with the
-// lock that cures the bug it must not. If the bug's story has a schedule of its own, that
-// is played as well, and it is the one that is drawn.
+// ByItsScene is the exhibit of a bug on ZooKeeper. It plays the schedule that the explorer has found for the bug:
+// with the article's lock it must end with the bug, and with the lock that cures the bug it must not. If the bug's
+// story has a schedule of its own, that is played as well, and it is the one that is drawn.
 func (b Bug) ByItsScene(t *testing.T) {
 	t.Helper()
 	NeedsEmbedded(t)

@@ -50,15 +50,11 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	return nil
 }
 
-// Only returns a handler that calls h for requests that read. Host is the server's host and port. Only refuses any
-// Host header but host and the names localhost, 127.0.0.1 and ::1 with its port: the owner of another site could let
-// that site's name lead to 127.0.0.1, and its page would read from this server (DNS rebinding).
+// Only calls h for requests that read. It refuses any Host but host, localhost, 127.0.0.1 and ::1 on host's port: another
+// site could let its own name lead to 127.0.0.1, and its page could then read from this server (DNS rebinding).
 func Only(host string, h http.HandlerFunc) http.Handler {
 	_, port, _ := net.SplitHostPort(host)
-	hosts := []string{host}
-	for _, name := range []string{"localhost", "127.0.0.1", "::1"} {
-		hosts = append(hosts, net.JoinHostPort(name, port))
-	}
+	hosts := []string{host, "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -12,9 +12,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// Of returns the sequence of a trace of the explorer, in the words of the bug museum. A
-// request and its reply are one arrow, drawn where the server carries the request out,
-// unless the reply comes in a later action.
+// Of returns the sequence of a trace of the explorer, in the words of the bug museum. A request and its reply are one
+// arrow, drawn where the server carries the request out, unless the reply comes in a later action.
 func Of(tr *player.Trace) *Sequence {
 	var clients, holders []string
 	var steps []Step
@@ -73,8 +72,7 @@ func cutRepeats(steps []Step) (cut []Step) {
 	return cut
 }
 
-// packetStep returns the step of an entry about a packet. The step has no text if nothing is
-// drawn for the entry.
+// packetStep returns the step of an entry about a packet. The step has no text if nothing is drawn for the entry.
 func packetStep(log []player.Entry, i int) Step {
 	e := log[i]
 	if e.Op == jute.OpCloseSession.String() { // the client library sends it

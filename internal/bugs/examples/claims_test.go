@@ -11,10 +11,9 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// Article D says of its first version: 此实现方式还可能存在死锁问题, a holder that
-// crashes or loses its network blocks the whole lock. It does not: its node is
-// ephemeral. The next contender gets the lock when the session has expired, in
-// the article's lock as in ours.
+// Article D says of its first version: 此实现方式还可能存在死锁问题, a holder that crashes or loses its network blocks the whole
+// lock. It does not: its node is ephemeral. The next contender gets the lock when the session has expired, in the
+// article's lock as in ours.
 func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T) {
 	bugs.NeedsEmbedded(t)
 	scene := scenes.Get("D2") // a bug of the first version

@@ -60,8 +60,7 @@ func (l *CountDownLatch) Await() {
 	}
 }
 
-// AwaitFor waits until the latch is open, for d at most. It returns false if
-// the latch is still closed.
+// AwaitFor waits until the latch is open, for d at most. It returns false if the latch is still closed.
 func (l *CountDownLatch) AwaitFor(d time.Duration) bool {
 	select {
 	case <-l.open:

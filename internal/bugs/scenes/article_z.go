@@ -10,8 +10,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// Z is not an article. These are two ways that are often proposed to guard writes to ZooKeeper;
-// neither is enough.
+// Z is not an article. These are two ways that are often proposed to guard writes to ZooKeeper; neither is enough.
 var articleZ = []Bug{
 	{
 		ID: "Z1", Step: zklockFolder, Cure: late(byGuard).under(complete),
@@ -35,8 +34,7 @@ var articleZ = []Bug{
 	},
 }
 
-// late returns a stock whose holders guard their writes. A has a goroutine write, and unlocks
-// without waiting for it.
+// late returns a stock whose holders guard their writes. A has a goroutine write, and unlocks without waiting for it.
 func late(guard func(l *zklock.Lease) listings.Guarded) *stock { return &stock{guard: guard} }
 
 func byNode(*zklock.Lease) listings.Guarded    { return new(listings.ByNode) }

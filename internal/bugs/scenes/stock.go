@@ -64,8 +64,7 @@ func (s *stock) wrote(number int) {
 	s.highest = max(s.highest, number)
 }
 
-// lost returns a violation if an addition is lost: more holders have added one than the
-// highest number says.
+// lost returns a violation if an addition is lost: more holders have added one than the highest number says.
 func (s *stock) lost() (v player.Violation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

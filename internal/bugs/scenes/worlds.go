@@ -97,9 +97,8 @@ func watchedGone(tr *player.Trace) bool {
 	return countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch && e.Err != "" }) > 0
 }
 
-// comparesLate reports whether step 1's Unlock compares too late: a client that has written
-// the stock reads the lock's node, without a watch, and the node is that of another client
-// that has written the stock.
+// comparesLate reports whether step 1's Unlock compares too late: a client that has written the stock reads the
+// lock's node, without a watch, and the node is that of another client that has written the stock.
 func comparesLate(tr *player.Trace) bool {
 	owner, wrote := "", make(map[string]bool) // of the lock's node, and the stock
 	for _, e := range tr.Log {
