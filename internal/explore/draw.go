@@ -30,9 +30,9 @@ func (x *searcher) drawAll() {
 	}
 }
 
-// draw chooses at random. It takes a fault at one in eight of the points at which one is possible. If faults were
-// taken as often as other actions, they would all come at the start.
-func draw(rng *rand.Rand) func(p *player.Point) int {
+// draw returns a Chooser that chooses at random. It takes a fault at one in eight of the points at which one is
+// possible. If faults were taken as often as other actions, they would all come at the start.
+func draw(rng *rand.Rand) player.Chooser {
 	return func(p *player.Point) int {
 		plain := p.Plain()
 		if plain < len(p.Enabled) && rng.IntN(8) == 0 {
@@ -44,7 +44,7 @@ func draw(rng *rand.Rand) func(p *player.Point) int {
 
 // pct is Burckhardt's probabilistic concurrency testing: each actor has a random priority, and the one with the
 // highest acts. At depth points, which are drawn before, the actor that would act falls behind all others.
-func pct(rng *rand.Rand, depth int) func(p *player.Point) int {
+func pct(rng *rand.Rand, depth int) player.Chooser {
 	priority := make(map[string]int) // by actor: a client, a contender, or a fault
 	drops := make(map[int]bool)      // by the number of a point
 	for range depth {
@@ -84,7 +84,7 @@ func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, pos
 	_ = player.Follow(choices, nil, func(p *player.Point) int {
 		possible = p.Enabled
 		return -1
-	}, func(choose func(p *player.Point) int) { tr = player.TraceOf(w, player.Play(t, w, false, choose, nil)) })
+	}, func(choose player.Chooser) { tr = player.TraceOf(w, player.Play(t, w, false, choose, nil)) })
 	return tr, possible
 }
 
@@ -98,7 +98,7 @@ func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(
 	for k := range fates {
 		for try := range tries {
 			rng := rand.New(rand.NewPCG(uint64(k), uint64(try)))
-			_ = player.Follow(choices[:k], nil, draw(rng), func(choose func(p *player.Point) int) {
+			_ = player.Follow(choices[:k], nil, draw(rng), func(choose player.Chooser) {
 				if ends(player.TraceOf(w, player.Play(t, w, false, choose, nil))) {
 					fates[k]++
 				}

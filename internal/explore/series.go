@@ -42,7 +42,7 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 
 // chooseNth makes a chooser. It takes the fault of the kind at the n-th point at which one is possible, counted from 0,
 // and after that the first end of a ctx. Otherwise it takes an action that is not an unlock, if there is one.
-func chooseNth(kind player.Fault, n int) (choose func(p *player.Point) int, happened *bool) {
+func chooseNth(kind player.Fault, n int) (choose player.Chooser, happened *bool) {
 	happened = new(bool)
 	return func(p *player.Point) int {
 		for i, f := range p.Faults {

@@ -10,7 +10,7 @@ import (
 )
 
 // chooseByName makes the wanted choices, and then chooses the first action. A name that is not possible is passed over.
-func chooseByName(wanted []string) func(p *player.Point) int {
+func chooseByName(wanted []string) player.Chooser {
 	return func(p *player.Point) int {
 		if len(p.Enabled) == 1 {
 			return 0
@@ -95,7 +95,7 @@ func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 }
 
 func replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
-	err = tr.Follow(func(choose func(p *player.Point) int) {
+	err = tr.Follow(func(choose player.Chooser) {
 		again = player.TraceOf(tr.World, player.Play(t, tr.World, false, choose, nil))
 	})
 	again.Choices, again.Widths = tr.Choices, tr.Widths

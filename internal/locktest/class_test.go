@@ -45,35 +45,31 @@ var questions = []struct {
 	test   string // of the step, which must fail
 	fails  string // the case of the test that must fail first
 }{
-	{"01-naive-ephemeral", 2, []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
-		"TestLock", "a release between looking and watching is not missed"},
-	{"01-naive-ephemeral", 3, []edit{change(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")},
-		"TestLock", "an error other than node exists is returned and not taken for held"},
-	{"02-herd-effect", 2, []edit{
+	{step: "01-naive-ephemeral", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed",
+		edits: []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")}},
+	{step: "01-naive-ephemeral", number: 3, test: "TestLock", fails: "an error other than node exists is returned and not taken for held",
+		edits: []edit{change(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")}},
+	{step: "02-herd-effect", number: 2, test: "TestLock", fails: "the requests are exactly as many as predicted", edits: []edit{
 		change(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
 		change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
-		change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")},
-		"TestLock", "the requests are exactly as many as predicted"},
-	{"03-sequential-predecessor", 1, []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")},
-		"TestLock", "a waiter that goes lets nobody in before the holder has let go"},
-	{"03-sequential-predecessor", 2, []edit{
+		change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")}},
+	{step: "03-sequential-predecessor", number: 1, test: "TestLock", fails: "a waiter that goes lets nobody in before the holder has let go",
+		edits: []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")}},
+	{step: "03-sequential-predecessor", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed", edits: []edit{
 		change(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
-		change(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")},
-		"TestLock", "a release between looking and watching is not missed"},
-	{"04-reentrant", 1, []edit{change(`h := &hold\{`, "h := &hold{times: 1, ")},
-		"TestOwners", "another owner of the same Mutex waits its turn in the queue"},
-	{"04-reentrant", 2, []edit{
+		change(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")}},
+	{step: "04-reentrant", number: 1, test: "TestOwners", fails: "another owner of the same Mutex waits its turn in the queue",
+		edits: []edit{change(`h := &hold\{`, "h := &hold{times: 1, ")}},
+	{step: "04-reentrant", number: 2, test: "TestOwners", fails: "two goroutines of one owner that lock at once make one node", edits: []edit{
 		change(`\tm\.book\[owner\] = h\n`, ""),
-		change(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")},
-		"TestOwners", "two goroutines of one owner that lock at once make one node"},
-	{"05-timeout", 1, []edit{change(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")},
-		"TestContexts", "a request that is answered after ctx has ended leaves nothing behind"},
-	{"05-timeout", 2, []edit{
+		change(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")}},
+	{step: "05-timeout", number: 1, test: "TestContexts", fails: "a request that is answered after ctx has ended leaves nothing behind",
+		edits: []edit{change(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")}},
+	{step: "05-timeout", number: 2, test: "TestLeases", fails: "a holder whose answer comes late loses the lock before the next one gets in", edits: []edit{
 		change(`\t\tsent := time\.Now\(\)\n`, ""),
-		change(`sent\.Add\(`, "time.Now().Add(")},
-		"TestLeases", "a holder whose answer comes late loses the lock before the next one gets in"},
-	{"05-timeout", 3, []edit{change(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
-		"TestLeases", "Unlock after the parent was made again touches nobody else's node"},
+		change(`sent\.Add\(`, "time.Now().Add(")}},
+	{step: "05-timeout", number: 3, test: "TestLeases", fails: "Unlock after the parent was made again touches nobody else's node",
+		edits: []edit{change(`if conn\.SessionID\(\) != l\.session \{`, "if false {")}},
 }
 
 // TestClassQuestions does what each question asks for, and runs the step's test.

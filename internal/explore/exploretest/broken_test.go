@@ -86,14 +86,16 @@ func (l odd) Lock() error {
 	return err
 }
 
+// brokenSubject is the lock with one of the bugs; with "none" it is right.
 func brokenSubject(bug string) player.Subject {
 	if bug == firstUnlock || bug == neverAgain {
 		s := steps.Reentrant()
 		s.Name = bug
 		return s.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return &reentrantBug{lock: l, bug: bug} })
 	}
-	newLock := func(conn *zk.Conn, path string) odd { return odd{broken.New(bug, conn, path), bug, conn, path} }
-	s := steps.OfPlain(bug, newLock, broken.ErrNotLocked)
+	s := steps.OfPlain(bug, func(conn *zk.Conn, path string) odd {
+		return odd{Plain: broken.New(bug, conn, path), bug: bug, conn: conn, path: path}
+	}, broken.ErrNotLocked)
 	s.Queue, s.Known = true, []player.Known{steps.LostReply}
 	return s
 }
@@ -124,7 +126,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 			require.NotNil(t, tr, "%d schedules show nothing", schedules)
 			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
-			require.LessOrEqual(t, len(tr.Choices), 12, "%v", tr)
+			require.LessOrEqual(t, len(tr.Choices), 12, "a trace that a person can follow: %v", tr)
 			for range 3 {
 				again := testenv.Must(explore.Replay(t, tr))(t)
 				require.Equal(t, tr.Log, again.Log)
@@ -134,7 +136,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 }
 
 func TestRandomSearchesRepeatAndFind(t *testing.T) {
-	for _, depth := range []int{0, 3} {
+	for _, depth := range []int{0, 3} { // 0: each choice is drawn; otherwise the depth of pct
 		search := explore.Search{Seed: 7, Limit: 500, Depth: depth}
 		w := player.World{Lock: brokenSubject("everybody is first"), Contenders: 4}
 		a, b := explore.Explore(t, w, search), explore.Explore(t, w, search)
@@ -144,7 +146,7 @@ func TestRandomSearchesRepeatAndFind(t *testing.T) {
 	}
 }
 
-// TestTheTraceOfThePage: docs/explorer.md shows the explorer's output, and names its faults and strangers.
+// The page docs/explorer.md shows what the explorer prints, and names its faults and strangers.
 func TestTheTraceOfThePage(t *testing.T) {
 	scripts := [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
 	w := player.World{Lock: brokenSubject("no look after waking"), Contenders: 3, Scripts: scripts}

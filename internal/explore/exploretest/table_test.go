@@ -110,7 +110,9 @@ func TestTableOfThePage(t *testing.T) {
 			w.Lock = s
 			columns := fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault)
 			soon := !slow && (s.Name == "predecessor" || testenv.AtLanding())
-			rows = append(rows, row{columns, w, explore.Search{Count: true}, *update || soon || testenv.AtLength(), !s.Timed})
+			r := row{columns: columns, World: w, Search: explore.Search{Count: true}, exact: !s.Timed}
+			r.play = *update || soon || testenv.AtLength()
+			rows = append(rows, r)
 		}
 		add(player.World{}, false, "requests", "none")
 		add(player.World{Packets: true}, false, "packets", "none")
@@ -150,7 +152,7 @@ func TestPairsOfThePage(t *testing.T) {
 				w.Kinds, w.Each = w.Kinds[:1], 2
 			}
 			name := fmt.Sprintf("%s, %s", f, g)
-			rows = append(rows, row{name, w, search, pattern.MatchString(name), false})
+			rows = append(rows, row{columns: name, World: w, Search: search, play: pattern.MatchString(name)})
 		}
 	}
 	holdTable(t,

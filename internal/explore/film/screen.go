@@ -30,7 +30,7 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 		}
 		return -1 // nothing is chosen: the schedule ends here
 	}
-	err = player.Follow(choices, nil, atEnd, func(choose func(p *player.Point) int) { f, tr = playFilmed(t, w, choose) })
+	err = player.Follow(choices, nil, atEnd, func(choose player.Chooser) { f, tr = playFilmed(t, w, choose) })
 	if err == nil && f == nil {
 		err = doesNotEnd(tr)
 	}
@@ -41,7 +41,7 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 }
 
 // playFilmed plays a schedule and films it. The film is nil if the schedule does not end.
-func playFilmed(t *testing.T, config player.World, choose func(p *player.Point) int) (f *Film, tr *player.Trace) {
+func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Film, tr *player.Trace) {
 	defer player.Alone()()
 	actions, chosenAs := 0, []int{} // the number of actions so far, and for each choice of the film which of them it is
 	run := player.InBubble(t, config, func(w *player.Player) {
@@ -85,7 +85,7 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 	t.Helper()
 	for range player.Tries {
 		var again *player.Trace
-		err = tr.Follow(func(choose func(p *player.Point) int) { f, again = playFilmed(t, tr.World, choose) })
+		err = tr.Follow(func(choose player.Chooser) { f, again = playFilmed(t, tr.World, choose) })
 		switch {
 		case err != nil:
 		case f == nil:

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,11 +54,9 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 			}
 			line := sources[at.File][at.Line-1]
 			until := f.End
-			for _, next := range f.Where[i+1:] {
-				if next.Who == w.Who {
-					until = next.From
-					break
-				}
+			later := f.Where[i+1:]
+			if next := slices.IndexFunc(later, func(l film.Where) bool { return l.Who == w.Who }); next >= 0 {
+				until = later[next].From
 			}
 			require.NotEmpty(t, at.Func)
 			sent := firstSent(f, w.Who, w.From, until)

@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// Play plays one schedule. If it does not end, the process ends with its choices. At each point choose returns the
-// index of an enabled action; a negative number ends the run. After each action acted, if it is not nil, gets the
-// number of the action, from 0, and its footprint. With hashing each state has a hash: Point.State.
-func Play(t *testing.T, w World, hashing bool, choose func(p *Point) int, acted func(n int, f Footprint)) *Run {
+// Play plays one schedule. If it does not end, the process ends with its choices. After each action acted, if it is not
+// nil, gets the number of the action, from 0, and its footprint. With hashing each state has a hash: Point.State.
+func Play(t *testing.T, w World, hashing bool, choose Chooser, acted func(n int, f Footprint)) *Run {
 	t.Helper()
 	defer Alone()()                   // waits for its turn now, and ends it on return
 	var names []string                // of the choices

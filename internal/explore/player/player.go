@@ -95,7 +95,7 @@ func (w *Player) stirLocked() {
 
 // Play starts the contenders, and then carries out one action after the other, until a violation or the
 // end. See the function [Play] for choose and acted.
-func (w *Player) Play(choose func(p *Point) int, acted func(n int, f Footprint)) {
+func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 	r := w.Run
 	for _, k := range w.Contenders {
 		k.Start()

@@ -9,18 +9,21 @@ import (
 
 // A Point is a moment of a schedule at which one action was chosen.
 type Point struct {
-	Enabled []string // the actions that were possible
-	Chosen  int
+	Enabled   []string      // the actions that were possible
+	Chosen    int           // the index in Enabled of the action that was taken
+	Faults    []Fault       // the kind of each of Enabled; "" if it is not a fault
+	State     uint64        // if states are counted: a hash
+	Log       []Entry       // up to here
+	Situation func() uint64 // a hash: schedules that come to the same situation go on alike
 
-	Faults    []Fault           // the kind of each of Enabled; "" if it is not a fault
-	State     uint64            // if states are counted: a hash
-	Log       []Entry           // up to here
-	gaps      map[string]string // by the name of a gap, the contender that is kept there
-	Situation func() uint64     // a hash: schedules that come to the same situation go on alike
+	gaps map[string]string // by the name of a gap, the contender that is kept there
 }
 
-// Kept returns the contender that is held in a gap; "" if there is none, or if it is
-// a goroutine that no contender waits for.
+// A Chooser returns the index in p.Enabled of the action to take, or -1 to abort the run.
+type Chooser = func(p *Point) int
+
+// Kept returns the contender that is kept in a gap, a place in a lock (Subject.Begin). It returns "" if no goroutine is
+// kept there, or one that is no contender's own: the lock has started it.
 func (p *Point) Kept(name string) string { return p.gaps[strings.TrimPrefix(name, "gap ")] }
 
 // Plain is how many of the actions are not faults; those come first.
@@ -38,17 +41,17 @@ type Run struct {
 	Points    []*Point
 	Log       []Entry
 	Violation *Violation
-	Known     []i18n.Text // names of the Known that came up
+	Known     []i18n.Text // the names of the faults in Subject.Known that were seen
 	Facts     Facts
 	Requests  int         // that the contenders have sent
 	Events    int         // watch events that have arrived
 	Results   []i18n.Text // of each contender
-	Aborted   bool        // by the search
+	Aborted   bool        // by the Chooser
+	Unordered bool        // the action under way causes events in no particular order
+	Final     uint64      // the hash of the state at the end, as in Point.State
 
-	over      bool   // it has ended with a violation that is known
-	Unordered bool   // the action under way causes events in no particular order
-	hashing   bool   // states are counted
-	Final     uint64 // the hash of the state at the end, as in Point.State
+	over    bool // it has ended with a violation that is known
+	hashing bool // states are counted
 }
 
 // Choices are the actions taken where more than one was possible.
@@ -61,10 +64,10 @@ func (r *Run) Choices() (names []string) {
 	return names
 }
 
-// Follow calls play with a function that makes the choices, one after the other, and after the last of them calls
-// afterwards. Widths, if there are any, are how many actions must be possible at each choice. The error says which choice
-// cannot be made, or that the schedule ends before the last one.
-func Follow(choices []string, widths []int, afterwards func(p *Point) int, play func(choose func(p *Point) int)) (err error) {
+// Follow calls play, which plays one run, with a Chooser that makes the choices one after the other. After the last of
+// them afterwards chooses. Widths, if there are any, are how many actions must be possible at each choice. The error
+// says which choice cannot be made, or that the schedule ends before the last one.
+func Follow(choices []string, widths []int, afterwards Chooser, play func(choose Chooser)) (err error) {
 	n := 0 // how many choices have been made
 	play(func(p *Point) int {
 		switch {
@@ -93,6 +96,6 @@ func Follow(choices []string, widths []int, afterwards func(p *Point) int, play 
 }
 
 // Follow plays the schedule of the trace.
-func (tr *Trace) Follow(play func(choose func(p *Point) int)) error {
+func (tr *Trace) Follow(play func(choose Chooser)) error {
 	return Follow(tr.Choices, tr.Widths, func(*Point) int { return 0 }, play)
 }
