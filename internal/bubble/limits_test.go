@@ -19,41 +19,43 @@ import (
 
 const childVariable = "BUBBLE_TEST_HANGS" // is set in the process that plays a test of hangs
 
-// hangs are tests that do not end, each with limits that another way to hang does not reach.
+// hangs are tests that do not end. Of the limits that each has, only the one for its way to hang is reached.
 var hangs = []struct {
 	name   string
 	limits bubble.Limits
 	play   func(t *testing.T)
 	want   []string // of the message
 }{
-	{"spins", bubble.Limits{Processor: 300 * time.Millisecond, Idle: 100 * time.Millisecond}, spins,
-		[]string{"has used 300ms of the processor", "bubble_test.spins(", "bubble_test.waits("}},
-	{"waits beside a clock", bubble.Limits{Virtual: time.Hour}, func(t *testing.T) {
+	{name: "spins", limits: bubble.Limits{Processor: 300 * time.Millisecond, Idle: 100 * time.Millisecond}, play: spins,
+		want: []string{"has used 300ms of the processor", "bubble_test.spins(", "bubble_test.waits("}},
+	{name: "waits beside a clock", limits: bubble.Limits{Virtual: time.Hour}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		waits()
-	}, []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits(", "zkserver.(*Server).clock("}},
-	{"waits without a clock", bubble.Limits{}, func(*testing.T) { waits() },
-		[]string{"has not happened in 24h0m0s of virtual time", "bubble_test.waits("}},
-	{"waits for a mutex", bubble.Limits{Idle: 300 * time.Millisecond, Doing: func() string { return "with the seed 7" }}, func(t *testing.T) {
+	}, want: []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits(", "zkserver.(*Server).clock("}},
+	{name: "waits without a clock", play: func(*testing.T) { waits() },
+		want: []string{"has not happened in 24h0m0s of virtual time", "bubble_test.waits("}},
+	{name: "waits for a mutex", limits: bubble.Limits{Idle: 300 * time.Millisecond, Doing: seed7}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		var mu sync.Mutex
 		mu.Lock()
 		mu.Lock()
-	}, []string{"none of its goroutines could run", "with the seed 7", "sync.(*Mutex).Lock(", "zkserver.(*Server).clock("}},
-	{"waits for something outside", bubble.Limits{Idle: 300 * time.Millisecond}, func(*testing.T) { <-outside },
-		[]string{"none of its goroutines could run"}},
-	{"waits for the system", bubble.Limits{Idle: 100 * time.Millisecond}, func(*testing.T) {
+	}, want: []string{"none of its goroutines could run", seed7(), "sync.(*Mutex).Lock(", "zkserver.(*Server).clock("}},
+	{name: "waits for something outside", limits: bubble.Limits{Idle: 300 * time.Millisecond}, play: func(*testing.T) { <-outside },
+		want: []string{"none of its goroutines could run"}},
+	{name: "waits for the system", limits: bubble.Limits{Idle: 100 * time.Millisecond}, play: func(*testing.T) {
 		r, w, _ := os.Pipe()
 		defer w.Close()
 		r.Read(make([]byte, 1))
-	}, []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}},
-	{"waits in its end", bubble.Limits{Virtual: time.Hour}, func(t *testing.T) {
+	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}},
+	{name: "waits in its end", limits: bubble.Limits{Virtual: time.Hour}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		t.Cleanup(waits)
-	}, []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits("}},
+	}, want: []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits("}},
 }
 
 var outside = make(chan struct{})
+
+func seed7() string { return "with the seed 7" } // what a test is doing, for the message
 
 func waits() { <-make(chan int) }
 
@@ -100,7 +102,8 @@ func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 	bubble.Limits{Virtual: 100 * 24 * time.Hour}.Test(t, func(*testing.T) { time.Sleep(99 * 24 * time.Hour) })
 }
 
-// The second file is what a page shows to users. A string with testing/synctest.Test in it, for a stack, is not a call.
+// Every test in virtual time goes through package bubble, whose limits end it if it hangs. The second file is an
+// example for users. A string with testing/synctest.Test in it, for a stack, is not a call.
 func TestEveryBubbleHasLimits(t *testing.T) {
 	var without []string
 	tree := os.DirFS("../..")

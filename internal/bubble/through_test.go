@@ -15,7 +15,7 @@ import (
 
 const rtt = 20 * time.Millisecond
 
-// line returns both ends of a line with distance. The test ends when what is still on its way has arrived.
+// line returns both ends of a line whose round trip takes rtt. The test ends when what is still on its way has arrived.
 func line(t *testing.T) (client, server net.Conn) {
 	near, server := net.Pipe()
 	client = bubble.Through(near, bubble.Way{Far: rtt / 2}, bubble.Way{Far: rtt / 2})

@@ -22,7 +22,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// An edit is the change that a question for a class asks for.
+// An edit is a change of a step's lock.go. A question for a class, in the step's README, asks the students to make it.
 type edit struct {
 	old *regexp.Regexp // is found once in the step's lock.go
 	new string
@@ -45,31 +45,38 @@ var questions = []struct {
 	test   string // of the step, which must fail
 	fails  string // the case of the test that must fail first
 }{
-	{step: "01-naive-ephemeral", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed",
-		edits: []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")}},
-	{step: "01-naive-ephemeral", number: 3, test: "TestLock", fails: "an error other than node exists is returned and not taken for held",
+	{step: "01-naive-ephemeral", number: 2, edits: []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
+		test: "TestLock", fails: "a release between looking and watching is not missed"},
+	{step: "01-naive-ephemeral", number: 3, test: "TestLock",
+		fails: "an error other than node exists is returned and not taken for held",
 		edits: []edit{change(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")}},
-	{step: "02-herd-effect", number: 2, test: "TestLock", fails: "the requests are exactly as many as predicted", edits: []edit{
-		change(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
-		change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
-		change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")}},
-	{step: "03-sequential-predecessor", number: 1, test: "TestLock", fails: "a waiter that goes lets nobody in before the holder has let go",
+	{step: "02-herd-effect", number: 2, test: "TestLock",
+		fails: "the requests are exactly as many as predicted", edits: []edit{
+			change(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
+			change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
+			change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")}},
+	{step: "03-sequential-predecessor", number: 1, test: "TestLock",
+		fails: "a waiter that goes lets nobody in before the holder has let go",
 		edits: []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")}},
-	{step: "03-sequential-predecessor", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed", edits: []edit{
-		change(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
-		change(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")}},
-	{step: "04-reentrant", number: 1, test: "TestOwners", fails: "another owner of the same Mutex waits its turn in the queue",
-		edits: []edit{change(`h := &hold\{`, "h := &hold{times: 1, ")}},
-	{step: "04-reentrant", number: 2, test: "TestOwners", fails: "two goroutines of one owner that lock at once make one node", edits: []edit{
-		change(`\tm\.book\[owner\] = h\n`, ""),
-		change(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")}},
-	{step: "05-timeout", number: 1, test: "TestContexts", fails: "a request that is answered after ctx has ended leaves nothing behind",
+	{step: "03-sequential-predecessor", number: 2, test: "TestLock",
+		fails: "a release between looking and watching is not missed", edits: []edit{
+			change(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
+			change(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")}},
+	{step: "04-reentrant", number: 1, edits: []edit{change(`h := &hold\{`, "h := &hold{times: 1, ")},
+		test: "TestOwners", fails: "another owner of the same Mutex waits its turn in the queue"},
+	{step: "04-reentrant", number: 2, test: "TestOwners",
+		fails: "two goroutines of one owner that lock at once make one node", edits: []edit{
+			change(`\tm\.book\[owner\] = h\n`, ""),
+			change(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")}},
+	{step: "05-timeout", number: 1, test: "TestContexts",
+		fails: "a request that is answered after ctx has ended leaves nothing behind",
 		edits: []edit{change(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")}},
-	{step: "05-timeout", number: 2, test: "TestLeases", fails: "a holder whose answer comes late loses the lock before the next one gets in", edits: []edit{
-		change(`\t\tsent := time\.Now\(\)\n`, ""),
-		change(`sent\.Add\(`, "time.Now().Add(")}},
-	{step: "05-timeout", number: 3, test: "TestLeases", fails: "Unlock after the parent was made again touches nobody else's node",
-		edits: []edit{change(`if conn\.SessionID\(\) != l\.session \{`, "if false {")}},
+	{step: "05-timeout", number: 2, test: "TestLeases",
+		fails: "a holder whose answer comes late loses the lock before the next one gets in", edits: []edit{
+			change(`\t\tsent := time\.Now\(\)\n`, ""),
+			change(`sent\.Add\(`, "time.Now().Add(")}},
+	{step: "05-timeout", number: 3, edits: []edit{change(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
+		test: "TestLeases", fails: "Unlock after the parent was made again touches nobody else's node"},
 }
 
 // TestClassQuestions does what each question asks for, and runs the step's test.
@@ -206,8 +213,8 @@ func TestClassAnswers(t *testing.T) {
 	require.Equal(t, answered, strings.Count(teaching, "\n### Step "), "an answer to no question")
 }
 
-// TestClassHoldersEvent answers the third question of step 2: the holder's last ChildrenW has left
-// a watch behind, and no goroutine waits for its event.
+// TestClassHoldersEvent answers the third question of step 2. The holder's last ChildrenW has left a watch behind, so a
+// new waiter causes an event for the holder. No goroutine waits for that event, and the holder sends nothing.
 func TestClassHoldersEvent(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	bubble.Test(t, func(t *testing.T) {

@@ -24,17 +24,17 @@ func (l sameLock) Lock() error            { return l() }
 func (l sameLock) TryLock() (bool, error) { err := l(); return err == nil, err }
 func (l sameLock) Unlock() error          { return l() }
 
-// always returns what makes a lock all of whose methods call f.
+// always returns a function that makes a lock all of whose methods call f.
 func always(f func(conn *zk.Conn, path string) error) func(*zk.Conn, string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
 		return sameLock(func() error { return f(conn, path) })
 	}
 }
 
-// Locks that do what no lock should.
+// hostile are locks that do what no lock should.
 var hostile = map[string]struct {
 	lock  func(conn *zk.Conn, path string) locktest.Lock
-	words string // of the message of the first case that fails
+	words string // part of the message of the first case that fails
 }{
 	"a stub that returns at once":     {always(func(*zk.Conn, string) error { return nil }), "there is no node of the holder"},
 	"a stub that returns errors":      {always(func(_ *zk.Conn, path string) error { return errors.New("not written yet: " + path) }), "Lock of the holder fails"},

@@ -26,28 +26,28 @@ func (l leakingLock) Unlock() error {
 	return err
 }
 
-// A goroutine that ends late costs nothing, and one that never ends fails the case of group Cost that is
-// about it, and no other.
+// A goroutine that ends late fails no case. One that never ends fails the case that is about goroutines, and no other.
 func TestAGoroutineThatNeverEndsFailsOneCase(t *testing.T) {
 	testenv.Landing(t, "plays whole suites again")
 	testenv.Embedded(t, "is about goroutines")
+	leak := []string{"no goroutine is left when every contender has let go"}
 	for name, c := range map[string]struct {
 		aside  func()
 		failed []string
 	}{
-		"ends in five minutes": {func() { time.Sleep(5 * time.Minute) }, nil},
-		"never ends":           {func() { select {} }, []string{"no goroutine is left when every contender has let go"}},
-		"sleeps forever": {func() {
+		"ends in five minutes": {aside: func() { time.Sleep(5 * time.Minute) }},
+		"never ends":           {aside: func() { select {} }, failed: leak},
+		"sleeps forever": {failed: leak, aside: func() {
 			for {
 				time.Sleep(time.Second)
 			}
-		}, []string{"no goroutine is left when every contender has let go"}},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			verdicts := locktest.Verdicts(t, locktest.Subject{
 				New: func(conn *zk.Conn, path string) locktest.Lock {
-					return leakingLock{broken.New("none", conn, path), c.aside}
+					return leakingLock{lock: broken.New("none", conn, path), aside: c.aside}
 				},
 				ErrNotLocked: broken.ErrNotLocked, Queue: true,
 			}, nil)

@@ -23,7 +23,7 @@ type Point struct {
 type Chooser = func(p *Point) int
 
 // Kept returns the contender that is kept in a gap, a place in a lock (Subject.Begin). It returns "" if no goroutine is
-// kept there, or one that is no contender's own: the lock has started it.
+// kept there, or if the one that is kept there was started by the lock and no contender waits for it.
 func (p *Point) Kept(name string) string { return p.gaps[strings.TrimPrefix(name, "gap ")] }
 
 // Plain is how many of the actions are not faults; those come first.
