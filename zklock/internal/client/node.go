@@ -15,15 +15,25 @@ import (
 type Parent struct {
 	c    *Client
 	path string
-	acl  []zk.ACL // of all nodes that are made
-	mode atomic.Int32
-	shut atomic.Int32 // how often in a row the server has closed the connection in place of making a container
+	acl  []zk.ACL     // of all nodes that are made
+	mode atomic.Int32 // how nodes are made: unknown, unread, counting or creating
+
+	// closedInARow counts the connections that the server has closed, one after the other, in place of making a
+	// container. A server that has done so mostClosed times is taken for one that knows no containers.
+	closedInARow atomic.Int32
 
 	Crowded atomic.Bool // so many contend that a create need not ask whether its node is alone
 }
 
-// mostShut is when a server is taken for one that knows no containers, and does not say so.
-const mostShut = 3
+const mostClosed = 3
+
+// The modes of a Parent. Its mark is the low-water mark of lowwater.go.
+const (
+	unknown  = iota // create, until a list shows whether the parent has data, or we make it
+	unread          // create, until we have read the parent, whose data has the size of a mark
+	counting        // create and write the parent, which has no data but a mark
+	creating        // create: the parent has other data, or we may not write it
+)
 
 // Parent returns the node at a path. It sends nothing.
 func (c *Client) Parent(path string, acl []zk.ACL) *Parent {
@@ -39,7 +49,7 @@ type Node struct {
 	Zxid    int64 // with which it was made; 0: not known
 	Alone   bool  // the parent had no other child then
 	Born    int64 // the zxid with which the parent was made; 0: not known
-	First   bool  // all before it have gone, and its delete marks that
+	First   bool  // all before it have gone, and its delete writes that to the parent, as a low-water mark
 }
 
 // Name returns the last part of the path.
@@ -49,9 +59,8 @@ func (n *Node) Name() string { return path.Base(n.Path) }
 // and it is tried again: the reason may pass.
 type RefusalFunc func(n int, err error)
 
-// Create makes a node, once, whatever happens on the way. named returns what is
-// before the number in the name, and the data, for an id that no other node ever has,
-// of whatever session: by it the node is found if the reply to the create was lost.
+// Create makes a node, once, whatever happens on the way. named returns what is before the number in the name, and the
+// data, for an id that no other node of any session ever has: by it the node is found if the reply to the create was lost.
 func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix string, data []byte), refused RefusalFunc) (*Node, error) {
 	c := p.c
 	var prefix string
@@ -76,7 +85,8 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 		node := &Node{parent: p, Session: session}
 		err := node.create(prefix, data)
 		if maybe(err) || err == nil && c.SessionID() != session {
-			// It was made or not, in this session or in another.
+			// It was made or not, in this session or in another. If it is not found after an answer, it has gone with its
+			// session, and node.Session tells the caller so. If it is not found without one, the create is tried again.
 			found, findErr := p.find(prefix, refused)
 			switch {
 			case findErr != nil:
@@ -87,7 +97,7 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 		}
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
-			if err = p.make(p.path); err == nil {
+			if err = p.makeDir(p.path); err == nil {
 				continue
 			}
 		case err == nil:
@@ -108,18 +118,9 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 	}
 }
 
-// The mode of a Parent is how nodes are made.
-const (
-	unknown  = iota // create, until a list shows whether the parent has data, or we make it
-	unread          // create, until we have read the parent, whose data has the size of a mark
-	counting        // create and write the parent, which has no data but a mark
-	creating        // create: the parent has other data, or we may not write it
-)
-
-// create sends one create. If the parent has no data, "no data" is written to it in
-// the same transaction. The answer to that is the parent's Stat within the
-// transaction: the czxid of our node, and the number of children. So a contender
-// that is alone needs no list.
+// create sends one create. If the parent has no data, "no data" is written to it in the same transaction. The answer
+// to that is the parent's Stat within the transaction: the czxid of our node, and the number of children. So a
+// contender that is alone needs no list.
 func (n *Node) create(prefix string, data []byte) error {
 	p, mode := n.parent, n.parent.mode.Load()
 	counts := mode == counting && !p.Crowded.Load()
@@ -141,14 +142,14 @@ func (n *Node) create(prefix string, data []byte) error {
 	case mode == creating:
 	case errors.Is(err, zk.ErrNoNode):
 		p.mode.Store(unknown) // the next parent may have data
-	case counts && p.isRefused(err):
+	case counts && p.noteRefusal(err):
 		return n.create(prefix, data)
 	}
 	return err
 }
 
-// isRefused reports whether an error may say that the parent must not be written. Then it is not, from now on.
-func (p *Parent) isRefused(err error) bool {
+// noteRefusal reports whether an error may say that the parent must not be written. Then it is not, from now on.
+func (p *Parent) noteRefusal(err error) bool {
 	refused := errors.Is(err, zk.ErrNoAuth) || isUnimplemented(err)
 	if refused {
 		p.mode.Store(creating)
@@ -174,23 +175,23 @@ func (p *Parent) List(stop <-chan struct{}) (names []string, stat *zk.Stat, err 
 	return names, stat, err
 }
 
-// make makes containers, which the server deletes when they have become empty; or ordinary nodes
-// on a server that does not know containers.
-func (p *Parent) make(dir string) error {
+// makeDir makes a node and its parents: containers, which the server deletes when they have become empty, or ordinary
+// nodes on a server that does not know containers.
+func (p *Parent) makeDir(dir string) error {
 	c := p.c
 	for {
 		err := c.call(aQuorum, func() error {
 			err := zk.ErrBadArguments
-			if p.shut.Load() < mostShut {
+			if p.closedInARow.Load() < mostClosed {
 				_, err = c.conn.CreateContainer(dir, nil, zk.FlagContainer, p.acl)
 			}
 			if isUnimplemented(err) || errors.Is(err, zk.ErrBadArguments) { // before 3.5, or not ZooKeeper
 				_, err = c.conn.Create(dir, nil, zk.FlagPersistent, p.acl)
 			}
 			if errors.Is(err, zk.ErrConnectionClosed) {
-				p.shut.Add(1)
-			} else if p.shut.Load() < mostShut {
-				p.shut.Store(0)
+				p.closedInARow.Add(1)
+			} else if p.closedInARow.Load() < mostClosed {
+				p.closedInARow.Store(0)
 			}
 			return err
 		})
@@ -205,16 +206,15 @@ func (p *Parent) make(dir string) error {
 		case !errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("create the parent %s: %w", dir, err)
 		}
-		if err := p.make(path.Dir(dir)); err != nil {
+		if err := p.makeDir(path.Dir(dir)); err != nil {
 			return err
 		}
 	}
 }
 
-// find returns the node of a create that was not answered, nil if it was not made
-// and will not be. It does not give up: the node would stay in the queue until
-// the session ends. It needs the sync because the client's server, perhaps a new
-// one, may be behind the one through which the node was made.
+// find returns the node of a create that was not answered, nil if it was not made and will not be, or has gone with its
+// session. It does not give up: the node would stay in the queue until the session ends. It needs the sync because the
+// client's server, perhaps a new one, may be behind the one through which the node was made.
 func (p *Parent) find(prefix string, refused RefusalFunc) (*Node, error) {
 	session := p.c.SessionID()
 	for n := 1; ; n++ {
@@ -256,13 +256,14 @@ func (p *Parent) look(prefix string) (*Node, error) {
 	return nil, nil
 }
 
-// Delete deletes the node, and tries until the node or its session has gone.
-// deleted is true if the node was there until then. If something else has ended the
-// node, err says what. No other node ever has its name, so a delete that the client
-// keeps back until it has another session does no harm.
+// Delete deletes the node, and tries until the node or its session has gone. deleted is true if the node was there
+// until then. If something else has ended the node, err says what. No other node ever has its name, so a delete that the
+// client keeps back until it has another session does no harm.
 func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 	c := n.parent.c
-	for sent, times, busy := false, 0, 0; ; { // sent: a delete that was not answered
+	sent := false       // a delete was sent and not answered: it may have been carried out
+	times, busy := 0, 0 // how often the server has refused, and had too much to do
+	for {
 		if c.SessionID() != n.Session {
 			return false, fmt.Errorf("session %#x has expired", n.Session)
 		}
@@ -275,7 +276,7 @@ func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 			return false, nil // by an earlier delete, and the parent may have gone since
 		case errors.Is(err, zk.ErrNoNode):
 			return false, ErrGone
-		case errors.As(err, &lost):
+		case errors.As(err, &lost): // it may have been carried out or not: errors.go has the type
 			sent, busy = sent || maybe(err), busy+lost.busy()
 			err = c.again(err, nil, busy)
 		default: // refused, which may pass: somebody has changed an ACL
@@ -300,7 +301,7 @@ func (n *Node) delete() error {
 			&zk.SetDataRequest{Path: p.path, Data: mark, Version: -1})
 		return err
 	})
-	if p.isRefused(err) {
+	if p.noteRefusal(err) {
 		return n.delete()
 	}
 	return err
