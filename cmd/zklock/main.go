@@ -190,8 +190,7 @@ func (c *call) define() *flag.FlagSet {
 	return fs
 }
 
-// parse reads the flags and arguments of a verb. If it is not to be run, parse returns the
-// exit status.
+// parse reads the flags and arguments of a verb. If it is not to be run, parse returns the exit status.
 func (c *call) parse(args []string) (status int, ok bool) {
 	fs := c.define()
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -224,8 +223,7 @@ func (c *call) parse(args []string) (status int, ok bool) {
 	return 0, true
 }
 
-// open opens the client and the lock. If that fails, it has been noted, and the exit status is
-// not 0.
+// open opens the client and the lock. If that fails, it has been noted, and the exit status is not 0.
 func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Conn, m *zklock.Mutex, status int) {
 	how, err := c.options()
 	if err != nil {

@@ -42,8 +42,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test."):
 		main()
 	}
-	// A shell starts a program in the background, and nohup any program, with signals ignored, and
-	// children inherit that.
+	// A shell starts a program in the background, and nohup any program, with signals ignored, and children inherit that.
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
@@ -55,8 +54,7 @@ func TestMain(m *testing.M) {
 // panics is a variable of the environment with which zklock panics when its command has begun.
 const panics = "ZKLOCK_TEST_PANICS"
 
-// stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with
-// SIGKILL alone.
+// stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with SIGKILL alone.
 const stampVerb = "__stamp"
 
 func stamp(file string) {
@@ -177,8 +175,7 @@ func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 		var enc jute.Encoder
 		enc.Frame(&jute.ConnectRequest{TimeoutMs: 4000, LastZxidSeen: 1 << 40})
 		_ = testenv.Must(nc.Write(enc.Bytes()))(t)
-		_, err := nc.Read(make([]byte, 1))
-		require.Equal(t, io.EOF, err, "as by a real server")
+		require.Equal(t, io.EOF, testenv.Err(nc.Read(make([]byte, 1))), "as by a real server")
 		nc.Close()
 	}
 	oneLine(t, said(t, s.stderr), "authentication failed: EOF")

@@ -24,8 +24,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	srv, _, _ := onServer(t)
 	shell := exec.CommandContext(t.Context(), "script", "-qec", "bash --norc --noprofile -i", "/dev/null")
 	shell.Env = append(os.Environ(), "TERM=dumb", "zklock="+testenv.Must(os.Executable())(t))
-	in := testenv.Must(shell.StdinPipe())(t)
-	out := testenv.Must(shell.StdoutPipe())(t)
+	in, out := testenv.Must(shell.StdinPipe())(t), testenv.Must(shell.StdoutPipe())(t)
 	require.NoError(t, shell.Start())
 	text, buffer := "", make([]byte, 4096)
 	shows := func(pattern string) {
@@ -45,7 +44,6 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	keys("\x03")
 	shows("interrupted")
 	shows("status 4")
-
 	keys("$zklock run /q -- sh -c 'echo be''gins; read x; echo \"read $x\"; exit 5'\n")
 	shows("begins")
 	keys("\x1a")
@@ -59,7 +57,6 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shows(`bash-.*[#$] `)
 	keys("echo status $?\n")
 	shows("status 5")
-
 	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; do sleep 0.01; done' &\n")
 	shows("begins")
 	keys("kill -TSTP $!; until [ -n \"$(jobs -s)\" ]; do sleep 0.01; done; bg; kill -USR1 $!; wait $!; echo status $?\n")

@@ -102,8 +102,7 @@ func appears(t *testing.T, file string) (text string) {
 	return text
 }
 
-// alone waits until the session of the test's own client is the only one, and no node is at
-// the path of the lock.
+// alone waits until the session of the test's own client is the only one, and no node is at the path of the lock.
 func alone(t *testing.T, srv *zkserver.Server) {
 	t.Helper()
 	eventually(t, func() bool { return len(srv.Sessions()) == 1 && len(srv.Children("/q")) == 0 })

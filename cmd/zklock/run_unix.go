@@ -88,8 +88,7 @@ func (c *call) run(ctx context.Context) int {
 	}
 }
 
-// take takes the lock. If it does not get it, it returns the exit status, and has left nothing
-// behind.
+// take takes the lock. If it does not get it, it returns the exit status, and has left nothing behind.
 func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.wait > 0 {
 		var cancel context.CancelFunc

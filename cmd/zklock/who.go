@@ -86,8 +86,7 @@ func (c *call) who(ctx context.Context) int {
 	}
 }
 
-// queue reads the contenders of the lock, in their order. The channel gets a value when the
-// list changes.
+// queue reads the contenders of the lock, in their order. The channel gets a value when the list changes.
 func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, changed chan struct{}, err error) {
 	changed = make(chan struct{}, 3) // by three lists
 	ctx, cancel := context.WithTimeout(ctx, patience)

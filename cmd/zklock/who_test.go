@@ -19,8 +19,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// onServer serves the embedded server, for this process and those that it starts, and connects
-// a client.
+// onServer serves the embedded server, for this process and those that it starts, and connects a client.
 func onServer(t *testing.T, options ...zkserver.Option) (srv *zkserver.Server, addr string, conn *zk.Conn) {
 	srv = zkserver.Run(t, append(options, zkserver.WithEpoch(3))...)
 	t.Setenv("ZOOKEEPER_SERVERS", srv.Addr())

@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The command is the leader of a group of processes. The kernel kills it when the main thread of
-// its parent ends.
+// The command is the leader of a group of processes. The kernel kills it when the main thread of its parent ends.
 var attributes = syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 // adopt has the kernel give each process below this one that loses its parent to the next above it that
