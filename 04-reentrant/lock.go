@@ -177,8 +177,9 @@ func (m *Mutex) Unlock(owner *Owner) error {
 
 	err := h.lock.Unlock()
 	gone := errors.Is(err, predecessor.ErrNotLocked)
-	h.failed = err // no other goroutine reads it before settle, because times is 0
-	m.settle(owner, h, err != nil && !gone)
+	h.failed = err                   // no other goroutine reads it before settle, because times is 0
+	stillHeld := err != nil && !gone // or perhaps: another Unlock finds out
+	m.settle(owner, h, stillHeld)
 	if gone {
 		return fmt.Errorf("%w any more: %v: %w", ErrNotOwner, owner, err)
 	}

@@ -53,11 +53,10 @@ func TestLock(t *testing.T) {
 	locktest.Run(t, locktest.Subject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return locktest.Background(contender(conn, path)) },
 		ErrNotLocked: locktest.ErrNotLocked,
-		Queue:        true,
-		Retries:      true,
-		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
-		WakeUps:      func(waiting int) int { return 1 },
-		Requests:     func(n int) int { return 6*n - 2 },
+		Queue:        true, Retries: true,
+		Expired:  []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
+		WakeUps:  func(waiting int) int { return 1 },
+		Requests: func(n int) int { return 6*n - 2 },
 	})
 }
 

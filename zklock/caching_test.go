@@ -50,8 +50,7 @@ func (m *meter) ourClient() (*zklock.Mutex, *zk.Conn) {
 	return m.mutex(conn, always...), conn
 }
 
-// TestANodeIsKeptAfterFiveInARow: each soon after the release before it, and nobody in
-// between.
+// TestANodeIsKeptAfterFiveInARow: each soon after the release before it, and nobody in between.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 	const d = 100 * time.Millisecond
 	onTable(t, func(tb *table) {
@@ -142,8 +141,7 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 	}
 }
 
-// TestAnotherContenderTakesACachedNodeAway, however long the node might stay, and of
-// whatever library it is.
+// TestAnotherContenderTakesACachedNodeAway, however long the node might stay, and of whatever library it is.
 func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	far := ordinary{wrap: distant(roundTrip)}

@@ -94,8 +94,7 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// farEpoch makes zxids in answers larger than a token has room for: the czxid and the
-// pzxid of a Stat at the end.
+// farEpoch makes zxids in answers larger than a token has room for: the czxid and the pzxid of a Stat at the end.
 func farEpoch(nc net.Conn) net.Conn {
 	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
 		const header, stat = 4 + 4 + 8 + 4, 68
@@ -131,8 +130,7 @@ func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
 	})
 }
 
-// TestUnlockReturnsErrLostThoughItsDeleteWasDropped: the client has not sent it when the
-// session ends with its node.
+// TestUnlockReturnsErrLostThoughItsDeleteWasDropped: the client has not sent it when the session ends with its node.
 func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})

@@ -16,8 +16,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// connect opens a session on a server inside the program. With a ZooKeeper of your
-// own it is
+// connect opens a session on a server inside the program. With a ZooKeeper of your own it is
 //
 //	conn, err := zkconn.Connect(ctx, []string{"zk1:2181", "zk2:2181", "zk3:2181"}, 10*time.Second)
 //
@@ -192,8 +191,7 @@ func ExampleMutex_Stats() {
 	// acquired: 3 lost: 0 waiting: 0
 }
 
-// A resource is fenced: it refuses writers whose lock
-// somebody else has got in the meantime.
+// A resource is fenced: it refuses writers whose lock somebody else has got in the meantime.
 type resource struct {
 	highest int64
 	value   string

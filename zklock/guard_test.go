@@ -73,8 +73,7 @@ func (tb *table) guard(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
 	return g, l
 }
 
-// TestAGuardCostsTwoRequestsAndAWriteNone besides itself. Another call for the same lease
-// makes the same guard.
+// TestAGuardCostsTwoRequestsAndAWriteNone besides itself. Another call for the same lease makes the same guard.
 func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 	onClient(t, func(tb *table, conn *zk.Conn) {
 		g, l := tb.guard(conn)

@@ -64,8 +64,7 @@ func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 	}
 }
 
-// TestWhoseNodesAreBefore: a call of TryLock waits for nodes of its own Mutex that are
-// leaving, and for no other.
+// TestWhoseNodesAreBefore: a call of TryLock waits for nodes of its own Mutex that are leaving, and for no other.
 func TestWhoseNodesAreBefore(t *testing.T) {
 	ours := []string{"lock-7", "lock-8"} // leaving
 	for _, c := range []struct {
@@ -205,8 +204,7 @@ func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
 	}
 }
 
-// CachingFrom lets WithCaching keep a node after a streak of another length. After 0 it
-// keeps every node.
+// CachingFrom lets WithCaching keep a node after a streak of another length. After 0 it keeps every node.
 func CachingFrom(streak int) Option {
 	return func(s *settings) error {
 		s.least = streak

@@ -31,10 +31,9 @@ func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()
 	return rest
 }
 
-// TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as old as
-// that would be lost at once, so Lock grants none. With others at each proof a request of
-// the client is under way, so that an answer may have waited for another one. Connect's
-// client leaves a server that is silent during a proof: one that is far away is not silent.
+// TestLockSaysThatTheServerIsTooFarAway: a lease that is proved by an answer as old as that would be lost at once, so
+// Lock grants none. With others at each proof a request of the client is under way, so that an answer may have waited
+// for another one. Connect's client leaves a server that is silent during a proof: one that is far away is not silent.
 func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	for _, c := range []struct {
 		roundTrip, session, told int // in ms
@@ -134,8 +133,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	}
 }
 
-// TestLockOutlastsProofsThatAreRefusedNowAndThen: three in a row end it, and not
-// three in all.
+// TestLockOutlastsProofsThatAreRefusedNowAndThen: three in a row end it, and not three in all.
 func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	onTable(t, func(tb *table) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))

@@ -89,8 +89,7 @@ func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 	})
 }
 
-// TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a
-// session.
+// TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a session.
 func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, bubble.One)
@@ -166,8 +165,7 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 	}
 }
 
-// TestANodeThatWasMadeAgainByHandIsNotTheHolders: the client is away meanwhile, and is told that the
-// data has changed.
+// TestANodeThatWasMadeAgainByHandIsNotTheHolders: the client is away meanwhile, and is told that the data has changed.
 func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 	onTable(t, func(tb *table) {
 		conn, admin := tb.connect(), tb.connect()
@@ -207,8 +205,7 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 	})
 }
 
-// slowCtx is a ctx whose reader is put to sleep by the scheduler at the worst
-// of times.
+// slowCtx is a ctx whose reader is put to sleep by the scheduler at the worst of times.
 type slowCtx struct {
 	context.Context
 	done func()
@@ -297,8 +294,7 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 	})
 }
 
-// TestALeaseIsLostWithoutAnEvent: a client may miss an event while it
-// reconnects.
+// TestALeaseIsLostWithoutAnEvent: a client may miss an event while it reconnects.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
 		onEachClient(t, func(tb *table) {

@@ -157,8 +157,7 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 	}
 }
 
-// TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered: f has been called, and an error would
-// make its caller try again.
+// TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered: f has been called, and an error would make its caller try again.
 func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 	onClient(t, func(tb *table, conn *zk.Conn) {
 		m := tb.mutex(conn)
@@ -204,8 +203,7 @@ func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
 	})
 }
 
-// TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may
-// be closed.
+// TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may be closed.
 func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	for what, op := range map[string]jute.Op{"first create": jute.OpCreate, "create": jute.OpMulti, "delete": jute.OpDelete} {
 		onTables(t, what+" is slow", func(tb *table) {
@@ -238,8 +236,7 @@ func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	}
 }
 
-// TestShutdownReturnsForAContenderWhoseCreateWasNotSent: no server can be reached,
-// and there is no node to look for.
+// TestShutdownReturnsForAContenderWhoseCreateWasNotSent: no server can be reached, and there is no node to look for.
 func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 	onOrdinary(t, func(tb *table, conn *zk.Conn) {
 		m, id := tb.mutex(conn), conn.SessionID()

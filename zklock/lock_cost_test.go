@@ -48,8 +48,7 @@ func (m *meter) settle() {
 	time.Sleep(10 * time.Millisecond) // of virtual time: a client takes one for the first reply of a connection
 }
 
-// sent returns what is sent while f runs and until every goroutine waits for
-// something.
+// sent returns what is sent while f runs and until every goroutine waits for something.
 func (m *meter) sent(f func()) requests {
 	m.settle()
 	before := m.tap.Counts()
@@ -212,9 +211,8 @@ func TestCostBehindStrangers(t *testing.T) {
 	})
 }
 
-// TestAReleaseDuringTheListIsNotLookedFor: the node before ours goes while the list
-// is on its way that the node before that one has caused. Where servers are far and
-// the lock is held for a short time, every hand-over meets this.
+// TestAReleaseDuringTheListIsNotLookedFor: the node before ours goes while the list is on its way that the node before
+// that one has caused. Where servers are far and the lock is held for a short time, every hand-over meets this.
 func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	for range 20 { // the client hands the list and the event over in either order
 		onMeter(t, func(m *meter) {

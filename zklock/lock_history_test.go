@@ -59,8 +59,7 @@ const (
 	opLost    kind = "Lost"
 )
 
-// An op is one operation. Times are in virtual nanoseconds, and within a
-// nanosecond in the order of events.
+// An op is one operation. Times are in virtual nanoseconds, and within a nanosecond in the order of events.
 type operation struct {
 	kind   kind
 	lane   int    // where it is drawn: 0 for what is lost
@@ -84,8 +83,7 @@ func (h *history) nowLocked() int64 {
 	return int64(time.Since(h.start))<<eventBits | h.events
 }
 
-// isCachedLocked reports whether a node is there although no lease by it goes on: it is cached,
-// or was, and goes.
+// isCachedLocked reports whether a node is there although no lease by it goes on: it is cached, or was, and goes.
 func (h *history) isCachedLocked(node string) bool {
 	leases, known := 0, false
 	for _, o := range h.ops {
@@ -311,8 +309,7 @@ func (h *history) calmLocked(at int64) bool {
 	})
 }
 
-// check returns what is wrong with a history, "" if nothing, and puts a
-// picture of it into dir.
+// check returns what is wrong with a history, "" if nothing, and puts a picture of it into dir.
 func (h *history) check(dir string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

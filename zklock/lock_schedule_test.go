@@ -30,8 +30,7 @@ const (
 	lockPath       = "/history/lock"
 )
 
-// A subject is the lock under test: the one of this package, or one that was made
-// of it with a fault.
+// A subject is the lock under test: the one of this package, or one that was made of it with a fault.
 type subject struct {
 	options []zklock.Option
 	caches  bool                          // it may keep a node that nobody needs
@@ -362,8 +361,7 @@ func (s *stage) target() int {
 	return n
 }
 
-// noteTaken notes the leases that are lost with some nodes, at a moment at which
-// no client does anything.
+// noteTaken notes the leases that are lost with some nodes, at a moment at which no client does anything.
 func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
 	synctest.Wait()
 	var nodes []string

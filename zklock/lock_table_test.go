@@ -74,8 +74,7 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 	return conn
 }
 
-// connectFor opens a client of zkconn with another session timeout, and makes a Mutex that
-// knows it.
+// connectFor opens a client of zkconn with another session timeout, and makes a Mutex that knows it.
 func (tb *table) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
 	tb.Helper()
 	conn := testenv.Must(zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial)))(tb)
@@ -83,8 +82,7 @@ func (tb *table) connectFor(timeout time.Duration, servers []string, dial zk.Dia
 	return conn, tb.mutex(conn, zklock.WithSessionTimeout(timeout))
 }
 
-// mutex is a Mutex of a client that was opened with 10 s, unless the options say
-// otherwise.
+// mutex is a Mutex of a client that was opened with 10 s, unless the options say otherwise.
 func (tb *table) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 	tb.Helper()
 	return tb.mutexAt(top, conn, options...)
@@ -239,8 +237,7 @@ type ordinary struct {
 	wrap           func(net.Conn) net.Conn
 }
 
-// connectAs opens a session that ends with the test, and returns when the
-// client is at rest.
+// connectAs opens a session that ends with the test, and returns when the client is at rest.
 func (tb *table) connectAs(o ordinary) *zk.Conn {
 	tb.Helper()
 	if o.sessionTimeout == 0 {
@@ -301,8 +298,7 @@ func (tb *table) allow(conn *zk.Conn, node string, perms int32) {
 	testenv.Must(conn.SetACL(node, zk.WorldACL(perms), -1))(tb)
 }
 
-// makeTop has a client make the lock's parent, so that the first create of a contender is
-// that of its node.
+// makeTop has a client make the lock's parent, so that the first create of a contender is that of its node.
 func (tb *table) makeTop() (admin *zk.Conn) {
 	tb.Helper()
 	admin = tb.connect()
@@ -310,8 +306,7 @@ func (tb *table) makeTop() (admin *zk.Conn) {
 	return admin
 }
 
-// remakeTop removes the lock's parent, which is empty, and makes it again: the
-// numbers begin at 0 again.
+// remakeTop removes the lock's parent, which is empty, and makes it again: the numbers begin at 0 again.
 func (tb *table) remakeTop(admin *zk.Conn) {
 	tb.Helper()
 	require.NoError(tb, admin.Delete(top, -1))

@@ -217,8 +217,7 @@ func (p readmeProgram) with(t *testing.T, before, after string) readmeProgram {
 	return p
 }
 
-// module makes a module of its own for the program, as the page does, and returns
-// its folder.
+// module makes a module of its own for the program, as the page does, and returns its folder.
 func (p readmeProgram) module(t *testing.T) (dir string) {
 	root := testenv.Must(filepath.Abs(".."))(t)
 	dir = t.TempDir()

@@ -178,8 +178,7 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 	})
 }
 
-// TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer, though none of its requests has
-// failed.
+// TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer, though none of its requests has failed.
 func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	for _, c := range []struct {
 		what, want string
@@ -329,8 +328,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	}
 }
 
-// TestAttemptsBehindOthersThatComeAndGoLeaveNothing: each gives up before the two
-// contenders before it go.
+// TestAttemptsBehindOthersThatComeAndGoLeaveNothing: each gives up before the two contenders before it go.
 func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	onTable(t, func(tb *table) {
 		admin := tb.makeTop()

@@ -299,8 +299,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 	})
 }
 
-// slowly makes a client take some time before it calls the function in one of
-// its unexported fields, which may be nil.
+// slowly makes a client take some time before it calls the function in one of its unexported fields, which may be nil.
 func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
 	t.Helper()
 	v := reflect.ValueOf(conn).Elem().FieldByName(field)
@@ -382,8 +381,7 @@ func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 	}})
 }
 
-// A server begins a session with each handshake, even if the client does not wait
-// for the answer.
+// A server begins a session with each handshake, even if the client does not wait for the answer.
 func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 	for takes, abandoned := range map[time.Duration]int32{
 		1500 * time.Millisecond: 1, // 1.1 and 1.7 s

@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The servers of a production program are names such as "zk1:2181". This one is
-// in the process.
+// The servers of a production program are names such as "zk1:2181". This one is in the process.
 func ExampleConnect() {
 	server := zkserver.New()
 	defer server.Close()

@@ -209,8 +209,7 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.Equal(t, session, conn.SessionID())
-				// A pause of the client's, an old address that it has begun with, and
-				// the wait for watches.
+				// A pause of the client's, an old address that it has begun with, and the wait for watches.
 				require.LessOrEqual(t, time.Since(cut), 2*time.Second+againWatches+50*time.Millisecond)
 			}
 		})

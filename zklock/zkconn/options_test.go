@@ -52,8 +52,7 @@ func tlsConfigs() (server, client *tls.Config) {
 	return web.TLS, &tls.Config{RootCAs: roots}
 }
 
-// overTLS returns a dialer that puts TLS before a server. asked is given the server name that the
-// client sends.
+// overTLS returns a dialer that puts TLS before a server. asked is given the server name that the client sends.
 func overTLS(srv *zkserver.Server, config *tls.Config, asked func(sni string)) zk.Dialer {
 	config = config.Clone()
 	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) { asked(h.ServerName); return nil, nil }
@@ -83,8 +82,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func logTo(l *testenv.Buffer) Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
 
-// TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at
-// a reconnect, too.
+// TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at a reconnect, too.
 func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	server, client := tlsConfigs()
 	bubble.Test(t, func(t *testing.T) {
@@ -153,8 +151,7 @@ func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 	})
 }
 
-// TestTheCredentialsAreThereBeforeConnectReturns, and on each connection, whatever
-// breaks meanwhile.
+// TestTheCredentialsAreThereBeforeConnectReturns, and on each connection, whatever breaks meanwhile.
 func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })

@@ -1,5 +1,4 @@
-// Package conns answers what a *zk.Conn does not export. It knows the clients that
-// zkconn.Connect has opened.
+// Package conns answers what a *zk.Conn does not export. It knows the clients that zkconn.Connect has opened.
 package conns
 
 import (
@@ -23,11 +22,9 @@ type Client interface {
 	// Within tells the client that a lease lasts for a session timeout, which may be
 	// shorter than what the server agreed to.
 	Within(sessionTimeout time.Duration)
-	// Report says what was wrong with each server that has been tried since the client
-	// had one.
+	// Report says what was wrong with each server that has been tried since the client had one.
 	Report() string
-	// Refused reports whether a server closes the connections of the session, since the client
-	// had one.
+	// Refused reports whether a server closes the connections of the session, since the client had one.
 	Refused() bool
 	// Warn logs a warning.
 	Warn(text string)
@@ -36,8 +33,7 @@ type Client interface {
 // clients has each Client by weak pointers, so that it keeps no *zk.Conn alive.
 var clients sync.Map // weak.Pointer[zk.Conn] → func() Client
 
-// Register adds what is known of conn. Only conn keeps c alive: from c the user's dialer may
-// lead back to conn.
+// Register adds what is known of conn. Only conn keeps c alive: from c the user's dialer may lead back to conn.
 func Register[T any, C interface {
 	*T
 	Client
@@ -57,9 +53,8 @@ func Of(conn *zk.Conn) Client {
 
 const leastTimeout = 4 * time.Second
 
-// SessionTimeout returns the session timeout of a client that was registered. For
-// another one it returns false and 4 s, the least that a server with the default
-// configuration agrees to: two ticks of 2 s.
+// SessionTimeout returns the session timeout of a client that was registered. For another one it returns false and
+// 4 s, the least that a server with the default configuration agrees to: two ticks of 2 s.
 func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 	if c := Of(conn); c != nil {
 		return c.SessionTimeout(), true
@@ -85,9 +80,8 @@ func Warn(conn *zk.Conn, text string) {
 	}
 }
 
-// Closed reports whether Close has been called. The client does not export that. A
-// check of nothing cannot be encoded, so it never leaves the client, and an open
-// client returns another error for it once it is connected.
+// Closed reports whether Close has been called. The client does not export that. A check of nothing cannot be encoded,
+// so it never leaves the client, and an open client returns another error for it once it is connected.
 func Closed(conn *zk.Conn) bool {
 	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)

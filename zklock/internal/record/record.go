@@ -1,5 +1,4 @@
-// Package record is the name and the data of a contender's node. It is made for
-// zklock, and its API may change.
+// Package record is the name and the data of a contender's node. It is made for zklock, and its API may change.
 package record
 
 import (
@@ -12,10 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Prefix returns the name of a contender's node before the number, which the server
-// appends, ten digits. The name is Curator's: _c_<id>-lock-<number>. By the id a
-// contender finds its node if the reply to its create was lost; and because of the
-// id no other node ever has the same name.
+// Prefix returns the name of a contender's node before the number, which the server appends, ten digits. The name is
+// Curator's: _c_<id>-lock-<number>. By the id a contender finds its node if the reply to its create was lost; and
+// because of the id no other node ever has the same name.
 func Prefix(id string) string { return "_c_" + id + "-lock-" }
 
 // CuratorRevoke is what Curator's Revoker writes into the node of a holder.
@@ -46,8 +44,7 @@ func New(owner string, data []byte) (r Record) {
 	return r
 }
 
-// Parse reads the data of a node. ok is false if the node is another library's, or
-// its data has been written over.
+// Parse reads the data of a node. ok is false if the node is another library's, or its data has been written over.
 func Parse(name string, data []byte) (r Record, ok bool) {
 	ok = json.Unmarshal(data, &r) == nil && r.ID != "" && strings.HasPrefix(name, Prefix(r.ID))
 	return r, ok
@@ -196,7 +193,6 @@ func sequence(name string, isPrefix func(string) bool) (n int32, ok bool) {
 	return 0, false
 }
 
-// Order is negative if the number a was given out before b. The server's counter
-// has 32 bits: where it wraps, 2³¹-1 is followed by -2³¹, and the difference
-// wraps with it.
+// Order is negative if the number a was given out before b. The server's counter has 32 bits: where it wraps, 2³¹-1 is
+// followed by -2³¹, and the difference wraps with it.
 func Order(a, b int32) int { return int(a - b) }

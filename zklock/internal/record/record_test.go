@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,22 +13,21 @@ import (
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	const id = "01dc6acfac0000010000000000000001"
 	for name, want := range map[string]int32{
-		"lock-0000000000":        0,
-		"lock-0000000042":        42,
-		"lock-2147483647":        math.MaxInt32,
-		"lock--2147483648":       math.MinInt32,
-		"lock--000000005":        -5,
-		"_c_00ff-lock-lock-lock": 0, // not a number
+		"lock-0000000000":  0,
+		"lock-0000000042":  42,
+		"lock-2147483647":  math.MaxInt32,
+		"lock--2147483648": math.MinInt32,
+		"lock--000000005":  -5,
 	} {
 		n, ok := Sequence(name)
+		require.True(t, ok, name)
 		require.Equal(t, want, n, name)
-		require.Equal(t, name != "_c_00ff-lock-lock-lock", ok, name)
 	}
 	for _, name := range []string{
 		"", "0", "0000000000", "config", "lock-", "lock-1", "lock-000000001", "lock-00000000001", "lock-000000000x",
 		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
 		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001",
-		"__READ__0000000001", "9f8e__lock__0000000001",
+		"__READ__0000000001", "9f8e__lock__0000000001", "_c_00ff-lock-lock-lock",
 		// Nearly names of kazoo's, of WriteLock's and of Curator's.
 		id[1:] + "__lock__0000000000", id + "0__lock__0000000000", strings.Repeat("x", 32) + "__lock__0000000000",
 		"__lock__0000000000", "lock__0000000000", id + "__lock__", id + "__lock__000000000", id + "__lock__00000000000",
@@ -61,6 +61,15 @@ func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
 	require.Equal(t, "caf\xe9", New("caf\xe9", nil).OwnerName(), "JSON has text only")
 }
 
+// A flag is what a Mutex and a node of some library are to each other.
+type flag string
+
+const (
+	rival  flag = "a Mutex waits for it"
+	passes flag = "it does not wait for a Mutex"
+	asked  flag = "it reads requests to release the lock"
+)
+
 // TestEachKindOfNodeIsKnown: docs/sharing-a-path.md has played who waits for whom.
 func TestEachKindOfNodeIsKnown(t *testing.T) {
 	const id, number = "01dc6acfac0000010000000000000001", "0000000001"
@@ -69,35 +78,37 @@ func TestEachKindOfNodeIsKnown(t *testing.T) {
 	record.ID = id
 	for _, c := range []struct {
 		name, data, library, role string
-		rival, passes, asked      bool // a Mutex waits for it; it does not wait for one; it reads requests
+		flags                     []flag
 	}{
-		{Prefix(id) + number, string(record.Encode()), "zklock", "", true, false, true},
-		{Prefix(id) + number, "", "zk.Lock", "", true, false, false},
-		{Prefix(id) + "-000000001", CuratorRevoke, "zk.Lock", "", true, false, false},
-		{Prefix("ff"+id[2:]) + number, string(record.Encode()), "zk.Lock", "", true, false, false}, // a record of another node
-		{curator + "lock-" + number, "192.0.2.1", "Curator mutex", "", true, false, true},
-		{curator + "lock-" + number, "fe80::1%eth0", "Curator mutex", "", true, false, true},
-		{curator + "lock-" + number, CuratorRevoke, "Curator mutex", "", true, false, true},
-		{curator + "lock-" + number, "web-7:8080", "Curator mutex", "", true, false, false}, // the id of a LeaderSelector
-		{curator + "lock-" + number, "", "Curator mutex", "", true, false, false},
-		{curator + "__READ__" + number, "192.0.2.1", "Curator read lock", "reader", true, true, false},
-		{curator + "__WRIT__" + "-2147483648", "192.0.2.1", "Curator write lock", "writer", true, true, false},
-		{curator + "lease-" + number, "", "Curator semaphore", "semaphore", false, true, false},
-		{curator + "latch-" + number, "id", "Curator latch", "leader", false, true, false},
-		{id + "__lock__" + number, "host", "kazoo lock", "", true, true, false},
-		{id + "__rlock__" + number, "", "kazoo read lock", "reader", true, true, false},
-		{id, "", "kazoo semaphore", "semaphore", false, false, false},
-		{"x-117698527313657884-" + number, "\x124", "ZooKeeper WriteLock", "", true, false, false},
-		{"x--8070450532247928832-" + number, "", "ZooKeeper WriteLock", "", true, false, false},
-		{"x-01a2262fdf1e0004-" + number, "", "ZooKeeper WriteLock", "", true, false, false}, // in C
-		{"lock-" + number, "", "lock-", "", true, false, false},
-		{"_c_00ff-lock-" + number, "", "", "", true, false, false},
+		{Prefix(id) + number, string(record.Encode()), "zklock", "", []flag{rival, asked}},
+		{Prefix(id) + number, "", "zk.Lock", "", []flag{rival}},
+		{Prefix(id) + "-000000001", CuratorRevoke, "zk.Lock", "", []flag{rival}},
+		{Prefix("ff"+id[2:]) + number, string(record.Encode()), "zk.Lock", "", []flag{rival}}, // a record of another node
+		{curator + "lock-" + number, "192.0.2.1", "Curator mutex", "", []flag{rival, asked}},
+		{curator + "lock-" + number, "fe80::1%eth0", "Curator mutex", "", []flag{rival, asked}},
+		{curator + "lock-" + number, CuratorRevoke, "Curator mutex", "", []flag{rival, asked}},
+		{curator + "lock-" + number, "web-7:8080", "Curator mutex", "", []flag{rival}}, // the id of a LeaderSelector
+		{curator + "lock-" + number, "", "Curator mutex", "", []flag{rival}},
+		{curator + "__READ__" + number, "192.0.2.1", "Curator read lock", "reader", []flag{rival, passes}},
+		{curator + "__WRIT__" + "-2147483648", "192.0.2.1", "Curator write lock", "writer", []flag{rival, passes}},
+		{curator + "lease-" + number, "", "Curator semaphore", "semaphore", []flag{passes}},
+		{curator + "latch-" + number, "id", "Curator latch", "leader", []flag{passes}},
+		{id + "__lock__" + number, "host", "kazoo lock", "", []flag{rival, passes}},
+		{id + "__rlock__" + number, "", "kazoo read lock", "reader", []flag{rival, passes}},
+		{id, "", "kazoo semaphore", "semaphore", []flag{}},
+		{"x-117698527313657884-" + number, "\x124", "ZooKeeper WriteLock", "", []flag{rival}},
+		{"x--8070450532247928832-" + number, "", "ZooKeeper WriteLock", "", []flag{rival}},
+		{"x-01a2262fdf1e0004-" + number, "", "ZooKeeper WriteLock", "", []flag{rival}}, // in C
+		{"lock-" + number, "", "lock-", "", []flag{rival}},
+		{"_c_00ff-lock-" + number, "", "", "", []flag{rival}},
 	} {
 		k := KindOf(c.name, []byte(c.data))
 		require.NotNil(t, k, c.name)
 		require.Equal(t, []string{c.library, c.role}, []string{k.Library, k.Role}, c.name)
-		_, rival := Sequence(c.name)
-		require.Equal(t, []bool{c.rival, c.passes, c.asked}, []bool{rival, k.Passes(), Request(c.name, []byte(c.data)) != nil}, c.name)
+		_, isRival := Sequence(c.name)
+		for f, has := range map[flag]bool{rival: isRival, passes: k.Passes(), asked: Request(c.name, []byte(c.data)) != nil} {
+			require.Equal(t, slices.Contains(c.flags, f), has, "%s: %s", c.name, f)
+		}
 	}
 }
 

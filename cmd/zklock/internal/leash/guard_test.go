@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 // TestWhatTheStarterDoesWithWhatIsLeft: a starter starts, warns and kills the command by what two clocks leave of the
 // lease, and ends what the command leaves behind. Grace and margin are so long that the test's own time does not count.
 func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
-	const enough, little, none = 3 * time.Hour, 90 * time.Minute, 59 * time.Minute // above the grace, above the margin, below it
+	const enough, little, none = 3 * time.Hour, 90 * time.Minute, 59 * time.Minute // above the grace, the margin, and 0
 	exited := func(code int) string { return fmt.Sprintf("begun \\d+\nended %d\n", code<<8) }
 	killed := fmt.Sprintf("begun \\d+\nended %d\n", syscall.SIGKILL) // in both, the number is a wait status
 	// leaves is a script that exits with 3 and leaves a process behind. That one is stopped, twice, and traps SIGTERM.
