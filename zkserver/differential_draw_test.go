@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// nodePaths are the nodes that a sequence works on, so few that requests meet.
+// nodePaths are the nodes that a sequence works on. They are few, so that requests often name the same node.
 var nodePaths = []string{"~", "~/a", "~/b", "~/a/c", "~/a/d", "~/b/e", "~/a/c/f"}
 
 // oddPaths are paths that are wrong, or special.
@@ -25,7 +25,7 @@ func among[T any](t *rapid.T, label string, some ...T) T {
 	return rapid.SampledFrom(some).Draw(t, label)
 }
 
-func anyPath(t *rapid.T) string {
+func anyPath(t *rapid.T) string { // one in ten is odd
 	if rapid.IntRange(0, 9).Draw(t, "odd") == 0 {
 		return among(t, "path", oddPaths...)
 	}
@@ -47,7 +47,7 @@ func drawVersion(t *rapid.T) string { // "" is -1, which any version fulfils
 	return among(t, "version", "", "", " version 0", " version 1", " version 2")
 }
 
-// drawWrite draws a request that changes the tree; a check is one in a multi.
+// drawWrite draws a request that a multi may have. Of ten, five create, three delete, one sets data and one checks.
 func drawWrite(t *rapid.T) string {
 	path := anyPath(t)
 	data := among(t, "data", "", ` data ""`, " data data")
@@ -57,7 +57,7 @@ func drawWrite(t *rapid.T) string {
 		flags := among(t, "flags", 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, -1)
 		if op == "createTTL" { // one without a time stops a real server
 			flags = among(t, "flags", 0, 5, 5, 5, 6, 6)
-			data += among(t, "ttl", " ttl 0", " ttl 1000000", " ttl 1000000", " ttl 1000000", " ttl 1099511627776")
+			data += among(t, "ttl", " ttl 0", " ttl 1000000", " ttl 1000000", " ttl 1000000", " ttl 1099511627776") // 2⁴⁰
 		}
 		return fmt.Sprintf("%s %s flags %d%s%s", op, path, flags, data, among(t, "acl", someACLs...))
 	case 5, 6, 7:

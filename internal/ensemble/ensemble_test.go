@@ -74,7 +74,7 @@ func TestOpenCanBeCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	mute := listener(t, func(nc net.Conn) {
 		cancel()
-		nc.Read(make([]byte, 100))
+		nc.Read(make([]byte, 100)) // the question, which gets no answer
 		nc.Read(make([]byte, 100)) // until the other side goes away
 		nc.Close()
 	})
@@ -85,7 +85,7 @@ func TestConnect(t *testing.T) {
 	t.Parallel() // a client waits for a second before it goes to its server again
 	zoo := testenv.Must(ensemble.Open(t.Context(), os.Getenv("ZK")))(t)
 	defer zoo.Close()
-	tap := new(wiretap.Tap)
+	tap := new(wiretap.Tap) // counts the requests of conn
 	conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{Tap: tap, Buffer: 4096}))(t)
 	defer conn.Close()
 	testenv.Must2(conn.Get("/"))(t)

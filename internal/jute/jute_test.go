@@ -19,7 +19,7 @@ type record interface {
 	Decode(*jute.Decoder)
 }
 
-// records has one of each, with every field set.
+// records has at least one record of each kind. Together they set every field.
 var records = []record{
 	&jute.ConnectRequest{Protocol: 1, LastZxidSeen: 2, TimeoutMs: 3, SessionID: 4, Password: []byte("p"), HasReadOnly: true, ReadOnly: true},
 	&jute.ConnectRequest{SessionID: 4, Password: []byte{}},

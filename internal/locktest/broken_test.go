@@ -65,8 +65,8 @@ func brokenBy(bug string, level locktest.Level) locktest.Subject {
 		ErrNotLocked: broken.ErrNotLocked,
 		Level:        level,
 		Queue:        true,
-		WakeUps:      func(int) int { return 1 },
-		Requests:     func(n int) int { return 5*n - 2 },
+		WakeUps:      func(int) int { return 1 },         // only the successor's watch
+		Requests:     func(n int) int { return 5*n - 2 }, // as step 3 does
 	}
 }
 
@@ -113,8 +113,8 @@ var alsoFails = map[string]string{
 
 // TestEachCaseFailsABrokenLock refuses a case that passes every broken lock: it proves nothing. Most
 // cases are the first that some lock of broken.Bugs fails; this test plays the others. The cases of
-// leases have a test of their own; those of owners, contexts and lost replies have the mutants of
-// exercises 4 to 6, and that of ids has those of exercise 1.
+// leases have a test of their own. Those of owners, contexts and lost replies fail the mutants, wrong
+// solutions, of exercises 4 to 6, and that of ids fails those of exercise 1.
 func TestEachCaseFailsABrokenLock(t *testing.T) {
 	elsewhere := []string{"Unlock distinguishes its own node from one that another process has made"}
 	for _, b := range broken.Bugs {

@@ -53,6 +53,7 @@ func firstIn(results []<-chan error) int {
 	return slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
 }
 
+// QueueOrder requires that each release lets in the contender that came next.
 func QueueOrder(w *World) {
 	locks, results, sessions := w.queue(6)
 	for i, l := range locks {
@@ -88,9 +89,9 @@ func QueueOrder(w *World) {
 	w.NothingLeft()
 }
 
-// WaiterGoes ends the sessions of the waiters in the middle, the nearest to the last first:
-// each may wake it. They are many where no real server has to carry them, and the race
-// detector does not count what each goroutine has seen of each other.
+// WaiterGoes ends the sessions of the waiters between the holder and the last one, from the back to the front. Each end
+// may wake the last waiter. They are many where no real server has to carry them, and the race detector does not count
+// what each goroutine has seen of each other.
 func WaiterGoes(w *World) {
 	n := 3
 	if w.Server != nil && !testenv.Raced {

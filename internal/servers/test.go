@@ -12,8 +12,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Needs skips the test unless the environment variable has the address of such a server: only then
-// does a test take the time to start one of its own. If the program is missing, the test is skipped
+// Needs skips the test unless the environment variable has the address of a server of this kind: only
+// then does a test take the time to start one of its own. If the program is missing, the test is skipped
 // as testenv.Missing does.
 func Needs(t testing.TB, program, debian, variable string) {
 	t.Helper()
@@ -25,7 +25,7 @@ func Needs(t testing.TB, program, debian, variable string) {
 	}
 }
 
-// Addr is a free address, as the servers have it.
+// Addr returns a free address at which a server may listen.
 func Addr(t testing.TB) string {
 	address, err := FreeAddr()
 	require.NoError(t, err)

@@ -20,18 +20,18 @@ func served(places ...int) []Turn {
 func TestAContenderThatCameLaterAndWasServedEarlierOvertook(t *testing.T) {
 	for _, tc := range []struct {
 		turns []Turn
-		mean  float64
-		most  int
+		mean  float64 // how many others have overtaken a contender, on average
+		most  int     // and at most
 	}{
-		{nil, 0, 0},
-		{served(0), 0, 0},
-		{served(0, 1, 2, 3, 4), 0, 0},
-		{served(4, 3, 2, 1, 0), 2, 4},   // (N-1)/2
-		{served(4, 0, 1, 2, 3), 0.8, 4}, // one starves
-		{served(1, 0, 3, 2), 0.5, 1},    // neighbours swap
-		{served(1, 2, 3, 0), 0.75, 1},   // one jumps the queue
-		{served(10, 0, 20), 1.0 / 3, 1}, // places need not be dense
-		{[]Turn{{Arrived: 9, Place: 1}, {Arrived: 5, Place: 0}}, 0, 0}, // any order of the slice
+		{turns: nil},
+		{turns: served(0)},
+		{turns: served(0, 1, 2, 3, 4)},
+		{turns: served(4, 3, 2, 1, 0), mean: 2, most: 4},                // a stack: the mean is (N-1)/2
+		{turns: served(4, 0, 1, 2, 3), mean: 0.8, most: 4},              // one starves
+		{turns: served(1, 0, 3, 2), mean: 0.5, most: 1},                 // neighbours swap
+		{turns: served(1, 2, 3, 0), mean: 0.75, most: 1},                // one jumps the queue
+		{turns: served(10, 0, 20), mean: 1.0 / 3, most: 1},              // places need not be dense
+		{turns: []Turn{{Arrived: 9, Place: 1}, {Arrived: 5, Place: 0}}}, // any order of the slice
 	} {
 		mean, most := overtakings(tc.turns)
 		require.InDelta(t, tc.mean, mean, 1e-9, "%v", tc.turns)

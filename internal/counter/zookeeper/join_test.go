@@ -31,7 +31,7 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 		"one that waits for others":      {here: []process{at("a2", 6, "a", "a2"), at("b", 5)}, waits: "a run of other processes is under way"},
 		"none, as the session has ended": {waits: "a run of other processes is under way"},
 	} {
-		lineUp, waits, err := choose(at("b", 5), tc.here, 2)
+		lineUp, waits, err := choose(at("b", 5), tc.here, 2) // b is this process, and two are to take part
 		require.Equal(t, tc.lineUp, lineUp, name)
 		require.Contains(t, waits.En, tc.waits, name)
 		if tc.err == "" {

@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// awaitLeader waits until a node other than not leads. It polls, for no event says
-// that an election is over.
+// awaitLeader waits until a node other than not leads. It polls, because no event says that an election is over.
 func awaitLeader(t *testing.T, zoo *docker.Servers, not *docker.Node) *docker.Node {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
