@@ -167,7 +167,7 @@ func waitsUntilDeadline(w *contexts) {
 	w.begin(last)
 	w.Waits(last.result, last.s, i18n.Textf("the waiter with a deadline", "有截止时间的等待者"))
 	for _, p := range slices.Backward(before) { // the one just before it first
-		time.Sleep(patience / 4)
+		time.Sleep((patience - 2*soon) / 3) // the last time is just before the deadline
 		if len(last.result) > 0 {
 			w.NoError(<-last.result,
 				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，Lock 过了 %v 就失败了", patience, time.Since(began))
@@ -181,10 +181,8 @@ func waitsUntilDeadline(w *contexts) {
 			"the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, and each time it waits for what is left of its ctx, not for as long as at first", "等待者的 ctx 在 %v 后已经结束，Lock 却没有返回：其间等待者醒来过三次，每次都只应当再等 ctx 剩下的时间，而不是从头等起", patience)
 	}
 	err := <-last.result
-	w.HasError(err,
-		"the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders", "等待者的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者")
-	w.ErrorIs(err, context.DeadlineExceeded,
-		"the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)", "ctx 的截止时间已过，Lock 返回的错误却没有包装 ctx.Err()（fmt.Errorf 加 %%w）")
+	w.HasError(err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders", "等待者的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者")
+	w.ErrorIs(err, context.DeadlineExceeded, "the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)", "ctx 的截止时间已过，Lock 返回的错误却没有包装 ctx.Err()（fmt.Errorf 加 %%w）")
 	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
 	w.Rest()
 	w.NothingLeft()
@@ -280,8 +278,7 @@ func silentServer(w *contexts) {
 			waiter.giveUp()
 			select {
 			case err := <-waiter.result:
-				w.ErrorIs(err, context.Canceled,
-					"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+				w.ErrorIs(err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 				w.namesTheLock(err)
 			case <-time.After(soon):
 				w.Failf(
@@ -329,8 +326,7 @@ func answeredTooLate(w *contexts) {
 		if err == nil {
 			w.Unlock(p, i18n.Textf("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
 		} else {
-			w.ErrorIs(err, context.Canceled,
-				"the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()", "竞争者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+			w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()", "竞争者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
 		}
 		w.Rest()
 		w.NoNodes(i18n.Textf(

@@ -357,8 +357,8 @@ func (w *World) nothingStays(how i18n.Text) {
 func (w *World) leavesNothing(call failedCall) {
 	w.Helper()
 	s, how := call.session, call.how
-	w.notErrNotLocked(call.err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
 	w.saysWhy(call.err)
+	w.NotErrorIs(call.err, zk.ErrNoNode, "%s, no node has gone, and the error says that one has: return the error of the request that failed", "%s，没有节点消失，返回的错误却说节点不存在：请返回失败的那个请求的错误", how)
 	w.NotLocked(call.contender, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
 	if !stage.CreatesNode(stage.LastRequest(s, call.request)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
@@ -381,6 +381,7 @@ func (w *World) namesTheLock(err error) {
 // that one is recognized by its text.
 func (w *World) saysWhy(err error) {
 	w.Helper()
+	w.notErrNotLocked(err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
 	w.True(strings.Contains(err.Error(), "unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
 		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the client's (fmt.Errorf with %%w): %v", "请求失败了，或者监听以 Err 不为 nil 的事件结束，返回的错误却没有包装客户端的错误（fmt.Errorf 加 %%w）：%v", err)
 	w.namesTheLock(err)

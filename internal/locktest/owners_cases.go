@@ -106,8 +106,7 @@ func lastUnlock(w *owners) {
 		w.Equal(nodes, w.Nodes(), "an owner that locks three times must have one node, the one that it has made first", "加锁三次的所有者只应有一个节点，就是第一次创建的那个")
 		for i := range 2 {
 			w.Unlock(owner, i18n.Textf("the owner", "所有者"))
-			w.Equal(nodes, w.Nodes(),
-				"after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", "3 次 Lock、%d 次 Unlock 之后，所有者还持有锁，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；最后一次 Unlock 才删除节点", i+1)
+			w.Equal(nodes, w.Nodes(), "after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, so that the next contender gets in: two holders; delete it with the last Unlock", "3 次 Lock、%d 次 Unlock 之后，所有者还持有锁，节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；最后一次 Unlock 才删除节点", i+1)
 			w.tryLock(false, another, i18n.Textf("another owner, after too few Unlocks,", "另一个所有者（Unlock 次数还不够）"))
 			w.tryLock(false, stranger, i18n.Textf("a stranger, after too few Unlocks,", "外来者（Unlock 次数还不够）"))
 		}
@@ -142,8 +141,7 @@ func anotherOwner(w *owners) {
 	w.times(0, b, i18n.Textf("while it waits", "等待期间"))
 	w.MustLock(a, i18n.Textf("the first owner, while others wait,", "第一个所有者（别人在等待）"))
 	w.Unlock(a, i18n.Textf("the first owner, which has locked twice,", "已加锁两次的第一个所有者"))
-	w.Len(w.Nodes(), 4,
-		"an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock", "所有者加锁两次、释放一次，节点就被删除了：所有者还持有锁，下一个竞争者就能拿到锁，出现两个持有者；请计数，最后一次 Unlock 才删除节点")
+	w.Len(w.Nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets in while it holds the lock: two holders; count, and delete the node with the last Unlock", "所有者加锁两次、释放一次，节点就被删除了：所有者还持有锁，下一个竞争者就能拿到锁，出现两个持有者；请计数，最后一次 Unlock 才删除节点")
 	w.Waits(resultB, s, i18n.Textf("the second owner", "第二个所有者"))
 	w.Unlock(a, i18n.Textf("the first owner", "第一个所有者"))
 	w.Holds(resultB, i18n.Textf("the second owner, whose turn it is,", "轮到的第二个所有者"))
@@ -224,8 +222,7 @@ func manyGoroutines(w *owners) {
 		}
 	}
 	for _, result := range results {
-		w.NoError(w.Result(result, i18n.Textf(
-			"Lock or Unlock of one of four goroutines of an owner", "同一所有者的四个 goroutine 之一的 Lock 或 Unlock")),
+		w.NoError(w.Result(result, i18n.Textf("Lock or Unlock of one of four goroutines of an owner", "同一所有者的四个 goroutine 之一的 Lock 或 Unlock")),
 			"one of four goroutines of an owner that lock and unlock at once", "同一所有者的四个 goroutine 同时加锁、释放，其中一个失败")
 	}
 	w.NothingLeft()
@@ -256,8 +253,7 @@ func lockAtOnce(w *owners) {
 	w.times(3, owner, i18n.Textf("after its goroutines have locked", "各个 goroutine 都加锁之后"))
 	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
 	w.Unlock(owner, i18n.Textf("one goroutine", "一个 goroutine"))
-	w.Len(w.Nodes(), 1,
-		"one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
+	w.Len(w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone, so that the next contender gets in: two holders", "两个 goroutine 中的一个释放锁，节点就被删除了，下一个竞争者就能拿到锁：出现两个持有者")
 	w.unlockLast(owner, i18n.Textf("the other goroutine", "另一个 goroutine"))
 
 	// Two goroutines of each of two owners wait: the first that gets the lock wakes the other one of its owner.
@@ -277,6 +273,17 @@ func lockAtOnce(w *owners) {
 		w.Unlock(l, it)
 		w.Unlock(l, it)
 	}
+
+	// A goroutine locks while another one of its owner only tries, which finds that the lock is held.
+	w.MustLock(another, i18n.Textf("another owner", "另一个所有者"))
+	time.AfterFunc(time.Second, w.Server.Hold(stage.Creates(s)).Release)
+	tried := w.Aside("TryLock", func() error { _, err := owner.TryLock(); return err })
+	synctest.Wait()
+	waits := w.Lock(owner)
+	w.NoError(w.Result(tried, i18n.Same("TryLock")), "TryLock fails", "TryLock 失败")
+	w.Unlock(another, it)
+	w.Holds(waits, i18n.Textf("a goroutine that locked while another one of its owner tried in vain,", "同一所有者的另一个 goroutine 尝试未果，其间加锁的 goroutine"))
+	w.Unlock(owner, it)
 	w.NothingLeft()
 }
 
@@ -297,8 +304,7 @@ func lockFailsForOne(w *owners) {
 	}
 	fault.Release()
 	// A Lock that tries again gets in as well.
-	w.True(locked > 0,
-		"a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a failure must fail only the goroutine that it happened to", "一个 goroutine 的请求失败，这个所有者的两个 goroutine 就都拿不到锁：谁的请求失败，就只应当让谁失败")
+	w.True(locked > 0, "a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a failure must fail only the goroutine that it happened to", "一个 goroutine 的请求失败，这个所有者的两个 goroutine 就都拿不到锁：谁的请求失败，就只应当让谁失败")
 	w.False(w.subject.Requeues && locked < 2, "a request of one goroutine has failed, and it has not tried again", "一个 goroutine 的请求失败之后，没有重试")
 	w.times(locked, owner, i18n.Textf("after one of two Locks has failed, or has tried again", "在两次 Lock 中的一次失败或重试之后"))
 	for range locked {
@@ -336,8 +342,7 @@ func lockDuringUnlock(w *owners) {
 		}
 		w.NoError(err, "Lock of an owner during its last Unlock fails", "最后一次 Unlock 期间，同一所有者的 Lock 失败")
 		now := w.Nodes()
-		w.NotEmpty(now,
-			"an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders", "最后一次 Unlock 期间又加锁的所有者没有节点却持有锁，下一个竞争者就能拿到锁：出现两个持有者")
+		w.NotEmpty(now, "an owner that locks during its last Unlock holds the lock without a node, so that the next contender gets in: two holders", "最后一次 Unlock 期间又加锁的所有者没有节点却持有锁，下一个竞争者就能拿到锁：出现两个持有者")
 		w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind", "最后一次 Unlock 期间又加锁的所有者留下了节点")
 		w.NotEqual(nodes, now, "the node must be a new one", "应当是一个新节点")
 		w.Unlock(owner, i18n.Textf("the owner, once more,", "再次加锁的所有者"))
@@ -449,8 +454,7 @@ func (w *owners) cleanBooks(call failedCall, another Lock) {
 	w.times(0, owner, i18n.Textf("after a Lock that failed: %s", "在一次失败的 Lock 之后：%s", how))
 	w.Eventually(i18n.Textf("the owner's client is connected", "所有者的客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
 	if ok, _ := w.Try(owner, i18n.Textf("TryLock of an owner whose Lock has failed", "Lock 失败的所有者的 TryLock")); ok {
-		w.True(len(w.NodesOf(s)) > 0,
-			"the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", "所有者的 Lock 失败了（%s），记录里却仍算持有锁：再次加锁时没有节点，下一个竞争者就能拿到锁，出现两个持有者", how)
+		w.True(len(w.NodesOf(s)) > 0, "the owner's Lock has failed (%s), and it is in the books: it locks again without a node, so that the next contender gets in: two holders", "所有者的 Lock 失败了（%s），记录里却仍算持有锁：再次加锁时没有节点，下一个竞争者就能拿到锁，出现两个持有者", how)
 		w.Unlock(owner, it)
 	}
 	w.leavesNothing(call)
@@ -476,8 +480,7 @@ func unlockFails(w *owners) {
 	unlocked := w.Aside("Unlock", owner.Unlock)
 	err := w.Result(unlocked, i18n.Textf("Unlock, when the reply to its delete is lost,", "delete 的响应丢失时的 Unlock"))
 	require.NotEmpty(w, fault.Hit())
-	w.NotErrorIs(err, w.subject.ErrNotOwner,
-		"the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner", "所有者自己的 delete 已经释放了锁，Unlock 却返回 ErrNotOwner")
+	w.NotErrorIs(err, w.subject.ErrNotOwner, "the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner", "所有者自己的 delete 已经释放了锁，Unlock 却返回 ErrNotOwner")
 	w.Eventually(i18n.Textf("the owner's client is connected again", "所有者的客户端已重连"), func() bool { return s.State() == zk.StateHasSession })
 	w.MustLock(next, i18n.Textf("the next one", "下一个"))
 	if err == nil { // it has asked again
@@ -493,8 +496,7 @@ func unlockFails(w *owners) {
 			w.unlockLast(owner, it)
 			return
 		}
-		w.HasError(<-result,
-			"Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders", "Unlock 失败的所有者再调用 Lock，没有返回错误，锁却在下一个手里：出现两个持有者")
+		w.HasError(<-result, "Lock of an owner whose Unlock has failed returns no error, and the next one holds the lock: two holders", "Unlock 失败的所有者再调用 Lock，没有返回错误，锁却在下一个手里：出现两个持有者")
 	}
 	w.notOwner(owner, i18n.Textf("an owner whose first Unlock let go of the lock after all", "所有者（第一次 Unlock 其实已释放锁）"))
 	w.Unlock(next, i18n.Textf("the next one", "下一个"))
@@ -566,8 +568,7 @@ func nilOwner(w *owners) {
 		w.Skip(i18n.Textf("OwnersSubject.Nobody is nil: there is no Mutex to call without an owner", "OwnersSubject.Nobody 为 nil：没有可以不带所有者调用的 Mutex"))
 	}
 	nobody := w.subject.Nobody(s.Conn, w.Path)
-	w.HasError(w.UnlockErr(nobody, i18n.Textf("Unlock without an owner", "不带所有者的 Unlock")),
-		"Unlock without an owner, which has not locked, returns no error", "不带所有者，也没有加过锁，Unlock 却没有返回错误")
+	w.HasError(w.UnlockErr(nobody, i18n.Textf("Unlock without an owner", "不带所有者的 Unlock")), "Unlock without an owner, which has not locked, returns no error", "不带所有者，也没有加过锁，Unlock 却没有返回错误")
 	if w.Result(w.Lock(nobody), i18n.Textf("Lock without an owner", "不带所有者的 Lock")) == nil {
 		stranger, _ := w.Contender()
 		ok, err := w.Try(stranger, i18n.Textf("TryLock while no owner holds the lock", "没有所有者持有锁时的 TryLock"))
@@ -576,8 +577,7 @@ func nilOwner(w *owners) {
 		w.Unlock(nobody, i18n.Textf("no owner, which has locked,", "加了锁的空所有者"))
 	}
 	ok, err := w.Try(nobody, i18n.Textf("TryLock without an owner", "不带所有者的 TryLock"))
-	w.Equal(ok, err == nil,
-		"TryLock without an owner returns %v and the error %v, and no other owner holds the lock", "没有别的所有者持有锁，不带所有者的 TryLock 返回 %v 和错误 %v", ok, err)
+	w.Equal(ok, err == nil, "TryLock without an owner returns %v and the error %v, and no other owner holds the lock", "没有别的所有者持有锁，不带所有者的 TryLock 返回 %v 和错误 %v", ok, err)
 	if ok {
 		w.Unlock(nobody, i18n.Textf("no owner, which has locked,", "加了锁的空所有者"))
 	}

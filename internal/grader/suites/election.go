@@ -246,9 +246,10 @@ func termIsCzxid(w *election) {
 func leadReturns(w *election) {
 	own := i18n.Errorf("the function's own error", "函数自己的错误")
 	leader := w.leader()
+	leader.cancel()
 	leader.resign(own)
 	err := w.Result(leader.result, i18n.Textf("Lead, whose function has returned,", "函数已经返回，Lead"))
-	w.ErrorIs(err, own, "the leader's function returns an error, and Lead does not return it", "领导者的函数返回了错误，Lead 却没有返回这个错误")
+	w.ErrorIs(err, own, "ctx has ended, the leader's function returns an error, and Lead does not return it", "ctx 已经结束，领导者的函数返回了错误，Lead 却没有返回这个错误")
 	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost", "领导者已经卸任，Lead 却返回 ErrLost")
 	again := w.campaign(i18n.Textf("the same candidate, once more,", "再次参选的同一个候选者"), leader.candidate, leader.s)
 	w.mustLead(again)

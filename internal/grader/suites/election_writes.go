@@ -46,7 +46,7 @@ func writes(w *election) {
 	w.recordMustBe("by a", i18n.Textf("the leader has written, and the data is another", "领导者已经写入，数据却不是它写的"))
 	w.mustBeRefused(w.write(leader.candidate, leader.term-1, "by a"), i18n.Textf("the leader, in an earlier term than its own,", "领导者用比自己更早的任期"))
 	w.mustBeRefused(w.write(next.candidate, 0, "by b"), i18n.Textf("a candidate that has not led yet, in term 0,", "还没有领导过的候选者用任期 0"))
-	w.mustBeRefused(w.write(leader.candidate, leader.term+1, "by a"), i18n.Textf("the leader, in a term that has not begun,", "领导者用尚未开始的任期"))
+	w.mustBeRefused(w.write(leader.candidate, leader.term+1<<32, "by a"), i18n.Textf("the leader, in a term that has not begun,", "领导者用尚未开始的任期"))
 	w.resigns(leader)
 	w.mustLead(next)
 	w.mustBeRefused(w.write(leader.candidate, leader.term, "by a, late"), i18n.Textf("a candidate that has resigned", "已经卸任的候选者"))
@@ -130,14 +130,15 @@ func writeFails(w *election) {
 	changes := func(r zkserver.Request) bool {
 		return r.Session == leader.s.ID && (r.Op == jute.OpMulti || r.Op == jute.OpSetData)
 	}
-	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseReply, w.Server.LoseRequest, nil} {
+	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseReply, w.Server.LoseRequest, nil,
+		func(when func(zkserver.Request) bool) *zkserver.Fault { return w.Server.Fail(jute.ErrNoAuth, when) }} {
 		if lose != nil {
 			lose(changes)
 		} else {
 			w.Unreachable(leader.s)
 		}
 		err := w.write(leader.candidate, leader.term, fmt.Sprint(i))
-		w.NotErrorIs(err, w.subject.ErrStale, "a write or its reply is lost, or no server can be reached, and Write returns ErrStale: the leader takes its leadership for lost", "写请求或其响应丢失，或者连不上服务器，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
+		w.NotErrorIs(err, w.subject.ErrStale, "a write or its reply is lost, is not permitted, or no server can be reached, and Write returns ErrStale: the leader takes its leadership for lost", "写请求或其响应丢失、没有权限，或者连不上服务器，Write 却返回 ErrStale：领导者会以为自己已失去领导地位")
 		if err == nil {
 			w.recordMustBe(fmt.Sprint(i), i18n.Textf("Write returns no error, and the data is another", "Write 没有返回错误，数据却不是它写的"))
 		}

@@ -122,22 +122,23 @@ func (w *fences) mustHave(r Register, token int64, value string, what i18n.Text)
 }
 
 func writtenIsRead(w *fences) {
-	r, _ := w.store()
+	r, s := w.store()
 	w.mustHave(r, 0, "", i18n.Textf("nothing has been written yet", "还没有写过任何值"))
 	w.mustPass(r, 33, "a", i18n.Textf("it is the first, and the nodes above the register's are missing: make them when create returns zk.ErrNoNode", "这是第一次写，存储的各级父节点还不存在：create 返回 zk.ErrNoNode 时，请先创建它们"))
 	w.mustHave(r, 33, "a", i18n.Textf("the value was written", "值已经写入"))
 	w.mustPass(r, 34, "b", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 	w.mustHave(r, 34, "b", i18n.Textf("another value was written", "已经写入另一个值"))
+	w.another()
+	w.mustPass(w.subject.New(s.Conn, w.at), 1, "c", i18n.Textf("it is the first at this path; the same process has another register, which has seen token 34", "这是该路径的第一次写；见过令牌 34 的，是同一进程的另一个存储"))
 }
 
 func lowerIsRefused(w *fences) {
 	r, _ := w.store()
 	w.mustPass(r, 34, "new", i18n.Textf("it is the first", "这是第一次写"))
-	for _, token := range []int64{33, 1} {
-		w.mustBeRefused(r, token, "old", i18n.Textf("token 34 has been seen", "已经见过令牌 34"))
+	for _, token := range []int64{33, 1, 33} {
+		w.mustBeRefused(r, token, "old", i18n.Textf("token 34 has been seen; a write that was refused must not lower the token", "已经见过令牌 34；遭到拒绝的写不能让令牌变小"))
 		w.mustHave(r, 34, "new", i18n.Textf("token %d was refused, and must change nothing; an old token has written", "令牌 %d 遭到拒绝，就不能改变任何东西；旧令牌写进去了", token))
 	}
-	w.mustBeRefused(r, 33, "old", i18n.Textf("token 34 has been seen; a write that was refused must not lower the token", "已经见过令牌 34；遭到拒绝的写不能让令牌变小"))
 	w.mustPass(r, 35, "newer", i18n.Textf("a higher token than the last", "令牌比上一个大"))
 	w.mustBeRefused(r, 34, "new", i18n.Textf("token 35 has been seen", "已经见过令牌 35"))
 	w.mustHave(r, 35, "newer", i18n.Textf("the last value", "最后的值"))
@@ -153,8 +154,7 @@ func equalPasses(w *fences) {
 
 func asNumbers(w *fences) {
 	r, _ := w.store()
-	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1,
-		math.MaxInt64}
+	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
 	for i, token := range tokens {
 		w.mustPass(r, token, "a", i18n.Textf("it is higher than the last; a token is an int64, compare the numbers and lose no bit of them", "这个令牌比上一个大；令牌是 int64，请按数值比较，一位也不能丢"))
 		w.mustHave(r, token, "a", i18n.Textf("the value was written", "值已经写入"))
