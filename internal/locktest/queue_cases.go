@@ -142,7 +142,8 @@ func ForeignChild(w *World) {
 	names := []string{"config", "minutes"}
 	if slices.Contains([]string{"lock-", "read-", "write-"}, prefixes[0]) {
 		prefixes = []string{"lock-", "read-", "write-"}
-		names = append(names, "0", "0000000000", "lock", "LOCK-0000000000", "READ-0000000000", "Write-0000000000", "lockfile-0000000000", "reader-0000000000", "writers-0000000000",
+		names = append(names, "0", "0000000000", "lock",
+			"LOCK-0000000000", "READ-0000000000", "Write-0000000000", "lockfile-0000000000", "reader-0000000000", "writers-0000000000",
 			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
 	}
 	for _, prefix := range prefixes {
