@@ -108,7 +108,8 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "engine.wasm")
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", out}
+	// The file is to be small: what is linked of the network, and never called, is not inlined.
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-gcflags=net/...=-l", "-o", out}
 	if exercises != "" {
 		file, overlay := filepath.Join(dir, "exercises.go"), filepath.Join(dir, "overlay.json")
 		replace := make(map[string]string)

@@ -29,7 +29,8 @@ var (
 	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
 	// An import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
-	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`) // of a script: it is for readers of the sources
+	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`)   // of a script: it is for readers of the sources
+	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`) // of a script without texts of several lines, with its comments
 )
 
 // file returns a file of the page.
@@ -62,7 +63,8 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 		return nil, err
 	}
 	// It would end the element. In JavaScript it occurs only in strings, in which \/ is the same as /.
-	text := strings.ReplaceAll(string(b.Files["wasm_exec.js"])+"\n"+string(worker), "</script", `<\/script`)
+	text := indent.ReplaceAllString(string(b.Files["wasm_exec.js"])+"\n"+string(worker), "")
+	text = strings.ReplaceAll(text, "</script", `<\/script`)
 	rules := inlinePolicy
 	if engine == "" {
 		rules, engine = strings.Replace(rules, "script-src ", "script-src 'self' file: ", 1), `<script src="films.js"></script>`+"\n"
