@@ -232,7 +232,7 @@ type client struct {
 	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	dialed           *carefulConn     // last
 	connected        *carefulConn     // the last one with a session
-	rounds           int              // in which all servers were tried since the last session, and again after a short pause
+	rounds           int              // in which all servers were tried since the last session, again after a short pause
 	pause            time.Duration    // before the next dial
 	within           time.Duration    // the shortest that a lease lasts; 0: none is known
 	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none has

@@ -59,8 +59,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// open opens the address of a case in a new tab. #… is the address of a scene in the lab's page. book/… is a page of the
-// book, opened as a file, and served/… is the same page from a web server.
+// open opens the address of a case in a new tab. #… is the address of a scene in the lab's page. book/… is a page of
+// the book, opened as a file, and served/… is the same page from a web server.
 func (c pageCase) open(t *testing.T) *tab {
 	t.Helper()
 	width, height := windowSize(t, c.window)

@@ -30,7 +30,7 @@ var (
 	// An import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
 	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`)   // of a script: it is for readers of the sources
-	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`) // of a script without texts of several lines, with its comments
+	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`) // of a script that has no texts of several lines
 )
 
 // file returns a file of the page.

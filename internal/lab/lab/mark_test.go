@@ -63,7 +63,7 @@ func sealedAt(bug string, f *film.Film) time.Duration {
 	return f.Choices[sealed-1].At
 }
 
-// stackAt returns the lines of the lock's source at which a contender is, or was last, at an instant; "" is any contender.
+// stackAt returns the lines of the lock at which a contender is, or was last, at an instant; "" is any contender.
 func stackAt(f *film.Film, contender string, at time.Duration) (stack []film.Place) {
 	for _, w := range f.Where {
 		if (contender == "" || w.Who == contender) && w.From <= at && len(w.At) > 0 {
