@@ -25,7 +25,7 @@ const (
 
 var groups = []Group{Steps, Museum, Broken, Exercises}
 
-// A Goal is what a person tries to reach who chooses the schedule.
+// A Goal is what a person who chooses the schedule tries to reach.
 type Goal struct {
 	Kind    player.Kind              `json:"kind"` // of violation; "": the lock cannot be broken
 	Text    Text                     `json:"text"`
