@@ -14,7 +14,6 @@ import (
 	"example.com/zklock/internal/counter"
 	"example.com/zklock/internal/counter/report"
 	"example.com/zklock/internal/counter/zookeeper"
-	"example.com/zklock/internal/i18n"
 )
 
 // A contestant is a lock that takes part. Curator is used from Java, so its Kind is empty.
@@ -25,9 +24,8 @@ type contestant struct {
 
 // ofQueue is the formula of a queue in which each contender watches the one before it.
 var ofQueue = counter.Formula{
-	Text: "5 - 2/N",
-	From: i18n.Textf("create, children, get with the watch, children, delete; the first needs no get and no second children",
-		"create、children、带监听的 get、children、delete；第一个竞争者不用 get 和第二次 children"),
+	Text:     "5 - 2/N",
+	From:     "create, children, get with the watch, children, delete; the first needs no get and no second children",
 	Requests: func(n float64) float64 { return 5*n - 2 },
 }
 
@@ -38,9 +36,8 @@ var contestants = []contestant{
 			Name:    "naive",
 			Article: report.ArticleNaive,
 			Formula: counter.Formula{
-				Text: "N + 2",
-				From: i18n.Textf("each release wakes all waiters; each of them tries to create, all but one fail and watch again",
-					"每次释放唤醒所有等待者，都去创建，只有一个成功，其余的失败后重新监听"),
+				Text:     "N + 2",
+				From:     "each release wakes all waiters; each of them tries to create, all but one fail and watch again",
 				Requests: func(n float64) float64 { return n * (n + 2) },
 				Growth:   2,
 			},
@@ -54,7 +51,7 @@ var contestants = []contestant{
 			// these lists are few: half of N + 1 lists per acquisition are left.
 			Formula: counter.Formula{
 				Text:     "(N + 5) / 2",
-				From:     i18n.Textf("each release wakes all waiters; each of them reads the list again", "每次释放唤醒所有等待者，都重新读取列表"),
+				From:     "each release wakes all waiters; each of them reads the list again",
 				Requests: func(n float64) float64 { return n * (n + 5) / 2 },
 				Growth:   2.5, // the lists grow, too
 			},
@@ -80,9 +77,8 @@ var contestants = []contestant{
 		counter.Lock{
 			Name: "timeout",
 			Formula: counter.Formula{
-				Text: "6 - 2/N",
-				From: i18n.Textf("the same, and a get of its own node, for the token",
-					"同上，外加一次对自己节点的 get，用来取得 fencing token（隔离令牌）"),
+				Text:     "6 - 2/N",
+				From:     "the same, and a get of its own node, for the token",
 				Requests: func(n float64) float64 { return 6*n - 2 },
 			},
 		},
@@ -93,9 +89,8 @@ var contestants = []contestant{
 	},
 	{
 		counter.Lock{
-			Name: "zklock",
-			Formula: counter.Formula{From: i18n.Textf("it depends on the schedule: goroutines of a Mutex share requests",
-				"取决于调度：同一个 Mutex 的 goroutine 共用请求")},
+			Name:    "zklock",
+			Formula: counter.Formula{From: "it depends on the schedule: goroutines of a Mutex share requests"},
 		},
 		zookeeper.Zklock(),
 	},

@@ -47,7 +47,7 @@ func (p *curatorPlayer) Close() error {
 // Run is one round.
 func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 	if p.cfg.join {
-		return counter.CannotRun{Why: i18n.Errorf("Curator does not take part with -join", "Curator 不能与 -join 一起用")}
+		return counter.CannotRun{Why: i18n.Errorf("Curator does not take part with -join")}
 	}
 
 	r.RTT = p.cfg.rtt
@@ -79,15 +79,14 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 }
 
 // whatColdIs is the row of docs/benchmark.md on what is reported apart.
-var whatColdIs = i18n.Textf("the first run of a new JVM, which has compiled nothing yet. "+
-	"Each of the article's runs was such a run. The other rows of Curator come after a warm-up of `-warmup`, and at least two runs",
-	"新 JVM 的第一次运行，什么都还没有编译。文章的每次运行都是这样的。Curator 的其他行都先按 `-warmup` 预热，而且至少运行过两次")
+var whatColdIs = i18n.Text("the first run of a new JVM, which has compiled nothing yet. " +
+	"Each of the article's runs was such a run. The other rows of Curator come after a warm-up of `-warmup`, and at least two runs")
 
 // warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once through a proxy that counts
 // the requests, and then until the JVM is warm. It returns the cold run, which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
 	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
-	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", "新的 JVM 正在预热，用 %d 个线程", cold.Goroutines))
+	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", cold.Goroutines))
 	warmAt := time.Now().Add(p.cfg.warmup)
 	var err error
 	if p.jvm, err = startJVM(ctx); err != nil {
@@ -157,17 +156,17 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 			_, err = fmt.Sscan(rest, (*int64)(&t.Arrived), (*int64)(&t.Got), &t.Place)
 			turns = append(turns, t)
 		case "failed":
-			return i18n.Errorf("%s", "%s", rest)
+			return i18n.Errorf("%s", rest)
 		case "end":
 			r.Fared(turns)
 			r.Total = r.Count
 			if want := r.Goroutines * r.Times; r.Count != want {
-				return i18n.Errorf("the count is %d, not %d: two threads held the lock at once", "计数是 %d，应为 %d：两个线程同时持有过锁", r.Count, want)
+				return i18n.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, want)
 			}
 			return nil
 		}
 		if err != nil {
-			return i18n.Errorf("the JVM said %q: %w", "JVM 输出了 %q：%v", line, err)
+			return i18n.Errorf("the JVM said %q: %w", line, err)
 		}
 	}
 }

@@ -93,8 +93,9 @@ func TestWithoutJavaARowSaysSo(t *testing.T) {
 
 func TestAJVMThatDoesNotStartSaysWhy(t *testing.T) {
 	for script, want := range map[string]string{
-		"echo '/x/CuratorCounter.java:8: error: package org.apache.curator does not exist' >&2; exit 1": "cannot run: java: package org.apache.curator does not exist",
-		"echo 'module jdk.compiler not found' >&2; exit 1":                                              "cannot run: java: java has no compiler with it",
+		"echo '/x/CuratorCounter.java:8: error: package org.apache.curator does not exist' >&2; exit 1": "cannot run: " +
+			"java: package org.apache.curator does not exist",
+		"echo 'module jdk.compiler not found' >&2; exit 1": "cannot run: java: java has no compiler with it",
 		"exit 3": "cannot run: java: exit status 3",
 	} {
 		fakeJava(t, script)

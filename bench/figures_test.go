@@ -61,7 +61,7 @@ func transcript(t *testing.T, legend bool, name string, lang i18n.Language) stri
 
 	var out bytes.Buffer
 	servers := distinct(runs, func(r report.Run) string {
-		return i18n.Textf("ZooKeeper: %s", "ZooKeeper：%s", r.Server).In(lang)
+		return i18n.Textf("ZooKeeper: %s", r.Server).In(lang)
 	})
 	fmt.Fprintf(&out, "$ %s\n%s\n%s", command, strings.Join(servers, "\n"), cfg.headline())
 	add := func(printTable func(io.Writer, []report.Run, int, i18n.Language), legendBegins i18n.Text) {
@@ -94,8 +94,7 @@ func machine(t *testing.T, names []string) string {
 				return ""
 			}
 			return address.ReplaceAllString(r.Members[0], "")
-		}),
-		"- measured on " + all(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
+		}), "- measured on " + all(func(r report.Run) string { return r.Began.Format(time.DateOnly) }),
 	}, "\n")
 }
 
@@ -161,8 +160,7 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 			naive := find("naive")
 			requests := naive.Formula.Predict(1000) / naive.Formula.Predict(100)
 			times := float64(naive.Article[1000]) / float64(naive.Article[100])
-			return i18n.Textf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.",
-				"%d 个竞争者与 %d 个相比，请求是 %.0f 倍；文章的时间是 %.0f 倍。", 1000, 100, requests, times).In(lang)
+			return i18n.Textf("%d contenders in place of %d send %.0f times the requests. The article's time grew %.0f-fold.", 1000, 100, requests, times).In(lang)
 		},
 	}).Parse(source))
 	var out bytes.Buffer
@@ -172,9 +170,9 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 
 // peersPassage is the table of the peers in docs/benchmark.md. Their entries have its texts.
 func peersPassage(t *testing.T, lang i18n.Language) string {
-	rows := []string{"", i18n.Textf("| row | what it is |", "| 行 | 是什么 |").In(lang), "|---|---|"}
+	rows := []string{"", i18n.Text("| row | what it is |").In(lang), "|---|---|"}
 	for _, c := range peers {
-		require.NotEmpty(t, c.What.Zh, "the entry of %s does not say what it is, in both languages", c.Name)
+		require.NotEmpty(t, c.What.In(i18n.Chinese), "the entry of %s does not say what it is, in both languages", c.Name)
 		rows = append(rows, "| "+c.Name+" | "+c.What.In(lang)+" |")
 		if c.Name == "curator" { // it has a second row
 			rows = append(rows, "| "+c.Name+" cold | "+whatColdIs.In(lang)+" |")
@@ -190,17 +188,17 @@ func formulasPassage(t *testing.T, lang i18n.Language) string {
 	var order []string
 	for _, c := range onZooKeeper() {
 		f := c.Formula
-		if f.Text == "" && f.From.En == "" {
+		if f.Text == "" && f.From.String() == "" {
 			continue
 		}
-		require.NotEmpty(t, f.From.Zh, "the entry of %s does not say where its requests come from, in both languages", c.Name)
-		formula := cmp.Or(f.Text, i18n.Textf("no formula", "没有公式").In(lang)) + " | " + f.From.In(lang)
+		require.NotEmpty(t, f.From.In(i18n.Chinese), "the entry of %s does not say where its requests come from, in both languages", c.Name)
+		formula := cmp.Or(f.Text, i18n.Text("no formula").In(lang)) + " | " + f.From.In(lang)
 		if names[formula] == nil {
 			order = append(order, formula)
 		}
 		names[formula] = append(names[formula], c.Name)
 	}
-	rows := []string{"", i18n.Textf("| | requests per acquisition | where they come from |", "| | 每次加锁的请求数 | 由什么组成 |").In(lang), "|---|---:|---|"}
+	rows := []string{"", i18n.Text("| | requests per acquisition | where they come from |").In(lang), "|---|---:|---|"}
 	for _, formula := range order {
 		rows = append(rows, "| "+strings.Join(names[formula], ", ")+" | "+formula+" |")
 	}
@@ -237,23 +235,21 @@ func holdsRatios(t *testing.T) {
 	var lists i18n.Text
 	if herd := report.Median(shared, "herd", megabytes); herd > 0 { // it has not been stopped
 		lists = i18n.Textf(`In the herd each waiter reads a list of all waiters at each release: at N = %d that is %.2f MB per
-acquisition, and %.2f MB with the naive lock. `, `在 herd 锁中，每次释放时每个等待者都读取所有等待者的列表：N = %d 时，每次加锁要传 %.2f MB；
-朴素锁要传 %.2f MB。`, n, herd, report.Median(shared, "naive", megabytes))
+acquisition, and %.2f MB with the naive lock. `, n, herd, report.Median(shared, "naive", megabytes))
 	}
 	elapsed := func(runs []report.Run, lock string) float64 { return report.Median(runs, lock, milliseconds) }
 	factor := i18n.Textf(`The factor of zklock, %.1fx, is that of goroutines of
 one process, which hand the lock on in memory. With a session each, as %d processes would have, zklock
-takes %.0f ms and predecessor %.0f ms.`, `zklock 的 %.1fx 来自同一个进程内的 goroutine：锁在内存中交接。
-如果每个竞争者各有一个会话，就像 %d 个进程那样，zklock 用时 %.0f ms，predecessor 用时 %.0f ms。`,
+takes %.0f ms and predecessor %.0f ms.`,
 		elapsed(shared, "naive")/elapsed(shared, "zklock"), n, elapsed(apart, "zklock"), elapsed(apart, "predecessor"))
 
-	passage := i18n.Text{En: lists.En + factor.En + "\n", Zh: lists.Zh + factor.Zh + "\n"}
+	passage := i18n.Both(lists.String()+factor.String()+"\n", lists.In(i18n.Chinese)+factor.In(i18n.Chinese)+"\n")
 	site.HoldsBoth(t, "README.md", "ratios", passage)
 }
 
 func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	both := func(text func(*testing.T, i18n.Language) string) i18n.Text {
-		return i18n.Text{En: text(t, i18n.English), Zh: text(t, i18n.Chinese)}
+		return i18n.Both(text(t, i18n.English), text(t, i18n.Chinese))
 	}
 	for file, svg := range figuresCharts(t) {
 		site.Holds(t, file, "", svg)
@@ -262,7 +258,7 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	site.HoldsBoth(t, "docs/benchmark.md", "formulas", both(formulasPassage))
 	site.HoldsBoth(t, "docs/benchmark.md", "peers", both(peersPassage))
 	readme := both(func(t *testing.T, lang i18n.Language) string { return transcript(t, true, "readme", lang) + "\n" })
-	readme.Zh = inChinese.Replace(readme.Zh)
+	readme = i18n.Both(readme.String(), inChinese.Replace(readme.In(i18n.Chinese)))
 	site.HoldsBoth(t, "README.md", "run", readme)
 	holdsRatios(t)
 }

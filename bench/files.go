@@ -21,7 +21,7 @@ func (cfg config) outputs() []output {
 func (cfg config) checkWritable() error {
 	for _, o := range cfg.outputs() {
 		if err := report.CheckFile(o.file); err != nil {
-			return i18n.Errorf("%s: %w", "%s：%v", o.flag, err)
+			return i18n.Errorf("%s: %w", o.flag, err)
 		}
 	}
 	return nil
@@ -38,7 +38,7 @@ func (cfg config) writeFiles(results []report.Run) (err error) {
 			return report.WriteReport(w, settings, results, cfg.lang)
 		})
 		if e != nil && err == nil {
-			err = i18n.Errorf("%s: %w", "%s：%v", o.flag, e)
+			err = i18n.Errorf("%s: %w", o.flag, e)
 		}
 	}
 	return err

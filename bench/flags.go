@@ -70,32 +70,29 @@ type commandLine struct {
 func defineFlags(cfg *config) *commandLine {
 	f := &commandLine{set: flag.NewFlagSet("bench", flag.ContinueOnError), given: make(map[string]bool)}
 	f.set.SetOutput(io.Discard)
-	usage := i18n.Both
+	usage := i18n.FlagUsage
 	f.set.StringVar(&cfg.zk, "zk", cmp.Or(os.Getenv("ZK"), ensemble.SpecEmbedded), usage(
-		"the `servers` to run against: embedded, or host:port,host:port,… of a running ZooKeeper; by default those of the environment variable ZK",
-		"在哪些`服务器`上运行：embedded（内嵌的），或者正在运行的 ZooKeeper：host:port,host:port,…；不写则取环境变量 ZK"))
+		"the `servers` to run against: embedded, or host:port,host:port,… of a running ZooKeeper; by default those of the environment variable ZK"))
 	all := i18n.List(namesOf(onZooKeeper()))
 	f.locks = f.set.String("locks", strings.Join(namesOf(contestants), ","), usage(
-		"the locks to compare, in this order: a comma-separated `list` of "+all.En+"; or all",
-		"比较哪些锁，按这个次序；`列表`用逗号分隔，可选 "+all.Zh+"，或者 all"))
+		i18n.Textf("the locks to compare, in this order: a comma-separated `list` of %v; or all", all)))
 	f.sizes = f.set.String("n", usualSizes, usage("the numbers of goroutines: a comma-separated `list`; "+
-		"without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each",
-		"goroutine 的个数，`列表`用逗号分隔；不写 -n、-sessions 和 -closed 时，还有第二张表：单个 goroutine，以及 50 个各用一个会话的 goroutine"))
-	f.sessions = f.set.Int("sessions", 1, usage("how `many` sessions the goroutines share; at most one each", "各 goroutine 共用几个会话，`个数`最多与 goroutine 一样多"))
-	f.times = f.set.Int("closed", 1, usage("how `many` times each goroutine locks, one after the other without a pause", "每个 goroutine 连续加锁的`次数`，中间不停"))
-	f.set.IntVar(&cfg.rounds, "rounds", 1, usage("how `many` times each lock runs; the locks take turns, each round begins with the next one, and the table shows medians", "每个锁运行几`轮`；各个锁轮流运行，每一轮从下一个锁开始，表里是中位数"))
+		"without -n, -sessions and -closed a second table has one goroutine alone, and 50 with a session each"))
+	f.sessions = f.set.Int("sessions", 1, usage("how `many` sessions the goroutines share; at most one each"))
+	f.times = f.set.Int("closed", 1, usage("how `many` times each goroutine locks, one after the other without a pause"))
+	f.set.IntVar(&cfg.rounds, "rounds", 1, usage("how `many` times each lock runs; the locks take turns, each round "+
+		"begins with the next one, and the table shows medians"))
 	cfg.warmup, cfg.limit = 4*time.Second, 2*time.Minute
-	f.set.Var(timeFlag{&cfg.warmup, "s"}, "warmup", usage("the `time` to run unmeasured first, on a real server and in Curator's JVM", "计时之前先预热多长`时间`，用于真正的服务器和 Curator 的 JVM"))
-	f.set.Var(timeFlag{&cfg.rtt, "ms"}, "rtt", usage("the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way", "在客户端与服务器之间加上的往返`时间`，如 20ms，来回各一半"))
+	f.set.Var(timeFlag{&cfg.warmup, "s"}, "warmup", usage("the `time` to run unmeasured first, on a real server and in Curator's JVM"))
+	f.set.Var(timeFlag{&cfg.rtt, "ms"}, "rtt", usage("the `time` of a round trip to put between the clients and the server, such as 20ms; half of it each way"))
 	f.set.Var(timeFlag{&cfg.limit, "s"}, "limit", usage("the longest `time` that a run may take; "+
-		"a run that takes longer is stopped, and the same lock with more goroutines is left out; 0: no limit, as with -join",
-		"一次运行的最长`时间`；超过就停止，这个锁不再测更多的 goroutine；0 表示不限，用 -join 时也不限"))
-	f.set.BoolVar(&cfg.explain, "explain", false, usage("also print what explains the times: the waits of the contenders, and the requests by kind", "另外打印耗时的由来：各竞争者的等待时间，以及各种请求的个数"))
-	f.set.StringVar(&cfg.json, "json", "", usage("also write every single run to this `file`, as JSON", "把每一次运行都写入这个`文件`，格式为 JSON"))
-	f.set.StringVar(&cfg.report, "report", "", usage("also write a page with charts to this `file`, as HTML", "把带图的页面写入这个`文件`，格式为 HTML"))
-	f.set.StringVar(&cfg.path, "path", "/zklock-bench", usage("the `znode` to work under; the benchmark removes the nodes that it makes there", "在哪个`节点`下面运行；基准测试在那里创建的节点，最后都会删掉"))
-	f.set.BoolVar(&cfg.join, "join", false, usage("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…", "与本机或别的机器上同样以 -join 启动的进程一起竞争；需要 -zk host:port,…"))
-	f.set.IntVar(&cfg.procs, "procs", 2, usage("with -join: how `many` processes take part, all started with the same flags", "与 -join 一起用：参加的进程`个数`；各进程的选项要相同"))
+		"a run that takes longer is stopped, and the same lock with more goroutines is left out; 0: no limit, as with -join"))
+	f.set.BoolVar(&cfg.explain, "explain", false, usage("also print what explains the times: the waits of the contenders, and the requests by kind"))
+	f.set.StringVar(&cfg.json, "json", "", usage("also write every single run to this `file`, as JSON"))
+	f.set.StringVar(&cfg.report, "report", "", usage("also write a page with charts to this `file`, as HTML"))
+	f.set.StringVar(&cfg.path, "path", "/zklock-bench", usage("the `znode` to work under; the benchmark removes the nodes that it makes there"))
+	f.set.BoolVar(&cfg.join, "join", false, usage("contend with other processes that are started with -join, on this machine or others; needs -zk host:port,…"))
+	f.set.IntVar(&cfg.procs, "procs", 2, usage("with -join: how `many` processes take part, all started with the same flags"))
 	cfg.lang = i18n.Of("")
 	f.set.Var(&cfg.lang, "lang", i18n.Usage)
 	return f
@@ -121,21 +118,21 @@ func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 func (f *commandLine) parse(cfg *config, args []string, help io.Writer) error {
 	if err := f.set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			usage := i18n.Textf("Usage: go run ./bench [flags]", "用法：go run ./bench [选项]").In(cfg.lang)
+			usage := i18n.Text("Usage: go run ./bench [flags]").In(cfg.lang)
 			fmt.Fprintf(help, "%s\n\n%s", usage, cfg.lang.Help(f.set))
 			return flag.ErrHelp
 		}
-		return i18n.Errorf("%w (-help lists the flags)", "%v（-help 列出全部选项）", i18n.WrongFlag(f.set, err))
+		return i18n.Errorf("%w (-help lists the flags)", i18n.WrongFlag(f.set, err))
 	}
 
 	if f.set.NArg() > 0 {
-		return i18n.Errorf("unexpected argument %q (-help lists the flags)", "多余的参数 %q（-help 列出全部选项）", f.set.Arg(0))
+		return i18n.Errorf("unexpected argument %q (-help lists the flags)", f.set.Arg(0))
 	}
 	var empty error
 	f.set.Visit(func(set *flag.Flag) {
 		f.given[set.Name] = true
 		if set.Value.String() == "" && set.Name != "locks" { // for which setLocks has a better message
-			empty = i18n.Errorf("-%s: its value is empty (-help says what it takes)", "-%s：值为空（-help 说明它接受什么）", set.Name)
+			empty = i18n.Errorf("-%s: its value is empty (-help says what it takes)", set.Name)
 		}
 	})
 	return empty
@@ -145,12 +142,11 @@ func (f *commandLine) parse(cfg *config, args []string, help io.Writer) error {
 func (f *commandLine) checkFiles(cfg *config) error {
 	for _, o := range cfg.outputs() {
 		if strings.HasPrefix(o.file, "-") {
-			return i18n.Errorf("%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s",
-				"%s：%q 以连字符开头，像是一个选项；如果确实是文件名，请写成 ./%s", o.flag, o.file, o.file)
+			return i18n.Errorf("%s: %q begins with a dash: it looks like a flag; a file of that name is ./%s", o.flag, o.file, o.file)
 		}
 	}
 	if cfg.json != "" && cfg.report != "" && filepath.Clean(cfg.json) == filepath.Clean(cfg.report) {
-		return i18n.Errorf("-report: %s is the file of -json, too: give each its own", "-report：%s 也是 -json 的文件：请各用一个", cfg.report)
+		return i18n.Errorf("-report: %s is the file of -json, too: give each its own", cfg.report)
 	}
 	return nil
 }
@@ -158,14 +154,14 @@ func (f *commandLine) checkFiles(cfg *config) error {
 // checkServer is about -zk and -path.
 func (f *commandLine) checkServer(cfg *config) error {
 	if err := ensemble.Check(cfg.zk); err != nil {
-		return i18n.Errorf("-zk: %w", "-zk：%v", err)
+		return i18n.Errorf("-zk: %w", err)
 	}
 	for i, part := range strings.Split(cfg.path, "/") {
 		switch {
 		case (i == 0) != (part == "") || part == "." || part == "..": // only the part before the first slash is empty
-			return i18n.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", "-path：%q 不是节点的路径：应像 /a/b，也不能是 / 本身", cfg.path)
+			return i18n.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 		case i == 1 && part == "zookeeper":
-			return i18n.Errorf("-path: %s is ZooKeeper's own: name another node", "-path：%s 是 ZooKeeper 自己的节点：请另选一个", cfg.path)
+			return i18n.Errorf("-path: %s is ZooKeeper's own: name another node", cfg.path)
 		}
 	}
 	return nil
@@ -182,9 +178,9 @@ func (f *commandLine) setLocks(cfg *config) error {
 		for _, name := range wanted {
 			switch {
 			case !slices.Contains(names, name):
-				return i18n.Errorf("-locks: no lock is called %q; there are %s", "-locks：没有名为 %q 的锁；可选的有 %s", name, i18n.List(names))
+				return i18n.Errorf("-locks: no lock is called %q; there are %s", name, i18n.List(names))
 			case slices.Contains(namesOf(cfg.locks), name):
-				return i18n.Errorf("-locks: %s is named twice", "-locks：%s 写了两次", name)
+				return i18n.Errorf("-locks: %s is named twice", name)
 			}
 			cfg.locks = append(cfg.locks, find(name))
 		}
@@ -204,15 +200,13 @@ func (f *commandLine) setLoads(cfg *config) error {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		switch {
 		case err != nil || n < 1 || n > maxGoroutines:
-			return i18n.Errorf("-n: %q is not a number of goroutines between 1 and %d", "-n：%q 不是 1 到 %d 之间的 goroutine 个数", s, maxGoroutines)
+			return i18n.Errorf("-n: %q is not a number of goroutines between 1 and %d", s, maxGoroutines)
 		case slices.ContainsFunc(cfg.loads, func(l counter.Load) bool { return l.N == n }):
-			return i18n.Errorf("-n: %d is named twice", "-n：%d 写了两次", n)
+			return i18n.Errorf("-n: %d is named twice", n)
 		case *f.sessions < 1 || *f.sessions > n:
-			return i18n.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d",
-				"-sessions：%d 不在 1 和 goroutine 的个数 %d 之间", *f.sessions, n)
+			return i18n.Errorf("-sessions: %d is not between 1 and the number of goroutines, %d", *f.sessions, n)
 		case *f.times < 1 || *f.times > maxAcquisitions/n:
-			return i18n.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines",
-				"-closed：%d 不在 1 和 %d 之间；后者是 %d 个 goroutine 时的上限", *f.times, maxAcquisitions/n, n)
+			return i18n.Errorf("-closed: %d is not between 1 and %d, the most for %d goroutines", *f.times, maxAcquisitions/n, n)
 		}
 		cfg.loads = append(cfg.loads, counter.Load{N: n, Sessions: *f.sessions, Times: *f.times})
 	}
@@ -225,13 +219,13 @@ func (f *commandLine) setLoads(cfg *config) error {
 func (f *commandLine) checkLimits(cfg *config) error {
 	switch {
 	case cfg.rtt < 0:
-		return i18n.Errorf("-rtt: %v is negative", "-rtt：%v 是负数", cfg.rtt)
+		return i18n.Errorf("-rtt: %v is negative", cfg.rtt)
 	case cfg.warmup < 0:
-		return i18n.Errorf("-warmup: %v is negative", "-warmup：%v 是负数", cfg.warmup)
+		return i18n.Errorf("-warmup: %v is negative", cfg.warmup)
 	case cfg.limit < 0:
-		return i18n.Errorf("-limit: %v is negative (0: no limit)", "-limit：%v 是负数（0 表示不限）", cfg.limit)
+		return i18n.Errorf("-limit: %v is negative (0: no limit)", cfg.limit)
 	case cfg.rounds < 1:
-		return i18n.Errorf("-rounds: %d is not a number of rounds: at least 1", "-rounds：%d 不是轮数：至少为 1", cfg.rounds)
+		return i18n.Errorf("-rounds: %d is not a number of rounds: at least 1", cfg.rounds)
 	}
 	return nil
 }
@@ -241,12 +235,11 @@ func (f *commandLine) checkJoin(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
 	case f.given["procs"] && !cfg.join:
-		return i18n.Errorf("-procs: is for processes that take part with -join", "-procs：只用于以 -join 参加的进程")
+		return i18n.Errorf("-procs: is for processes that take part with -join")
 	case cfg.join && (kind == "" || kind == ensemble.SpecEmbedded):
-		return i18n.Errorf("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port",
-			"-join：其他进程连不到本进程内的服务器：请指定一个正在运行的，-zk host:port")
+		return i18n.Errorf("-join: other processes cannot reach a server of this process: name one that is running, -zk host:port")
 	case cfg.procs < 1 || cfg.procs > zookeeper.MostProcesses:
-		return i18n.Errorf("-procs: %d is not between 1 and %d", "-procs：%d 不在 1 和 %d 之间", cfg.procs, zookeeper.MostProcesses)
+		return i18n.Errorf("-procs: %d is not between 1 and %d", cfg.procs, zookeeper.MostProcesses)
 	case !cfg.join:
 		cfg.procs = 1
 	case !f.given["limit"]:
@@ -283,9 +276,9 @@ func (d timeFlag) Set(text string) (err error) {
 	*d.Duration, err = time.ParseDuration(text)
 	if err != nil {
 		if _, unitErr := time.ParseDuration(text + d.unit); unitErr == nil {
-			return i18n.Errorf("it has no unit: write %s%s", "没有写单位：请写成 %s%s", text, d.unit)
+			return i18n.Errorf("it has no unit: write %s%s", text, d.unit)
 		}
-		return i18n.Errorf("it is not a time such as 5%s", "不是 5%s 这样的时间", d.unit)
+		return i18n.Errorf("it is not a time such as 5%s", d.unit)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func TestAnErrorIsOneLine(t *testing.T) {
 func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	setDuring(t, &usualSizes, "2,3")
 	rs, stdout := benchResults(t, "-locks", "predecessor,herd")
-	first, second, ok := strings.Cut(stdout, report.EverydayText.En)
+	first, second, ok := strings.Cut(stdout, report.EverydayText.String())
 	require.True(t, ok, stdout)
 	require.Regexp(t, `(?m)^predecessor +2 +2 `, first)
 	require.NotRegexp(t, `(?m)^predecessor +50 `, first)

@@ -47,12 +47,11 @@ type jvm struct {
 func startJVM(ctx context.Context) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {
-		return nil, counter.CannotRun{Why: i18n.Errorf("java is not on PATH (Debian: default-jdk-headless)", "PATH 里没有 java（Debian 的软件包：default-jdk-headless）")}
+		return nil, counter.CannotRun{Why: i18n.Errorf("java is not on PATH (Debian: default-jdk-headless)")}
 	}
 	classPath := cmp.Or(os.Getenv("CLASSPATH"), curatorPath)
 	if _, err := os.Stat(debianJars + "curator-recipes.jar"); err != nil && classPath == curatorPath {
-		return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set CLASSPATH)",
-			"找不到 Curator（Debian 的软件包：libcurator-recipes-java；也可以设置 CLASSPATH）")}
+		return nil, counter.CannotRun{Why: i18n.Errorf("no Curator (Debian: libcurator-recipes-java; or set CLASSPATH)")}
 	}
 
 	j := &jvm{lines: make(chan string), stderr: new(bytes.Buffer)}
@@ -127,7 +126,7 @@ func (j *jvm) died() error {
 	if said == "" {
 		said = j.cmd.ProcessState.String()
 	}
-	return i18n.Errorf("java: %s", "java：%s", said)
+	return i18n.Errorf("java: %s", said)
 }
 
 // end kills the JVM if it still runs: it holds nothing that matters now. The

@@ -75,7 +75,7 @@ func (w *stdoutWriter) Write(b []byte) (int, error) {
 	}
 	n, err := w.Writer.Write(b)
 	if err != nil {
-		w.err = i18n.Errorf("standard output: %w", "标准输出：%v", err)
+		w.err = i18n.Errorf("standard output: %w", err)
 	}
 	return n, w.err
 }
@@ -115,7 +115,7 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
-		return end(i18n.Errorf("-zk: %w", "-zk：%v", err))
+		return end(i18n.Errorf("-zk: %w", err))
 	}
 	defer zoo.Close()
 	if err := cfg.checkWritable(); err != nil {
@@ -191,18 +191,18 @@ func (cfg config) printTables(stdout io.Writer, results []report.Run, width int)
 
 // introduce says where the locks run, and what is done with them.
 func (cfg config) introduce(out io.Writer, zoo *ensemble.Ensemble) {
-	fmt.Fprintln(out, i18n.Textf("ZooKeeper: %s", "ZooKeeper：%s", zoo.Says()).In(cfg.lang))
+	fmt.Fprintln(out, i18n.Textf("ZooKeeper: %s", zoo.Says()).In(cfg.lang))
 	if cfg.join {
-		fmt.Fprintln(out, i18n.Textf("%d processes that share a counter; in each of them", "%d 个进程共用一个计数器；每个进程里有", cfg.procs).In(cfg.lang))
+		fmt.Fprintln(out, i18n.Textf("%d processes that share a counter; in each of them", cfg.procs).In(cfg.lang))
 	}
 	fmt.Fprint(out, cfg.headline())
 }
 
 // headline says what the first table measures.
 func (cfg config) headline() string {
-	text := i18n.Textf("N goroutines over %s", "N 个 goroutine，%s", cfg.whatEachDoes())
+	text := i18n.Textf("N goroutines over %s", cfg.whatEachDoes())
 	if cfg.rounds > 1 {
-		text = i18n.Textf("%s Medians of %d rounds.", "%s取 %d 轮的中位数。", text, cfg.rounds)
+		text = i18n.Textf("%s Medians of %d rounds.", text, cfg.rounds)
 	}
 	return text.In(cfg.lang) + "\n\n"
 }
@@ -210,16 +210,16 @@ func (cfg config) headline() string {
 // whatEachDoes completes the sentence "N goroutines over".
 func (cfg config) whatEachDoes() i18n.Text {
 	l := cfg.loads[0]
-	sessions, times := i18n.Textf("1 shared session, each", "共用 1 个会话，每个"), i18n.Textf("", "做一次")
+	sessions, times := i18n.Text("1 shared session, each"), i18n.Both("", "做一次")
 	if l.Sessions > 1 {
-		sessions = i18n.Textf("%d sessions, each", "用 %d 个会话，每个", l.Sessions)
+		sessions = i18n.Textf("%d sessions, each", l.Sessions)
 	}
 	if l.Times > 1 {
-		times = i18n.Textf(" %d times", "做 %d 次", l.Times)
+		times = i18n.Textf(" %d times", l.Times)
 	}
-	text := i18n.Textf("%s%s: lock, num++, unlock.", "%s%s：加锁、num++、释放锁。", sessions, times)
+	text := i18n.Textf("%s%s: lock, num++, unlock.", sessions, times)
 	if cfg.rtt > 0 {
-		text = i18n.Textf("%s A round trip to the server is made %v longer.", "%s与服务器的往返时间加长 %v。", text, cfg.rtt)
+		text = i18n.Textf("%s A round trip to the server is made %v longer.", text, cfg.rtt)
 	}
 	return text
 }

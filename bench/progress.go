@@ -32,9 +32,9 @@ const eraseLine = "\r\x1b[K"
 // Begin shows which of the measured runs begins.
 func (p *progress) Begin(j counter.Job) {
 	p.runs++
-	p.run = i18n.Textf("%d/%d %s, %s", "%d/%d %s，%s", p.runs, p.total, j.Lock().Name, j.Text())
+	p.run = i18n.Textf("%d/%d %s, %s", p.runs, p.total, j.Lock().Name, j.Text())
 	if p.rounds > 1 {
-		p.run = i18n.Textf("%s, round %d of %d", "%s，第 %d 轮（共 %d 轮）", p.run, j.Round, p.rounds)
+		p.run = i18n.Textf("%s, round %d of %d", p.run, j.Round, p.rounds)
 	}
 	p.Say(p.run)
 }
@@ -46,25 +46,25 @@ func (p *progress) Say(text i18n.Text) {
 
 // End ends the line of the run that is under way with its outcome.
 func (p *progress) End(r report.Run) {
-	if p.run.En == "" || r.Status == report.StatusWarmUp {
+	if p.run.String() == "" || r.Status == report.StatusWarmUp {
 		return
 	}
 	if p.line != p.run {
 		p.Say(p.run) // again, because another line has been shown since
 	}
 	fmt.Fprintln(p.w, "", r.Outcome(p.lang))
-	p.run, p.line = i18n.Text{}, i18n.Text{}
+	p.run, p.line = "", ""
 }
 
 // finish ends the last line.
-func (p *progress) finish() { p.show(i18n.Text{}, "") }
+func (p *progress) finish() { p.show("", "") }
 
 // show ends the last line, and begins the given one, which is shown as text.
 func (p *progress) show(line i18n.Text, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.line.En == "":
+	case p.line.String() == "":
 	case isTerminal(p.w):
 		text = eraseLine + text
 	default:

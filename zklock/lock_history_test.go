@@ -172,12 +172,12 @@ func (h *history) takeLocked(token int64, held *tokenHold) {
 }
 
 // fault notes a fault, for the picture; call the result when it is over.
-func (h *history) fault(format string, args ...any) (over func()) {
+func (h *history) fault(sentence string, args ...any) (over func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := len(h.faults)
 	h.faults = append(h.faults, porcupine.Annotation{
-		Tag: "faults", Description: fmt.Sprintf(format, args...), Start: h.nowLocked(),
+		Tag: "faults", Description: fmt.Sprintf(sentence, args...), Start: h.nowLocked(),
 	})
 	return func() {
 		h.mu.Lock()
@@ -186,14 +186,14 @@ func (h *history) fault(format string, args ...any) (over func()) {
 	}
 }
 
-func (h *history) problem(format string, args ...any) {
+func (h *history) problem(sentence string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problemLocked(format, args...)
+	h.problemLocked(sentence, args...)
 }
 
-func (h *history) problemLocked(format string, args ...any) {
-	h.problems = append(h.problems, fmt.Sprintf(format, args...))
+func (h *history) problemLocked(sentence string, args ...any) {
+	h.problems = append(h.problems, fmt.Sprintf(sentence, args...))
 }
 
 // The state of the model: the holder, and its leases.

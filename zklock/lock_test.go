@@ -149,7 +149,7 @@ func TestSuitesWithCaching(t *testing.T) {
 				what := differs[p.Names[i]]
 				if what == "" {
 					j.Run(p.Names[i])
-				} else if said := j.Ask(p.Names[i]).Words.En; said != "" { // else Unlock came before the answer to the list
+				} else if said := j.Ask(p.Names[i]).Words.String(); said != "" { // else Unlock came before the answer to the list
 					require.Contains(t, said, what)
 				}
 			}

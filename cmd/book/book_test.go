@@ -101,7 +101,7 @@ func TestADeadLinkIsFound(t *testing.T) {
 		"bench/: a folder without a README", "bench/main.go#L9: no such line", "bench/main.go#x: no such line",
 		"no.svg: no such picture", "Z9: no such scene", "bench/main.go Nothing: no such function",
 	}, "\nREADME.md: "))
-	require.Empty(t, chinesetest.English(i18n.TextOf(err).Zh))
+	require.Empty(t, chinesetest.English(i18n.TextOf(err).In(i18n.Chinese)))
 	write("README.md", "# A\n")
 	write("docs/new.md", "# New\n")
 	require.ErrorContains(t, testenv.Err(newBook(t, root)), "docs/new.md is in no chapter")
@@ -261,27 +261,28 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 	require.Empty(t, chinesetest.Flags(help.String()))
 	require.Contains(t, help.String(), "\n  -out 文件夹\n")
 	for args, part := range map[string]i18n.Text{
-		"x":                              {En: "not understood", Zh: "无法识别"},
-		"-x":                             {En: "not defined: -x", Zh: "没有选项 -x"},
-		"-lang fr":                       {En: "give en or zh", Zh: "请写 en 或 zh"},
-		"-out " + dir:                    {En: "is not a book", Zh: "不是以前写出的书"},
-		"-out " + dangling:               {En: "cannot be written", Zh: "无法写入"},
-		"-out " + thesis + "/book":       {En: "cannot be written", Zh: "无法写入"},
-		"-addr 0.0.0.0:0":                {En: "not on loopback", Zh: "不是本机回环地址"},
-		"-addr :0":                       {En: "not on loopback", Zh: "不是本机回环地址"},
-		"-addr example.com:0":            {En: "not on loopback", Zh: "不是本机回环地址"},
-		"-addr nonsense":                 {En: "not an address", Zh: "不是地址"},
-		"-addr " + taken.Addr().String(): {En: "is taken", Zh: "已被占用"},
+		"x":                              "not understood",
+		"-x":                             "not defined: -x",
+		"-lang fr":                       "give en or zh",
+		"-out " + dir:                    "is not a book",
+		"-out " + dangling:               "cannot be written",
+		"-out " + thesis + "/book":       "cannot be written",
+		"-addr 0.0.0.0:0":                "not on loopback",
+		"-addr :0":                       "not on loopback",
+		"-addr example.com:0":            "not on loopback",
+		"-addr nonsense":                 "not an address",
+		"-addr " + taken.Addr().String(): "is taken",
 	} {
 		lang, said := i18n.English, new(strings.Builder)
 		err := run(t.Context(), t, append([]string{"-lang", "zh"}, strings.Fields(args)...), said, said, &lang)
-		require.ErrorContains(t, err, part.En, args)
-		ofMachine := strings.Contains(part.En, "written") || strings.Contains(part.En, "taken") // and not of the arguments
+		require.ErrorContains(t, err, part.String(), args)
+		ofMachine := strings.Contains(part.String(), "written") || strings.Contains(part.String(),
+			"taken") // and not of the arguments
 		require.Equal(t, !ofMachine, i18n.Status(err) == 2, args)
 		text := i18n.TextOf(err)
-		require.Contains(t, text.Zh, part.Zh, args)
-		require.Empty(t, chinesetest.English(text.Zh, "not a directory", "missing port in address"), args)
-		require.NotContains(t, text.En+text.Zh, "\n")
+		require.Contains(t, text.In(i18n.Chinese), part.In(i18n.Chinese), args)
+		require.Empty(t, chinesetest.English(text.In(i18n.Chinese), "not a directory", "missing port in address"), args)
+		require.NotContains(t, text.String()+text.In(i18n.Chinese), "\n")
 		require.Equal(t, i18n.Chinese, lang)
 		require.Empty(t, said.String(), "the error says it all")
 	}
@@ -313,7 +314,8 @@ func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	line := l.lines["TryLock"]
 	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
 	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
-	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.listingOf("03-sequential-predecessor/lock.go").lines["enqueue"])
+	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d",
+		b.listingOf("03-sequential-predecessor/lock.go").lines["enqueue"])
 	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
 	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
 	by := `(?m)^<a id="L` + fmt.Sprint(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
@@ -323,7 +325,8 @@ func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 
 func TestACommentHasItsChineseBelowIt(t *testing.T) {
 	for _, file := range []string{"01-naive-ephemeral/lock.go.html", "01-naive-ephemeral/index.zh-CN.html", "01-naive-ephemeral/next.html"} {
-		require.Contains(t, string(theBook(t).files[file]), "faster</i><span class=\"note\" lang=\"zh-CN\">\n\t\t\t<b>别的竞争者抢先创建了</b></span>")
+		require.Contains(t, string(theBook(t).files[file]),
+			"faster</i><span class=\"note\" lang=\"zh-CN\">\n\t\t\t<b>别的竞争者抢先创建了</b></span>")
 	}
 	require.Contains(t, string(theBook(t).files["rows.js"]), `"theirs":["checkLocked()"],"zh":{"1":"predecessor 返回`)
 }
@@ -345,7 +348,7 @@ func TestADiagramIsThatOfItsFilm(t *testing.T) {
 		for _, step := range s.Steps {
 			isArrow := func(p film.Packet) bool {
 				return step.Timed && !p.Lost && p.Arrived == step.At && p.Client == step.Packet.Client &&
-					p.Kind == step.Packet.Kind && strings.HasPrefix(step.Text.En, cmp.Or(strings.TrimSuffix(p.Op, "2"), "event"))
+					p.Kind == step.Packet.Kind && strings.HasPrefix(step.Text.String(), cmp.Or(strings.TrimSuffix(p.Op, "2"), "event"))
 			}
 			require.True(t, !step.Arrow() || slices.ContainsFunc(play.Film.Packets, isArrow), "%s: %v", scene.ID, step)
 		}
@@ -416,7 +419,8 @@ func TestTheChineseBookHasNoSentenceInEnglish(t *testing.T) {
 	maps.DeleteFunc(left, func(_ string, found []string) bool { return len(found) == 0 })
 	require.Empty(t, left)
 	require.Greater(t, read, 50)
-	require.Equal(t, []string{"it wakes a waiter"}, englishIn("<p>等待者：<em>a case of it</em>（用例），<code>it does not count</code>。</p><p>A 释放后 it wakes a waiter</p>"))
+	require.Equal(t, []string{"it wakes a waiter"},
+		englishIn("<p>等待者：<em>a case of it</em>（用例），<code>it does not count</code>。</p><p>A 释放后 it wakes a waiter</p>"))
 }
 
 // TestTheDeckIsThatOfTheSlides: both editions show the same code and scenes, and nothing of Markdown.

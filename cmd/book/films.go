@@ -91,7 +91,7 @@ func requestKey(r request) string {
 // not in this program.
 var withExercises = sync.OnceFunc(func() {
 	for _, e := range locks.Playable {
-		locks.AddExercise(e.Folder, locks.Text{}, nil, nil)
+		locks.AddExercise(e.Folder, "", nil, nil)
 	}
 })
 
@@ -101,7 +101,7 @@ func (b *book) catalogue() []locks.Lock {
 	list := locks.All()
 	for i, l := range list {
 		if p := b.pages["docs/exercises/_"+strings.TrimPrefix(l.Name, "exercise-")+"/README.md"]; p != nil {
-			list[i].Title = locks.Text{En: p.title, Zh: p.in(i18n.Chinese).title}
+			list[i].Title = i18n.Both(p.title, p.in(i18n.Chinese).title)
 		}
 	}
 	return list
@@ -124,7 +124,7 @@ func (b *book) film(t *testing.T) error {
 		}
 		for _, r := range all {
 			if err := b.answer(t, r); err != nil {
-				return i18n.Errorf("%s: %w", "%s：%v", address, err)
+				return i18n.Errorf("%s: %w", address, err)
 			}
 		}
 	}

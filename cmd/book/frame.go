@@ -60,7 +60,7 @@ type entry struct {
 
 // Say is a text in the frame's language.
 func (f frame) Say(en, zh string) string {
-	return i18n.Text{En: en, Zh: zh}.In(f.lang)
+	return i18n.Both(en, zh).In(f.lang)
 }
 
 func langTag(lang i18n.Language) string {
@@ -139,7 +139,7 @@ func (b *book) writePage(place int, p *page) error {
 		f.File, f.Code = relativeTo(p.out, l.file+".html"), l.html(p.out, nil)
 		for left := i; left <= i+1; left++ { // the difference from the step before, and that from the next one
 			if left >= 1 && left < len(steps) {
-				beside := i18n.Textf("step %d beside step %d", "第 %d 步与第 %d 步对照", left, left+1)
+				beside := i18n.Textf("step %d beside step %d", left, left+1)
 				f.Diffs = append(f.Diffs, link{relativeTo(p.out, differenceOf(left)), beside.In(p.lang)})
 			}
 		}
@@ -150,11 +150,11 @@ func (b *book) writePage(place int, p *page) error {
 		if err != nil {
 			return err
 		}
-		f.Show = &link{deck, f.Say("Show the slides", "放映幻灯片")}
+		f.Show = &link{deck, i18n.Text("Show the slides").In(f.lang)}
 	case "docs/teaching/handout.md":
 		f.Sheet = true
 	case "docs/reading-guide.md":
-		f.Show = &link{relativeTo(p.out, readerPage(p.lang)), f.Say("Open the reader", "打开阅读器")}
+		f.Show = &link{relativeTo(p.out, readerPage(p.lang)), i18n.Text("Open the reader").In(f.lang)}
 	}
 	return b.write(p.out, f)
 }

@@ -39,7 +39,7 @@ func (b *book) listingOf(file string) *listing {
 	}
 	text, err := b.read(file)
 	if err != nil {
-		b.deadLink("%v", "%v", err)
+		b.deadLink("%v", err)
 	}
 	l := &listing{file: file, text: string(text), lines: make(map[string]int), code: make(map[string]string)}
 	b.listings[file] = l
@@ -129,7 +129,8 @@ func (l *listing) html(from string, mentions []mention) template.HTML {
 		fmt.Fprintf(&out, `<a id="L%d" href="#L%d"></a>%s`, i+1, i+1, line)
 		for _, m := range mentions {
 			if m.line == i+1 {
-				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, langTag(m.page.lang), html.EscapeString(relativeTo(from, m.page.out)+"#"+m.at),
+				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, langTag(m.page.lang),
+					html.EscapeString(relativeTo(from, m.page.out)+"#"+m.at),
 					html.EscapeString(m.page.title), html.EscapeString(m.label()))
 			}
 		}

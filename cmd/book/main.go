@@ -35,26 +35,28 @@ func main() {
 	args := os.Args[1:]
 	os.Args = os.Args[:1]
 	zk.DefaultLogger = log.New(io.Discard, "", 0) // what a lock logs would be written from inside a bubble
-	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "book", F: func(t *testing.T) {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		lang := i18n.Of("")
-		if err := run(ctx, t, args, os.Stdout, os.Stderr, &lang); err != nil {
-			fmt.Fprintln(os.Stderr, "book:", i18n.TextOf(err).In(lang))
-			os.Exit(i18n.Status(err))
-		}
-		os.Exit(0)
-	}}}, nil, nil)
+	testing.Main(func(_, _ string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "book", F: func(t *testing.T) {
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			lang := i18n.Of("")
+			if err := run(ctx, t, args, os.Stdout, os.Stderr, &lang); err != nil {
+				fmt.Fprintln(os.Stderr, "book:", i18n.TextOf(err).In(lang))
+				os.Exit(i18n.Status(err))
+			}
+			os.Exit(0)
+		}}}, nil, nil)
 }
 
 // run carries out the command, and sets lang to the language of the flag -lang, if it is given.
 func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Writer, lang *i18n.Language) error {
 	flags := flag.NewFlagSet("book", flag.ContinueOnError)
-	say := i18n.Both
-	out := flags.String("out", "", say("write the book into this `folder`: an empty one, one that is not there yet, or one with a book", "把书写入这个`文件夹`：空的、还不存在的，或者里面是以前写出的书"))
-	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`", "在本机回环的这个`地址`上提供服务"))
-	open := flags.Bool("open", false, say("open the book in the browser", "在浏览器里打开书"))
-	read := flags.Bool("read", false, say("open the reader: the reading guide row by row, with the code and the lab beside it", "打开阅读器：逐句读阅读指南，代码和实验室就在旁边"))
+	say := i18n.FlagUsage
+	out := flags.String("out", "",
+		say("write the book into this `folder`: an empty one, one that is not there yet, or one with a book"))
+	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`"))
+	open := flags.Bool("open", false, say("open the book in the browser"))
+	read := flags.Bool("read", false, say("open the reader: the reading guide row by row, with the code and the lab beside it"))
 	flags.Var(lang, "lang", i18n.Usage)
 	help, err := i18n.Parse(flags, args, stderr, lang)
 	if help || err != nil {
@@ -87,20 +89,20 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	if *out != "" {
 		size, err := b.writeTo(*out)
 		if err == nil {
-			fmt.Fprintln(stdout, i18n.Textf("wrote %s, %d files, %.1f MB: open %s", "已写入 %s，%d 个文件，%.1f MB：请打开 %s",
+			fmt.Fprintln(stdout, i18n.Textf("wrote %s, %d files, %.1f MB: open %s",
 				*out, len(b.files), float64(size)/1e6, filepath.Join(*out, filepath.FromSlash(b.start(*lang)))).In(*lang))
 		}
 		return err
 	}
-	what, opened := i18n.Textf("book", "书"), b.start(*lang)
+	what, opened := i18n.Text("book"), b.start(*lang)
 	if *read {
-		what, opened = i18n.Textf("reader", "阅读器"), readerPage(*lang)
+		what, opened = "reader", readerPage(*lang)
 	}
 	url := "http://" + ln.Addr().String() + "/" + opened
-	fmt.Fprintln(stdout, i18n.Textf("the %s is at %s", "%s的地址：%s", what, url).In(*lang))
+	fmt.Fprintln(stdout, i18n.Textf("the %s is at %s", what, url).In(*lang))
 	if *open || *read {
 		if err := loopback.OpenBrowser(url); err != nil {
-			fmt.Fprintln(stderr, "book:", i18n.Textf("no browser opens: %v", "无法打开浏览器：%v", err).In(*lang))
+			fmt.Fprintln(stderr, "book:", i18n.Textf("no browser opens: %v", err).In(*lang))
 		}
 	}
 	return loopback.Serve(ctx, ln, b.handler(ln.Addr().String()))
@@ -116,13 +118,12 @@ func checkFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	entries, errRead := os.ReadDir(dir)
 	if err = cmp.Or(err, errRead); err != nil {
-		return i18n.Errorf("-out: the book cannot be written: %w", "-out：书无法写入：%v", err)
+		return i18n.Errorf("-out: the book cannot be written: %w", err)
 	}
 	_, noMark := os.Stat(filepath.Join(dir, mark))
 	_, noScript := os.Stat(filepath.Join(dir, "book.js"))
 	if len(entries) > 0 && cmp.Or(noMark, noScript) != nil {
-		return i18n.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free",
-			"-out %s：文件夹里已有别的文件，又不是以前写出的书：请给一个空文件夹，或者一个没有用过的名字", dir)
+		return i18n.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free", dir)
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func (b *book) writeTo(dir string) (size int, err error) {
 		size += len(text)
 	}
 	if err != nil {
-		err = i18n.Errorf("the book cannot be written: %w", "书无法写入：%v", err)
+		err = i18n.Errorf("the book cannot be written: %w", err)
 	}
 	return size, err
 }

@@ -213,7 +213,7 @@ func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
 	if string(n.Language(p.source)) == "scene" {
 		address := b.sceneOf(what)
 		if address == "" {
-			b.deadLink("%s: %s: no such scene", "%s：%s：没有这个场景", p.src, what)
+			b.deadLink("%s: %s: no such scene", p.src, what)
 		}
 		b.play(n, address)
 		return
@@ -221,7 +221,7 @@ func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
 	file, name, _ := strings.Cut(what, " ")
 	code := b.listingOf(path.Join(path.Dir(p.src), file)).code[name]
 	if code == "" {
-		b.deadLink("%s: %s: no such function", "%s：%s：没有这个函数", p.src, what)
+		b.deadLink("%s: %s: no such function", p.src, what)
 	}
 	n.SetAttributeString("data-code", code)
 }
@@ -279,7 +279,7 @@ func (b *book) copy(p *page, name string) {
 	file := path.Join(path.Dir(p.src), name)
 	body, err := b.read(file)
 	if err != nil {
-		b.deadLink("%s: %s: no such picture", "%s：%s：没有这张图", p.src, name)
+		b.deadLink("%s: %s: no such picture", p.src, name)
 	}
 	b.files[file] = body
 }
@@ -297,16 +297,16 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	if file != "" {
 		target = path.Join(path.Dir(p.src), file)
 	}
-	wrong := func(en, zh string) { b.deadLink("%s: %s: %s", "%s：%s：%s", p.src, raw, i18n.Text{En: en, Zh: zh}) }
+	wrong := func(what i18n.Text) { b.deadLink("%s: %s: %s", p.src, raw, what) }
 	stat, err := os.Stat(filepath.Join(b.root, filepath.FromSlash(target)))
 	if err != nil {
-		wrong("no such file", "没有这个文件")
+		wrong("no such file")
 		return
 	}
 	linked := b.pages[target] // nil: the link is to another file
 	if stat.IsDir() {
 		if linked = b.pages[path.Join(target, "README.md")]; linked == nil {
-			wrong("a folder without a README", "文件夹里没有 README")
+			wrong("a folder without a README")
 			return
 		}
 		linked = linked.in(p.lang)
@@ -314,7 +314,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	switch {
 	case linked != nil:
 		if fragment != "" && !linked.has(fragment) {
-			wrong("no such heading", "没有这个标题")
+			wrong("no such heading")
 		}
 		target = linked.out
 		b.linked[linked.out+"#"+cmp.Or(fragment, linked.heads[0].ID)]++
@@ -327,7 +327,7 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		l := b.listingOf(target)
 		target += ".html"
 		if line := lineAnchor.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
-			wrong("no such line", "没有这一行")
+			wrong("no such line")
 		}
 		fragment = l.mention(p, at, names, fragment)
 	}

@@ -65,17 +65,17 @@ type chapter struct {
 
 // chapters are in the order of the README.
 var chapters = []chapter{
-	{i18n.Textf("Start", "开始"), []string{"README.md"}},
-	{i18n.Textf("The five steps", "五个步骤"), []string{"01-naive-ephemeral/", "02-herd-effect/", "03-sequential-predecessor/", "04-reentrant/", "05-timeout/"}},
-	{i18n.Textf("The articles", "文章"), []string{"docs/reading-guide.md", "docs/claims.md", "docs/bugs.md", "docs/explorer.md", "docs/scenes.md"}},
-	{i18n.Textf("Exercises", "练习"), []string{"docs/exercises/"}},
-	{i18n.Textf("Testing your code", "测试你的代码"), []string{"docs/testing-your-code.md", "zkserver/"}},
-	{i18n.Textf("The other locks", "其他锁"), []string{"docs/other-locks/"}},
-	{i18n.Textf("Teaching", "教学"), []string{"docs/teaching.md", "docs/teaching/"}},
-	{i18n.Textf("Words", "术语"), []string{"docs/glossary.md", "docs/chinese-readings.md"}},
-	{i18n.Textf("In production", "生产环境"), []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md", "docs/sharing-a-path.md"}},
-	{i18n.Textf("Figures", "数据"), []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
-	{i18n.Textf("The project", "项目"), []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
+	{"Start", []string{"README.md"}},
+	{"The five steps", []string{"01-naive-ephemeral/", "02-herd-effect/", "03-sequential-predecessor/", "04-reentrant/", "05-timeout/"}},
+	{"The articles", []string{"docs/reading-guide.md", "docs/claims.md", "docs/bugs.md", "docs/explorer.md", "docs/scenes.md"}},
+	{"Exercises", []string{"docs/exercises/"}},
+	{"Testing your code", []string{"docs/testing-your-code.md", "zkserver/"}},
+	{"The other locks", []string{"docs/other-locks/"}},
+	{"Teaching", []string{"docs/teaching.md", "docs/teaching/"}},
+	{"Words", []string{"docs/glossary.md", "docs/chinese-readings.md"}},
+	{"In production", []string{"docs/production.md", "zklock/", "cmd/zklock/", "docs/client.md", "docs/sharing-a-path.md"}},
+	{"Figures", []string{"docs/benchmark.md", "docs/figures.md", "docs/several-machines.md"}},
+	{"The project", []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
 }
 
 // newBook makes the book without the lab. It plays the scenes in the test t.
@@ -98,21 +98,21 @@ func newBook(t *testing.T, root string) (*book, error) {
 	}
 	for _, src := range sources {
 		if err := b.render(b.pages[src]); err != nil {
-			return nil, i18n.Errorf("%s: %w", "%s：%v", src, err)
+			return nil, i18n.Errorf("%s: %w", src, err)
 		}
 	}
 	if err := b.assemble(); err != nil {
 		return nil, err
 	}
 	if len(b.dead) > 0 {
-		return nil, i18n.Errorf("links that lead nowhere:\n%s", "落空的链接：\n%s", i18n.Join(b.dead, "\n"))
+		return nil, i18n.Errorf("links that lead nowhere:\n%s", i18n.Join(b.dead, "\n"))
 	}
 	return b, nil
 }
 
 // deadLink notes a link that leads nowhere.
-func (b *book) deadLink(en, zh string, args ...any) {
-	b.dead = append(b.dead, i18n.Textf(en, zh, args...))
+func (b *book) deadLink(format string, args ...any) {
+	b.dead = append(b.dead, i18n.Textf(format, args...))
 }
 
 // read returns the text of a file of the checkout.
@@ -171,7 +171,7 @@ func (b *book) sort() error {
 		}
 		part := partOf(src)
 		if part == "" {
-			return i18n.Errorf("%s is in no chapter: put it into chapters in cmd/book/pages.go", "%s 不在任何一章里：请写进 cmd/book/pages.go 的 chapters", src)
+			return i18n.Errorf("%s is in no chapter: put it into chapters in cmd/book/pages.go", src)
 		}
 		pagesOf[part] = append(pagesOf[part], p)
 	}

@@ -17,7 +17,8 @@ var articles = flag.String("articles", "", "write page/places.js from the articl
 // askReader asks the scripts of the reader. The script of the question may use the rows of the guide.
 func askReader(t *testing.T, asked any, script string) (answer []string) {
 	t.Helper()
-	return nodetest.Ask[[]string](t, "page", map[string]string{"rows.js": string(theBook(t).files["rows.js"])}, asked, `import "./rows.js";`+script)
+	return nodetest.Ask[[]string](t, "page", map[string]string{"rows.js": string(theBook(t).files["rows.js"])}, asked,
+		`import "./rows.js";`+script)
 }
 
 // writePlaces writes page/places.js from the articles' texts.

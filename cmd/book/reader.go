@@ -45,7 +45,7 @@ func (b *book) readGuide() error {
 	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(i18n.Chinese)) // both have their text in En
 	for i := range rows {
 		if len(chinese) != len(rows) || chinese[i].Phrase != rows[i].Phrase {
-			return i18n.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", "docs/reading-guide.md：中文版里没有 %s %s", rows[i].Name, rows[i].Phrase)
+			return i18n.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", rows[i].Name, rows[i].Phrase)
 		}
 		rows[i].Zh, rows[i].Title = chinese[i].En, titles[rows[i].Name[:1]]
 	}
@@ -94,7 +94,8 @@ func (b *book) rowsOf(p *page) []guide.Row {
 		case *tables.TableRow:
 			if phrase, ok := n.FirstChild().FirstChild().(*ast.CodeSpan); ok && article != "" {
 				count++
-				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count), Phrase: plainText(phrase, p.source), En: html(n.LastChild())})
+				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count), Phrase: plainText(phrase,
+					p.source), En: html(n.LastChild())})
 			}
 		}
 	})
@@ -111,17 +112,17 @@ func (b *book) figure(p *page, name string) figure {
 	file, anchor, _ := strings.Cut(name, "#")
 	if path.Ext(file) == ".svg" {
 		b.copy(p, strings.TrimPrefix(file, "docs/"))
-		return figure{locks.Text{En: file, Zh: file}, locks.Text{En: file, Zh: file}}
+		return figure{i18n.Both(file, file), i18n.Both(file, file)}
 	}
 	if q := b.pages[file]; q != nil {
 		for i, h := range q.heads {
 			if zh := q.in(i18n.Chinese); h.ID == anchor {
 				other := zh.heads[i]
-				return figure{locks.Text{En: h.Title, Zh: other.Title}, locks.Text{En: q.out + "#" + h.ID, Zh: zh.out + "#" + other.ID}}
+				return figure{i18n.Both(h.Title, other.Title), i18n.Both(q.out+"#"+h.ID, zh.out+"#"+other.ID)}
 			}
 		}
 	}
-	b.deadLink("internal/lab/guide/moments.txt: %s: no such section", "internal/lab/guide/moments.txt：%s：没有这一节", name)
+	b.deadLink("internal/lab/guide/moments.txt: %s: no such section", name)
 	return figure{}
 }
 

@@ -63,12 +63,12 @@ func TestForeignAttempts(t *testing.T) {
 			require.Empty(t, r.Why)
 			first := ""
 			if len(r.Failed) > 0 {
-				first = r.Failed[0].Case + ": " + r.Failed[0].Words.En
+				first = r.Failed[0].Case + ": " + r.Failed[0].Words.String()
 			}
 			switch {
 			case verdict == "right":
 				for _, f := range r.Failed {
-					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.En)
+					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.String())
 				}
 			case group == string(locktest.Safety):
 				require.Zero(t, r.Points, "two can be inside: %s", first)

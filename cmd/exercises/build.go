@@ -194,7 +194,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	ended, err := c.run(cmd)
 	if err != nil {
-		return i18n.Errorf("go does not start: %w", "go 命令无法启动：%v", err)
+		return i18n.Errorf("go does not start: %w", err)
 	}
 	if ended == nil {
 		return nil
@@ -202,8 +202,8 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	if err := c.tooBusy(); err != nil {
 		return err
 	}
-	if why := c.over(); why.En != "" {
-		return refuse("does not compile: %s", "编译不通过：%s", why.Text)
+	if why := c.over(); why.String() != "" {
+		return refuse("does not compile: %s", why.Text)
 	}
 	text := strings.ReplaceAll(out.String(), a.exercise.dir(root)+string(filepath.Separator), "")
 	for name, file := range a.files {
@@ -212,9 +212,9 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 		}
 	}
 	if strings.TrimSpace(text) == "" {
-		return i18n.Errorf("%s: %w", "%s：%v", strings.Join(tool.Args[:3], " "), ended)
+		return i18n.Errorf("%s: %w", strings.Join(tool.Args[:3], " "), ended)
 	}
-	return refuse("does not compile: %s", "编译不通过：%s", firstLines(ownFirst(text), 5))
+	return refuse("does not compile: %s", firstLines(ownFirst(text), 5))
 }
 
 // ownFirst puts the compiler's errors about the attempt before those that follow in our test. The compiler sorts

@@ -52,9 +52,9 @@ const (
 
 // nameOf is the name of a group for a reader.
 func nameOf(g locktest.Group) i18n.Text {
-	return i18n.Text{En: string(g), Zh: map[locktest.Group]string{
+	return i18n.Both(string(g), map[locktest.Group]string{
 		locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
-	}[g]}
+	}[g])
 }
 
 func otherShares(basic, full int) []share { return []share{{basicGroup, basic}, {fullGroup, full}} }
@@ -83,10 +83,10 @@ func scheduleSuite(folder string) suite {
 func otherSuite(test string, all, basic []i18n.Text) suite {
 	s := suite{test: test, groups: make(map[string]locktest.Group), zh: make(map[string]string)}
 	for _, c := range all {
-		s.all, s.groups[c.En], s.zh[c.En] = append(s.all, c.En), fullGroup, c.Zh
+		s.all, s.groups[c.String()], s.zh[c.String()] = append(s.all, c.String()), fullGroup, c.In(i18n.Chinese)
 	}
 	for _, c := range basic {
-		s.basic, s.groups[c.En] = append(s.basic, c.En), basicGroup
+		s.basic, s.groups[c.String()] = append(s.basic, c.String()), basicGroup
 	}
 	return s
 }
@@ -111,64 +111,64 @@ const step3 = "example.com/zklock/03-sequential-predecessor"
 
 var exercises = []*exercise{
 	{
-		number: 1, folder: "_01-naive", pkg: "naive", title: i18n.Textf("one ephemeral node", "一个临时节点"),
+		number: 1, folder: "_01-naive", pkg: "naive", title: "one ephemeral node",
 		shares: lockShares(4, 3, 2, 1), answer: "01-naive-ephemeral/lock.go",
 		tests: []suite{lockSuite(false), scheduleSuite("01-naive")},
 	},
 	{
-		number: 2, folder: "_02-herd", pkg: "herd", title: i18n.Textf("a fair queue", "公平队列"),
+		number: 2, folder: "_02-herd", pkg: "herd", title: "a fair queue",
 		shares: lockShares(4, 3, 2, 1), answer: "02-herd-effect/lock.go",
 		tests: []suite{lockSuite(true), scheduleSuite("02-herd")},
 	},
 	{
-		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: i18n.Textf("watch only the node before yours", "只监听自己的前一个节点"),
+		number: 3, folder: "_03-predecessor", pkg: "predecessor", title: "watch only the node before yours",
 		shares: lockShares(5, 4, 4, 2), answer: "03-sequential-predecessor/lock.go",
 		tests: []suite{lockSuite(true), scheduleSuite("03-predecessor")},
 	},
 	{
-		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: i18n.Textf("the owner may lock again", "所有者可以再次加锁"),
+		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: "the owner may lock again",
 		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
 		tests: []suite{lockSuite(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
 			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, scheduleSuite("04-reentrant")},
 	},
 	{
-		number: 5, folder: "_05-give-up", pkg: "giveup", title: i18n.Textf("give up in time", "按时放弃等待"),
+		number: 5, folder: "_05-give-up", pkg: "giveup", title: "give up in time",
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_05-give-up/.solution/lock.go",
 		tests: []suite{lockSuite(true), suiteOf("TestContexts", locktest.ContextSubject{},
 			locktest.ContextSubject{Level: locktest.Basic}), scheduleSuite("05-give-up")},
 	},
 	{
-		number: 6, folder: "_06-find-again", pkg: "findagain", title: i18n.Textf("the reply to create is lost: find the node again", "create 的响应丢失：把节点找回来"),
+		number: 6, folder: "_06-find-again", pkg: "findagain", title: "the reply to create is lost: find the node again",
 		shares: lockShares(7, 4, 7, 2), answer: "docs/exercises/_06-find-again/.solution/lock.go",
 		tests: []suite{lockSuite(true), suiteOf("TestLostReplies", locktest.LostReplySubject{},
 			locktest.LostReplySubject{Level: locktest.Basic}), scheduleSuite("06-find-again")},
 	},
 	{
-		number: 7, folder: "_07-fence", pkg: "fence", title: i18n.Textf("the resource refuses an old token", "资源拒绝旧令牌"),
+		number: 7, folder: "_07-fence", pkg: "fence", title: "the resource refuses an old token",
 		shares: lockShares(6, 4, 3, 1), answer: "docs/exercises/_07-fence/.solution/lock.go",
 		tests: []suite{suiteOf("TestFence", suites.FenceSubject{}, suites.FenceSubject{Level: locktest.Basic}),
 			scheduleSuite("07-fence")},
 	},
 	{
-		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: i18n.Textf("as many inside as there are permits", "有几个许可，就最多进几个"),
+		number: 8, folder: "_08-semaphore", pkg: "semaphore", title: "as many inside as there are permits",
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_08-semaphore/.solution/lock.go",
 		tests: []suite{lockSuite(true), suiteOf("TestSemaphore", suites.SemaphoreSubject{},
 			suites.SemaphoreSubject{Level: locktest.Basic}), scheduleSuite("08-semaphore")},
 	},
 	{
-		number: 9, folder: "_09-read-write", pkg: "rwlock", title: i18n.Textf("many readers or one writer", "多个读者，或者一个写者"),
+		number: 9, folder: "_09-read-write", pkg: "rwlock", title: "many readers or one writer",
 		shares: lockShares(7, 5, 6, 2), answer: "docs/exercises/_09-read-write/.solution/lock.go",
 		tests: []suite{suiteOf("TestReadersAndWriters", suites.ReadWriteSubject{},
 			suites.ReadWriteSubject{Level: locktest.Basic}), scheduleSuite("09-read-write")},
 	},
 	{
-		number: 10, folder: "_10-election", pkg: "election", title: i18n.Textf("a hand-over that nobody doubts", "确定无疑的交接"),
+		number: 10, folder: "_10-election", pkg: "election", title: "a hand-over that nobody doubts",
 		shares: lockShares(10, 6, 7, 2), answer: "docs/exercises/_10-election/.solution/lock.go",
 		tests: []suite{suiteOf("TestElection", suites.ElectionSubject{}, suites.ElectionSubject{Level: locktest.Basic}),
 			scheduleSuite("10-election")},
 	},
 	{
-		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: i18n.Textf("break this lock", "弄坏这个锁"),
+		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: "break this lock",
 		shares: otherShares(8, 10), answer: "docs/exercises/_11-break-this-lock/.solution/answers.txt",
 		file: counterexample.File, grade: gradeLinks,
 		tests: []suite{breakingSuite()},
@@ -209,19 +209,19 @@ func (e *exercise) names() (all []string) {
 func (e *exercise) caseOf(name string) i18n.Text {
 	for _, s := range e.tests {
 		if zh := s.zh[name]; zh != "" {
-			return i18n.Text{En: name, Zh: zh + "（" + name + "）"}
+			return i18n.Both(name, zh+"（"+name+"）")
 		}
 	}
 	return i18n.Same(name)
 }
 
-func (e *exercise) String() string { return e.called().En }
+func (e *exercise) String() string { return e.called().String() }
 
 func (e *exercise) cases() int { return len(e.names()) }
 
 // called is the number and the title.
 func (e *exercise) called() i18n.Text {
-	return i18n.Textf("exercise %d, %s", "练习 %d：%s", e.number, e.title)
+	return i18n.Textf("exercise %d, %s", e.number, e.title)
 }
 
 // dir is the exercise's folder in the checkout.
@@ -236,5 +236,6 @@ func find(arg string) (*exercise, error) {
 			return e, nil
 		}
 	}
-	return nil, i18n.Errorf("there is no exercise %q: give a number from 1 to %d", "没有 %q 这个练习：请给出 1 到 %d 的编号", arg, slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
+	return nil, i18n.Errorf("there is no exercise %q: give a number from 1 to %d", arg,
+		slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
 }

@@ -84,7 +84,7 @@ func newCell(ctx context.Context, l limits) (*cell, error) {
 func (c *cell) stop(why ending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.why.En == "" {
+	if c.why.String() == "" {
 		c.why = why
 	}
 	for pid := range c.live {
@@ -102,7 +102,7 @@ func (c *cell) over() ending {
 // tooBusy is an error if the cell is over because of the machine.
 func (c *cell) tooBusy() error {
 	if why := c.over(); why.busy {
-		return tooBusy{i18n.Errorf("%s", "%s", why.Text)}
+		return tooBusy{i18n.Errorf("%s", why.Text)}
 	}
 	return nil
 }
@@ -117,13 +117,13 @@ func (c *cell) watch(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			c.stop(ending{Text: i18n.Textf("it was interrupted", "已中断")})
+			c.stop(ending{Text: "it was interrupted"})
 			return
 		case <-ceiling.C:
 			used := c.usage()
 			c.stop(ending{busy: true, Text: i18n.Textf(
-				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. Try again, or wait longer with -limit %v",
-				"没有评分：机器太忙。%v 里，这份答卷只得到 %v 的处理器时间，而它可以用 %v。请再试一次，或者用 -limit %v 等得更久",
+				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. "+
+					"Try again, or wait longer with -limit %v",
 				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/busyFactor)})
 			return
 		case <-ticks.C:
@@ -134,11 +134,11 @@ func (c *cell) watch(ctx context.Context) {
 		}
 		switch {
 		case used.time > c.time, c.waiting > 0 && waited > c.waiting:
-			c.stop(ending{endless: true, Text: i18n.Textf("it has not come to an end in %v of processor time", "用了 %v 的处理器时间，还没有运行完", c.time)})
+			c.stop(ending{endless: true, Text: i18n.Textf("it has not come to an end in %v of processor time", c.time)})
 		case used.memory > c.memory:
-			c.stop(ending{Text: i18n.Textf("it uses more than %s of memory", "用掉的内存超过 %s", bytesOf(c.memory))})
+			c.stop(ending{Text: i18n.Textf("it uses more than %s of memory", bytesOf(c.memory))})
 		case used.processes > maxProcesses:
-			c.stop(ending{Text: i18n.Textf("it starts processes: there are more than %d", "启动了别的进程：现在多于 %d 个", maxProcesses)})
+			c.stop(ending{Text: i18n.Textf("it starts processes: there are more than %d", maxProcesses)})
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (c *cell) usage() resources {
 
 // close ends the cell. No process and no file of it is left.
 func (c *cell) close() {
-	c.stop(ending{Text: i18n.Textf("it is over", "已经结束")})
+	c.stop(ending{Text: "it is over"})
 	c.end()
 	sweep(c.id)
 	os.RemoveAll(c.dir)
@@ -194,7 +194,7 @@ func (c *cell) started(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live[pid] = true
-	if c.why.En != "" {
+	if c.why.String() != "" {
 		confine.KillGroup(pid)
 	}
 }

@@ -40,7 +40,7 @@ type attempt struct {
 // A refusal says why an attempt is not run. It costs the attempt its points.
 type refusal struct{ error }
 
-func refuse(en, zh string, args ...any) error { return refusal{i18n.Errorf(en, zh, args...)} }
+func refuse(format string, args ...any) error { return refusal{i18n.Errorf(format, args...)} }
 
 func (r refusal) Unwrap() error { return r.error }
 
@@ -60,7 +60,7 @@ func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		if !r.data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
-			r.refuse("%s: a lock is written in Go", "%s：锁要用 Go 编写", name)
+			r.refuse("%s: a lock is written in Go", name)
 		}
 		if entry.IsDir() || !kind.owns(name) {
 			continue
@@ -77,11 +77,11 @@ func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	bad := r.bad
 	switch {
 	case len(a.files) == 0 && bad == nil && !r.data: // the stub of an exercise that asks for data may be nothing
-		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", "%s 里没有 Go 文件：请把练习的 %s 复制进去", dir, kind.writes())
+		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", dir, kind.writes())
 	case a.exercise == nil && bad != nil:
 		return nil, bad
 	case a.exercise == nil:
-		return nil, i18n.Errorf("%s: no exercise has a package with this name: keep the package clause of the stub", "%s：没有哪个练习的包叫这个名字；请保留骨架代码的 package 子句", dir)
+		return nil, i18n.Errorf("%s: no exercise has a package with this name: keep the package clause of the stub", dir)
 	}
 	for _, f := range r.parsed {
 		bad = errors.Join(bad, a.allowed(r.fset, f))
@@ -105,15 +105,15 @@ type reading struct {
 	bad     error // refusals, of which the first counts; a later file may say which exercise this is
 }
 
-func (r *reading) refuse(en, zh string, args ...any) {
-	r.bad = errors.Join(r.bad, refuse(en, zh, args...))
+func (r *reading) refuse(format string, args ...any) {
+	r.bad = errors.Join(r.bad, refuse(format, args...))
 }
 
 // readFile reads a file of the attempt, and refuses the attempt if it must not have such a file.
 func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
 	name := entry.Name()
 	if !entry.Type().IsRegular() {
-		r.refuse("%s is not a regular file", "%s 不是普通文件", name)
+		r.refuse("%s is not a regular file", name)
 		return false, nil
 	}
 	file := filepath.Join(r.attempt.dir, name)
@@ -123,8 +123,7 @@ func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
 	}
 	r.size += info.Size()
 	if len(r.attempt.files) == maxFiles || r.size > maxBytes {
-		r.refuse("too much to read: an attempt has at most %d files, of %d bytes together",
-			"内容太多：一份答卷最多 %d 个文件，总共最多 %d 字节", maxFiles, maxBytes)
+		r.refuse("too much to read: an attempt has at most %d files, of %d bytes together", maxFiles, maxBytes)
 		return true, nil
 	}
 	text, err := os.ReadFile(file)
@@ -146,7 +145,7 @@ func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
 		}
 	}
 	if err != nil {
-		r.refuse("does not compile: %s", "编译不通过：%s", firstLines(err.Error(), 1))
+		r.refuse("does not compile: %s", firstLines(err.Error(), 1))
 		return false, nil
 	}
 	r.parsed = append(r.parsed, f)
@@ -223,20 +222,21 @@ func dials(name string) bool {
 // lock, or opens a connection.
 func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	if f.Name.Name != a.pkg {
-		return refuse("%s: this is package %s, and %v must be package %s", "%s：这里是 package %s，而%v必须是 package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
+		return refuse("%s: this is package %s, and %v must be package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)
 	}
 	clientNames := map[string]bool{} // in this file
 	for _, spec := range f.Imports {
 		name, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			return refuse("does not compile: %v", "编译不通过：%v", err)
+			return refuse("does not compile: %v", err)
 		}
 		if !slices.Contains(importable, name) && !slices.Contains(a.imports, name) {
-			return refuse("%s imports %s, which a lock does not need; it may import %s, and the packages of the standard library that README.md lists", "%s 导入了 %s，锁用不着这个包；可以导入 %s，以及 README.md 列出的标准库的包", fset.Position(spec.Pos()), name, client)
+			return refuse("%s imports %s, which a lock does not need; it may import %s, and the packages of the standard "+
+				"library that README.md lists", fset.Position(spec.Pos()), name, client)
 		}
 		if name == client {
 			if spec.Name != nil && spec.Name.Name == "." {
-				return refuse("%s: import %s under a name, not with a dot", "%s：导入 %s 时请给出名字，不要用点", fset.Position(spec.Pos()), client)
+				return refuse("%s: import %s under a name, not with a dot", fset.Position(spec.Pos()), client)
 			}
 			local := path.Base(name)
 			if spec.Name != nil {
@@ -252,9 +252,10 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 			if x, ok := s.X.(*ast.Ident); ok && clientNames[x.Name] {
 				switch {
 				case s.Sel.Name == "NewLock" || s.Sel.Name == "Lock":
-					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", "%s：%s.%s 是客户端库自带的锁，而这个练习要你自己写锁", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
 				case dials(s.Sel.Name):
-					bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given", "%s：%s.%s 会另开连接，而锁应当使用传给 New 的连接", fset.Position(s.Pos()), x.Name, s.Sel.Name)
+					bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given",
+						fset.Position(s.Pos()), x.Name, s.Sel.Name)
 				}
 			}
 		}
@@ -269,11 +270,11 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, i18n.Errorf("there is no folder %s", "没有文件夹 %s", dir)
+		return nil, i18n.Errorf("there is no folder %s", dir)
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
-		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", "%s 不是文件夹：请给出学生文件所在的文件夹", dir)
+		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", dir)
 	}
 	entries, _ := os.ReadDir(dir)
 	begunHere := func(e *exercise) bool { return e.begun(dir) }
@@ -298,7 +299,7 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 			return found, nil
 		}
 	}
-	return nil, i18n.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", "%s 里没有答卷：既没有答卷的文件，也没有 %s 这样的文件夹", dir, exercises[0].folder)
+	return nil, i18n.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", dir, exercises[0].folder)
 }
 
 func firstLines(text string, n int) string {

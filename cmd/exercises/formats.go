@@ -24,8 +24,8 @@ type format struct {
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
 	return []format{
-		{flags.String("csv", "", i18n.Both("write the results to this `file`", "把结果写入这个`文件`")), writeCSV},
-		{flags.String("json", "", i18n.Both("write all that is known of the results to this `file`", "把全部结果写入这个`文件`")), writeJSON},
+		{flags.String("csv", "", i18n.FlagUsage("write the results to this `file`")), writeCSV},
+		{flags.String("json", "", i18n.FlagUsage("write all that is known of the results to this `file`")), writeJSON},
 	}
 }
 
@@ -38,7 +38,7 @@ func checkWritable(list []format) error {
 		_, missing := os.Stat(*f.file)
 		file, err := os.OpenFile(*f.file, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
-			return i18n.Errorf("the results cannot be written: %w", "无法写入结果：%v", err)
+			return i18n.Errorf("the results cannot be written: %w", err)
 		}
 		if err = file.Close(); missing != nil {
 			err = errors.Join(err, os.Remove(*f.file))
@@ -83,7 +83,7 @@ func writeCSV(f io.Writer, g grades) error {
 		w.Write([]string{csvText(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of), s.inPoints(), strconv.Itoa(s.Of),
 			r.pointsOf(locktest.Safety), r.pointsOf(locktest.Liveness), r.pointsOf(locktest.Faults), r.pointsOf(locktest.Cost),
 			full, passed, strconv.Itoa(r.Cases), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
-			csvText(firstLines(first.Words.En, 1)), csvText(firstLines(r.Why.En, 1))})
+			csvText(firstLines(first.Words.String(), 1)), csvText(firstLines(r.Why.String(), 1))})
 	}
 	w.Flush()
 	return w.Error()
@@ -132,12 +132,12 @@ type failureJSON struct {
 }
 
 func (r row) json() attemptJSON {
-	a := attemptJSON{Folder: r.folder, result: r.result, Why: r.Why.En}
+	a := attemptJSON{Folder: r.folder, result: r.result, Why: r.Why.String()}
 	if !r.Ungraded {
 		a.Points, a.Passed = &r.Points, &r.Passed
 	}
 	for _, f := range r.Failed {
-		a.Failed = append(a.Failed, failureJSON{f, f.Words.En})
+		a.Failed = append(a.Failed, failureJSON{f, f.Words.String()})
 	}
 	return a
 }

@@ -35,7 +35,7 @@ func handedOut(root string) bool {
 // handOut writes a hand-out into a folder, which must be empty or missing.
 func (a *app) handOut(ctx context.Context, dir string) error {
 	if list, err := os.ReadDir(dir); dir == "" || err == nil && len(list) > 0 {
-		return i18n.Errorf("%q is not a new folder: go run ./cmd/exercises hand-out DIR", "%q 不是新文件夹：go run ./cmd/exercises hand-out DIR", dir)
+		return i18n.Errorf("%q is not a new folder: go run ./cmd/exercises hand-out DIR", dir)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -99,6 +99,6 @@ func (a *app) writeBuilt(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	a.print("%s is ready. In it: go run ./cmd/exercises next\n", "%s 已经写好。在里面执行：go run ./cmd/exercises next\n", dir)
+	a.print("%s is ready. In it: go run ./cmd/exercises next\n", dir)
 	return nil
 }

@@ -29,8 +29,8 @@ type grades struct {
 }
 
 // Say says it in the reader's language.
-func (g grades) Say(en, zh string, args ...any) string {
-	return i18n.Textf(en, zh, args...).In(g.language)
+func (g grades) Say(format string, args ...any) string {
+	return i18n.Textf(format, args...).In(g.language)
 }
 
 // In is a text in the reader's language.
@@ -46,10 +46,10 @@ type row struct {
 // note is the remark on a row, in one line.
 func (g grades) note(r row) string {
 	switch {
-	case r.Why.En != "":
+	case r.Why.String() != "":
 		return firstLines(g.In(r.Why), 1)
 	case len(r.Failed) > 0:
-		return g.Say("fails: %s", "没有通过：%s", r.caseOf(r.Failed[0].Case))
+		return g.Say("fails: %s", r.caseOf(r.Failed[0].Case))
 	}
 	return ""
 }
@@ -62,7 +62,7 @@ func (l *limit) String() string { return time.Duration(*l).String() }
 func (l *limit) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return i18n.Errorf("give it as 90s or 5m", "请写成 90s 或 5m 这样")
+		return i18n.Errorf("give it as 90s or 5m")
 	}
 	*l = limit(d)
 	return nil
@@ -82,7 +82,7 @@ func (m *memory) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n <= 0 || n > 1<<40/unit || n*unit < 64<<20 {
-		return i18n.Errorf("give it as 512MiB or 2GiB, at least 64MiB", "请写成 512MiB 或 2GiB 这样，至少 64MiB")
+		return i18n.Errorf("give it as 512MiB or 2GiB, at least 64MiB")
 	}
 	*m = memory(n * unit)
 	return nil
@@ -90,20 +90,20 @@ func (m *memory) Set(text string) error {
 
 // gradeAll grades the folders of many students.
 func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
-	only := flags.String("exercise", "", i18n.Both("grade these `numbers` only: 3, or 1,2,3", "只评这些`编号`的练习：3，或 1,2,3"))
+	only := flags.String("exercise", "", i18n.FlagUsage("grade these `numbers` only: 3, or 1,2,3"))
 	space := memory(a.limits.memory)
-	flags.Var(&space, "memory", i18n.Both("`memory` that one attempt may use", "一份答卷最多使用的`内存`"))
-	jobs := flags.Int("j", runtime.NumCPU(), i18n.Both("`number` of attempts that are graded at the same time", "同时评的答卷`份数`"))
+	flags.Var(&space, "memory", i18n.FlagUsage("`memory` that one attempt may use"))
+	jobs := flags.Int("j", runtime.NumCPU(), i18n.FlagUsage("`number` of attempts that are graded at the same time"))
 	files := formats(flags)
 	dirs, err := parse(flags, args, 0, 1<<20)
 	if err != nil {
 		return err
 	}
 	if len(dirs) == 0 {
-		return i18n.Errorf("grade needs the students' folders: go run ./cmd/exercises grade students/*", "grade 需要学生的文件夹：go run ./cmd/exercises grade students/*")
+		return i18n.Errorf("grade needs the students' folders: go run ./cmd/exercises grade students/*")
 	}
 	if *jobs <= 0 {
-		return i18n.Errorf("-j must be more than 0", "-j 必须大于 0")
+		return i18n.Errorf("-j must be more than 0")
 	}
 	a.limits.memory = int64(space)
 	asked, err := findAll(*only)
@@ -143,10 +143,10 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	})
 	g := a.gradesOf(rows, asked)
 	a.printTable(g)
-	a.print("\n%s, %s, in %v.\n", "\n%s，%s，用时 %v。\n", count(len(dirs), i18n.Textf("1 folder", "1 个文件夹"), i18n.Textf("folders", "个文件夹")),
-		count(len(todo), i18n.Textf("1 attempt", "1 份答卷"), i18n.Textf("attempts", "份答卷")), time.Since(began).Round(time.Second))
+	a.print("\n%s, %s, in %v.\n", count(len(dirs), "1 folder", "folders"),
+		count(len(todo), "1 attempt", "attempts"), time.Since(began).Round(time.Second))
 	if !confine.Offline(exec.Command("")) && networked() {
-		a.print("The attempts had a network: this system does not let an account like this take it away.\n", "答卷运行时有网络：在这个系统上，这样的账户无权断开网络。\n")
+		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
 	}
 	return writeAll(files, g)
 }
@@ -173,7 +173,7 @@ func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exer
 		}
 		rows[i] = a.gradeOne(ctx, todo[i].student, todo[i].dir, asked)
 		if n := done.Add(1); terminal(os.Stderr) {
-			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", "\r已评 %d 份，共 %d 份", n, len(todo)))
+			fmt.Fprint(os.Stderr, a.say("\r%d of %d graded", n, len(todo)))
 		}
 	})
 	if terminal(os.Stderr) {
@@ -227,7 +227,7 @@ func count(n int, one, several i18n.Text) i18n.Text {
 	if n == 1 {
 		return one
 	}
-	return i18n.Textf("%d %s", "%d %s", n, several)
+	return i18n.Textf("%d %s", n, several)
 }
 
 // gradeOne grades the attempt in a folder. Its errors are in the row.
@@ -245,16 +245,16 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 	if e == nil {
 		e = &exercise{}
 	}
-	r := row{Student: student, exercise: e, result: e.ungraded(i18n.Text{})}
+	r := row{Student: student, exercise: e, result: e.ungraded("")}
 	if len(asked) > 0 && !slices.Contains(asked, e) && e.number > 0 {
-		return row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.Textf("%s has exercise %d, which was not asked for", "%s 里是练习 %d，没有要求评它", dir, e.number)}}
+		return row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.Textf("%s has exercise %d, which was not asked for", dir, e.number)}}
 	}
 	if err != nil {
 		r.Why = i18n.TextOf(err)
 		return r
 	}
 	if a.stubs.have(at) {
-		r.Why = i18n.Textf("the stub, as it was", "原样的骨架代码")
+		r.Why = "the stub, as it was"
 		return r
 	}
 	graded, err := grade(ctx, a.root, at, a.limits, nil)
@@ -268,7 +268,7 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 
 // printTable prints the rows, and the sums if there are several exercises.
 func (a *app) printTable(g grades) {
-	cells := [][]string{{g.Say("student", "学生"), g.Say("exercise", "练习"), g.Say("points", "得分"), g.Say("cases", "用例"), g.Say("time", "用时"), ""}}
+	cells := [][]string{{g.Say("student"), g.Say("exercise"), g.Say("points"), g.Say("cases"), g.Say("time"), ""}}
 	for _, r := range g.Rows {
 		points, cases := fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases)
 		if r.Ungraded {
@@ -278,11 +278,11 @@ func (a *app) printTable(g grades) {
 	}
 	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4))
 	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
-		sums := [][]string{{cells[0][0], g.Say("points", "得分"), ""}}
+		sums := [][]string{{cells[0][0], g.Say("points"), ""}}
 		for _, s := range g.Sums {
-			points, why := g.Say("%d of %d", "%d/%d", s.Points, s.Of), ""
+			points, why := g.Say("%d of %d", s.Points, s.Of), ""
 			if s.Ungraded {
-				points, why = "", g.Say("an exercise was not graded", "有练习没有评分")
+				points, why = "", g.Say("an exercise was not graded")
 			}
 			sums = append(sums, []string{s.Student, points, why})
 		}

@@ -24,7 +24,7 @@ var (
 	//go:embed usage.zh-CN.txt
 	usageZh string
 
-	usage = i18n.Text{En: usageEn, Zh: usageZh}
+	usage = i18n.Both(usageEn, usageZh)
 )
 
 func main() {
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	a := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
 	defer func() { *lang = a.language }()
 	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
-		a.print("%s", "%s", usage)
+		a.print("%s", usage)
 		return nil
 	}
 	if a.root, err = findRoot(); err != nil {
@@ -80,11 +80,11 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	flags.Var(&a.language, "lang", i18n.Usage)
 	switch command {
 	case "list", "next", "watch", "show", "grade":
-		flags.Var((*limit)(&a.limits.time), "limit", i18n.Both("processor `time` that one attempt may use to build, and again to run", "一份答卷编译和运行，各自最多用多少处理器`时间`"))
+		flags.Var((*limit)(&a.limits.time), "limit", i18n.FlagUsage("processor `time` that one attempt may use to build, and again to run"))
 	}
 	flags.Usage = func() {
-		a.print("\n%s", "\n%s", usage)
-		a.print("\nFlags of %s:\n%s", "\n%s 的选项：\n%s", command, a.language.Help(flags))
+		a.print("\n%s", usage)
+		a.print("\nFlags of %s:\n%s", command, a.language.Help(flags))
 	}
 	switch command {
 	case "list", "next", "prepare":
@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 		}
 		return a.prepare(ctx)
 	case "watch":
-		once := flags.Bool("once", false, i18n.Both("grade once and end", "只评一次就结束"))
+		once := flags.Bool("once", false, i18n.FlagUsage("grade once and end"))
 		names, err := parse(flags, args, 0, 1)
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	case "start", "hint", "show":
 		giveUp := false
 		if command == "show" {
-			flags.BoolVar(&giveUp, "give-up", false, i18n.Both("show it though the exercise is not solved", "练习没有做完也显示"))
+			flags.BoolVar(&giveUp, "give-up", false, i18n.FlagUsage("show it though the exercise is not solved"))
 		}
 		names, err := parse(flags, args, 1, 1)
 		if err != nil {
@@ -138,7 +138,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	case "grade":
 		return a.gradeAll(ctx, flags, args)
 	}
-	return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", "没有 %q 这个命令；执行 go run ./cmd/exercises 可以看到所有命令", command)
+	return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", command)
 }
 
 // parse parses a command line whose flags may come before and after the arguments. It returns the
@@ -155,9 +155,9 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (rest []string, 
 	}
 	switch {
 	case len(rest) < least && least == 1:
-		return nil, i18n.Errorf("%s needs the number of an exercise: go run ./cmd/exercises %s 3", "%s 需要练习的编号：go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
+		return nil, i18n.Errorf("%s needs the number of an exercise: go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
 	case len(rest) > most:
-		return nil, i18n.Errorf("%s takes no argument %q", "%s 不接受参数 %q", flags.Name(), rest[most])
+		return nil, i18n.Errorf("%s takes no argument %q", flags.Name(), rest[most])
 	}
 	return rest, nil
 }
@@ -174,7 +174,7 @@ func findRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", i18n.Errorf("%s is not in a clone of this repository: change into one and try again", "%s 不在本仓库的克隆里：请进入克隆的目录再试", from)
+			return "", i18n.Errorf("%s is not in a clone of this repository: change into one and try again", from)
 		}
 	}
 }

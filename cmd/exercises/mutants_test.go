@@ -93,8 +93,8 @@ func TestMutantsDie(t *testing.T) {
 				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
 				said := ""
 				for _, f := range r.Failed {
-					t.Logf("%s: %s", f.Case, firstLines(f.Words.En, 1))
-					said += f.Words.En + "\n"
+					t.Logf("%s: %s", f.Case, firstLines(f.Words.String(), 1))
+					said += f.Words.String() + "\n"
 				}
 				require.Contains(t, said, m.says)
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
@@ -85,8 +86,7 @@ func TestTheFiguresOfThePages(t *testing.T) {
 			fmt.Sprintf("three stages of %d to %d minutes each", from, to),
 			flood[1] + " MiB in one case", fmt.Sprintf("within %v seconds", beginning.Seconds()),
 			fmt.Sprintf("after %d times its `-limit`", busyFactor),
-		},
-		"docs/exercises/README.zh-CN": {
+		}, "docs/exercises/README.zh-CN": {
 			fmt.Sprintf("\n%d 个用例，通过 ", third.cases()), fmt.Sprintf("本阶段有 %d 个用例，已通过 ", inStage2), fmt.Sprintf("每个阶段 %d 到 %d 分钟", from, to),
 			flood[1] + " MiB", fmt.Sprintf("在 %v 秒之内", beginning.Seconds()), fmt.Sprintf("`-limit` 的 %d 倍", busyFactor),
 		},
@@ -181,12 +181,12 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 	equal := 0
 	for _, e := range exercises {
 		en, zh := fileText(t, e.dir(rootOf(t)), "README.md"), fileText(t, e.dir(rootOf(t)), "README.zh-CN.md")
-		if heading.FindStringSubmatch(en)[1] == e.title.En { // some headings are shorter
-			require.Equal(t, e.title.Zh, heading.FindStringSubmatch(zh)[1])
+		if heading.FindStringSubmatch(en)[1] == e.title.String() { // some headings are shorter
+			require.Equal(t, e.title.In(i18n.Chinese), heading.FindStringSubmatch(zh)[1])
 			equal++
 		}
 		for i, s := range e.stages() {
-			require.Contains(t, zh, fmt.Sprintf("\n| %d %s | %d 分钟 |", i+1, s.Title.Zh, s.Minutes), "%v", e)
+			require.Contains(t, zh, fmt.Sprintf("\n| %d %s | %d 分钟 |", i+1, s.Title.In(i18n.Chinese), s.Minutes), "%v", e)
 		}
 	}
 	require.Greater(t, equal, 5)
@@ -206,10 +206,10 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 		said := fileText(t, page)
 		for _, e := range exercises {
 			for _, name := range e.names() {
-				found += strings.Count(said, e.caseOf(name).Zh) // as the grader prints it
+				found += strings.Count(said, e.caseOf(name).In(i18n.Chinese)) // as the grader prints it
 				for _, m := range regexp.MustCompile(regexp.QuoteMeta(name)+`（([^）]*)）`).FindAllStringSubmatch(said, -1) {
 					if m[1] != "同上" {
-						require.Equal(t, e.caseOf(name).Zh, m[1]+"（"+name+"）", page)
+						require.Equal(t, e.caseOf(name).In(i18n.Chinese), m[1]+"（"+name+"）", page)
 						found++
 					}
 				}

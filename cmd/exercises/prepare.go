@@ -24,12 +24,12 @@ func preparations() []compilation {
 		graders = append(graders, "./docs/exercises/"+e.folder)
 	}
 	return []compilation{
-		{i18n.Textf("the commands, and the modules that they need", "各个命令，以及它们用到的模块"), nil,
+		{"the commands, and the modules that they need", nil,
 			[]string{"build", "./cmd/exercises", "./cmd/primers", "./cmd/lab", "./cmd/book",
 				"./cmd/shell", "./cmd/zklock", "./bench"}},
-		{i18n.Textf("the graders of the exercises", "各个练习的评分程序"), nil, graders},
-		{i18n.Textf("what a lock may import", "锁可以导入的包"), nil, append([]string{"build"}, importable...)},
-		{i18n.Textf("the lab's page", "实验室的页面"), []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // without -o, go would write the one program
+		{"the graders of the exercises", nil, graders},
+		{"what a lock may import", nil, append([]string{"build"}, importable...)},
+		{"the lab's page", []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // without -o, go would write the one program
 	}
 }
 
@@ -37,14 +37,14 @@ func preparations() []compilation {
 func (a *app) prepare(ctx context.Context) error {
 	began, list := time.Now(), preparations()
 	for i, c := range list {
-		a.print("%d of %d: compiling %s …\n", "第 %d 步，共 %d 步：编译%s……\n", i+1, len(list), c.what)
+		a.print("%d of %d: compiling %s …\n", i+1, len(list), c.what)
 		cmd := goTool(ctx, a.root, false, c.args...)
 		cmd.Env = append(cmd.Env, c.env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return i18n.Errorf("go %s: %w\n%s", "go %s：%v\n%s", strings.Join(c.args, " "), err, out)
+			return i18n.Errorf("go %s: %w\n%s", strings.Join(c.args, " "), err, out)
 		}
 	}
-	a.print("Ready, in %v.\n", "准备完毕，用时 %v。\n", time.Since(began).Round(time.Second))
+	a.print("Ready, in %v.\n", time.Since(began).Round(time.Second))
 	return nil
 }
 
@@ -56,7 +56,8 @@ func (a *app) explainWait() (stop func() bool) {
 			return
 		}
 		a.explained.Do(func() {
-			fmt.Fprint(os.Stderr, a.say("Compiling: on a new machine the first grade takes a minute or two, and Go may fetch modules. go run ./cmd/exercises prepare does that in advance.\n", "正在编译：在一台新机器上，第一次评分要一两分钟，Go 可能还要下载模块。go run ./cmd/exercises prepare 可以事先做好。\n"))
+			fmt.Fprint(os.Stderr, a.say("Compiling: on a new machine the first grade takes a minute or two, and Go may "+
+				"fetch modules. go run ./cmd/exercises prepare does that in advance.\n"))
 		})
 	}).Stop
 }

@@ -80,13 +80,14 @@ func gradeOf(t *testing.T, a *attempt, l limits, onFailure func(failure) bool) *
 func requireAddresses(t *testing.T, a *attempt, r *result) {
 	t.Helper()
 	for _, f := range r.Failed {
-		if strings.Contains(f.Words.En, ", in this schedule:\n") {
+		if strings.Contains(f.Words.String(), ", in this schedule:\n") {
 			require.Contains(t, f.Trace, "#lock=exercise-"+strings.TrimPrefix(a.exercise.folder, "_")+"&",
-				"%s: the lab does not come to it: %s", f.Case, f.Words.En)
+				"%s: the lab does not come to it: %s", f.Case, f.Words.String())
 		}
-		if strings.Contains(f.Words.En, " has left ") &&
-			strings.Contains(f.Words.En, "getChildren2 lock: the request is lost") {
-			require.Contains(t, f.Words.En, ": a getChildren2 is lost; before its error is returned the node must be deleted", "which request is to be tried again")
+		if strings.Contains(f.Words.String(), " has left ") &&
+			strings.Contains(f.Words.String(), "getChildren2 lock: the request is lost") {
+			require.Contains(t, f.Words.String(), ": a getChildren2 is lost; before its error is returned the node must be "+
+				"deleted", "which request is to be tried again")
 		}
 	}
 }
@@ -108,14 +109,15 @@ func requireChinese(t *testing.T, a *attempt, r *result) {
 			}
 		}
 	}
-	why := r.Why.Zh
-	if strings.HasPrefix(r.Why.En, "does not compile") {
+	why := r.Why.In(i18n.Chinese)
+	if strings.HasPrefix(r.Why.String(), "does not compile") {
 		why = firstLines(why, 1) // the others are the compiler's
 	}
 	said := []string{why}
 	for _, f := range r.Failed {
-		said = append(said, a.caseOf(f.Case).Zh, f.Words.Zh)
-		require.Equal(t, strings.Count(f.Words.En, "%!"), strings.Count(f.Words.Zh, "%!"), "the sentence does not take these values: %s", f.Words.Zh)
+		said = append(said, a.caseOf(f.Case).In(i18n.Chinese), f.Words.In(i18n.Chinese))
+		require.Equal(t, strings.Count(f.Words.String(), "%!"), strings.Count(f.Words.In(i18n.Chinese), "%!"),
+			"the sentence does not take these values: %s", f.Words.In(i18n.Chinese))
 	}
 	for _, words := range said {
 		require.Empty(t, leftEnglish(words, own...), "%s", words)
@@ -203,7 +205,7 @@ func TestGrade(t *testing.T) {
 	require.Equal(t, a.cases(), r.Passed)
 
 	r = gradeOf(t, writeAttempt(t, e, "package predecessor\n\nfunc New() { undefined() }\n"), generous, nil)
-	require.Contains(t, r.Why.En, "does not compile: lock.go:3:14: undefined: undefined")
+	require.Contains(t, r.Why.String(), "does not compile: lock.go:3:14: undefined: undefined")
 	require.Equal(t, "lock.go:1\nlock_test.go:2\n\thave ()\n", ownFirst("lock_test.go:2\n\thave ()\nlock.go:1\n"), "the compiler sorts by path")
 	require.Zero(t, r.Points)
 	require.NotContains(t, fileText(t, e.dir(root), "lock.go"), "undefined()", "the checkout has been written to")
@@ -241,7 +243,7 @@ func TestStubsFail(t *testing.T) {
 				begin = stages[0].Cases
 			}
 			require.Contains(t, begin, r.Failed[0].Case)
-			require.Contains(t, r.Failed[0].Words.En, "not written yet")
+			require.Contains(t, r.Failed[0].Words.String(), "not written yet")
 		})
 	}
 }
@@ -310,9 +312,9 @@ func TestWrongAttemptsGetTheirMessage(t *testing.T) {
 			_, says, ok := strings.Cut(line, " says: ")
 			require.True(t, ok)
 			f := firstFailure(t, a)
-			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.En, 1))
-			require.Contains(t, f.Words.En, says, "%s, line 1, and the case %q", file, f.Case)
-			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.En,
+			t.Logf("%s: %s: %s", name, f.Case, firstLines(f.Words.String(), 1))
+			require.Contains(t, f.Words.String(), says, "%s, line 1, and the case %q", file, f.Case)
+			require.NotRegexp(t, regexp.MustCompile(`\.go:\d+ <`), f.Words.String(),
 				"places in the grader mean nothing to a student")
 		})
 	}
@@ -385,9 +387,9 @@ func TestHostileAttempts(t *testing.T) {
 			}
 			r := testenv.Must(grade(t.Context(), root, a, l, nil))(t)
 			require.Zero(t, r.Points)
-			words := r.Why.En
+			words := r.Why.String()
 			for _, f := range r.Failed {
-				words += "\n" + f.Words.En
+				words += "\n" + f.Words.String()
 				require.Less(t, len(f.Printed), 1<<20)
 			}
 			require.Contains(t, words, h.says)

@@ -26,7 +26,7 @@ func breakingSuite() suite {
 func gradeLinks(ctx context.Context, g *grading) error {
 	file, ok := g.files[counterexample.File]
 	if !ok {
-		return refuse("%s is not there: git checkout docs/exercises/%s/%s", "%s 不存在：git checkout docs/exercises/%s/%s", counterexample.File, g.folder, counterexample.File)
+		return refuse("%s is not there: git checkout docs/exercises/%s/%s", counterexample.File, g.folder, counterexample.File)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -43,18 +43,18 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	g.result.Why = why
 	cases := make(map[string]counterexample.Case)
 	for _, c := range counterexample.Cases() {
-		cases[c.Name.En] = c
+		cases[c.Name.String()] = c
 	}
 	g.each(func(s suite, name string) bool {
 		c := cases[name]
 		result, ok := played[c.Number]
-		if !ok && why.En == "" {
-			result.Words = i18n.Textf("there is no answer", "没有答案")
+		if !ok && why.String() == "" {
+			result.Words = "there is no answer"
 		} else if !ok {
-			result.Words = i18n.Textf("it was not played: %s", "没有播放：%s", why)
+			result.Words = i18n.Textf("it was not played: %s", why)
 		}
 		words := c.Words(result)
-		if words.En == "" {
+		if words.String() == "" {
 			return g.passes(name)
 		}
 		return g.fails(failure{Case: name, Group: s.groups[name], Words: words,
@@ -68,11 +68,11 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 	played map[int]counterexample.Result, why i18n.Text, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, i18n.Text{}, err
+		return nil, "", err
 	}
 	c, err := newCell(ctx, l)
 	if err != nil {
-		return nil, i18n.Text{}, err
+		return nil, "", err
 	}
 	defer c.close()
 	played, why, err = counterexample.Replay(answers, func(question []byte) (p counterexample.Process, err error) {

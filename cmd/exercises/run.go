@@ -28,13 +28,13 @@ type failure struct {
 
 // unsafe reports whether the failure costs all points.
 func (f failure) unsafe() bool {
-	return f.Group == locktest.Safety && !f.stuck || locktest.Unsafe(f.Words.En)
+	return f.Group == locktest.Safety && !f.stuck || locktest.Unsafe(f.Words.String())
 }
 
 // weight orders failures: two holders first, and requests too many last.
 func (f failure) weight() int {
 	switch {
-	case locktest.Unsafe(f.Words.En):
+	case locktest.Unsafe(f.Words.String()):
 		return 0
 	case f.Group == locktest.Cost:
 		return 2
@@ -105,7 +105,7 @@ type grading struct {
 // each failure as it comes; if it returns false, the rest is not run.
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
-	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded(i18n.Text{})}
+	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded("")}
 	ask := askTests
 	if a.exercise.grade != nil {
 		ask = a.exercise.grade
@@ -155,7 +155,7 @@ func (g *grading) passes(name string) (goOn bool) {
 
 // fails records that a case has failed. It returns false if the rest need not be graded.
 func (g *grading) fails(f failure) (goOn bool) {
-	f.Words = i18n.Text{En: forStudents(f.Words.En), Zh: forStudents(f.Words.Zh)}
+	f.Words = i18n.Both(forStudents(f.Words.String()), forStudents(f.Words.In(i18n.Chinese)))
 	f.Printed = f.Printed[:min(len(f.Printed), keptOutput)]
 	g.result.Failed = append(g.result.Failed, f)
 	return g.onFailure == nil || g.onFailure(f)
@@ -199,14 +199,14 @@ func askTests(ctx context.Context, g *grading) error {
 			return false
 		}
 		switch {
-		case over.En != "":
+		case over.String() != "":
 			verdict.Words = over.Text
 		case !verdict.Failed() && verdict.Skipped == "":
 			return g.passes(name)
 		}
 		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(verdict.Words, i18n.Same(verdict.Skipped)),
 			Printed: verdict.Printed, Trace: verdict.Trace, stuck: verdict.Stuck})
-		return goOn && over.En == ""
+		return goOn && over.String() == ""
 	})
 	g.result.Why = c.over().Text
 	for _, j := range judges {
@@ -235,7 +235,7 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 		return err
 	}
 	if c.over().endless {
-		return refuse("it does not begin: an init has not come to an end in %v", "程序没有开始运行：有一个 init 在 %v 内没有结束", l.time)
+		return refuse("it does not begin: an init has not come to an end in %v", l.time)
 	}
 	return c.tooBusy()
 }

@@ -94,8 +94,8 @@ func (r *result) nextStage(e *exercise) (number int, s stage, passed int) {
 // stageLine says at which stage an attempt is; it is empty if the exercise has no stages, or all are done.
 func (r *result) stageLine(e *exercise) i18n.Text {
 	n, s, passed := r.nextStage(e)
-	if n == 0 || r.Why.En != "" {
-		return i18n.Text{}
+	if n == 0 || r.Why.String() != "" {
+		return ""
 	}
-	return i18n.Textf("Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", "第 %d 阶段（共 %d 个）：%s（%d 分钟）。本阶段有 %[6]d 个用例，已通过 %[5]d 个。", n, len(e.stages()), s.Title, s.Minutes, passed, len(s.Cases))
+	return i18n.Textf("Stage %d of %d, %s (%d minutes): %d of its %d cases pass.", n, len(e.stages()), s.Title, s.Minutes, passed, len(s.Cases))
 }

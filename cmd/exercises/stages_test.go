@@ -92,10 +92,10 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 // TestTwoHoldersAreHeadedSafety: whatever group the case belongs to.
 func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 	for _, group := range []locktest.Group{locktest.Safety, locktest.Liveness, locktest.Faults, locktest.Cost} {
-		require.Equal(t, "safety", failure{Group: group, Words: i18n.Same("A and B: two holders")}.Heading().En)
-		require.Equal(t, string(group), failure{Group: group, Words: i18n.Same("A hangs")}.Heading().En)
+		require.Equal(t, "safety", failure{Group: group, Words: i18n.Same("A and B: two holders")}.Heading().String())
+		require.Equal(t, string(group), failure{Group: group, Words: i18n.Same("A hangs")}.Heading().String())
 	}
-	require.Equal(t, "basic", failure{Group: basicGroup, Words: i18n.Same("two holders, says a student's schedule")}.Heading().En)
+	require.Equal(t, "basic", failure{Group: basicGroup, Words: i18n.Same("two holders, says a student's schedule")}.Heading().String())
 }
 
 // TestEachStageCanBeDone grades a lock of each stage as a student has it when the stage is done. The

@@ -90,7 +90,7 @@ func recall(key string) *result {
 // may get further.
 func remember(key string, r *result) {
 	dir, err := cacheDir()
-	if err != nil || r.Why.En != "" {
+	if err != nil || r.Why.String() != "" {
 		return
 	}
 	if text, err := json.Marshal(r); err == nil {
@@ -126,7 +126,8 @@ func (a *app) keepOpened(e *exercise, n int) error {
 		err = os.WriteFile(file, text, 0o644)
 	}
 	if err != nil {
-		return i18n.Errorf("how many hints are open cannot be kept, so the next one does not open: set the environment variable EXERCISES_CACHE to a folder that can be written (%w)", "已打开几条提示无法记录下来，所以下一条打不开：请把环境变量 EXERCISES_CACHE 设为可写的文件夹（%v）", err)
+		return i18n.Errorf("how many hints are open cannot be kept, so the next one does not open: set the environment "+
+			"variable EXERCISES_CACHE to a folder that can be written (%w)", err)
 	}
 	return nil
 }

@@ -48,10 +48,10 @@ func (a *app) start(e *exercise) error {
 	file := "docs/exercises/" + e.folder + "/" + e.writes()
 	switch language := a.stubs.language(at); {
 	case language == "":
-		return i18n.Errorf("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", "练习 %d 已经动手做了，文件保持原样；要从头再来：git checkout %s", e.number, file)
+		return i18n.Errorf("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", e.number, file)
 	case language == a.language:
 	case language == i18n.Chinese:
-		return i18n.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", "练习 %d 的骨架代码是中文的；要换回英文：git checkout %s", e.number, file)
+		return i18n.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", e.number, file)
 	default:
 		stub, _, err := e.chineseStub(a.root)
 		if err != nil {

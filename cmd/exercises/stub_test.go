@@ -62,7 +62,8 @@ func TestStubsHaveChineseComments(t *testing.T) {
 func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	from, root := rootOf(t), t.TempDir()
 	e := exercises[0]
-	for _, name := range strings.Fields("../../go.mod stubs.json _01-naive/README.md _01-naive/README.zh-CN.md _01-naive/lock.go _01-naive/lock.zh-CN.go.txt") {
+	for _, name := range strings.Fields("../../go.mod stubs.json _01-naive/README.md _01-naive/README.zh-CN.md " +
+		"_01-naive/lock.go _01-naive/lock.zh-CN.go.txt") {
 		name = filepath.Join("docs/exercises", name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(fileText(t, from, name)), 0o644))
@@ -114,7 +115,7 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 		stub, _ := testenv.Must2(e.chineseStub(a.root))(t)
 		at := writeAttempt(t, e, string(stub))
 		r := a.gradeOne(t.Context(), "anna", at.dir, []*exercise{e})
-		require.Equal(t, "the stub, as it was", r.Why.En)
+		require.Equal(t, "the stub, as it was", r.Why.String())
 	}
 }
 

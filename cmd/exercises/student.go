@@ -32,7 +32,7 @@ type app struct {
 }
 
 // print writes in the reader's language.
-func (a *app) print(en, zh string, args ...any) { fmt.Fprint(a.out, a.say(en, zh, args...)) }
+func (a *app) print(format string, args ...any) { fmt.Fprint(a.out, a.say(format, args...)) }
 
 // An exerciseState is how far a student is with an exercise.
 type exerciseState struct {
@@ -46,23 +46,23 @@ type exerciseState struct {
 func (s exerciseState) word() i18n.Text {
 	switch {
 	case s.err != nil:
-		return i18n.Textf("error: %s", "错误：%s", s.err)
+		return i18n.Textf("error: %s", s.err)
 	case s.stub:
-		return i18n.Textf("not begun", "还没有开始")
+		return "not begun"
 	case s.result.Full:
-		return i18n.Textf("done", "完成")
-	case s.result.Why.En != "":
-		return i18n.Text{En: firstLines(s.result.Why.En, 1), Zh: firstLines(s.result.Why.Zh, 1)}
+		return "done"
+	case s.result.Why.String() != "":
+		return i18n.Both(firstLines(s.result.Why.String(), 1), firstLines(s.result.Why.In(i18n.Chinese), 1))
 	}
 	if s.result.Unsafe && s.result.Points == 0 && s.result.Passed > 0 {
-		return i18n.Textf("not safe, %s", "不安全，%s", s.result.score())
+		return i18n.Textf("not safe, %s", s.result.score())
 	}
-	return i18n.Textf("begun, %s", "进行中，%s", s.result.score())
+	return i18n.Textf("begun, %s", s.result.score())
 }
 
 // score says how many cases pass.
 func (r *result) score() i18n.Text {
-	return i18n.Textf("%d of %d cases", "%[2]d 个用例，通过 %[1]d 个", r.Passed, r.Cases)
+	return i18n.Textf("%d of %d cases", r.Passed, r.Cases)
 }
 
 // states are the states of all exercises. It grades the attempts that were not graded as they are.
@@ -90,7 +90,7 @@ func atOnce(jobs, n int, f func(i int)) {
 func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	at, err := readAttempt(e.dir(a.root), e)
 	if err == nil && a.stubs.have(at) {
-		return exerciseState{e, true, e.ungraded(i18n.Text{}), nil}
+		return exerciseState{e, true, e.ungraded(""), nil}
 	}
 	r, err := a.graded(ctx, e, at, err)
 	return exerciseState{e, false, r, err}
@@ -129,11 +129,11 @@ func (a *app) list(ctx context.Context) error {
 	var sum result
 	for _, s := range list {
 		got := cmp.Or(s.result, new(result))
-		a.print("%3d  %-16s %2s of %2d points  %s\n", "%3d  %-16s %2s 分，满分 %2d 分  %s\n",
+		a.print("%3d  %-16s %2s of %2d points  %s\n",
 			s.number, strings.TrimPrefix(s.folder, "_")[3:], got.inPoints(), s.points(), s.word())
 		sum.Points, sum.Of, sum.Ungraded = sum.Points+got.Points, sum.Of+s.points(), sum.Ungraded || got.Ungraded
 	}
-	a.print("     %-16s %2s of %2d points\n", "     %-14s %2s 分，满分 %2d 分\n", i18n.Textf("in all", "合计"), sum.inPoints(), sum.Of)
+	a.print("     %-16s %2s of %2d points\n", i18n.Text("in all"), sum.inPoints(), sum.Of)
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (a *app) next(ctx context.Context) error {
 		return err
 	}
 	if e == nil {
-		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n", "所有练习都已完成。可以试着测试你自己的锁，见 README.zh-CN.md 的测试一节。\n")
+		a.print("All exercises are done. Try a lock of your own: README.md, Tests.\n")
 		return nil
 	}
 	return a.goal(e)
@@ -156,8 +156,9 @@ func (a *app) goal(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	a.print("%s", "%s", goalOf(text))
-	a.print("Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run ./cmd/exercises watch %d\n", "先读 docs/exercises/%s/%s\n再写 docs/exercises/%s/%s\n同时让这个命令一直运行：go run ./cmd/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
+	a.print("%s", goalOf(text))
+	a.print("Read  docs/exercises/%s/%s\nWrite docs/exercises/%s/%s\nand let this run beside it: go run "+
+		"./cmd/exercises watch %d\n", e.folder, page, e.folder, e.writes(), e.number)
 	a.offer(e)
 	return nil
 }
@@ -168,7 +169,7 @@ func (a *app) offer(e *exercise) {
 		return
 	}
 	if at, err := readAttempt(e.dir(a.root), e); err == nil && a.stubs.language(at) == i18n.English {
-		a.print("\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", "\n%s 的注释现在是英文。换成中文：go run ./cmd/exercises start %d\n", e.writes(), e.number)
+		a.print("\nThe comments of %s are in English. This writes them in Chinese: go run ./cmd/exercises start %d\n", e.writes(), e.number)
 	}
 }
 
@@ -212,7 +213,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
 			if unreadable++; unreadable == 10 { // for two seconds
-				a.print("\n%v\n", "\n%v\n", err)
+				a.print("\n%v\n", err)
 			}
 			pause(ctx)
 			continue
@@ -228,7 +229,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		if content != reported {
 			reported = content
 			if once || !terminal(a.out) {
-				a.print("\n", "\n")
+				a.print("\n")
 			} else {
 				fmt.Fprint(a.out, "\033[H\033[2J") // clears the screen
 			}
@@ -243,7 +244,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			if once {
 				return nil
 			}
-			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", "\n等待 docs/exercises/%s 的下一次改动；按 ctrl-c 结束。\n", e.folder)
+			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", e.folder)
 		}
 		pause(ctx)
 	}
@@ -259,7 +260,7 @@ func pause(ctx context.Context) {
 
 // report grades an attempt and prints the grade. Err is the error of readAttempt.
 func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
-	a.print("%s (%d points)\n", "%s（%d 分）\n", e.called(), e.points())
+	a.print("%s (%d points)\n", e.called(), e.points())
 	r, err := a.graded(ctx, e, at, err)
 	if err != nil {
 		return nil, err
@@ -267,29 +268,29 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 	if len(r.Failed) > 0 {
 		a.printFailure(e, at, r.Failed[0])
 	}
-	a.print("\n", "\n")
+	a.print("\n")
 	switch {
 	case r.Full:
-		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./cmd/exercises show %d\nThen: go run ./cmd/exercises next\n", "%d 个用例全部通过：得 %d 分，满分 %d 分。与我们的解答对照：go run ./cmd/exercises show %d\n然后：go run ./cmd/exercises next\n", r.Cases, r.Points, r.Of, e.number)
-	case r.Why.En != "" && len(r.Failed) == 0:
-		a.print("%s\n", "%s\n", r.Why)
+		a.print("All %d cases pass: %d of %d points. Compare with ours: go run ./cmd/exercises show %d\nThen: go run "+
+			"./cmd/exercises next\n", r.Cases, r.Points, r.Of, e.number)
+	case r.Why.String() != "" && len(r.Failed) == 0:
+		a.print("%s\n", r.Why)
 	default:
 		var parts []string
 		for _, p := range r.Parts {
-			parts = append(parts, a.say("%s %d of %d", "%s %d/%d 分", nameOf(p.Group), p.Points, p.Of))
+			parts = append(parts, a.say("%s %d of %d", nameOf(p.Group), p.Points, p.Of))
 		}
-		groups := strings.Join(parts, a.say(", ", "，"))
+		groups := strings.Join(parts, i18n.Both(", ", "，").In(a.language))
 		var note i18n.Text
 		switch {
 		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
-			note = i18n.Textf(" A lock that is not safe gets no points.", "不安全的锁不得分。")
+			note = " A lock that is not safe gets no points."
 		case r.Unsafe:
-			note = i18n.Textf(" Points are given once the lock is safe.", "锁安全之后才给分。")
+			note = " Points are given once the lock is safe."
 		}
-		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n",
-			"%[2]d 个用例，通过 %[1]d 个：得 %[3]d 分，满分 %[4]d 分（%[5]s）。%[6]s先解决上面这个用例。\n", r.Passed, r.Cases, r.Points, r.Of, groups, note)
-		if line := r.stageLine(e); line.En != "" {
-			a.print("%s\n", "%s\n", line)
+		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, groups, note)
+		if line := r.stageLine(e); line.String() != "" {
+			a.print("%s\n", line)
 		}
 	}
 	return r, nil
@@ -297,18 +298,18 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 
 // printFailure prints a failure, and how to see it in the lab.
 func (a *app) printFailure(e *exercise, at *attempt, f failure) {
-	a.print("\nFAIL (%s): %s\n", "\n没有通过（%s）：%s\n", f.Heading(), e.caseOf(f.Case))
+	a.print("\nFAIL (%s): %s\n", f.Heading(), e.caseOf(f.Case))
 	for line := range strings.Lines(strings.TrimSpace(f.Words.In(a.language))) {
-		a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
+		a.print("    %s\n", strings.TrimRight(line, "\n"))
 	}
 	if f.Printed != "" {
-		a.print("\nIt has printed:\n", "\n程序的输出：\n")
+		a.print("\nIt has printed:\n")
 		for line := range strings.Lines(firstLines(f.Printed, 20)) {
-			a.print("    %s\n", "    %s\n", strings.TrimRight(line, "\n"))
+			a.print("    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
 	if f.Trace != "" {
-		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", "\n在实验室里用你的锁播放：\n    go run ./cmd/lab%s -open -scene '%s'\n", a.lockFlag(e, at), f.Trace)
+		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", a.lockFlag(e, at), f.Trace)
 	}
 }
 
@@ -328,10 +329,10 @@ func (a *app) hint(e *exercise) error {
 	}
 	n := min(max(a.openedHints()[e.folder], 0)+1, len(hints))
 	for i, h := range hints[:n] {
-		a.print("Hint %d of %d\n\n%s\n\n", "提示 %d（共 %d 条）\n\n%s\n\n", i+1, len(hints), h)
+		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
 	}
 	if n == len(hints) {
-		a.print("There are no more. The cases say the rest: go run ./cmd/exercises watch %d\n", "没有更多提示了。剩下的，看用例的消息：go run ./cmd/exercises watch %d\n", e.number)
+		a.print("There are no more. The cases say the rest: go run ./cmd/exercises watch %d\n", e.number)
 	}
 	return a.keepOpened(e, n)
 }
@@ -352,7 +353,7 @@ func hintsIn(file string) ([]string, error) {
 		}
 	}
 	if len(hints) == 0 {
-		return nil, i18n.Errorf("%s has no hints", "%s 里没有提示", file)
+		return nil, i18n.Errorf("%s has no hints", file)
 	}
 	return hints, nil
 }
@@ -365,7 +366,8 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 			return s.err
 		}
 		if !s.result.Full {
-			return i18n.Errorf("exercise %d is not solved yet (%s): go run ./cmd/exercises hint %d helps, and show -give-up %d shows the solution", "练习 %d 还没有做完（%s）：go run ./cmd/exercises hint %d 给你提示，show -give-up %d 直接显示解答", e.number, s.word(), e.number, e.number)
+			return i18n.Errorf("exercise %d is not solved yet (%s): go run ./cmd/exercises hint %d helps, and show -give-up "+
+				"%d shows the solution", e.number, s.word(), e.number, e.number)
 		}
 	}
 	text, err := os.ReadFile(filepath.Join(a.root, filepath.FromSlash(e.answer)))
@@ -376,7 +378,7 @@ func (a *app) show(ctx context.Context, e *exercise, giveUp bool) error {
 	if e.file == counterexample.File {
 		comment = "#"
 	}
-	a.print("%s %s\n%s", "%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))
+	a.print("%s %s\n%s", comment, e.answer, bytes.TrimLeft(unixLines(text), "\n"))
 	return nil
 }
 

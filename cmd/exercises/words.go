@@ -9,8 +9,8 @@ import (
 )
 
 // say says it in the reader's language.
-func (a *app) say(en, zh string, args ...any) string {
-	return i18n.Textf(en, zh, args...).In(a.language)
+func (a *app) say(format string, args ...any) string {
+	return i18n.Textf(format, args...).In(a.language)
 }
 
 // page returns the name of a page of an exercise in the reader's language, or its English name if

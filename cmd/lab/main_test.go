@@ -63,7 +63,8 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 	})
 	dir := t.TempDir()
-	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)), "go run ./cmd/book -out "+dir)
+	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)),
+		"go run ./cmd/book -out "+dir)
 	for args, says := range map[string]string{"-scene Z9": "docs/scenes.md", "-scene #lock=none&do=x": "-scene #lock=none",
 		"x": "not understood"} {
 		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(i18n.Language))
@@ -117,7 +118,8 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	save(lock, bytes.Replace(lockText, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), "")
 	events.until("error", "_01-naive")
 	require.True(t, first == engine(), "the last page that compiled is still there")
-	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"), []byte("\tgo badUnlock()\n\treturn errNotWritten"), 1), `
+	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"),
+		[]byte("\tgo badUnlock()\n\treturn errNotWritten"), 1), `
 func badUnlock() {
 	println("what a lock prints is not a reason")
 	panic("the node is gone")

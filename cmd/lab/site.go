@@ -167,7 +167,8 @@ func writeWaitPage(w http.ResponseWriter, name, failure string) {
 		text, script = failure, "failed.js"
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>zklock: the lab · 实验室</title>\n<script src=\"%s\"></script>\n<pre>%s</pre>\n",
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>zklock: the lab · 实验室</title>\n<script "+
+		"src=\"%s\"></script>\n<pre>%s</pre>\n",
 		script, html.EscapeString(text))
 }
 

@@ -39,24 +39,23 @@ func main() {
 func command(args []string, out, help io.Writer, reads *i18n.Language) error {
 	flags := flag.NewFlagSet("primers", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	servers := flags.String("zk", "127.0.0.1:2181", i18n.Both("`address` of the ZooKeeper, or several: host:port,host:port", "ZooKeeper 的`地址`，可以写几个：host:port,host:port"))
+	servers := flags.String("zk", "127.0.0.1:2181", i18n.FlagUsage("`address` of the ZooKeeper, or several: host:port,host:port"))
 	flags.Var(reads, "lang", i18n.Usage)
-	usage := i18n.Textf("Runs the program of a primer: go run ./cmd/primers 1\n\n%s", "运行一篇预备知识的程序：go run ./cmd/primers 1\n\n%s", needed)
+	usage := i18n.Textf("Runs the program of a primer: go run ./cmd/primers 1\n\n%s", needed)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(help, "%s\n\n%s", usage.In(*reads), reads.Help(flags))
 		return nil
 	} else if err != nil {
-		return i18n.Misusef("%w", "%v", i18n.WrongFlag(flags, err))
+		return i18n.Misusef("%w", i18n.WrongFlag(flags, err))
 	}
 	number, _ := strconv.Atoi(flags.Arg(0))
 	if programs[number] == nil || flags.NArg() != 1 {
-		return i18n.Misusef("%s", "%s", usage)
+		return i18n.Misusef("%s", usage)
 	}
 	return run(number, strings.Split(*servers, ","), out)
 }
 
-var needed = i18n.Textf("It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181",
-	"这个程序需要一个 ZooKeeper；在另一个终端里可以这样启动：go run ./cmd/zklock serve 127.0.0.1:2181")
+var needed = i18n.Text("It needs a ZooKeeper; this serves one in another terminal: go run ./cmd/zklock serve 127.0.0.1:2181")
 
 // run runs a program and removes what it has left at the server.
 func run(number int, servers []string, out io.Writer) (err error) {
@@ -64,7 +63,7 @@ func run(number int, servers []string, out io.Writer) (err error) {
 	defer p.close()
 	conn, err := p.connect()
 	if err != nil {
-		return i18n.Errorf("%w\n%s", "%v\n%s", err, needed)
+		return i18n.Errorf("%w\n%s", err, needed)
 	}
 	if err := remove(conn, p.path); err != nil { // what an earlier run has left
 		return err
@@ -130,7 +129,7 @@ func (p *programRun) close() {
 }
 
 // say prints a line.
-func (p *programRun) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+func (p *programRun) say(line string, args ...any) { fmt.Fprintf(p.out, line+"\n", args...) }
 
 // everybody may do everything with a node that is made with it.
 var everybody = zk.WorldACL(zk.PermAll)

@@ -93,7 +93,7 @@ func TestAReaderOfChineseIsHelpedInChinese(t *testing.T) {
 		var help bytes.Buffer
 		reads := i18n.Chinese
 		if err := command(strings.Fields(args), io.Discard, &help, &reads); err != nil {
-			help.WriteString(i18n.TextOf(err).Zh)
+			help.WriteString(i18n.TextOf(err).In(i18n.Chinese))
 		}
 		require.Contains(t, help.String(), says, args)
 		require.Empty(t, append(chinesetest.English(help.String(), "context deadline exceeded"), chinesetest.Flags(help.String())...), args)

@@ -46,19 +46,13 @@ func main() {
 }
 
 // help is the answer to help, and to a word that is not known.
-var help = i18n.Textf(`create /a    makes an ephemeral node
+var help = i18n.Text(`create /a    makes an ephemeral node
 number /a-   makes one whose name ends in the server's number
 ls /         the names of a node's children
 get /a       the fields of a node's Stat
 watch /a     prints the next event of a node
 delete /a    deletes a node
-help         these lines; ctrl-d ends the session`, `create /a    创建临时节点
-number /a-   创建临时节点，名字以服务器给的序号结尾
-ls /         子节点的名字
-get /a       节点的 Stat，带字段名
-watch /a     打印节点的下一个事件
-delete /a    删除节点
-help         显示这些；按 ctrl-d 结束会话`)
+help         these lines; ctrl-d ends the session`)
 
 // answer calls what a line asks for, and says what has come of it: an error, or a result.
 func answer(c call, path string) string {

@@ -43,6 +43,9 @@ const (
 	exitNotFound    = 127
 )
 
+// runElsewhere is what run says on systems where it cannot run.
+const runElsewhere i18n.Text = "run is for Linux and macOS: here a command cannot be ended with all that it has started"
+
 // patience is how long a server is looked for, and how long it has to answer. Tests have more.
 var patience = 10 * time.Second
 
@@ -82,7 +85,7 @@ var chinese string
 // help returns the sections of the help: of each verb, with its flags; the flags of all that
 // connect to a server; those of all.
 func (c *call) help() []string {
-	return strings.Split(i18n.Text{En: english, Zh: chinese}.In(c.lang), "\n\n\n")
+	return strings.Split(i18n.Both(english, chinese).In(c.lang), "\n\n\n")
 }
 
 // helpOf returns the section of the verb.
@@ -116,7 +119,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") != "help" && args[0] != "-h" {
-		c.note("there is no verb %q: zklock -help lists the verbs", "没有 %q 这个子命令：zklock -help 列出所有子命令", args[0])
+		c.note("there is no verb %q: zklock -help lists the verbs", args[0])
 		return exitUsage
 	}
 	out, status := stdout, 0
@@ -127,33 +130,33 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		summary, _, _ := strings.Cut(section, "\n\n")
 		fmt.Fprintln(out, summary)
 	}
-	fmt.Fprintln(out, c.say("zklock VERB -help says more, zklock version which one this is", "zklock 子命令 -help 显示详情，zklock version 显示版本"))
+	fmt.Fprintln(out, c.say("zklock VERB -help says more, zklock version which one this is"))
 	return status
 }
 
 // say puts the arguments into the format of the reader's language.
-func (c *call) say(en, zh string, args ...any) string {
-	return i18n.Textf(en, zh, args...).In(c.lang)
+func (c *call) say(format string, args ...any) string {
+	return i18n.Textf(format, args...).In(c.lang)
 }
 
-func (c *call) print(en, zh string, args ...any) { fmt.Fprintln(c.stdout, c.say(en, zh, args...)) }
+func (c *call) print(format string, args ...any) { fmt.Fprintln(c.stdout, c.say(format, args...)) }
 
 // note prints one line, for people. Errors of the library begin with its name, as the line does.
-func (c *call) note(en, zh string, args ...any) {
-	tidy := strings.NewReplacer("\n", c.say("; ", "；"), "zklock: ", "", "zkconn: ", "")
-	fmt.Fprintln(c.stderr, "zklock:", tidy.Replace(c.say(en, zh, args...)))
+func (c *call) note(format string, args ...any) {
+	tidy := strings.NewReplacer("\n", i18n.Both("; ", "；").In(c.lang), "zklock: ", "", "zkconn: ", "")
+	fmt.Fprintln(c.stderr, "zklock:", tidy.Replace(c.say(format, args...)))
 }
 
 // fail notes what was tried, where, for how long, and what went wrong.
 func (c *call) fail(status int, err error) int {
-	c.note("%s %s at %s, after %v: %v", "%s %s（服务器 %s，历时 %v）：%v",
+	c.note("%s %s at %s, after %v: %v",
 		c.verb, c.path, cmp.Or(c.servers, "-"), time.Since(c.began).Round(time.Millisecond), err)
 	return status
 }
 
 // usage notes that the arguments are wrong.
 func (c *call) usage(err error) int {
-	c.note("%s: %v", "%s：%v", c.verb, err)
+	c.note("%s: %v", c.verb, err)
 	return exitUsage
 }
 
@@ -215,10 +218,10 @@ func (c *call) parse(args []string) (status int, ok bool) {
 	}
 	if c.path == "" || len(rest) > 0 || c.verb == "run" && len(c.command) == 0 {
 		want, _, _ := strings.Cut(c.helpOf(), "\n")
-		return c.usage(i18n.Errorf("want %s", "应为 %s", want)), false
+		return c.usage(i18n.Errorf("want %s", want)), false
 	}
 	if c.verb != "serve" && c.path[0] != '/' { // New says what else is wrong, on a connection
-		return c.usage(i18n.Errorf("invalid path %s: it begins with /", "路径 %s 无效：应以 / 开头", c.path)), false
+		return c.usage(i18n.Errorf("invalid path %s: it begins with /", c.path)), false
 	}
 	return 0, true
 }
@@ -233,7 +236,7 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 	defer cancel()
 	said := make(chan struct{})
 	silent := time.AfterFunc(notice, func() {
-		c.note("connecting to %s …", "正在连接 %s……", c.servers)
+		c.note("connecting to %s …", c.servers)
 		close(said)
 	})
 	conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, how...)
@@ -241,7 +244,7 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 		<-said
 	}
 	if err != nil {
-		return nil, nil, c.fail(exitUnavailable, i18n.Errorf("%w; -zk names the servers, and zklock serve starts one to try", "%v；-zk 指定服务器，zklock serve 启动一个试用的", err))
+		return nil, nil, c.fail(exitUnavailable, i18n.Errorf("%w; -zk names the servers, and zklock serve starts one to try", err))
 	}
 	if m, err = zklock.New(conn, c.path, options...); err != nil {
 		conn.Close()
@@ -259,7 +262,7 @@ func (c *call) options() (options []zkconn.Option, err error) {
 			return nil, err
 		}
 		if info, err := os.Stat(c.auth); err != nil || info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-			return nil, i18n.Errorf("-auth: not only its owner may use %[1]s: chmod 600 %[1]s", "-auth：不只属主能访问 %[1]s：请先 chmod 600 %[1]s", c.auth)
+			return nil, i18n.Errorf("-auth: not only its owner may use %[1]s: chmod 600 %[1]s", c.auth)
 		}
 		credential = strings.TrimSpace(string(text))
 	}

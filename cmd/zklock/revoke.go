@@ -28,26 +28,25 @@ func (c *call) revoke(ctx context.Context) int {
 	})
 	switch {
 	case i < 0 && c.token == 0:
-		c.print("nobody holds %s", "没有人持有 %s", c.path)
+		c.print("nobody holds %s", c.path)
 		return 0
 	case i < 0:
-		return c.fail(exitFailure, i18n.Errorf("nobody has the token %d", "没有令牌为 %d 的竞争者", c.token))
+		return c.fail(exitFailure, i18n.Errorf("nobody has the token %d", c.token))
 	}
 	p := queue[i]
 	if p.Library != "zklock" && p.Library != "Curator mutex" {
-		return c.fail(exitFailure, i18n.Errorf("%s (%v) does not read requests, and was not asked", "%s（%v）不读取请求，没有请它", shown(p.Data), p.library()))
+		return c.fail(exitFailure, i18n.Errorf("%s (%v) does not read requests, and was not asked", shown(p.Data), p.library()))
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	switch err := m.Revoke(asking, zklock.Participant{Node: p.Node, Token: p.Token}); {
 	case errors.Is(err, zklock.ErrNotAsked):
 		return c.fail(exitFailure, i18n.Errorf(
-			"%s may be the id of a LeaderSelector, and was not asked; for a mutex: zkCli.sh set %s __REVOKE__",
-			"%s 可能是 LeaderSelector 的 id，没有请它；如果是互斥锁：zkCli.sh set %s __REVOKE__", shown(p.Data), p.Node))
+			"%s may be the id of a LeaderSelector, and was not asked; for a mutex: zkCli.sh set %s __REVOKE__", shown(p.Data), p.Node))
 	case err != nil:
 		return c.fail(exitUnavailable, err)
 	}
-	c.print("asked %s, %s, token %d, to release %s", "已请 %s（%s，令牌 %d）释放 %s", shown(p.Owner), shown(p.Data), p.Token, c.path)
+	c.print("asked %s, %s, token %d, to release %s", shown(p.Owner), shown(p.Data), p.Token, c.path)
 	asked := time.Now()
 	ctx, cancel = context.WithTimeout(ctx, c.wait)
 	defer cancel()
@@ -56,10 +55,10 @@ func (c *call) revoke(ctx context.Context) int {
 		took := time.Since(asked).Round(time.Millisecond)
 		switch {
 		case err == nil && !slices.ContainsFunc(queue, func(q contender) bool { return q.Node == p.Node }):
-			c.print("it has gone, after %v", "持有者已离开，用时 %v", took)
+			c.print("it has gone, after %v", took)
 			return 0
 		case ctx.Err() != nil:
-			return c.fail(exitHeld, i18n.Errorf("it is still there, %v after the request", "请求发出 %v 之后，持有者还在", took))
+			return c.fail(exitHeld, i18n.Errorf("it is still there, %v after the request", took))
 		case err != nil:
 			return c.fail(exitUnavailable, err)
 		}

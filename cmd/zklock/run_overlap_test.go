@@ -111,7 +111,8 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 	tr.first, tr.next = filepath.Join(dir, "first"), filepath.Join(dir, "next")
 	run := func(server, file string) *program {
 		return start(t, "run", "-zk", server, "-session", overlapSession.String(), path, "--",
-			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done", testenv.Must(os.Executable())(t), file)
+			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done",
+			testenv.Must(os.Executable())(t), file)
 	}
 	queued := func(n int) {
 		var names []string

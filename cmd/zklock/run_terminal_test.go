@@ -39,7 +39,8 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	}
 	keys := func(text string) { testenv.Must(io.WriteString(in, text))(t) }
 	shows(`bash-.*[#$] `)
-	keys("$zklock run /q -- sh -c 'trap \"echo inter''rupted; exit 4\" INT; echo be''gins; while :; do sleep 0.01; done'; echo status $?\n")
+	keys("$zklock run /q -- sh -c 'trap \"echo inter''rupted; exit 4\" INT; echo be''gins; while :; do sleep 0.01; " +
+		"done'; echo status $?\n")
 	shows("begins")
 	keys("\x03")
 	shows("interrupted")
@@ -57,7 +58,8 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shows(`bash-.*[#$] `)
 	keys("echo status $?\n")
 	shows("status 5")
-	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; do sleep 0.01; done' &\n")
+	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; do " +
+		"sleep 0.01; done' &\n")
 	shows("begins")
 	keys("kill -TSTP $!; until [ -n \"$(jobs -s)\" ]; do sleep 0.01; done; bg; kill -USR1 $!; wait $!; echo status $?\n")
 	shows("status 6")

@@ -185,7 +185,8 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	appears(t, filepath.Join(dir, "runs"))
 	require.Len(t, p.family(t), 5, "two guards, the starter, the command and its child")
 	for _, pid := range p.family(t) {
-		require.NotEqual(t, p.Process.Pid, testenv.Must(syscall.Getpgid(pid))(t), "what kills zklock's group leaves none that ends the command")
+		require.NotEqual(t, p.Process.Pid, testenv.Must(syscall.Getpgid(pid))(t),
+			"what kills zklock's group leaves none that ends the command")
 	}
 	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
 		require.NoError(t, p.Process.Signal(s))
@@ -359,7 +360,8 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 	for i, which := range []string{"-session", "__start", ""} { // a word of zklock itself, of its starter, of all
 		session := []string{"4s", "40s", "40s"}[i]
 		runs := filepath.Join(t.TempDir(), "runs")
-		p := start(t, "run", "-session", session, "/q", "--", "sh", "-c", "trap 'exit 143' TERM; echo $$ >"+runs+"; while :; do read x; done")
+		p := start(t, "run", "-session", session, "/q", "--", "sh", "-c",
+			"trap 'exit 143' TERM; echo $$ >"+runs+"; while :; do read x; done")
 		pid := testenv.Must(strconv.Atoi(appears(t, runs)))(t)
 		for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} { // none of them sees the end of another one
 			for _, zklock := range append(p.family(t), p.Process.Pid) {

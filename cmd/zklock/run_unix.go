@@ -106,8 +106,7 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	j.margin, j.grace = timeout/48, cmp.Or(c.grace, timeout/6)
 	if j.grace <= j.margin || j.grace >= timeout/5 {
 		j.conn.Close()
-		return c.usage(i18n.Errorf("-grace: %v is not between a 48th and a fifth of the session timeout, %v",
-			"-grace：%v 不在会话超时时间 %v 的四十八分之一与五分之一之间", j.grace, timeout))
+		return c.usage(i18n.Errorf("-grace: %v is not between a 48th and a fifth of the session timeout, %v", j.grace, timeout))
 	}
 	if c.name == "" {
 		c.name = strings.Join(c.command, " ")
@@ -182,8 +181,7 @@ func (j *job) release() (err error) {
 func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	p := leash.New(program, c.command, j.grace, j.margin)
 	stuck := func(pids []int) {
-		c.note("these processes of the command do not end by SIGKILL, and the lock is held until they have: %v",
-			"命令的这些进程收到 SIGKILL 后仍未结束，在此之前锁不会释放：%v", pids)
+		c.note("these processes of the command do not end by SIGKILL, and the lock is held until they have: %v", pids)
 	}
 	defer func() {
 		if fault := recover(); fault != nil { // of this program: the command ends, and then the lock is released
@@ -209,16 +207,14 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	err := j.release()
 	switch state := describe(p.Status); {
 	case unnoted != nil:
-		return c.fail(exitUnavailable, i18n.Errorf("the command has run, but -once could not be noted, so it may run again: %w",
-			"命令已经运行，但没能为 -once 记下来，可能会再运行一次：%v", unnoted))
+		return c.fail(exitUnavailable, i18n.Errorf("the command has run, but -once could not be noted, so it may run again: %w", unnoted))
 	case errors.Is(err, zklock.ErrLost):
-		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", "锁已丢失，命令已被终止：%v", state))
+		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", state))
 	case p.Warned:
-		c.fail(exitFailure, i18n.Errorf("the lease had less than -grace left, %v, and the command got SIGTERM: %v",
-			"租约所剩时间不足 -grace（%v），命令收到了 SIGTERM：%v", j.grace, state))
+		c.fail(exitFailure, i18n.Errorf("the lease had less than -grace left, %v, and the command got SIGTERM: %v", j.grace, state))
 	case !p.Ended.Load() && !killed:
-		c.fail(exitFailure, i18n.Errorf("the lease had less than %v left, or somebody has killed a guard, and the command was killed",
-			"租约所剩时间不足 %v，或者有人杀死了守护进程，命令已被杀死", j.margin))
+		c.fail(exitFailure, i18n.Errorf("the lease had less than %v left, or somebody has killed a guard, and the "+
+			"command was killed", j.margin))
 	}
 	if err != nil && !errors.Is(err, zklock.ErrLost) {
 		c.fail(exitFailure, err)

@@ -11,22 +11,18 @@ import (
 // serve runs the embedded server until it is interrupted.
 func (c *call) serve(ctx context.Context) int {
 	s := zkserver.New(zkserver.WithRefusal(sync.OnceFunc(func() { // called with the server locked, again and again
-		go c.note("a client is refused, because it has seen later transactions than this server: it was connected to an "+
-			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"); start the client again, "+
-			"unless it is one of zkconn: that begins a new session by itself",
-			"拒绝了一个客户端：该客户端见过的事务比本服务器的更晚，之前连的是另一个服务器，那里的数据已经丢失（go-zookeeper：\"authentication failed: EOF\"）；"+
-				"请重新启动这个客户端；zkconn 的客户端不必，会自己开始新会话")
+		go c.note("a client is refused, because it has seen later transactions than this server: it was connected to an " +
+			"earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"); start the client again, " +
+			"unless it is one of zkconn: that begins a new session by itself")
 	})))
 	defer s.Close()
 	addr, err := s.Listen(c.path)
 	if err != nil {
-		return c.fail(exitFailure, i18n.Errorf("%w; give an address of loopback that is free, as 127.0.0.1:2181", "%v；请给一个空闲的本机回环地址，例如 127.0.0.1:2181", err))
+		return c.fail(exitFailure, i18n.Errorf("%w; give an address of loopback that is free, as 127.0.0.1:2181", err))
 	}
 	c.print("The embedded ZooKeeper serves at %[1]s. It keeps everything in memory. Ctrl-C ends it.\n\n  zkCli.sh -server %[1]s\n"+
-		"  conn, err := zkconn.Connect(ctx, []string{\"%[1]s\"}, 10*time.Second)\n  go run ./bench -zk %[1]s\n",
-		"内嵌的 ZooKeeper 在 %[1]s 提供服务，数据全在内存里。按 Ctrl-C 结束。\n\n  zkCli.sh -server %[1]s\n"+
-			"  conn, err := zkconn.Connect(ctx, []string{\"%[1]s\"}, 10*time.Second)\n  go run ./bench -zk %[1]s\n", addr)
+		"  conn, err := zkconn.Connect(ctx, []string{\"%[1]s\"}, 10*time.Second)\n  go run ./bench -zk %[1]s\n", addr)
 	<-ctx.Done()
-	c.note("interrupted: the server at %s and all its nodes are gone", "已中断：%s 上的服务器已停止，所有节点随之消失", addr)
+	c.note("interrupted: the server at %s and all its nodes are gone", addr)
 	return 0
 }

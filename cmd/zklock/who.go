@@ -45,11 +45,11 @@ var chineseLibrary = map[string]string{
 }
 
 var unless = map[string]i18n.Text{
-	"kazoo lock": i18n.Textf(` unless it was given extra_lock_patterns=["-lock-"]`, `，除非加了 extra_lock_patterns=["-lock-"]`),
+	"kazoo lock": ` unless it was given extra_lock_patterns=["-lock-"]`,
 }
 
 func (p contender) library() i18n.Text {
-	return i18n.Text{En: cmp.Or(p.Library, "-"), Zh: cmp.Or(chineseLibrary[p.Library], p.Library, "-")}
+	return i18n.Both(cmp.Or(p.Library, "-"), cmp.Or(chineseLibrary[p.Library], p.Library, "-"))
 }
 
 func (c *call) who(ctx context.Context) int {
@@ -156,29 +156,29 @@ func (c *call) show(queue []contender) error {
 		}
 		fmt.Fprintf(&text, "%s  %s  %s\n", time.Now().Format("15:04:05.000"), c.servers, c.path)
 	}
-	rows := [][]string{strings.Fields(c.say("# STATE OWNER PROCESS SINCE SESSION TOKEN LIBRARY", "# 状态 所有者 进程 开始时间 会话 令牌 库"))}
+	rows := [][]string{strings.Fields(c.say("# STATE OWNER PROCESS SINCE SESSION TOKEN LIBRARY"))}
 	for _, p := range queue {
-		state, data := c.say("waiter", "等待者"), shown(p.Data)
+		state, data := c.say("waiter"), shown(p.Data)
 		if p.Holds {
-			state = c.say("holder", "持有者")
+			state = c.say("holder")
 		}
 		if p.Unreadable {
-			data = c.say("(not readable)", "（无权读取）")
+			data = c.say("(not readable)")
 		}
 		rows = append(rows, []string{strconv.Itoa(p.Place), state, shown(p.Owner), data, p.Since.Format(time.DateTime), p.Session,
 			strconv.FormatInt(p.Token, 10), p.library().In(c.lang)})
 	}
 	if len(queue) == 0 {
-		rows = [][]string{{c.say("nobody holds %s or waits for it", "没有人持有或等待 %s", c.path)}}
+		rows = [][]string{{c.say("nobody holds %s or waits for it", c.path)}}
 	}
 	text.WriteString(i18n.Table(rows))
 	for i, p := range queue {
 		if p.Passes && slices.IndexFunc(queue, func(q contender) bool { return q.Library == p.Library }) == i {
-			fmt.Fprintln(&text, i18n.Textf("%s: it does not wait for zklock%s", "%s：它不等 zklock%s", p.library(), unless[p.Library]).In(c.lang))
+			fmt.Fprintln(&text, i18n.Textf("%s: it does not wait for zklock%s", p.library(), unless[p.Library]).In(c.lang))
 		}
 	}
 	if name := path.Base(c.path); name == "leases" || name == "locks" {
-		fmt.Fprintln(&text, c.say("a semaphore: see zklock who %s", "信号量：见 zklock who %s", path.Dir(c.path)))
+		fmt.Fprintln(&text, c.say("a semaphore: see zklock who %s", path.Dir(c.path)))
 	}
 	_, err := io.WriteString(c.stdout, text.String())
 	return err

@@ -81,7 +81,8 @@ func TestTheNodesOfOthersAreShown(t *testing.T) {
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	waits := bubble.Aside(func() error { return m.Do(t.Context(), zklock.NewOwner("nightly"), nil) })
 	eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") })
-	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7", queueOf(t, "/q"))
+	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7",
+		queueOf(t, "/q"))
 	_, stdout, _ := do(t.Context(), t, "who", "/q")
 	require.Regexp(t, `(?m)^4  waiter  nightly  web-7  .*  \d+  zklock\nkazoo lock: it does not wait for zklock unless .*\n`+
 		`Curator read lock: it does not wait for zklock\n$`, stdout)
@@ -100,7 +101,8 @@ func TestEachLockHasItsHolders(t *testing.T) {
 	for _, kind := range []string{"READ", "READ", "WRIT", "READ"} {
 		made(t, conn, "/rw/"+curatorID+"__"+kind+"__", kind)
 	}
-	require.Equal(t, "Curator read lock READ *\nCurator read lock READ *\nCurator write lock WRIT\nCurator read lock READ", queueOf(t, "/rw"))
+	require.Equal(t, "Curator read lock READ *\nCurator read lock READ *\nCurator write lock WRIT\nCurator read lock "+
+		"READ", queueOf(t, "/rw"))
 	for _, kind := range []string{"rlock", "lock", "rlock"} { // the writer's node is a lock's
 		made(t, conn, "/krw/"+kazooID+"__"+kind+"__", kind)
 	}

@@ -47,7 +47,7 @@ func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 // Print prints one line about the bug in go test -v, if t has not failed.
 func (b Bug) Print(t *testing.T) {
 	if !t.Failed() && testing.Verbose() {
-		fmt.Printf("%-4s%-29s%-62scured in %s\n", b.ID, b.Kinds[0], b.Title.En, b.CuredIn().En)
+		fmt.Printf("%-4s%-29s%-62scured in %s\n", b.ID, b.Kinds[0], b.Title.String(), b.CuredIn().String())
 	}
 }
 
@@ -120,22 +120,18 @@ func (b Bug) howToSee() scenes.Text {
 	if b.NoScene != nil {
 		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, otherLocks[b.ID])
 		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", otherLocks[b.ID])
-		return scenes.Text{
-			En: fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
-			Zh: fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id),
-		}
+		return i18n.Both(fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
+			fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id))
 	}
-	drawn := scenes.Text{En: "with the schedule that is drawn here", Zh: "调度与下图相同"}
+	drawn := scenes.Text("with the schedule that is drawn here")
 	if b.Play != nil {
-		drawn = scenes.Text{En: "and its story there has the schedule that is drawn here", Zh: "其中讲解的调度与下图相同"}
+		drawn = "and its story there has the schedule that is drawn here"
 	}
 	run := fmt.Sprintf("`go test -v -run BugByItsScene/%s$ ./internal/bugs/examples`", b.ID)
 	link := fmt.Sprintf("[article_%s.go](../internal/bugs/scenes/article_%[1]s.go)", id[:1])
 	play := fmt.Sprintf("`go run ./cmd/lab -open -scene %s`", b.ID)
-	return scenes.Text{
-		En: fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](scenes.md#%s), %s", run, link, play, id, drawn.En),
-		Zh: fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.Zh),
-	}
+	return i18n.Both(fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](scenes.md#%s), %s", run, link, play, id, drawn.String()),
+		fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.In(i18n.Chinese)))
 }
 
 // requireInDocs asserts that both editions of docs/bugs.md show this diagram for the bug.

@@ -18,22 +18,22 @@ type Script struct {
 }
 
 // Say records a client's request to the server, with the answer, in both languages.
-func (s *Script) Say(actor, en, zh string, args ...any) {
+func (s *Script) Say(actor, format string, args ...any) {
 	s.addActor(actor)
-	s.steps = append(s.steps, diagram.Request(actor, i18n.Textf(en, zh, args...)))
+	s.steps = append(s.steps, diagram.Request(actor, i18n.Textf(format, args...)))
 }
 
 // Note records a note over a client's lane, or over the server's, whose name is S.
-func (s *Script) Note(actor, en, zh string, args ...any) {
+func (s *Script) Note(actor, format string, args ...any) {
 	if actor != "S" {
 		s.addActor(actor)
 	}
-	s.steps = append(s.steps, diagram.Note(i18n.Textf(en, zh, args...), actor))
+	s.steps = append(s.steps, diagram.Note(i18n.Textf(format, args...), actor))
 }
 
 // TwoHolders records that both clients hold the lock. The caller has asserted it.
 func (s *Script) TwoHolders(a, b string) {
-	s.steps = append(s.steps, diagram.Note(i18n.Textf("two holders", "两个持有者"), a, b))
+	s.steps = append(s.steps, diagram.Note("two holders", a, b))
 }
 
 func (s *Script) addActor(actor string) {

@@ -79,7 +79,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	if stopped && j.N >= stoppedWith {
 		b.Watcher.Begin(j)
 		if j.N > stoppedWith && j.Round == 1 {
-			why := i18n.Textf("skipped: stopped after %v with %d", "略过：有 %[2]d 个竞争者时，已在 %[1]v 后停止", b.Limit, stoppedWith)
+			why := i18n.Textf("skipped: stopped after %v with %d", b.Limit, stoppedWith)
 			b.ends(b.newResult(j), report.StatusSkipped, why)
 		}
 		return nil
@@ -92,11 +92,11 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	case ctx.Err() != nil:
 		return ErrInterrupted // half a run is not a result
 	case err == nil:
-		b.ends(r, report.StatusOK, i18n.Text{})
+		b.ends(r, report.StatusOK, "")
 		return nil
 	case errors.As(err, new(Stopped)) && b.Processes <= 1: // among several processes, the others would wait for this one
 		b.stopped[name] = j.N
-		b.ends(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", "%v，计数到 %d，应到 %d", err, r.Count, j.Count()))
+		b.ends(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", err, r.Count, j.Count()))
 		return nil
 	case errors.As(err, new(CannotRun)):
 		if j.Round == 1 {
@@ -106,13 +106,13 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	}
 	b.ends(r, report.StatusFailed, i18n.TextOf(err))
 	b.notRun(j)
-	return i18n.Errorf("%s with %s on %s: %w", "%s，%s，在 %s 上：%v", name, j.Text(), r.Server, err)
+	return i18n.Errorf("%s with %s on %s: %w", name, j.Text(), r.Server, err)
 }
 
 func (b *Benchmark) newResult(j Job) report.Run {
 	l, server := j.Lock(), j.Server()
 	r := report.Run{
-		Lock: l.Name, Server: server.En, Where: server, Goroutines: j.N, Sessions: j.Sessions, Times: j.Times, Round: j.Round,
+		Lock: l.Name, Server: server.String(), Where: server, Goroutines: j.N, Sessions: j.Sessions, Times: j.Times, Round: j.Round,
 		Processes: max(b.Processes, 1), About: l.About(), Aside: j.Aside,
 	}
 	if b.Processes <= 1 && j.Times == 1 {
@@ -151,7 +151,7 @@ func (b *Benchmark) tryAll(ctx context.Context) error {
 	errs := make([]error, len(b.Players))
 	var wg sync.WaitGroup
 	for i, p := range b.Players {
-		if p.Lock().Unsafe.En == "" {
+		if p.Lock().Unsafe.String() == "" {
 			wg.Go(func() { errs[i] = p.Try(ctx) })
 		}
 	}
@@ -165,7 +165,7 @@ func (b *Benchmark) tryAll(ctx context.Context) error {
 			r := b.newResult(j)
 			b.ends(r, report.StatusFailed, i18n.TextOf(err))
 			b.notRun(j)
-			return i18n.Errorf("%s, tried with %d contenders on %s: %w", "%s，用 %d 个竞争者在 %s 上试跑：%v", r.Lock, TrialContenders, r.Server, err)
+			return i18n.Errorf("%s, tried with %d contenders on %s: %w", r.Lock, TrialContenders, r.Server, err)
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 				return ErrInterrupted
 			}
 			if err != nil && !errors.As(err, new(Stopped)) {
-				return i18n.Errorf("%s, warming up on %v: %w", "%s，在 %v 上预热：%v", p.Lock().Name, p.Server(), err)
+				return i18n.Errorf("%s, warming up on %v: %w", p.Lock().Name, p.Server(), err)
 			}
 			anyWarmed = anyWarmed || warmed
 		}
@@ -209,16 +209,16 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	if about > 20*time.Second {
 		unit = 5 * time.Second
 	}
-	text := i18n.Textf("about %d s", "大约 %d s", int(max(about.Round(unit), unit).Seconds()))
+	text := i18n.Textf("about %d s", int(max(about.Round(unit), unit).Seconds()))
 	if b.Limit > 0 && about > b.Limit {
-		text = i18n.Textf("it will most likely reach the -limit of %v", "很可能会达到 -limit 的 %v", b.Limit)
+		text = i18n.Textf("it will most likely reach the -limit of %v", b.Limit)
 	}
-	b.Watcher.Say(i18n.Textf("%s, %s: %s", "%s，%s：%s", l.Name, j.Text(), text))
+	b.Watcher.Say(i18n.Textf("%s, %s: %s", l.Name, j.Text(), text))
 }
 
 // notRun adds a row for each lock and load that has none, because a job has failed.
 func (b *Benchmark) notRun(failed Job) {
-	why := i18n.Textf("not run: %s with %d failed", "没有运行：%s 有 %d 个竞争者时失败", failed.Lock().Name, failed.N)
+	why := i18n.Textf("not run: %s with %d failed", failed.Lock().Name, failed.N)
 	for _, l := range b.Loads {
 		for _, p := range b.Players {
 			if !slices.ContainsFunc(b.Results, func(r report.Run) bool { return r.Lock == p.Lock().Name && l.of(r) }) {

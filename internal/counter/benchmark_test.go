@@ -40,7 +40,7 @@ func (p fakePlayer) Run(ctx context.Context, r *report.Run) error {
 type watcher struct{ said []string }
 
 func (w *watcher) Begin(j Job)        { w.said = append(w.said, "begin "+j.Lock().Name) }
-func (w *watcher) Say(text i18n.Text) { w.said = append(w.said, text.En) }
+func (w *watcher) Say(text i18n.Text) { w.said = append(w.said, text.String()) }
 func (w *watcher) End(r report.Run)   { w.said = append(w.said, "end "+r.Lock) }
 
 func playersNamed(names ...string) (players []Player) {
@@ -85,7 +85,8 @@ func TestQuickLocksRunFirst(t *testing.T) {
 		r.Elapsed = time.Duration(r.Goroutines) * time.Second / 250 // 1 s for the quarter of 1000
 		return nil
 	}}
-	b := &Benchmark{Players: append([]Player{slow}, playersNamed("quick")...), Loads: loads(100, 1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
+	b := &Benchmark{Players: append([]Player{slow}, playersNamed("quick")...), Loads: loads(100,
+		1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", "begin quick", "end quick",
 		"slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow"}, w.said)

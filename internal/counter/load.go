@@ -25,15 +25,15 @@ func (l Load) Count() int { return l.N * l.Times }
 
 // Text names the load.
 func (l Load) Text() i18n.Text {
-	text := i18n.Textf("%d goroutines", "%d 个 goroutine", l.N)
+	text := i18n.Textf("%d goroutines", l.N)
 	if l.N == 1 {
-		text = i18n.Textf("1 goroutine", "1 个 goroutine")
+		text = "1 goroutine"
 	}
 	if l.Aside && l.Sessions > 1 {
-		text = i18n.Textf("%s with a session each", "%s，各用一个会话", text)
+		text = i18n.Textf("%s with a session each", text)
 	}
 	if l.Times > 1 {
-		text = i18n.Textf("%s locking %d times", "%s，各加锁 %d 次", text, l.Times)
+		text = i18n.Textf("%s locking %d times", text, l.Times)
 	}
 	return text
 }

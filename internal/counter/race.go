@@ -50,8 +50,8 @@ type Race struct {
 
 // Errors that end a run.
 var (
-	ErrInterrupted = i18n.Errorf("interrupted", "已中断")
-	ErrTwoHolders  = i18n.Errorf("two goroutines held the lock at once", "两个 goroutine 同时持有过锁")
+	ErrInterrupted = i18n.Errorf("interrupted")
+	ErrTwoHolders  = i18n.Errorf("two goroutines held the lock at once")
 )
 
 // A Stopped is the end of a run that reached the limit while its lock made progress.
@@ -60,7 +60,7 @@ type Stopped struct{ Limit time.Duration }
 func (e Stopped) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the error in both languages.
-func (e Stopped) Unwrap() error { return i18n.Errorf("stopped after %v", "%v 后停止", e.Limit) }
+func (e Stopped) Unwrap() error { return i18n.Errorf("stopped after %v", e.Limit) }
 
 // A CannotRun is the error of a player that lacks something.
 type CannotRun struct{ Why error }
@@ -69,7 +69,7 @@ func (e CannotRun) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the error in both languages.
 func (e CannotRun) Unwrap() error {
-	return i18n.Errorf("cannot run: %w", "无法运行：%v", e.Why)
+	return i18n.Errorf("cannot run: %w", e.Why)
 }
 
 // returnTimeout is the time that a contender may take to return from Lock or Unlock after the end of the race.
@@ -157,7 +157,7 @@ func (c *Race) contend(ctx context.Context, i int) (err error) {
 	contender, call := c.Contenders[i], "" // call names what the contender calls, should it panic
 	defer func() {
 		if named, ok := contender.(fmt.Stringer); ok && err != nil {
-			err = i18n.Errorf("%v: %w", "%v：%v", named, err)
+			err = i18n.Errorf("%v: %w", named, err)
 		}
 	}()
 	defer panicIsError(&call, &err)
@@ -221,8 +221,7 @@ func (c *Race) stopLate(ctx context.Context) {
 	if c.Sent != nil {
 		nothingSent = " and nothing was sent"
 	}
-	c.end(errLimit{i18n.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d",
-		"卡住了：%v 内没有竞争者拿到锁%s，进度 %d / %d", c.Limit-c.Limit/2, nothingSent, heldThen, c.all())})
+	c.end(errLimit{i18n.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", c.Limit-c.Limit/2, nothingSent, heldThen, c.all())})
 }
 
 // missing is the error of a race that has ended by a cause, and some of whose contenders do not return.
@@ -231,7 +230,6 @@ func (c *Race) missing(cause error) error {
 		return cause
 	}
 	return i18n.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
-		"卡住了：结束 %v 之后，仍有竞争者没有从 Lock 或 Unlock 返回，进度 %d / %d",
 		returnTimeout, c.Holds(), c.all())
 }
 
@@ -246,8 +244,7 @@ func (c *Race) verdict(cause error) error {
 	case failed:
 		return cause
 	case c.Holds() != c.all():
-		return i18n.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there",
-			"%[2]d 次 Lock 调用中，有 %[1]d 次既没有拿到锁，也没有返回错误：goroutine 就此结束", c.all()-c.Holds(), c.all())
+		return i18n.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", c.all()-c.Holds(), c.all())
 	case !c.Stock:
 		return c.IsAll(c.num)
 	}
@@ -257,7 +254,7 @@ func (c *Race) verdict(cause error) error {
 // IsAll fails if a count is not the number of times that the lock was held.
 func (c *Race) IsAll(count int) error {
 	if count != c.all() {
-		return i18n.Errorf("the count is %d, not %d: %w", "计数是 %d，应为 %d：%v", count, c.all(), ErrTwoHolders)
+		return i18n.Errorf("the count is %d, not %d: %w", count, c.all(), ErrTwoHolders)
 	}
 	return nil
 }
@@ -283,7 +280,7 @@ func Guarded(name string, f func() error) (err error) {
 // panicIsError, deferred by a function that calls the lock under test, makes a panic of that call an error.
 func panicIsError(call *string, err *error) {
 	if p := recover(); p != nil {
-		*err = i18n.Errorf("%s panicked: %v%s", "%s panic：%v%s", *call, p, panicPlace())
+		*err = i18n.Errorf("%s panicked: %v%s", *call, p, panicPlace())
 	}
 }
 

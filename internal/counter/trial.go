@@ -153,7 +153,7 @@ func (t *Trial) awaitHolder() (contender int, err error) {
 				return o.contender, nil
 			}
 		case <-late:
-			return 0, i18n.Errorf("it hangs: for %v no contender got the lock although it was free", "卡住了：锁空闲，%v 内却没有竞争者拿到锁", Patience)
+			return 0, i18n.Errorf("it hangs: for %v no contender got the lock although it was free", Patience)
 		case <-t.ctx.Done():
 			return 0, context.Cause(t.ctx)
 		}
@@ -210,7 +210,7 @@ func (t *Trial) note(o outcome) error {
 	}
 	switch {
 	case o.err == nil && t.held:
-		return i18n.Errorf("%s: %w", "%s：%v", t.fault, ErrTwoHolders)
+		return i18n.Errorf("%s: %w", t.fault, ErrTwoHolders)
 	case o.err == nil:
 		t.held = true
 		return nil

@@ -56,7 +56,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		addr, err := s.Listen("127.0.0.1:0")
 		if err != nil {
 			s.Close()
-			return nil, i18n.Errorf("embedded server: %w", "内嵌的服务器：%v", err)
+			return nil, i18n.Errorf("embedded server: %w", err)
 		}
 		return &Ensemble{servers: []string{addr}, label: labelEmbedded, dial: net.DialTimeout, server: s, inside: true}, nil
 	}
@@ -65,7 +65,6 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	}
 	if strings.HasPrefix(spec+":", "docker:") {
 		return nil, i18n.Errorf("%s: servers in Docker are started for a command: `%s -- go test ./zklock`, or `%[2]s -- go run ./bench`",
-			"%s：Docker 里的服务器随命令一起启动：`%s -- go test ./zklock`，或 `%[2]s -- go run ./bench`",
 			spec, "go run ./internal/servers/with "+spec)
 	}
 	servers := strings.Split(spec, ",")
@@ -81,7 +80,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 		}
 		errs = append(errs, err)
 	}
-	return nil, i18n.Errorf("no ZooKeeper answers: %w", "没有 ZooKeeper 响应：%v", joined(errs))
+	return nil, i18n.Errorf("no ZooKeeper answers: %w", joined(errs))
 }
 
 // Check returns an error if a spec does not have one of the forms that Open takes. Specs of servers in
@@ -98,7 +97,7 @@ func Check(spec string) error {
 			if server != spec {
 				quoted = spec + ": " + quoted
 			}
-			return i18n.Errorf("%s is neither embedded nor host:port", "%s 不是 embedded 或 host:port", quoted)
+			return i18n.Errorf("%s is neither embedded nor host:port", quoted)
 		}
 	}
 	return nil
@@ -141,7 +140,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		if context.Cause(ctx) == errMute {
-			err = i18n.Errorf("%s does not accept a connection within %v", "%s 在 %v 内没有接受连接", addr, patience)
+			err = i18n.Errorf("%s does not accept a connection within %v", addr, patience)
 		}
 		return "", "", err
 	}
@@ -156,9 +155,9 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	text, err := io.ReadAll(io.LimitReader(nc, 4096))
 	if err != nil && len(text) == 0 {
 		if errors.Is(err, os.ErrDeadlineExceeded) && parent.Err() == nil {
-			return "", "", i18n.Errorf("%s accepts connections but said nothing within %v", "%s 接受了连接，但在 %v 内没有任何响应", addr, patience)
+			return "", "", i18n.Errorf("%s accepts connections but said nothing within %v", addr, patience)
 		}
-		return "", "", cmp.Or(parent.Err(), i18n.Errorf("%s: %w", "%s：%v", addr, err))
+		return "", "", cmp.Or(parent.Err(), i18n.Errorf("%s: %w", addr, err))
 	}
 
 	version, mode = "of unknown version", "mode unknown"
@@ -174,8 +173,7 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	}
 	refused := strings.Contains(string(text), "whitelist") // of the words that are answered: the server serves
 	if !refused && !strings.Contains(string(text), "Zookeeper version: ") {
-		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q",
-			"%s 不是正在服务的 ZooKeeper：对 srvr 的回答是 %q", addr, firstLine(string(text)))
+		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
 	}
 	return version, mode, nil
 }
@@ -188,7 +186,7 @@ func serverKind(version, mode string) string {
 	return fmt.Sprintf("ZooKeeper %s, %s", version, mode)
 }
 
-var errMute = i18n.Errorf("the server is silent", "服务器没有响应")
+var errMute = i18n.Errorf("the server is silent")
 
 // cancelAfter cancels when patience is over, unless ctx ends before. It counts ticks: the time for
 // which the whole machine stops is one tick, however long it is.
@@ -223,7 +221,7 @@ func (e *Ensemble) String() string { return e.label }
 // Says is String in both languages.
 func (e *Ensemble) Says() i18n.Text {
 	if e.inside {
-		return i18n.Text{En: e.label, Zh: "内嵌（在内存里，不写磁盘）"}
+		return i18n.Both(e.label, "内嵌（在内存里，不写磁盘）")
 	}
 	return i18n.Same(e.label)
 }
@@ -339,7 +337,7 @@ func (e *Ensemble) endSession(server string, session int64, password []byte, pat
 		err = jute.ReadRecord(nc, &h)
 	}
 	if err != nil {
-		return 0, i18n.Errorf("%s: %w", "%s：%v", server, err)
+		return 0, i18n.Errorf("%s: %w", server, err)
 	}
 	return h.Zxid, nil
 }

@@ -314,8 +314,8 @@ func (x *searcher) count(run *player.Run) {
 	r.MostRequests, r.MostEvents = max(r.MostRequests, run.Requests), max(r.MostEvents, run.Events)
 
 	for _, known := range run.Known {
-		if r.Known[known.En] == nil {
-			r.Known[known.En] = Shrink(x.t, x.world, run.Choices(), func(shorter *player.Run) bool { return slices.Contains(shorter.Known, known) })
+		if r.Known[known.String()] == nil {
+			r.Known[known.String()] = Shrink(x.t, x.world, run.Choices(), func(shorter *player.Run) bool { return slices.Contains(shorter.Known, known) })
 		}
 	}
 	if v := run.Violation; v != nil {

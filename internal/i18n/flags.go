@@ -4,25 +4,25 @@ import (
 	"cmp"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// Both is the usage of a flag in both languages, for Help.
-func Both(en, zh string) string { return en + edge + zh }
+// FlagUsage is the usage of a flag, for Help.
+func FlagUsage(t Text) string { return string(t) }
 
-// Help returns the help of flags. Their usages are results of Both.
+// Help returns the help of flags. Their usages are results of FlagUsage.
 func (l Language) Help(flags *flag.FlagSet) string {
 	var help strings.Builder
 	flags.VisitAll(func(f *flag.Flag) {
-		en, zh, _ := strings.Cut(f.Usage, edge)
-		f.Usage = Text{en, zh}.In(l)
+		f.Usage = Text(f.Usage).In(l)
 	})
 	flags.SetOutput(&help)
 	flags.PrintDefaults()
-	return regexp.MustCompile(`(?m) \(default (.*)\)$`).ReplaceAllString(help.String(), Text{"$0", "（默认 $1）"}.In(l))
+	return regexp.MustCompile(`(?m) \(default (.*)\)$`).ReplaceAllString(help.String(), Both("$0", "（默认 $1）").In(l))
 }
 
 var (
@@ -40,18 +40,19 @@ var (
 func WrongFlag(flags *flag.FlagSet, err error) error {
 	for zh, english := range wrongFlags {
 		if m := english.FindStringSubmatch(err.Error()); m != nil {
-			return &Error{Text{err.Error(), Textf("", zh, m[1]).Zh}, nil}
+			return &Error{Both(err.Error(), fmt.Sprintf(zh, m[1])), nil}
 		}
 	}
 	if m := wrongValue.FindStringSubmatch(err.Error()); m != nil {
 		value, _ := strconv.Unquote(m[1])
-		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).Zh // the flag says again what is wrong, in both languages
-		return &Error{Text{err.Error(), Textf("", "选项 -%s 的值 %s 无效：%v", m[2], m[1], cmp.Or(reasonsZh[reason], reason)).Zh}, nil}
+		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).In(Chinese) // the flag says again what is wrong, in both languages
+		zh := fmt.Sprintf("选项 -%s 的值 %s 无效：%v", m[2], m[1], cmp.Or(reasonsZh[reason], reason))
+		return &Error{Both(err.Error(), zh), nil}
 	}
 	return err
 }
 
-// Parse parses the flags of a command that takes no arguments. Their usages are results of Both. If the
+// Parse parses the flags of a command that takes no arguments. Their usages are results of FlagUsage. If the
 // flags ask for help, it writes the help. An error is one of Misusef.
 func Parse(flags *flag.FlagSet, args []string, stderr io.Writer, lang *Language) (help bool, err error) {
 	flags.SetOutput(io.Discard)
@@ -60,9 +61,9 @@ func Parse(flags *flag.FlagSet, args []string, stderr io.Writer, lang *Language)
 		_, err = io.WriteString(stderr, lang.Help(flags))
 		return true, err
 	case err != nil:
-		return false, Misusef("%w; see -help", "%v；见 -help", WrongFlag(flags, err))
+		return false, Misusef("%w; see -help", WrongFlag(flags, err))
 	case flags.NArg() > 0:
-		return false, Misusef("%q is not understood; see -help", "无法识别 %q；见 -help", flags.Arg(0))
+		return false, Misusef("%q is not understood; see -help", flags.Arg(0))
 	}
 	return false, nil
 }

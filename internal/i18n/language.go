@@ -1,5 +1,6 @@
 // Package i18n says which language the reader of a command reads: that of its
-// flag -lang, else that of the environment, else English. A [Text] has a sentence in both languages.
+// flag -lang, else that of the environment, else English. A [Text] has a sentence in both languages: the code has
+// the English, and the catalogue in the folder zh has its Chinese.
 package i18n
 
 import (
@@ -18,7 +19,7 @@ const (
 )
 
 // Usage is the help of a command's flag -lang.
-var Usage = Both("the `language`, en or zh; otherwise that of LC_ALL or LANG", "`语言`，en 或 zh；不写则取自 LC_ALL 或 LANG")
+var Usage = FlagUsage("the `language`, en or zh; otherwise that of LC_ALL or LANG")
 
 // Of returns the language of a tag such as "zh", "zh-CN" or "en_US.UTF-8". If the tag is empty, the
 // tag is that of LC_ALL, or that of LANG if LC_ALL is empty, too. If it is not Chinese, the language is English.
@@ -43,7 +44,7 @@ func (l *Language) String() string { return string(*l) }
 // Set makes a Language a flag: it takes the tags of Of, but no other language.
 func (l *Language) Set(tag string) error {
 	if b := baseOf(tag); b != English && b != Chinese {
-		return Errorf("give en or zh", "请写 en 或 zh")
+		return Errorf("give en or zh")
 	}
 	*l = Of(tag)
 	return nil

@@ -55,7 +55,7 @@ func TestTheHelpIsInTheReadersLanguage(t *testing.T) {
 		"": "  -x file\n    \tthe file (default 2)\n", "en": "  -x file\n    \tthe file (default 2)\n", "zh": "  -x 文件\n    \t那个文件（默认 2）\n",
 	} {
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
-		flags.Int("x", 2, i18n.Both("the `file`", "那个`文件`"))
+		flags.Int("x", 2, i18n.FlagUsage(i18n.Both("the `file`", "那个`文件`")))
 		require.Equal(t, want, lang.Help(flags))
 	}
 }
@@ -67,12 +67,12 @@ func TestAPageHasItsEdition(t *testing.T) {
 
 func TestAWrongFlagIsSaidInBothLanguages(t *testing.T) {
 	for arg, want := range map[string]i18n.Text{
-		"-x":        {En: "flag provided but not defined: -x", Zh: "没有选项 -x"},
-		"-n":        {En: "flag needs an argument: -n", Zh: "选项 -n 缺少值"},
-		"---n":      {En: "bad flag syntax: ---n", Zh: "选项 ---n 的写法不对"},
-		`-n="a: b"`: {En: `invalid value "\"a: b\"" for flag -n: parse error`, Zh: `选项 -n 的值 "\"a: b\"" 无效：格式不对`},
-		"-b=9":      {En: `invalid boolean value "9" for -b: parse error`, Zh: `选项 -b 的值 "9" 无效：格式不对`},
-		"-lang=fr":  {En: `invalid value "fr" for flag -lang: give en or zh`, Zh: `选项 -lang 的值 "fr" 无效：请写 en 或 zh`},
+		"-x":        i18n.Both("flag provided but not defined: -x", "没有选项 -x"),
+		"-n":        i18n.Both("flag needs an argument: -n", "选项 -n 缺少值"),
+		"---n":      i18n.Both("bad flag syntax: ---n", "选项 ---n 的写法不对"),
+		`-n="a: b"`: i18n.Both(`invalid value "\"a: b\"" for flag -n: parse error`, `选项 -n 的值 "\"a: b\"" 无效：格式不对`),
+		"-b=9":      i18n.Both(`invalid boolean value "9" for -b: parse error`, `选项 -b 的值 "9" 无效：格式不对`),
+		"-lang=fr":  i18n.Both(`invalid value "fr" for flag -lang: give en or zh`, `选项 -lang 的值 "fr" 无效：请写 en 或 zh`),
 	} {
 		var lang i18n.Language
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
@@ -81,7 +81,7 @@ func TestAWrongFlagIsSaidInBothLanguages(t *testing.T) {
 		flags.Bool("b", false, "")
 		flags.Var(&lang, "lang", "")
 		err := flags.Parse([]string{arg})
-		require.EqualError(t, err, want.En)
+		require.EqualError(t, err, want.String())
 		require.Equal(t, want, i18n.TextOf(i18n.WrongFlag(flags, err)))
 	}
 }

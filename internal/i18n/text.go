@@ -14,63 +14,99 @@ import (
 )
 
 // A Text is a sentence for people, in both languages. It is made where the sentence is
-// known, passed on as it is, and printed in the reader's language. In JSON, a Text that
-// is the same in both languages is a string.
-type Text struct {
+// known, passed on as it is, and printed in the reader's language. A constant is the English, whose Chinese is
+// in the catalogue. In JSON, a Text that is the same in both languages is a string.
+type Text string
+
+// between is what separates the two languages of a Text that has both. No sentence has it.
+const between = "\x1e"
+
+// Both returns a text of which the catalogue has no Chinese.
+func Both(en, zh string) Text {
+	if en == "" && zh == "" {
+		return ""
+	}
+	return Text(en + between + zh)
+}
+
+// Same returns a text that is the same in both languages: a name, or a message of a lock, the client
+// library or Go.
+func Same(text string) Text { return Both(text, text) }
+
+// In returns the text in a language.
+func (t Text) In(l Language) string {
+	en, zh, both := strings.Cut(string(t), between)
+	switch {
+	case l != Chinese:
+		return en
+	case both:
+		return zh
+	default:
+		return chineseOf(en)
+	}
+}
+
+// String returns the English text, for programs and their authors.
+func (t Text) String() string { return t.In(English) }
+
+// pair is a Text in JSON.
+type pair struct {
 	En string `json:"en"`
 	Zh string `json:"zh"`
 }
-
-type pair Text // without methods
 
 // MarshalJSON implements json.Marshaler.
 func (t Text) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // the encoder of the value around it decides whether < is escaped
-	if t.En == t.Zh {
-		err := e.Encode(t.En)
+	p := pair{t.In(English), t.In(Chinese)}
+	if p.En == p.Zh {
+		err := e.Encode(p.En)
 		return b.Bytes(), err
 	}
-	err := e.Encode(pair(t))
+	err := e.Encode(p)
 	return b.Bytes(), err
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Text) UnmarshalJSON(b []byte) error {
-	if b[0] == '{' {
-		return json.Unmarshal(b, (*pair)(t))
+	var p pair
+	err := json.Unmarshal(b, &p)
+	if b[0] != '{' {
+		err = json.Unmarshal(b, &p.En)
+		p.Zh = p.En
 	}
-	err := json.Unmarshal(b, &t.En)
-	t.Zh = t.En
+	*t = Both(p.En, p.Zh)
 	return err
 }
 
-// Textf puts the same arguments into both formats. If the Chinese format takes them in
-// another order, it numbers them, as in %[2]s. A Text, or an error that has one, is put into
-// each format in its language.
-func Textf(en, zh string, args ...any) Text {
+// Textf puts the same arguments into the English format and into its Chinese. If the Chinese format takes them
+// in another order, it numbers them, as in %[2]s. A Text, or an error that has one, is put into each format in
+// its language.
+func Textf(format string, args ...any) Text {
 	if false {
-		_ = fmt.Sprintf(zh, args...) // vet compares the format with the arguments of the callers
+		_ = fmt.Sprintf(format, args...) // vet compares the format with the arguments of the callers
 	}
-	if len(args) == 0 && !strings.Contains(en, "%") {
-		return Text{en, zh}
-	}
+	return textf(format, chineseOf(format), args)
+}
+
+func textf(en, zh string, args []any) Text {
 	english, chinese := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {
 		english[i], chinese[i] = arg, inserted{arg}
 		switch arg := arg.(type) {
 		case Text:
-			english[i], chinese[i] = arg.En, inserted{arg.Zh}
+			english[i], chinese[i] = arg.In(English), inserted{arg.In(Chinese)}
 		case error:
-			english[i], chinese[i] = arg.Error(), inserted{TextOf(arg).Zh}
+			english[i], chinese[i] = arg.Error(), inserted{TextOf(arg).In(Chinese)}
 		}
 	}
-	text := fmt.Sprintf(zh, chinese...)
+	zh = fmt.Sprintf(zh, chinese...)
 	for _, e := range edges {
-		text = e.ReplaceAllString(text, "$1 $2")
+		zh = e.ReplaceAllString(zh, "$1 $2")
 	}
-	return Text{fmt.Sprintf(en, english...), strings.ReplaceAll(text, edge, "")}
+	return Both(fmt.Sprintf(en, english...), strings.ReplaceAll(zh, edge, ""))
 }
 
 // An inserted value is one that is put into a Chinese format. Its text has an edge at both ends.
@@ -89,32 +125,17 @@ var edges = []*regexp.Regexp{
 	regexp.MustCompile(`([\p{Latin}\d])` + edge + `+(\p{Han})`),
 }
 
-// Same returns a text that is the same in both languages: a name, or a message of a lock, the client
-// library or Go.
-func Same(text string) Text { return Text{text, text} }
-
-// In returns the text in a language.
-func (t Text) In(l Language) string {
-	if l == Chinese {
-		return t.Zh
-	}
-	return t.En
-}
-
-// String returns the English text, for programs and their authors.
-func (t Text) String() string { return t.En }
-
 // List returns names as a list in a sentence.
-func List(names []string) Text { return Text{strings.Join(names, ", "), strings.Join(names, "、")} }
+func List(names []string) Text { return Both(strings.Join(names, ", "), strings.Join(names, "、")) }
 
 // Join puts texts into one. A comma and a semicolon are full-width in Chinese.
 func Join(texts []Text, separator string) Text {
 	var english, chinese []string
 	for _, t := range texts {
-		english, chinese = append(english, t.En), append(chinese, t.Zh)
+		english, chinese = append(english, t.In(English)), append(chinese, t.In(Chinese))
 	}
 	wide := map[string]string{", ": "、", "; ": "；"}[separator]
-	return Text{strings.Join(english, separator), strings.Join(chinese, cmp.Or(wide, separator))}
+	return Both(strings.Join(english, separator), strings.Join(chinese, cmp.Or(wide, separator)))
 }
 
 // An Error is an error with a message in both languages.
@@ -123,11 +144,14 @@ type Error struct {
 	wraps []error
 }
 
-// Errorf returns an error whose message is that of Textf. If the English format has a %w, the error
+// Errorf returns an error whose message is that of Textf. If the format has a %w, the error
 // wraps all errors among the arguments.
-func Errorf(en, zh string, args ...any) error {
-	e := &Error{Text: Textf(strings.ReplaceAll(en, "%w", "%v"), zh, args...)}
-	if strings.Contains(en, "%w") {
+func Errorf(format string, args ...any) error {
+	if false {
+		_ = fmt.Errorf(format, args...) // vet knows by this that a format may have a %w
+	}
+	e := &Error{Text: textf(strings.ReplaceAll(format, "%w", "%v"), chineseOf(format), args)}
+	if strings.Contains(format, "%w") {
 		for _, arg := range args {
 			if err, ok := arg.(error); ok {
 				e.wraps = append(e.wraps, err)
@@ -142,7 +166,7 @@ type misuse struct{ error }
 func (m misuse) Unwrap() error { return m.error }
 
 // Misusef is Errorf, for an error in a command's arguments.
-func Misusef(en, zh string, args ...any) error { return misuse{Errorf(en, zh, args...)} }
+func Misusef(format string, args ...any) error { return misuse{Errorf(format, args...)} }
 
 // Status is the exit status of a command that ends with err: 2 for an error of Misusef, otherwise 1.
 func Status(err error) int {
@@ -152,13 +176,13 @@ func Status(err error) int {
 	return 1
 }
 
-func (e *Error) Error() string   { return e.En }
+func (e *Error) Error() string   { return e.In(English) }
 func (e *Error) Unwrap() []error { return e.wraps }
 
 // TextOf returns the message of an error. If it is only in English, it is the same in both languages.
 func TextOf(err error) Text {
 	var e *Error
-	if errors.As(err, &e) && e.En == err.Error() { // otherwise something is around it that is only in English
+	if errors.As(err, &e) && e.In(English) == err.Error() { // otherwise something is around it that is only in English
 		return e.Text
 	}
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
@@ -166,7 +190,7 @@ func TextOf(err error) Text {
 		for _, one := range all.Unwrap() {
 			texts = append(texts, TextOf(one))
 		}
-		if joined := Join(texts, "\n"); joined.En == err.Error() { // by errors.Join
+		if joined := Join(texts, "\n"); joined.In(English) == err.Error() { // by errors.Join
 			return joined
 		}
 	}

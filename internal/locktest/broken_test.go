@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/broken"
@@ -29,7 +30,7 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			long := testenv.AtLength() // a landing plays up to the first failure
-			stop := func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words.En) || v.Failed() && !long }
+			stop := func(v locktest.Verdict) bool { return locktest.Unsafe(v.Words.String()) || v.Failed() && !long }
 			verdicts := locktest.Verdicts(t, brokenBy(b.Name, locktest.Full), stop)
 			if verdicts == nil {
 				return // this is the process in which the cases ran
@@ -40,15 +41,16 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 				return
 			}
 			require.GreaterOrEqual(t, first, 0, "the suite passes the lock")
-			require.Equal(t, b.Case, verdicts[first].Case, "%s", verdicts[first].Words.En)
+			require.Equal(t, b.Case, verdicts[first].Case, "%s", verdicts[first].Words.String())
 			require.NotEmpty(t, b.Words)
-			require.Contains(t, verdicts[first].Words.En, b.Words, "words of %q in internal/locktest/broken/bugs.json", b.Name)
+			require.Contains(t, verdicts[first].Words.String(), b.Words, "words of %q in internal/locktest/broken/bugs.json",
+				b.Name)
 
 			var harm []string
 			for _, v := range verdicts {
 				requireChinese(t, brokenBy(b.Name, locktest.Full), v)
-				if locktest.Unsafe(v.Words.En) {
-					harm = append(harm, v.Case+": "+v.Words.En)
+				if locktest.Unsafe(v.Words.String()) {
+					harm = append(harm, v.Case+": "+v.Words.String())
 				}
 			}
 			if long {
@@ -75,7 +77,8 @@ func brokenBy(bug string, level locktest.Level) locktest.Subject {
 func requireChinese(t *testing.T, s locktest.Suite, v locktest.Verdict) {
 	t.Helper()
 	if s.Plan().Glosses[v.Case] != "" {
-		require.Empty(t, chinesetest.English(v.Words.Zh), "the Chinese of this message has English in it\n%s: %s", v.Case, v.Words.En)
+		require.Empty(t, chinesetest.English(v.Words.In(i18n.Chinese)),
+			"the Chinese of this message has English in it\n%s: %s", v.Case, v.Words.String())
 	}
 }
 
@@ -87,7 +90,7 @@ func TestBasic(t *testing.T) {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
 			for _, v := range locktest.Verdicts(t, brokenBy(bug, locktest.Basic), nil) {
-				require.Empty(t, v.Words.En, "%s", v.Case)
+				require.Empty(t, v.Words.String(), "%s", v.Case)
 			}
 		})
 	}
@@ -137,7 +140,7 @@ func TestEachCaseFailsABrokenLock(t *testing.T) {
 			require.True(t, ok, "no broken lock fails this case: write one, and name it in alsoFails")
 			testenv.Landing(t, "plays the case on the broken lock")
 			if v, judged := locktest.VerdictOf(t, brokenBy(bug, locktest.Full), name); judged {
-				require.NotEmpty(t, v.Words.En, "the case passes the lock %q", bug)
+				require.NotEmpty(t, v.Words.String(), "the case passes the lock %q", bug)
 			}
 		})
 	}

@@ -53,11 +53,13 @@ var questions = []struct {
 	{step: "02-herd-effect", number: 2, test: "TestLock",
 		fails: "the requests are exactly as many as predicted", edits: []edit{
 			change(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
-			change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
+			change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + "+
+				"slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
 			change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")}},
 	{step: "03-sequential-predecessor", number: 1, test: "TestLock",
 		fails: "a waiter that goes lets nobody in before the holder has let go",
-		edits: []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n")}},
+		edits: []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`,
+			"$1\t\tl.node = node\n\t\treturn nil\n")}},
 	{step: "03-sequential-predecessor", number: 2, test: "TestLock",
 		fails: "a release between looking and watching is not missed", edits: []edit{
 			change(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
@@ -103,7 +105,8 @@ func TestClassQuestions(t *testing.T) {
 			_, class, _ := strings.Cut(fileText(t, root, q.step, "README.md"), "**For a class.**")
 			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
 			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
-			require.Contains(t, strings.Join(strings.Fields(question), " "), q.fails, "the question must name the case that fails")
+			require.Contains(t, strings.Join(strings.Fields(question), " "), q.fails,
+				"the question must name the case that fails")
 		})
 	}
 }
@@ -126,16 +129,19 @@ func edited(t *testing.T, root string) (program string) {
 		name := fmt.Sprint("question", i)
 		lock := fileText(t, root, q.step, "lock.go")
 		for _, e := range q.edits {
-			require.Len(t, e.old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once", q.number, q.step, e.old)
+			require.Len(t, e.old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once",
+				q.number, q.step, e.old)
 			lock = e.old.ReplaceAllString(lock, e.new)
 		}
 		add(lock, name, "lock.go")
-		add(strings.ReplaceAll(fileText(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name, "tests", "tests.go")
+		add(strings.ReplaceAll(fileText(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name,
+			"tests", "tests.go")
 		imports += fmt.Sprintf("import %s \"example.com/zklock/asked/%s/tests\"\n", name, name)
 		tests += fmt.Sprintf("func TestQuestion%d(t *testing.T) { %s.%s(t) }\n", i, name, q.test)
 	}
 
-	add("package asked\nimport \"testing\"\nimport \"example.com/zklock/internal/locktest\"\n"+imports+tests, "asked_test.go")
+	add("package asked\nimport \"testing\"\nimport \"example.com/zklock/internal/locktest\"\n"+imports+tests,
+		"asked_test.go")
 	overlay := testenv.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o644))

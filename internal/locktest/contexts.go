@@ -38,7 +38,8 @@ func (s ContextSubject) Plan() Plan {
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 	}
-	return NewPlan(contextCases, stage.Of[*contexts](s.Level), contender, func(w *World) *contexts { return &contexts{w, s} }).
+	return NewPlan(contextCases, stage.Of[*contexts](s.Level),
+		contender, func(w *World) *contexts { return &contexts{w, s} }).
 		Needs(s.New != nil, "ContextSubject.New is nil: it must make a contender")
 }
 
@@ -50,18 +51,21 @@ type background struct{ ContextLock }
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
 var contextCases = []TestCase[*contexts]{
-	{Name: "a waiter whose ctx ends returns an error that wraps it", Zh: "ctx 结束时，等待者返回包装了 ctx.Err() 的错误", Group: Liveness, Run: waiterReturns, Basic: true},
-	{Name: "a waiter that gives up leaves the queue", Zh: "放弃等待的等待者会离开队列", Group: Liveness, Run: waiterLeaves, Basic: true},
-	{Name: "a waiter that gives up lets nobody in and stops nobody", Zh: "等待者放弃等待，既不会让别人提前拿到锁，也不会挡住别人", Group: Liveness, Run: waiterBetween, Basic: true},
-	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Zh: "不管醒来几次，等待者都只等到 ctx 的截止时间为止", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
-	{Name: "a contender that gave up can lock again", Zh: "放弃等待的竞争者可以再次加锁", Group: Liveness, Run: locksAgain, Basic: true},
-	{Name: "a ctx that ends after Lock has returned changes nothing", Zh: "Lock 返回之后 ctx 才结束，不再有任何影响", Group: Liveness, Run: endsAfterLock, Basic: true},
-	{Name: "a ctx that has ended before gets no lock", Zh: "ctx 事先已经结束，就拿不到锁", Group: Liveness, Run: endedBefore, Basic: true},
-	{Name: "a waiter that gives up returns though no server answers", Zh: "没有服务器响应时，等待者放弃等待也能返回", Group: Faults, Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing behind", Zh: "ctx 结束后请求才得到响应，也不会留下节点", Group: Faults, Run: answeredTooLate, Exact: true},
-	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Zh: "等待者恰在拿到锁的瞬间放弃，不会挡住别人", Group: Liveness, Run: givesUpAtOnce, Exact: true},
-	{Name: "no goroutine is left when a waiter has given up", Zh: "等待者放弃之后，不留下 goroutine", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
-	{Name: "a ctx that has ended before sends nothing", Zh: "ctx 事先已经结束，就不发任何请求", Group: Cost, Run: endedBeforeSendsNothing},
+	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
+	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
+	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Liveness, Run: waiterBetween, Basic: true},
+	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no " +
+		"longer", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
+	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
+	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
+	{Name: "a ctx that has ended before gets no lock", Group: Liveness, Run: endedBefore, Basic: true},
+	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing " +
+		"behind", Group: Faults, Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody " +
+		"out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
+	{Name: "no goroutine is left when a waiter has given up", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
+	{Name: "a ctx that has ended before sends nothing", Group: Cost, Run: endedBeforeSendsNothing},
 }
 
 type contexts struct {
@@ -109,21 +113,23 @@ func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
 	w.Helper()
 	p.giveUp()
 	began := time.Now()
-	err := w.Result(p.result, i18n.Textf("the ctx of %s has ended, and its Lock", "%s的 ctx 已经结束，Lock", name))
-	w.HasError(err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", "%s的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者", name)
-	w.ErrorIs(err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", "%s的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()：调用方无从知道原因（fmt.Errorf 加 %%w）", name)
+	err := w.Result(p.result, i18n.Textf("the ctx of %s has ended, and its Lock", name))
+	w.HasError(err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders",
+		name)
+	w.ErrorIs(err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap "+
+		"ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", name)
 	if w.Server != nil {
 		w.True(time.Since(began) <= soon,
-			"the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", "%s的 ctx 已经结束，Lock 过了很久才返回：请用 select 同时等待 ctx.Done() 和监听", name)
+			"the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
 	}
 }
 
 func waiterReturns(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
-	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
-	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	waiter := w.waiting("the waiter")
+	w.givesUp(waiter, "the waiter")
+	w.NotLocked(waiter, "Unlock after a Lock that gave up")
+	w.Unlock(holder, "the holder")
 	w.Rest()
 }
 
@@ -132,23 +138,24 @@ func waiterLeaves(w *contexts) {
 	waiter := w.contextContender()
 	waiter.ctx, waiter.giveUp = context.WithCancel(context.Background()) // it has no deadline
 	w.begin(waiter)
-	w.Waits(waiter.result, waiter.s, i18n.Textf("the waiter", "等待者"))
-	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
-	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "a waiter has given up, and its node is still in the queue: it blocks every contender that comes later; delete the node when ctx ends", "等待者已经放弃，节点却还在队列里，会挡住后来的每个竞争者；ctx 结束时请删除节点")
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Waits(waiter.result, waiter.s, "the waiter")
+	w.givesUp(waiter, "the waiter")
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "a waiter has given up, and its node is still in the "+
+		"queue: it blocks every contender that comes later; delete the node when ctx ends")
+	w.Unlock(holder, "the holder")
 	next, _ := w.Contender()
-	w.lockOnce(next, i18n.Textf("a contender that comes later", "后来的竞争者"))
+	w.lockOnce(next, "a contender that comes later")
 	w.NothingLeft()
 }
 
 func waiterBetween(w *contexts) {
 	holder, _ := w.holder()
-	middle, last := w.waiting(i18n.Textf("the waiter in the middle", "中间的等待者")), w.waiting(i18n.Textf("the last waiter", "最后一个等待者"))
-	w.givesUp(middle, i18n.Textf("the waiter in the middle", "中间的等待者"))
-	w.Eventually(i18n.Textf("the node of the waiter that gave up goes", "等待者放弃等待之后，节点消失"), func() bool { return len(w.Nodes()) == 2 })
-	w.Waits(last.result, last.s, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.Holds(last.result, i18n.Textf("the waiter after the one that gave up", "排在放弃者后面的等待者"))
+	middle, last := w.waiting("the waiter in the middle"), w.waiting("the last waiter")
+	w.givesUp(middle, "the waiter in the middle")
+	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
+	w.Waits(last.result, last.s, "the waiter after the one that gave up")
+	w.Unlock(holder, "the holder")
+	w.Holds(last.result, "the waiter after the one that gave up")
 	w.unlockLast(last, it)
 }
 
@@ -165,42 +172,45 @@ func waitsUntilDeadline(w *contexts) {
 	w.Cleanup(last.giveUp)
 	began := time.Now()
 	w.begin(last)
-	w.Waits(last.result, last.s, i18n.Textf("the waiter with a deadline", "有截止时间的等待者"))
+	w.Waits(last.result, last.s, "the waiter with a deadline")
 	for _, p := range slices.Backward(before) { // the one just before it first
 		time.Sleep((patience - 2*soon) / 3) // the last time is just before the deadline
 		if len(last.result) > 0 {
 			w.NoError(<-last.result,
-				"the ctx of a waiter ends after %v, and after %v its Lock fails", "等待者的 ctx 在 %v 后才结束，Lock 过了 %v 就失败了", patience, time.Since(began))
-			w.Failf("the waiter with a deadline has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，有截止时间的等待者又拿到了锁：出现两个持有者")
+				"the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
+			w.Failf("the waiter with a deadline has got the lock while another contender holds it: two holders")
 		}
-		w.givesUp(p, i18n.Textf("a waiter before it", "排在前面的一个等待者"))
+		w.givesUp(p, "a waiter before it")
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	if len(last.result) == 0 {
 		w.Failf(
-			"the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, and each time it waits for what is left of its ctx, not for as long as at first", "等待者的 ctx 在 %v 后已经结束，Lock 却没有返回：其间等待者醒来过三次，每次都只应当再等 ctx 剩下的时间，而不是从头等起", patience)
+			"the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, "+
+				"and each time it waits for what is left of its ctx, not for as long as at first", patience)
 	}
 	err := <-last.result
-	w.HasError(err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two holders", "等待者的 ctx 已经结束，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者")
-	w.ErrorIs(err, context.DeadlineExceeded, "the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)", "ctx 的截止时间已过，Lock 返回的错误却没有包装 ctx.Err()（fmt.Errorf 加 %%w）")
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.HasError(err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two "+
+		"holders")
+	w.ErrorIs(err, context.DeadlineExceeded,
+		"the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
+	w.Unlock(holder, "the holder")
 	w.Rest()
 	w.NothingLeft()
 }
 
 func locksAgain(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
-	w.givesUp(waiter, i18n.Textf("the waiter", "等待者"))
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.lockOnce(waiter, i18n.Textf("the contender that gave up, with another ctx,", "放弃之后换了一个 ctx 的竞争者"))
+	waiter := w.waiting("the waiter")
+	w.givesUp(waiter, "the waiter")
+	w.Unlock(holder, "the holder")
+	w.lockOnce(waiter, "the contender that gave up, with another ctx,")
 	w.Rest()
 }
 
 func endsAfterLock(w *contexts) {
 	holder := w.contextContender()
 	w.begin(holder)
-	w.Holds(holder.result, i18n.Textf("the holder", "持有者"))
+	w.Holds(holder.result, "the holder")
 	holder.giveUp()
 	other, _ := w.Contender()
 	for range 3 {
@@ -208,26 +218,28 @@ func endsAfterLock(w *contexts) {
 			time.Sleep(time.Second)
 		}
 		w.Len(w.Nodes(), 1,
-			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding", "Lock 返回之后，调用它时所用的 ctx 才结束，持有者的节点却被删除了，下一个竞争者就能拿到锁：出现两个持有者；ctx 限定的是等待，不是持有")
-		ok, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock"))
-		w.NoError(err, "TryLock on a held lock fails", "锁在别人手里时，TryLock 失败了")
+			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that "+
+				"the next contender gets in: two holders; ctx bounds the waiting, not the holding")
+		ok, err := w.Try(other, "TryLock on a held lock")
+		w.NoError(err, "TryLock on a held lock fails")
 		w.False(ok,
-			"the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders", "Lock 返回之后，调用它时所用的 ctx 才结束，另一个竞争者却拿到了锁：出现两个持有者")
+			"the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")
 	}
-	w.unlockLast(holder, i18n.Textf("the holder, whose ctx has ended,", "ctx 已经结束的持有者"))
+	w.unlockLast(holder, "the holder, whose ctx has ended,")
 }
 
 func endedBefore(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
-	err := w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock"))
+	err := w.Result(p.result, "Lock with a ctx that has ended")
 	w.ErrorIs(err, context.Canceled,
-		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before anything else", "用已经结束的 ctx 调用 Lock，返回的错误没有包装 ctx.Err()：请先检查 ctx，再做别的")
+		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before "+
+			"anything else")
 	w.namesTheLock(err)
 	w.Rest()
-	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up", "Lock 放弃之后的 Unlock"))
-	w.NoNodes(i18n.Textf("Lock was called with a ctx that had ended, and has left a node", "用已经结束的 ctx 调用 Lock，却留下了节点"))
+	w.NotLocked(p, "Unlock after a Lock that gave up")
+	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
 }
 
 // goroutinesOfGivingUp has a contender lock whose ctx does not end, and waiters give up while they wait, and while a request of
@@ -242,13 +254,13 @@ func goroutinesOfGivingUp(w *contexts) {
 		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
-		w.Meets(held, waiter.s, i18n.Textf("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
+		w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
 		waiter.giveUp()
 		w.Rest()
 		held.Release()
-		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-		if w.Result(waiter.result, i18n.Textf("the ctx of a waiter has ended, and its Lock", "等待者的 ctx 已经结束，Lock")) == nil {
-			w.Unlock(waiter, i18n.Textf("the waiter", "等待者"))
+		w.Unlock(holder, "the holder")
+		if w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") == nil {
+			w.Unlock(waiter, "the waiter")
 		}
 	}
 	w.NoGoroutines()
@@ -258,11 +270,11 @@ func endedBeforeSendsNothing(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
 	w.begin(p)
-	w.HasError(w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock")),
-		"Lock was called with a ctx that had ended, and returns no error", "用已经结束的 ctx 调用 Lock，却没有返回错误")
+	w.HasError(w.Result(p.result, "Lock with a ctx that has ended"),
+		"Lock was called with a ctx that had ended, and returns no error")
 	w.Rest()
 	w.Empty(stage.RequestsOf(p.s),
-		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else", "用已经结束的 ctx 调用 Lock，却发了请求：请先检查 ctx，再做别的")
+		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
 // silentServer holds back each request of a waiter in turn, and meanwhile its ctx ends.
@@ -272,17 +284,19 @@ func silentServer(w *contexts) {
 		waiter := w.contextContender()
 		held := w.Server.Hold(stage.Number(waiter.s, n))
 		w.begin(waiter)
-		met := w.Meets(held, waiter.s, i18n.Textf("the request is held back, or the waiter waits", "请求被扣住，或者等待者在等待"))
+		met := w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
 		op := stage.LastRequest(waiter.s, n)
 		for range 2 {
 			waiter.giveUp()
 			select {
 			case err := <-waiter.result:
-				w.ErrorIs(err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+				w.ErrorIs(err, context.Canceled,
+					"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 				w.namesTheLock(err)
 			case <-time.After(soon):
 				w.Failf(
-					"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", "服务器还没有响应第 %d 个请求（%v），等待者的 ctx 就结束了，Lock 却不返回：客户端的调用不接受 ctx；请在另一个 goroutine 里调用，让 Lock 用 select 同时等待结果和 ctx.Done()", n, op)
+					"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: "+
+						"the client's calls take no ctx; make them in a goroutine, and let Lock select on its result and on ctx.Done()", n, op)
 			}
 			// The waiter calls Lock again, with another ctx, while the server still does not answer.
 			waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
@@ -292,11 +306,12 @@ func silentServer(w *contexts) {
 		waiter.giveUp()
 		held.Release()
 		w.Rest()
-		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+		w.Unlock(holder, "the holder")
 		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-			"a waiter has given up while the server did not answer, and its node stays when the server answers again: it blocks every contender that comes later; delete it in the goroutine that Lock left behind", "服务器没有响应时等待者放弃了，服务器恢复响应之后，节点却还在，会挡住后来的每个竞争者；请在 Lock 留下的那个 goroutine 里删除节点")
+			"a waiter has given up while the server did not answer, and its node stays when the server answers again: it "+
+				"blocks every contender that comes later; delete it in the goroutine that Lock left behind")
 		if !met {
-			w.True(n > 1, "the waiter sends nothing before it waits", "等待者在等待之前什么都没有发")
+			w.True(n > 1, "the waiter sends nothing before it waits")
 			break
 		}
 	}
@@ -313,28 +328,31 @@ func answeredTooLate(w *contexts) {
 		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
-		w.Eventually(i18n.Textf("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 		met := len(held.Hit()) > 0
 		op := stage.LastRequest(p.s, n)
 		p.giveUp()
 		err := w.Result(p.result, i18n.Textf(
-			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", "服务器还没有响应第 %d 个请求（%v），竞争者的 ctx 就结束了，Lock", n, op))
+			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
 		if err != nil && loseCleanUp {
 			defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
 		}
 		held.Release()
 		if err == nil {
-			w.Unlock(p, i18n.Textf("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
+			w.Unlock(p, "a contender that has got the lock though its ctx has ended")
 		} else {
-			w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()", "竞争者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+			w.ErrorIs(err, context.Canceled,
+				"the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
 		w.Rest()
 		w.NoNodes(i18n.Textf(
-			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the node, also if it has got the lock, and send the delete again if it is lost", "竞争者的第 %d 个请求（%v）在 ctx 结束之后才得到响应，Lock 已返回错误，节点却还在，会挡住后来的每个竞争者；等待响应的那个 goroutine 必须删除节点，哪怕这时已经拿到锁；delete 丢了就重发", n, op))
+			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node "+
+				"stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the "+
+				"node, also if it has got the lock, and send the delete again if it is lost", n, op))
 		w.NothingLeft()
 		w.notHeldAfterGivingUp(n)
 		if !met {
-			w.True(n > 1, "Lock sends no request", "Lock 没有发送任何请求")
+			w.True(n > 1, "Lock sends no request")
 			return
 		}
 	}
@@ -346,13 +364,13 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	p := w.contextContender()
 	held := w.Server.HoldReply(stage.Number(p.s, n))
 	w.begin(p)
-	w.Eventually(i18n.Textf("the reply is held back, or Lock returns", "响应被扣住，或者 Lock 返回"), func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+	w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
 	p.giveUp()
-	if w.Result(p.result, i18n.Textf("the ctx of a contender has ended, and its Lock", "竞争者的 ctx 已经结束，Lock")) == nil {
+	if w.Result(p.result, "the ctx of a contender has ended, and its Lock") == nil {
 		failed.Release()
 		held.Release()
-		w.Unlock(p, i18n.Textf("a contender that has got the lock though its ctx has ended", "ctx 已结束却拿到锁的竞争者"))
+		w.Unlock(p, "a contender that has got the lock though its ctx has ended")
 		return
 	}
 	held.Release()
@@ -360,14 +378,15 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	case <-failed.Hit():
 	case <-time.After(soon): // there is no node
 	}
-	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", "Lock 已放弃，第 %d 个请求随后才得到响应；这之后的 Unlock", n))
+	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", n))
 	w.begin(p)
-	w.ErrorIs(w.Result(p.result, i18n.Textf("Lock with a ctx that has ended", "用已经结束的 ctx 调用 Lock")), context.Canceled,
-		"a Lock has given up, and called again with the same ctx, which has ended, it returns no error that wraps ctx.Err()", "Lock 已经放弃，再用同一个已经结束的 ctx 调用，返回的错误没有包装 ctx.Err()")
-	if ok, _ := w.Try(p, i18n.Textf("TryLock after a Lock that gave up", "Lock 放弃之后的 TryLock")); ok {
+	w.ErrorIs(w.Result(p.result, "Lock with a ctx that has ended"), context.Canceled,
+		"a Lock has given up, and called again with the same ctx, which has ended, it returns no error that wraps ctx.Err()")
+	if ok, _ := w.Try(p, "TryLock after a Lock that gave up"); ok {
 		w.Rest()
 		w.NotEmpty(w.NodesOf(p.s),
-			"request %d of a Lock was answered after its ctx had ended, TryLock has got the lock meanwhile, and there is no node, so that the next contender gets in: two holders; the node that came late is deleted: make another", "Lock 的第 %d 个请求在 ctx 结束之后才得到响应，其间 TryLock 拿到了锁，节点却不存在，下一个竞争者也会拿到锁：出现两个持有者；来迟的节点会被删除，请另外创建", n)
+			"request %d of a Lock was answered after its ctx had ended, TryLock has got the lock meanwhile, and there is no "+
+				"node, so that the next contender gets in: two holders; the node that came late is deleted: make another", n)
 	}
 	failed.Release()
 	p.s.Conn.Close()
@@ -379,24 +398,24 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
 		holder, holderSession := w.holder()
-		waiter := w.waiting(i18n.Textf("the waiter", "等待者"))
+		waiter := w.waiting("the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
-		w.Hit(held, i18n.Textf("the holder deletes its node", "持有者删除自己的节点"))
+		w.Hit(held, "the holder deletes its node")
 		waiter.giveUp()
 		held.Release()
-		err := w.Result(waiter.result, i18n.Textf(
-			"the ctx of a waiter ends in the instant in which it gets the lock, and its Lock", "等待者恰在拿到锁的瞬间 ctx 结束，Lock"))
-		w.NoError(w.Result(released, i18n.Textf("Unlock of the holder", "持有者的 Unlock")), "Unlock of the holder fails", "持有者的 Unlock 失败")
+		err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
+		w.NoError(w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
 		if err == nil {
-			w.Unlock(waiter, i18n.Textf("a contender that got the lock just before its ctx ended", "刚拿到锁 ctx 就结束的竞争者"))
+			w.Unlock(waiter, "a contender that got the lock just before its ctx ended")
 		} else {
 			w.ErrorIs(err, context.Canceled,
-				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()", "等待者的 ctx 已经结束，Lock 返回的错误却没有包装 ctx.Err()")
+				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}
 		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-			"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its node stays: every other contender waits; if Lock returns ctx.Err(), the node must go", "等待者恰在拿到锁的瞬间 ctx 结束，Lock 返回了错误，节点却还在，其他竞争者都只能等着；Lock 如果返回 ctx.Err()，就必须删除节点")
+			"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its "+
+				"node stays: every other contender waits; if Lock returns ctx.Err(), the node must go")
 	}
 	w.NothingLeft()
 }

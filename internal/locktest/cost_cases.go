@@ -33,16 +33,17 @@ func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
 	holder, hs := w.holder()
 	other, s := w.Contender()
-	if _, err := w.Try(other, i18n.Textf("TryLock on a held lock", "锁在别人手里时调用 TryLock")); !errors.Is(err, errors.ErrUnsupported) {
-		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind", "TryLock 返回之后留下了监听")
+	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
+		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind")
 	}
 	w.Expire(hs)
-	w.Renewed(hs, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	w.Renewed(hs, "the old holder's client has a new session")
 	next, _ := w.holder()
-	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
-	w.True(hs.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind: Get looks and sets none", "会话已过期的持有者的 Unlock 留下了监听：Get 只查看，不设监听")
-	w.UnlockErr(next, i18n.Textf("the next holder", "下一个持有者")) // if its node was deleted, another case says so
-	time.Sleep(w.Keeps)                                        // until then its node may stay, with a watch
+	w.UnlockErr(holder, "Unlock after the session has expired")
+	w.True(hs.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind: Get looks and "+
+		"sets none")
+	w.UnlockErr(next, "the next holder") // if its node was deleted, another case says so
+	time.Sleep(w.Keeps)                  // until then its node may stay, with a watch
 	w.NoWatches()
 }
 
@@ -56,7 +57,7 @@ func GoroutinesLeft(w *World) {
 // WakeUps measures the first release, before which a contender came last, and those after it.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
-		w.Skip(i18n.Textf("Subject.WakeUps is nil: there is no prediction of the watch events to compare with", "Subject.WakeUps 为 nil：没有可供比较的监听事件数"))
+		w.Skip(i18n.Text("Subject.WakeUps is nil: there is no prediction of the watch events to compare with"))
 	}
 	for _, waiters := range []int{1, 12} {
 		locks, results, sessions := w.queue(waiters + 1)
@@ -66,19 +67,20 @@ func WakeUps(w *World) {
 			before := Events(sessions, done)
 			w.Unlock(locks[holder], stage.Contender(holder))
 			holder = w.next(results)
-			w.Eventually(i18n.Textf("all others wait again", "其余竞争者又都在等待"), func() bool { return othersWait(sessions, done, holder) })
+			w.Eventually("all others wait again", func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			switch {
 			case sent > predicted && sent >= waiting && predicted < waiting:
 				w.Failf(
-					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); %s", "你唤醒了所有等待者：有 %d 个等待者时释放一次，发出了 %d 个监听事件，应为 %d 个（惊群效应）；%s", waiting, sent, predicted, w.Subject.watchOnly())
+					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); %s",
+					waiting, sent, predicted, w.Subject.watchOnly())
 			case sent != predicted:
 				w.Failf(
-					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", "有 %d 个等待者时释放一次，发出了 %d 个监听事件，应为 %d 个（Subject.WakeUps）", waiting, sent, predicted)
+					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", waiting, sent, predicted)
 			}
 			done[holder] = true
 		}
-		w.unlockLast(locks[holder], i18n.Textf("the last", "最后一个"))
+		w.unlockLast(locks[holder], "the last")
 		if w.Subject.Queue {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
@@ -88,9 +90,9 @@ func WakeUps(w *World) {
 // watchOnly is what a waiter has to watch.
 func (s Subject) watchOnly() i18n.Text {
 	if s.Permits {
-		return i18n.Textf("with p permits watch only the p nodes just before yours", "有 p 个许可，就只监听紧挨在自己前面的 p 个节点")
+		return "with p permits watch only the p nodes just before yours"
 	}
-	return i18n.Textf("watch only the node before yours", "请只监听前驱节点")
+	return "watch only the node before your own"
 }
 
 // othersWait reports whether all contenders wait but the holder and those that are done.
@@ -115,15 +117,15 @@ func Events(sessions []*Session, done map[int]bool) (n int64) {
 
 func requestCount(w *World) {
 	if w.Subject.Requests == nil {
-		w.Skip(i18n.Textf("Subject.Requests is nil: there is no prediction of the requests to compare with", "Subject.Requests 为 nil：没有可供比较的请求数"))
+		w.Skip(i18n.Text("Subject.Requests is nil: there is no prediction of the requests to compare with"))
 	}
 	for _, n := range []int{1, 2, 3, 10} {
 		locks, results, sessions := w.queue(n)
 		holder := 0
 		done := make(map[int]bool)
 		for waiting := n - 1; waiting >= 0; waiting-- {
-			w.Eventually(i18n.Textf("all others wait", "其余竞争者都在等待"), func() bool { return othersWait(sessions, done, holder) })
-			w.Unlock(locks[holder], i18n.Textf("the holder", "持有者"))
+			w.Eventually("all others wait", func() bool { return othersWait(sessions, done, holder) })
+			w.Unlock(locks[holder], "the holder")
 			done[holder] = true
 			if waiting > 0 {
 				holder = w.next(results)
@@ -131,11 +133,12 @@ func requestCount(w *World) {
 		}
 		requests := stage.RequestsOf(sessions...)
 		if predicted := w.Subject.Requests(n); len(requests) != predicted {
-			contenders := i18n.Textf("%d contenders that arrive one by one", "%d 个竞争者各加锁一次", n)
+			contenders := i18n.Textf("%d contenders that arrive one by one", n)
 			if n == 1 {
-				contenders = i18n.Textf("one contender alone", "单个竞争者加锁一次")
+				contenders = "one contender alone"
 			}
-			w.Failf("%s: %d requests in all, and %d were predicted (Subject.Requests): %s", "%s，共发了 %d 个请求，应为 %d 个（Subject.Requests）：%s", contenders, len(requests), predicted, ByKind(requests))
+			w.Failf("%s: %d requests in all, and %d were predicted (Subject.Requests): %s", contenders, len(requests),
+				predicted, ByKind(requests))
 		}
 		if w.Subject.Queue {
 			w.NothingLeft()

@@ -28,24 +28,25 @@ func expiredWaiter(w *World) error {
 	waiter, s, result := w.waiter()
 	w.Expire(s)
 	// The requests of the client fail while it changes over.
-	w.Renewed(s, i18n.Textf("the waiter's client has a new session", "等待者的客户端有了新会话"))
+	w.Renewed(s, "the waiter's client has a new session")
 
 	expired := w.Subject.Expired
 	if w.goesOn(result, s) && expired == nil {
-		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-		w.Holds(result, i18n.Textf("a waiter whose session has expired, and that has queued again,", "会话过期后又重新排队的等待者"))
+		w.Unlock(holder, "the holder")
+		w.Holds(result, "a waiter whose session has expired, and that has queued again,")
 		w.unlockLast(waiter, it)
 		return nil
 	}
-	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again", "等待者的会话过期之后，没有重新排队")
-	err := w.Result(result, i18n.Textf("Lock of a waiter whose session has expired", "会话过期的等待者的 Lock"))
-	w.HasError(err, "a waiter's session has expired and its node has gone, and Lock returns no error while another contender holds the lock: two holders; the event that wakes it has Err set", "等待者的会话已经过期，节点也已消失，别的竞争者还持有锁，Lock 却没有返回错误：出现两个持有者；唤醒等待者的那个事件里，Err 不为 nil")
+	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again")
+	err := w.Result(result, "Lock of a waiter whose session has expired")
+	w.HasError(err, "a waiter's session has expired and its node has gone, and Lock returns no error while another "+
+		"contender holds the lock: two holders; the event that wakes it has Err set")
 	w.True(expired == nil || slices.ContainsFunc(expired, func(want error) bool { return errors.Is(err, want) }),
-		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", "等待者的会话已经过期，Lock 却没有说明：返回的错误应包装 %v 之一，实际是 %v", expired, err)
-	w.NotLocked(waiter, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
-	w.Len(w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone", "除了持有者的节点，还有一个会话已过期的节点；或者持有者的节点不见了")
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.lockOnce(waiter, i18n.Textf("the waiter, in its new session", "处于新会话的等待者"))
+		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", expired, err)
+	w.NotLocked(waiter, "Unlock after a Lock that failed")
+	w.Len(w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone")
+	w.Unlock(holder, "the holder")
+	w.lockOnce(waiter, "the waiter, in its new session")
 	w.NothingLeft()
 	return err
 }
@@ -59,7 +60,7 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 		pause = time.Second
 	}
 	time.Sleep(pause)
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "Lock neither returns nor waits on a watch%s", "Lock 既不返回，也不在监听上等待%s")
+	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "Lock neither returns nor waits on a watch%s")
 	return len(result) == 0
 }
 
@@ -73,7 +74,7 @@ func ClosedWaiter(w *World) {
 		time.Sleep(stage.Patience) // in which Lock may return
 	}
 	w.closedGetsNothing(result)
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+	w.Unlock(holder, "the holder")
 	if w.Server != nil {
 		time.Sleep(stage.Patience)
 	}
@@ -86,7 +87,8 @@ func (w *World) closedGetsNothing(result <-chan error) {
 	w.Helper()
 	if len(result) > 0 {
 		w.HasError(<-result,
-			"the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender gets in, too: two holders", "等待者的客户端已经关闭，会话已经结束，Lock 却没有返回错误：下一个竞争者也会拿到锁，出现两个持有者")
+			"the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender "+
+				"gets in, too: two holders")
 	}
 }
 
@@ -94,10 +96,10 @@ func ExpiredHolder(w *World) {
 	holder, s := w.holder()
 	waiter, _, result := w.waiter()
 	w.Expire(s)
-	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.unlockLast(waiter, i18n.Textf("the new holder", "新的持有者"))
+	w.Holds(result, "the waiter, after the holder's session has expired,")
+	w.unlockLast(waiter, "the new holder")
 	// It ends what the lock does for this holder in the background. Its error is for the next case.
-	w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	w.UnlockErr(holder, "Unlock after the session has expired")
 }
 
 // UnlockAfterExpiry has a holder whose session expires, and which then calls Unlock.
@@ -108,15 +110,16 @@ func UnlockAfterExpiry(w *World) {
 	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
-	ok, tryErr := w.Try(next, i18n.Textf("TryLock after the holder's session has expired", "持有者的会话过期之后的 TryLock"))
+	ok, tryErr := w.Try(next, "TryLock after the holder's session has expired")
 	if errors.Is(tryErr, errors.ErrUnsupported) {
-		w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
+		w.MustLock(next, "the next holder")
 	} else {
-		w.True(ok && tryErr == nil, "the holder's session has expired, nobody holds the lock, and TryLock returns %v and %v", "持有者的会话已经过期，没有人持有锁，TryLock 却返回 %v 和 %v", ok, tryErr)
+		w.True(ok && tryErr == nil, "the holder's session has expired, nobody holds the lock, and TryLock returns %v and "+
+			"%v", ok, tryErr)
 	}
-	w.expiredUnlock(holder, s, i18n.Textf("another contender has the lock", "另一个竞争者拿到了锁"))
-	w.Unlock(next, i18n.Textf("the new holder", "新的持有者"))
-	w.lockOnce(holder, i18n.Textf("the old holder, once more", "再次加锁的原持有者"))
+	w.expiredUnlock(holder, s, "another contender has the lock")
+	w.Unlock(next, "the new holder")
+	w.lockOnce(holder, "the old holder, once more")
 	w.NothingLeft()
 }
 
@@ -132,17 +135,17 @@ func (w *World) expiredUnlockInTheSameMillisecond() {
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	}
 	holder := w.Subject.New(s.Conn, w.Path)
-	w.MustLock(holder, i18n.Textf("the holder", "持有者"))
+	w.MustLock(holder, "the holder")
 	if w.Server != nil {
 		time.Sleep(100 * time.Microsecond)
 	}
 	waiter := w.Subject.New(next.Conn, w.Path)
 	result := w.Lock(waiter)
-	w.Waits(result, next, i18n.Textf("the waiter", "等待者"))
+	w.Waits(result, next, "the waiter")
 	w.Expire(s)
-	w.Holds(result, i18n.Textf("the waiter, after the holder's session has expired,", "等待者（持有者会话过期之后）"))
-	w.expiredUnlock(holder, s, i18n.Textf("another contender, which came in the same millisecond, has the lock", "另一个竞争者在同一毫秒到来，拿到了锁"))
-	w.Unlock(waiter, i18n.Textf("the new holder", "新的持有者"))
+	w.Holds(result, "the waiter, after the holder's session has expired,")
+	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
+	w.Unlock(waiter, "the new holder")
 }
 
 // expiredUnlockInTheNextSession has the next holder in the client's next session: a node of
@@ -150,22 +153,23 @@ func (w *World) expiredUnlockInTheSameMillisecond() {
 func (w *World) expiredUnlockInTheNextSession() {
 	holder, s := w.holder()
 	w.Expire(s)
-	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	w.Renewed(s, "the old holder's client has a new session")
 	next, _ := w.Contender(s)
-	w.MustLock(next, i18n.Textf("the next holder, of the same client", "同一客户端的下一个持有者"))
-	w.expiredUnlock(holder, s, i18n.Textf("another contender of the same client has the lock in its next session", "同一客户端的另一个竞争者在下一个会话里拿到了锁"))
-	w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
+	w.MustLock(next, "the next holder, of the same client")
+	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
+	w.Unlock(next, "the next holder")
 }
 
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
 func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
 	w.Helper()
-	w.Renewed(s, i18n.Textf("the old holder's client has a new session", "原持有者的客户端有了新会话"))
+	w.Renewed(s, "the old holder's client has a new session")
 	before := w.Nodes()
-	err := w.UnlockErr(holder, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
+	err := w.UnlockErr(holder, "Unlock after the session has expired")
 	w.Equal(before, w.Nodes(),
-		"the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two holders", "持有者的会话已经过期，%s，原持有者的 Unlock 却删除了别人的节点：出现两个持有者", who)
-	w.IsNotLocked(err, i18n.Textf("Unlock after the session has expired", "会话过期之后的 Unlock"))
+		"the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two "+
+			"holders", who)
+	w.IsNotLocked(err, "Unlock after the session has expired")
 }
 
 // A spoiler says what goes wrong with one request of a contender.
@@ -202,7 +206,7 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 
 // how says what went wrong with the n-th request of a contender.
 func (sp spoiler) how(s *Session, n int) i18n.Text {
-	return i18n.Textf("its request %d, %v, %s", "竞争者的第 %d 个请求（%v）%s", n, stage.LastRequest(s, n), sp.what)
+	return i18n.Textf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -220,24 +224,26 @@ func (w *World) spoilers() []spoiler {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
 	}
 	spoilers := []spoiler{
-		{what: i18n.Textf("is answered with an error", "得到错误"), fault: fail},
-		{what: i18n.Textf("is lost with its connection", "随连接一起丢失"), fault: w.Server.LoseRequest, onlyBreaks: true},
-		{what: i18n.Textf("is carried out, and its reply is lost with the connection", "已经执行，响应却随连接一起丢失"), fault: w.Server.LoseReply, onlyBreaks: true},
+		{what: "is answered with an error", fault: fail},
+		{what: "is lost with its connection", fault: w.Server.LoseRequest, onlyBreaks: true},
+		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, onlyBreaks: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{what: i18n.Textf("fails, and the first try to clean up is lost with its connection", "失败，第一次清理的请求又随连接一起丢失"), fault: fail, cleanUpIsLost: true})
+		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up is lost with its " +
+			"connection", fault: fail, cleanUpIsLost: true})
 	}
 	return spoilers
 }
 
 // ErrorOnTheWay spoils each request of a waiter in turn.
 func ErrorOnTheWay(w *World) {
-	w.spoilLock(i18n.Textf("the waiter", "等待者"), func() (Lock, *Session) { return w.Contender() }, func(Lock) {}, func(call failedCall) {
-		w.False(call.mustOutlive, "%s, and Lock returns an error: %v", "%s，Lock 返回了错误：%v", call.how, call.err)
+	w.spoilLock("the waiter", func() (Lock, *Session) { return w.Contender() }, func(Lock) {}, func(call failedCall) {
+		w.False(call.mustOutlive, "%s, and Lock returns an error: %v", call.how, call.err)
 		w.leavesNothing(call)
 		call.unlockHolder()
-		w.lockOnce(call.contender, i18n.Textf("the waiter, once more,", "再次加锁的等待者"))
-		w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost", "%s，之后所有竞争者都已释放锁，却还有节点留着：delete 丢了就重发", call.how))
+		w.lockOnce(call.contender, "the waiter, once more,")
+		w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost",
+			call.how))
 	})
 }
 
@@ -250,30 +256,31 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			waiter, s := open()
 			fault, release := w.spoil(sp, s, n)
 			result := w.Lock(waiter)
-			spoiled := w.Meets(fault, s, i18n.Textf("the request is spoiled, or the waiter waits", "请求受到干扰，或者等待者在等待"))
+			spoiled := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
 			waits := !spoiled || w.goesOn(result, s) // otherwise Lock has returned
 			if waits {
-				w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+				w.Unlock(holder, "the holder")
 			}
 			err := w.Result(result, i18n.Textf(
-				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", "%s的 Lock（第 %d 个请求%s，它已重试并在等待，持有者已释放锁）", name, n, sp.what))
+				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", name, n,
+				sp.what))
 			how := sp.how(s, n)
 			release()
 			if err != nil {
 				failed(failedCall{waiter, s, n, how, spoiled && w.mustOutlive(sp, s, n), err, func() {
 					if !waits {
-						w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+						w.Unlock(holder, "the holder")
 					}
 				}})
 				continue
 			}
 			w.True(waits,
-				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", "%s，别的竞争者还持有锁，%s的 Lock 却没有返回错误：出现两个持有者", how, name)
+				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, name)
 			met := len(fault.Hit()) > 0
 			fault.Release()
 			got(waiter)
 			w.NotEmpty(w.Nodes(),
-				"%s, and Lock has returned without a node, so that the next contender gets in: two holders", "%s，Lock 返回时却没有节点，下一个竞争者也会拿到锁：出现两个持有者", how)
+				"%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 			w.Unlock(waiter, name)
 			w.nothingStays(how)
 			if met {
@@ -283,7 +290,7 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			if w.Subject.Queue {
 				atLeast = 2
 			}
-			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", "%s只发了 %d 个请求，不可能查看过谁是持有者", name, n-1)
+			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", name, n-1)
 			break // all requests of a Lock have been spoiled
 		}
 	}
@@ -301,17 +308,20 @@ func errorInTryLock(w *World) {
 	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, late, gone} {
 		l, s := w.Contender()
 		trouble(s)
-		ok, err := w.Try(l, i18n.Textf("TryLock, when no server can be reached, its session ends, its create is answered late, or its node goes,", "TryLock（连不上服务器、会话结束、create 的响应迟到，或者节点被删除）"))
-		w.True(ok || err != nil, "no server can be reached, the session ends, the create is answered late, or its node goes, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it", "连不上服务器、会话结束、create 的响应迟到，或者节点被删除，没有人持有锁，TryLock 却返回 false，没有错误：这表示锁在别人手里")
+		ok, err := w.Try(l, "TryLock, when no server can be reached, its session ends, its create is answered late, or "+
+			"its node goes,")
+		w.True(ok || err != nil, "no server can be reached, the session ends, the create is answered late, or its node "+
+			"goes, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it")
 		if ok {
 			w.Unlock(l, it)
 		}
-		w.WaitUntil(func() bool { return len(w.NodesOf(s)) == 0 }, "TryLock returns the error %v, and its node stays: the answer to its create came six seconds late; delete the node when it comes", "TryLock 返回错误 %v，节点却留着：create 的响应迟到了六秒；响应到来时请删除节点", err)
+		w.WaitUntil(func() bool { return len(w.NodesOf(s)) == 0 }, "TryLock returns the error %v, and its node stays: "+
+			"the answer to its create came six seconds late; delete the node when it comes", err)
 	}
 	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(call failedCall) {
-		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", "%s，TryLock 返回了错误：%v", call.how, call.err)
+		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", call.how, call.err)
 		w.leavesNothing(call)
-		w.lockOnce(call.contender, i18n.Textf("it, once more,", "再次尝试的竞争者"))
+		w.lockOnce(call.contender, "it, once more,")
 	})
 }
 
@@ -322,22 +332,22 @@ func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), faile
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := open()
 			fault, release := w.spoil(sp, s, n)
-			ok, err := w.Try(l, i18n.Textf("TryLock, when its request %d %s,", "TryLock（第 %d 个请求%s）", n, sp.what))
+			ok, err := w.Try(l, i18n.Textf("TryLock, when its request %d %s,", n, sp.what))
 			release()
 			met, how := len(fault.Hit()) > 0, sp.how(s, n)
 			if err != nil {
-				w.False(ok, "TryLock returns true and an error", "TryLock 返回 true，同时又返回错误")
+				w.False(ok, "TryLock returns true and an error")
 				failed(failedCall{l, s, n, how, met && w.mustOutlive(sp, s, n), err, func() {}})
 				continue
 			}
 			fault.Release()
-			w.True(ok, "TryLock on a free lock returns false and no error, when %s", "锁空闲，%s，TryLock 返回 false，却没有错误", how)
+			w.True(ok, "TryLock on a free lock returns false and no error, when %s", how)
 			w.NotEmpty(w.Nodes(),
-				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", "%s，TryLock 没有节点却返回 true，下一个竞争者也会拿到锁：出现两个持有者", how)
+				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
 			w.Unlock(l, name)
 			w.nothingStays(how)
 			if !met { // else it has tried again itself
-				w.True(n > 1, "TryLock takes a lock without a request", "TryLock 一个请求都没发就拿到了锁")
+				w.True(n > 1, "TryLock takes a lock without a request")
 				break
 			}
 		}
@@ -349,7 +359,8 @@ func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), faile
 func (w *World) nothingStays(how i18n.Text) {
 	w.Helper()
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", "%s，之后锁自己重试成功，也已经释放，却留下了节点，会挡住后来的每个竞争者；delete 丢了就重发，create 的响应丢了就把节点找出来", how)
+		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that "+
+			"comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", how)
 }
 
 // leavesNothing fails if a failed call has left a node. A create whose reply was lost is an
@@ -358,22 +369,24 @@ func (w *World) leavesNothing(call failedCall) {
 	w.Helper()
 	s, how := call.session, call.how
 	w.saysWhy(call.err)
-	w.NotErrorIs(call.err, zk.ErrNoNode, "%s, no node has gone, and the error says that one has: return the error of the request that failed", "%s，没有节点消失，返回的错误却说节点不存在：请返回失败的那个请求的错误", how)
-	w.NotLocked(call.contender, i18n.Textf("Unlock after a Lock that failed (%s)", "Lock 失败之后的 Unlock（%s）", how))
+	w.NotErrorIs(call.err, zk.ErrNoNode,
+		"%s, no node has gone, and the error says that one has: return the error of the request that failed", how)
+	w.NotLocked(call.contender, i18n.Textf("Unlock after a Lock that failed (%s)", how))
 	if !stage.CreatesNode(stage.LastRequest(s, call.request)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
-			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the node before you return an error, and send that delete again if it is lost", "%s，Lock 失败，却留下了自己的节点，会挡住后来的每个竞争者；返回错误之前，请先删除节点，delete 丢了就重发", how)
+			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the "+
+				"node before you return an error, and send that delete again if it is lost", how)
 		return
 	}
-	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 }, "%s, and there are two nodes", "%s，结果有两个节点", how)
+	w.WaitUntil(func() bool { return len(w.NodesOf(s)) <= 1 }, "%s, and there are two nodes", how)
 	w.Server.Expire(s.SessionID())
-	w.Renewed(s, i18n.Textf("the client has a new session", "客户端有了新会话"))
+	w.Renewed(s, "the client has a new session")
 }
 
 // namesTheLock fails if an error does not have the path.
 func (w *World) namesTheLock(err error) {
 	w.Helper()
-	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)", "错误里没有说明是哪个锁：请包装错误，并带上路径（fmt.Errorf 加 %%w）")
+	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)")
 }
 
 // saysWhy fails if the error of a call, one of whose requests has failed or whose watch has ended with an error, wraps none
@@ -381,9 +394,11 @@ func (w *World) namesTheLock(err error) {
 // that one is recognized by its text.
 func (w *World) saysWhy(err error) {
 	w.Helper()
-	w.notErrNotLocked(err, i18n.Textf("Lock returns ErrNotLocked, which is Unlock's error", "Lock 返回了 ErrNotLocked，那是 Unlock 的错误"))
-	w.True(strings.Contains(err.Error(), "unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
-		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the client's (fmt.Errorf with %%w): %v", "请求失败了，或者监听以 Err 不为 nil 的事件结束，返回的错误却没有包装客户端的错误（fmt.Errorf 加 %%w）：%v", err)
+	w.notErrNotLocked(err, "Lock returns ErrNotLocked, which is Unlock's error")
+	w.True(strings.Contains(err.Error(),
+		"unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
+		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the "+
+			"client's (fmt.Errorf with %%w): %v", err)
 	w.namesTheLock(err)
 }
 
@@ -392,7 +407,7 @@ var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSession
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
 // return an error, and then it can be called again.
 func UnlockAgain(w *World) {
-	away := spoiler{what: i18n.Textf("cannot be sent: no server can be reached for four seconds", "发不出去：四秒钟连不上任何服务器"), fault: w.Server.LoseRequest, serverIsAbsent: true}
+	away := spoiler{what: "cannot be sent: no server can be reached for four seconds", fault: w.Server.LoseRequest, serverIsAbsent: true}
 	for _, sp := range append(w.spoilers()[:3], away) {
 		for n := 1; w.GoesOn(n); n++ {
 			l, s := w.holder()
@@ -402,32 +417,32 @@ func UnlockAgain(w *World) {
 			met := sp.serverIsAbsent && err != nil || len(fault.Hit()) > 0
 			fault.Release()
 
-			how := i18n.Textf("request %d of Unlock %s", "Unlock 的第 %d 个请求%s", n, sp.what)
+			how := i18n.Textf("request %d of Unlock %s", n, sp.what)
 			if err != nil {
-				w.True(met, "Unlock fails, and nothing was wrong: %v", "什么都没有出错，Unlock 却失败了：%v", err)
+				w.True(met, "Unlock fails, and nothing was wrong: %v", err)
 				if !errors.Is(err, w.Subject.ErrNotLocked) {
 					w.saysWhy(err)
 				}
 				if slices.Equal(before, w.Nodes()) {
 					w.notErrNotLocked(err, i18n.Textf(
-						"%s, the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock", "%s，节点还在，Unlock 却返回 ErrNotLocked：持有者其实还持有锁", how))
+						"%s, the node is still there, and Unlock returns ErrNotLocked: the holder still holds the lock", how))
 				}
-				w.Eventually(i18n.Textf("the client is connected", "客户端已连接"), func() bool { return s.State() == zk.StateHasSession })
+				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
 				there := len(w.Nodes()) > 0
-				err = w.UnlockErr(l, i18n.Textf("Unlock, called again,", "再次调用的 Unlock"))
+				err = w.UnlockErr(l, "Unlock, called again,")
 				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
 					w.NoError(err,
-						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", "%s，再次调用 Unlock 却删不掉节点：确认节点已删除，才能忘掉它", how)
+						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
 				}
 			}
 			w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", "%s，Unlock 没有返回错误，节点却还在：调用方会以为锁已经释放", how)
-			w.NotLocked(l, i18n.Textf("Unlock of a lock that has been let go", "锁释放之后的 Unlock"))
+				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", how)
+			w.NotLocked(l, "Unlock of a lock that has been let go")
 			if sp.serverIsAbsent {
 				break
 			}
 			if !met {
-				w.True(n > 1, "Unlock sends no request", "Unlock 没有发送任何请求")
+				w.True(n > 1, "Unlock sends no request")
 				break
 			}
 		}

@@ -52,8 +52,7 @@ var hostile = map[string]struct {
 		for {
 			conn.Exists(path)
 		}
-	}), "the lock polls"},
-	"polls and sleeps": {always(func(conn *zk.Conn, path string) error {
+	}), "the lock polls"}, "polls and sleeps": {always(func(conn *zk.Conn, path string) error {
 		for {
 			conn.Exists(path)
 			time.Sleep(100 * time.Millisecond)
@@ -92,11 +91,11 @@ func TestHostileLocks(t *testing.T) {
 			first := ""
 			for _, v := range verdicts {
 				if v.Failed() && first == "" {
-					first = v.Words.En
+					first = v.Words.String()
 				}
 				require.Less(t, len(v.Printed), 100<<10, "what the lock prints is shown whole")
 				if strings.HasSuffix(v.Case, " exactly as many as predicted") {
-					require.Contains(t, v.Skipped+v.Words.En, "is nil", "%s", v.Case)
+					require.Contains(t, v.Skipped+v.Words.String(), "is nil", "%s", v.Case)
 				}
 			}
 			require.Contains(t, first, h.words)

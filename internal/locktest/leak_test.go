@@ -58,7 +58,7 @@ func TestAGoroutineThatNeverEndsFailsOneCase(t *testing.T) {
 			for _, v := range verdicts {
 				if v.Failed() {
 					failed = append(failed, v.Case)
-					require.Regexp(t, `the lock leaks a goroutine.* in locktest_test\..*leak_test\.go`, v.Words.En)
+					require.Regexp(t, `the lock leaks a goroutine.* in locktest_test\..*leak_test\.go`, v.Words.String())
 				}
 			}
 			require.Equal(t, c.failed, failed)

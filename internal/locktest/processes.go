@@ -25,7 +25,7 @@ import (
 // in two new processes, of which the second gets in About what the first has written.
 func idsOfProcesses(w *World) {
 	if !w.Watched() {
-		w.Skip(i18n.Textf("needs processes of its own (leave out -locktest.here)", "需要独立的进程（请去掉 -locktest.here）"))
+		w.Skip(i18n.Text("needs processes of its own (leave out -locktest.here)"))
 	}
 	const alone, seen = "alone", "seen "
 	if !w.First() || w.About == "" {
@@ -42,7 +42,7 @@ func idsOfProcesses(w *World) {
 
 	s, admin := w.Session(), w.Session()
 	holder := w.Subject.New(s.Conn, w.Path)
-	w.MustLock(holder, i18n.Textf("the holder", "持有者"))
+	w.MustLock(holder, "the holder")
 	data, _, err := admin.Get(w.Path)
 	require.NoError(w, err)
 	written := hex.EncodeToString([]byte(withoutAddresses(string(data), holder, s.Conn)))
@@ -51,10 +51,11 @@ func idsOfProcesses(w *World) {
 		w.idsDifferInOneProcess(holder, s, admin, data)
 		w.Again(seen + written)
 	case inFirst != written:
-		w.anotherProcessLocks(nil, holder, s, i18n.Textf("a contender of another program has the lock, whose node has no data", "锁在另一个程序的竞争者手里，它的节点没有数据"))
+		w.anotherProcessLocks(nil, holder, s, "a contender of another program has the lock, whose node has no data")
 	default:
 		w.anotherProcessLocks(data, holder, s, i18n.Textf(
-			"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an address, is the same in two processes", "锁在另一个进程的竞争者手里，两个节点的数据都是 %q（计数器的值和内存地址，在两个进程里会相同）", data))
+			"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an "+
+				"address, is the same in two processes", data))
 	}
 }
 
@@ -67,19 +68,20 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 	for range 300 {            // of ids that are counted the tenth begins as the first does, and of ten thousand two are the same
 		time.Sleep(1234567 * time.Nanosecond) // clocks differ
 		next, _ = w.Contender(nextSession)
-		w.MustLock(next, i18n.Textf("the next holder", "下一个持有者"))
+		w.MustLock(next, "the next holder")
 		theirs, _, _ := admin.Get(w.Path)
 		if known[string(theirs)] != nil && len(theirs) > 0 {
-			w.anotherProcessLocks(theirs, next, nextSession, i18n.Textf("another contender has the lock, whose node has the same data, %q: there are too few ids, and two of 300 are the same", "锁在另一个竞争者手里，两个节点的数据都是 %q（id 太少，300 个里就有两个相同）", theirs))
+			w.anotherProcessLocks(theirs, next, nextSession, i18n.Textf("another contender has the lock, whose node has the "+
+				"same data, %q: there are too few ids, and two of 300 are the same", theirs))
 			break
 		}
 		if strings.Contains(string(theirs), string(data)) && len(data) > 0 {
 			break
 		}
 		known[string(theirs)] = next
-		w.Unlock(next, i18n.Textf("the next holder", "下一个持有者"))
+		w.Unlock(next, "the next holder")
 	}
-	w.expiredUnlock(holder, s, i18n.Textf("a contender that came later has the lock, whose node has data in which this one's occur", "后来的竞争者拿到了锁，它的节点的数据里含有这个节点的数据"))
+	w.expiredUnlock(holder, s, "a contender that came later has the lock, whose node has data in which this one's occur")
 }
 
 // anotherProcessLocks has the holder's session end, and a contender of another process get the lock, whose node

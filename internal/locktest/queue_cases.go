@@ -31,7 +31,7 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 		result := w.Lock(l)
 		results = append(results, result)
 		if i == 0 {
-			w.Holds(result, i18n.Textf("the first", "第一个"))
+			w.Holds(result, "the first")
 		} else {
 			w.Waits(result, sessions[i], stage.Contender(i))
 		}
@@ -42,8 +42,8 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 // next returns the contender that gets the lock after a release.
 func (w *World) next(results []<-chan error) (holder int) {
 	w.Helper()
-	w.Await(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s", "锁释放了，没有唤醒任何竞争者%s")
-	w.NoError(<-results[holder], "Lock of %s fails", "%s 的 Lock 失败", stage.Contender(holder))
+	w.Await(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s")
+	w.NoError(<-results[holder], "Lock of %s fails", stage.Contender(holder))
 	return holder
 }
 
@@ -79,12 +79,12 @@ func QueueOrder(w *World) {
 		}
 		next := w.next(results)
 		release()
-		how := i18n.Textf("the contender whose node has the smallest number is the next", "下一个应该是序号最小的节点所属的竞争者")
+		how := i18n.Text("the contender whose node has the smallest number is the next")
 		if len(w.Nodes()) < len(locks)-1-i {
-			how = i18n.Textf(
-				"those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next", "等待者没有自己的节点，大家抢着创建同一个节点，就没有先后次序；请让每个竞争者一来就用 zk.FlagEphemeralSequential 创建节点，下一个就是序号最小的")
+			how = "those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes " +
+				"a node with zk.FlagEphemeralSequential when it comes, and the smallest number is the next"
 		}
-		w.Equal(i+1, next, "%s gets in before %s, which came earlier: %s", "%s 抢在先来的%s 之前拿到了锁：%s", stage.Contender(next), stage.Contender(i+1), how)
+		w.Equal(i+1, next, "%s gets in before %s, which came earlier: %s", stage.Contender(next), stage.Contender(i+1), how)
 	}
 	w.NothingLeft()
 }
@@ -106,9 +106,9 @@ func WaiterGoes(w *World) {
 			w.staysBehind(results[last])
 		}
 	}
-	after := i18n.Textf("the waiter after the one that has gone", "排在离开者后面的等待者")
+	after := i18n.Text("the waiter after the one that has gone")
 	w.Waits(results[last], sessions[last], after)
-	w.Unlock(locks[0], i18n.Textf("the holder", "持有者"))
+	w.Unlock(locks[0], "the holder")
 	w.Holds(results[last], after)
 	w.unlockLast(locks[last], it)
 }
@@ -118,9 +118,10 @@ func (w *World) staysBehind(result <-chan error) {
 	w.Helper()
 	select {
 	case err := <-result:
-		w.NoError(err, "the last waiter must go on waiting, and Lock fails", "最后一个等待者应该继续等待，Lock 却失败了")
+		w.NoError(err, "the last waiter must go on waiting, and Lock fails")
 		w.Failf(
-			"the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; the node that went need not have been the holder's, so look again at the whole queue after each event", "排在前面的等待者离开了，持有者还持有锁，最后一个等待者却拿到了锁：出现两个持有者；消失的节点不一定是持有者的，所以每次收到事件都要重新看整个队列")
+			"the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; " +
+				"the node that went need not have been the holder's, so look again at the whole queue after each event")
 	case <-time.After(time.Second): // every event has come by then
 	}
 }
@@ -136,14 +137,15 @@ func ForeignChild(w *World) {
 		w.Parent()
 	}
 	l, _ := w.Contender()
-	w.MustLock(l, i18n.Textf("a first contender", "先来的竞争者"))
+	w.MustLock(l, "a first contender")
 	prefixes := []string{alphabetic.FindString(slices.Concat(w.Nodes(), []string{""})[0])}
 	w.Unlock(l, it)
 	names := []string{"config", "minutes"}
 	if slices.Contains([]string{"lock-", "read-", "write-"}, prefixes[0]) {
 		prefixes = []string{"lock-", "read-", "write-"}
 		names = append(names, "0", "0000000000", "lock",
-			"LOCK-0000000000", "READ-0000000000", "Write-0000000000", "lockfile-0000000000", "reader-0000000000", "writers-0000000000",
+			"LOCK-0000000000", "READ-0000000000", "Write-0000000000", "lockfile-0000000000", "reader-0000000000",
+			"writers-0000000000",
 			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
 	}
 	for _, prefix := range prefixes {
@@ -157,7 +159,7 @@ func ForeignChild(w *World) {
 		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
-	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", "竞争者（旁边有 %d 个非竞争者节点）", len(names)))
+	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", len(names)))
 	// It sorts between the two that come, and its digits are not its end.
 	own := slices.DeleteFunc(w.Nodes(), func(node string) bool { return slices.Contains(names, node) })
 	names = append(names, own[0]+".bak")
@@ -165,19 +167,19 @@ func ForeignChild(w *World) {
 	require.NoError(w, err)
 	other, otherSession := w.Contender()
 	result := w.Lock(other)
-	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", "第二个竞争者（旁边的 %s 不是竞争者的节点）", own[0]+".bak"))
-	w.Unlock(l, i18n.Textf("the first", "第一个"))
-	w.Holds(result, i18n.Textf("the second contender", "第二个竞争者"))
+	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", own[0]+".bak"))
+	w.Unlock(l, "the first")
+	w.Holds(result, "the second contender")
 	w.Unlock(other, it)
 	w.WaitWhileKept(len(names))
-	ok, err := w.Try(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", "旁边有 %d 个非竞争者节点时的 TryLock", len(names)))
+	ok, err := w.Try(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
-		w.NoError(err, "TryLock beside nodes that are not contenders' fails", "旁边有非竞争者的节点，TryLock 失败了")
-		w.True(ok, "TryLock returns false because of nodes that are not contenders', and nobody holds the lock", "没有人持有锁，TryLock 却因为非竞争者的节点而返回 false")
-		w.Unlock(l, i18n.Textf("the contender that took the lock with TryLock", "用 TryLock 拿到锁的竞争者"))
+		w.NoError(err, "TryLock beside nodes that are not contenders' fails")
+		w.True(ok, "TryLock returns false because of nodes that are not contenders', and nobody holds the lock")
+		w.Unlock(l, "the contender that took the lock with TryLock")
 	}
 	w.WaitWhileKept(len(names))
-	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node", "不属于竞争者的节点必须留下，其他节点不能留下")
+	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node")
 }
 
 // A heldRead is a Lock whose n-th read is held back on its way to the server, or which waits
@@ -205,10 +207,10 @@ func (w *World) atEachRead(f func(heldRead)) {
 			return false
 		})
 		result := w.Lock(l)
-		met := w.Meets(held, s, i18n.Textf("the waiter's read is held back, or it waits", "等待者的读请求被扣住，或者等待者在等待"))
-		f(heldRead{l, s, result, held.Release, i18n.Textf("read number %d", "第 %d 次读", n)})
+		met := w.Meets(held, s, "the waiter's read is held back, or it waits")
+		f(heldRead{l, s, result, held.Release, i18n.Textf("read number %d", n)})
 		if !met {
-			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been", "等待者没有查看就开始等待，等的可能是早已发生过的释放")
+			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been")
 			return
 		}
 	}
@@ -217,40 +219,42 @@ func (w *World) atEachRead(f func(heldRead)) {
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	w.atEachRead(func(held heldRead) {
-		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
+		w.Unlock(holder, "the holder")
 		held.release()
 		select {
 		case err := <-held.result:
 			w.NoError(err,
-				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", "等待者正要等待时锁释放了（等待者的%s在释放之后到达），Lock 失败", held.read)
+				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", held.read)
 		case <-time.After(stage.Patience):
 			w.Failf(
-				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", "持有者恰好在等待者查看之后、设置监听之前释放了锁（等待者的%s在释放之后到达），等待者却一直睡下去：这个事件丢了；请用同一个请求查看并设置监听，节点不存在就说明已经释放%s", held.read, w.Why())
+				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter "+
+					"sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", held.read, w.Why())
 		}
 		holder = held.contender
 	})
-	w.unlockLast(holder, i18n.Textf("the last", "最后一个"))
+	w.unlockLast(holder, "the last")
 }
 
 func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	middle, middleSession := w.Contender()
-	w.Waits(w.Lock(middle), middleSession, i18n.Textf("the waiter", "等待者"))
+	w.Waits(w.Lock(middle), middleSession, "the waiter")
 	w.atEachRead(func(held heldRead) {
 		w.Goes(middleSession)
 		held.release()
 		select {
 		case err := <-held.result:
-			w.NoError(err, "the waiter before it has gone, and Lock fails (its %s came afterwards)", "前一个等待者离开了，后一个的 Lock 却失败了（后者的%s在这之后到达）", held.read)
+			w.NoError(err, "the waiter before it has gone, and Lock fails (its %s came afterwards)", held.read)
 			w.Failf(
-				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: two holders; the node that is missing need not have been the holder's, so look again at the whole queue", "监听还没有设置，前一个等待者就离开了（%s在这之后到达），后一个却拿到了锁：出现两个持有者；不存在的节点不一定是持有者的，所以要重新看整个队列", held.read)
+				"the waiter before it has gone before it was watched (the %s came afterwards), and a waiter has got the lock: "+
+					"two holders; the node that is missing need not have been the holder's, so look again at the whole queue", held.read)
 		case <-time.After(time.Second): // every event has come by then
 		}
-		w.Waits(held.result, held.session, i18n.Textf("a waiter whose %s came after the waiter before it had gone", "等待者（%s在前一个等待者离开之后到达）", held.read))
+		w.Waits(held.result, held.session, i18n.Textf("a waiter whose %s came after the waiter before it had gone", held.read))
 		middleSession = held.session // it is in the middle for the next one
 	})
 	w.Goes(middleSession)
-	w.unlockLast(holder, i18n.Textf("the holder", "持有者"))
+	w.unlockLast(holder, "the holder")
 }
 
 func NodeGoes(w *World) {
@@ -265,27 +269,28 @@ func NodeGoes(w *World) {
 		}
 		held.release()
 		without := i18n.Textf(
-			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender gets in, too: two holders; look for the own node in each list of children", "等待者自己的节点在%s之前就已消失，没有节点却拿到了锁，下一个竞争者也会拿到锁：出现两个持有者；每次拿到子节点列表，都要先找自己的节点", held.read)
+			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender "+
+				"gets in, too: two holders; look for the own node in each list of children", held.read)
 		if !w.goesOn(held.result, held.session) {
-			w.HasError(w.Result(held.result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")), "%s", "%s", without)
-			w.NotLocked(held.contender, i18n.Textf("Unlock after a Lock that failed", "Lock 失败之后的 Unlock"))
+			w.HasError(w.Result(held.result, "Lock of a waiter whose node has gone"), "%s", without)
+			w.NotLocked(held.contender, "Unlock after a Lock that failed")
 			return
 		}
 
 		// It has made another node, or it watches the holder's and notices the loss at the release.
-		w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-		if err := w.Result(held.result, i18n.Textf("Lock of a waiter whose node has gone", "节点已消失的等待者的 Lock")); err == nil {
-			w.NotEmpty(w.Nodes(), "%s", "%s", without)
-			w.Unlock(held.contender, i18n.Textf("a waiter whose node had gone, and that has queued again,", "节点消失后又重新排队的等待者"))
+		w.Unlock(holder, "the holder")
+		if err := w.Result(held.result, "Lock of a waiter whose node has gone"); err == nil {
+			w.NotEmpty(w.Nodes(), "%s", without)
+			w.Unlock(held.contender, "a waiter whose node had gone, and that has queued again,")
 		} else {
-			w.False(w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", "等待者自己的节点在%s之前就已消失，等待者却没有重新排队", held.read)
+			w.False(w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", held.read)
 		}
 		w.NothingLeft()
-		w.MustLock(holder, i18n.Textf("the holder, once more", "再次加锁的持有者"))
+		w.MustLock(holder, "the holder, once more")
 		before = w.Nodes()
 	})
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.NoNodes(i18n.Textf("every contender has let go, and a node is left", "所有竞争者都已释放锁，却还有节点留着"))
+	w.Unlock(holder, "the holder")
+	w.NoNodes("every contender has let go, and a node is left")
 }
 
 func ReleaseWhileCutOff(w *World) {
@@ -293,12 +298,12 @@ func ReleaseWhileCutOff(w *World) {
 	waiter, s, result := w.waiter()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Unlock(holder, i18n.Textf("the holder", "持有者"))
-	w.Hit(back, i18n.Textf("the waiter's client connects again", "等待者的客户端重连"))
+	w.Unlock(holder, "the holder")
+	w.Hit(back, "the waiter's client connects again")
 	time.Sleep(time.Second) // of virtual time, in which it may not give up
 	back.Release()
-	w.Holds(result, i18n.Textf("a waiter that was cut off when the lock was let go", "锁释放时正好断线的等待者"))
+	w.Holds(result, "a waiter that was cut off when the lock was let go")
 	w.Equal(s.ID, s.SessionID(),
-		"the waiter's client has another session, though it was cut off for less than the session timeout", "等待者的断线时间不到会话超时时间，客户端却换了会话")
+		"the waiter's client has another session, though it was cut off for less than the session timeout")
 	w.unlockLast(waiter, it)
 }

@@ -21,7 +21,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 }
 
 // it is the contender that a case is about.
-var it = i18n.Textf("it", "这个竞争者")
+var it = i18n.Text("it")
 
 // Contender makes a contender for the lock, in a session of its own unless one is given.
 func (w *World) Contender(in ...*Session) (Lock, *Session) {
@@ -36,7 +36,7 @@ func (w *World) Contender(in ...*Session) (Lock, *Session) {
 func (w *World) holder() (Lock, *Session) {
 	w.Helper()
 	l, s := w.Contender()
-	w.MustLock(l, i18n.Textf("the holder", "持有者"))
+	w.MustLock(l, "the holder")
 	return l, s
 }
 
@@ -45,7 +45,7 @@ func (w *World) waiter() (Lock, *Session, <-chan error) {
 	w.Helper()
 	l, s := w.Contender()
 	result := w.Lock(l)
-	w.Waits(result, s, i18n.Textf("the waiter", "等待者"))
+	w.Waits(result, s, "the waiter")
 	return l, s, result
 }
 
@@ -71,8 +71,8 @@ func (w *World) Try(l Lock, what i18n.Text) (ok bool, err error) {
 // Unlock lets go, and fails if that does not work.
 func (w *World) Unlock(l Lock, name i18n.Text) {
 	w.Helper()
-	w.NoError(w.UnlockErr(l, i18n.Textf("Unlock of %s", "%s的 Unlock", name)),
-		"Unlock of %s fails, although it was told that it holds the lock", "%s的 Unlock 失败，而之前的加锁已经报告成功", name)
+	w.NoError(w.UnlockErr(l, i18n.Textf("Unlock of %s", name)),
+		"Unlock of %s fails, although it was told that it holds the lock", name)
 }
 
 // lockOnce has a contender lock and unlock.
@@ -105,9 +105,9 @@ func (w *World) NotLocked(l Lock, what i18n.Text) {
 // ErrNotLocked, any error will do.
 func (w *World) IsNotLocked(err error, what i18n.Text) {
 	w.Helper()
-	w.HasError(err, "%s returns no error, though the lock is not held: return ErrNotLocked", "%s没有返回错误，可它并没有持有锁：请返回 ErrNotLocked", what)
+	w.HasError(err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	if w.Subject.ErrNotLocked != nil {
-		w.ErrorIs(err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", "%s返回的错误不是 ErrNotLocked", what)
+		w.ErrorIs(err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
 	}
 }
 
@@ -115,6 +115,6 @@ func (w *World) IsNotLocked(err error, what i18n.Text) {
 func (w *World) notErrNotLocked(err error, message i18n.Text) {
 	w.Helper()
 	if w.Subject.ErrNotLocked != nil {
-		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", "%s", message)
+		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", message)
 	}
 }

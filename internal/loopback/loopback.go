@@ -23,18 +23,17 @@ import (
 func Listen(addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, i18n.Misusef("-addr %s is not an address: %w", "-addr %s 不是地址：%v", addr, err)
+		return nil, i18n.Misusef("-addr %s is not an address: %w", addr, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, i18n.Misusef("-addr %s is not on loopback: the page is for this machine only; use 127.0.0.1:PORT",
-			"-addr %s 不是本机回环地址：页面只供本机使用；请用 127.0.0.1:PORT", addr)
+		return nil, i18n.Misusef("-addr %s is not on loopback: the page is for this machine only; use 127.0.0.1:PORT", addr)
 	}
 	ln, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, i18n.Errorf("the port of %s is taken; without -addr a free one is", "%s 的端口已被占用；不加 -addr，会自动选一个空闲的", addr)
+		return nil, i18n.Errorf("the port of %s is taken; without -addr a free one is", addr)
 	}
 	if err != nil {
-		return nil, i18n.Errorf("cannot listen on %s: %w", "无法监听 %s：%v", addr, err)
+		return nil, i18n.Errorf("cannot listen on %s: %w", addr, err)
 	}
 	return ln, nil
 }
@@ -63,7 +62,8 @@ func Only(host string, h http.HandlerFunc) http.Handler {
 		head.Set("Cache-Control", "no-store")
 		switch {
 		case !slices.Contains(hosts, r.Host):
-			http.Error(w, "this server answers only to http://"+host+"/\n本服务器只响应 http://"+host+"/", http.StatusMisdirectedRequest)
+			http.Error(w, "this server answers only to http://"+host+"/\n本服务器只响应 http://"+host+"/",
+				http.StatusMisdirectedRequest)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			http.Error(w, "these pages are only read", http.StatusMethodNotAllowed)
 		default:

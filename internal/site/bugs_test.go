@@ -25,7 +25,7 @@ var (
 
 // bugsTable is the table of all bugs.
 func bugsTable(_ *testing.T, lang i18n.Language) string {
-	rows := i18n.Textf("| bug | article | kind | cured in |", "| bug | 文章 | 类型 | 在哪里解决 |").In(lang) + "\n|---|---|---|---|\n"
+	rows := i18n.Text("| bug | article | kind | cured in |").In(lang) + "\n|---|---|---|---|\n"
 	for _, b := range scenes.Bugs {
 		heading, kind, cure := b.Heading().In(lang), b.Kinds[0].Text().In(lang), b.CuredIn().In(lang)
 		rows += fmt.Sprintf("| [%s](#%s) | %s | %s | %s |\n", heading, scenes.Anchor(heading), b.Article(), kind, cure)
@@ -36,15 +36,15 @@ func bugsTable(_ *testing.T, lang i18n.Language) string {
 // bugsOf makes the table of a step's README. A row has links to the bug's entry in the catalogue and to its scene.
 func bugsOf(step string) func(*testing.T, i18n.Language) string {
 	return func(_ *testing.T, lang i18n.Language) string {
-		rows := i18n.Textf("| bug | what goes wrong | play it |", "| bug | 错在哪里 | 播放 |").In(lang) + "\n|---|---|---|\n"
+		rows := i18n.Text("| bug | what goes wrong | play it |").In(lang) + "\n|---|---|---|\n"
 		for _, b := range scenes.Bugs {
 			curedHere := b.ID == "A6" && step == "02-herd-effect" // step 1 has it, and step 2 cures it
 			if b.Step != step && !curedHere {
 				continue
 			}
-			anchor, scene := scenes.Anchor(b.Heading().In(lang)), i18n.Textf("no scene", "没有场景")
+			anchor, scene := scenes.Anchor(b.Heading().In(lang)), i18n.Text("no scene")
 			if _, ok := scenes.Find(b.ID); ok {
-				scene = i18n.Textf("scene %s", "场景 %s", b.ID)
+				scene = i18n.Textf("scene %s", b.ID)
 			}
 			rows += fmt.Sprintf("| [%s](../%s#%s) | %s | [%s](../%s#%s) |\n", b.ID, lang.Page(catalogue), anchor,
 				b.Title.In(lang), scene.In(lang), lang.Page("docs/scenes.md"), strings.ToLower(b.ID))
@@ -56,14 +56,15 @@ func bugsOf(step string) func(*testing.T, i18n.Language) string {
 // renamedBugs returns the catalogue with the titles that the bugs have in package scenes: in the headings, and in the
 // links of the text and of the table by article.
 func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
-	colon := i18n.Textf(":", "：").In(lang)
+	colon := i18n.Both(":", "：").In(lang)
 	for _, b := range scenes.Bugs {
 		heading := b.Heading().In(lang)
 		line := regexp.MustCompile(`(?m)^### ` + b.ID + colon + `.*$`)
 		require.Len(t, line.FindAllString(page, -1), 1,
 			"entries of %s in %s: write one with the heading ### %[1]s%[3]s below its step", b.ID, lang.Page(catalogue), colon)
 		page = line.ReplaceAllLiteralString(page, "### "+heading)
-		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page, "](#"+scenes.Anchor(heading)+")")
+		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page,
+			"](#"+scenes.Anchor(heading)+")")
 	}
 
 	// In the table by article, the bugs are in the order of the English page, which is that of the article.
@@ -84,7 +85,7 @@ func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
 		for _, id := range idsOf[m[2]] {
 			links = append(links, "["+id+"](#"+scenes.Anchor(scenes.Get(id).Heading().In(lang))+")")
 		}
-		return m[1] + strings.Join(links, i18n.Textf(", ", "、").In(lang)) + " |"
+		return m[1] + strings.Join(links, i18n.Both(", ", "、").In(lang)) + " |"
 	})
 }
 
@@ -136,7 +137,8 @@ func TestThePagesNameFunctionsThatExist(t *testing.T) {
 		named := regexp.MustCompile("`(\\w+)` in \\[[\\w.]+\\]\\(([^)]+)\\)").FindAllStringSubmatch(flat, -1)
 		require.GreaterOrEqual(t, len(named), atLeast, "functions that %s names", page)
 		for _, f := range named {
-			require.Regexp(t, `(?m)^(func (\(.*\) )?`+f[1]+`\(|\t`+f[1]+` = )`, site.Read(t, filepath.Join(filepath.Dir(page), f[2])), "%s in %s", f[1], f[2])
+			require.Regexp(t, `(?m)^(func (\(.*\) )?`+f[1]+`\(|\t`+f[1]+` = )`,
+				site.Read(t, filepath.Join(filepath.Dir(page), f[2])), "%s in %s", f[1], f[2])
 		}
 	}
 }

@@ -90,7 +90,8 @@ func TestEditionWritesStampsAndLinks(t *testing.T) {
 	e.write(zh, text)
 	same := testenv.Must(e.stamped(zh, false))(t)
 	require.Equal(t, text, same, "none is missing")
-	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(en), "a new stamp hides no other fault")
+	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(en),
+		"a new stamp hides no other fault")
 
 	for _, link := range []string{"../y/README.md#the-second", "../y#the-second", "../y/#the-second"} {
 		e.write(zh, strings.Replace(right, "../y/README.zh-CN.md#第二节", link, 1))

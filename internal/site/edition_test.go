@@ -367,8 +367,8 @@ func (e edition) faults(page string) (all []string) {
 	}
 	for i, zh := range zhs {
 		en := ens[i]
-		say := func(format string, args ...any) {
-			all = append(all, fmt.Sprintf("line %d, %s: ", zh.line+1, zh.title)+fmt.Sprintf(format, args...))
+		say := func(fault string, args ...any) {
+			all = append(all, fmt.Sprintf("line %d, %s: ", zh.line+1, zh.title)+fmt.Sprintf(fault, args...))
 		}
 		if en.level != zh.level {
 			say("the heading has level %d, and %d in English", zh.level, en.level)
@@ -452,7 +452,8 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		require.NotEmpty(t, files)
 		for _, file := range files {
 			text := testenv.Must(os.ReadFile(file))(t)
-			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: i18n.Errorf has both: %s", file, english.Find(text))
+			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: i18n.Errorf has both: %s", file,
+				english.Find(text))
 		}
 	}
 }

@@ -121,7 +121,8 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 		return words
 	}
 	require.Empty(t, missing(all), "words that the article does not have")
-	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"}, missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
+	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"},
+		missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
 }
 
 // TestChineseFollowsTheGlossary: on the pages, and in the strings of the sources, without the articles' own words.

@@ -175,7 +175,8 @@ func inChinese(table, page string) string {
 // what it is.
 func packagesTable(t *testing.T, lang i18n.Language) string {
 	// With all build tags; and -find, because the modules that these need may not be there.
-	want := "\n" + packageRows(t, goList(t, root, "-find", "-tags=docker,browser", "./..."), goList(t, otherLocks, "-find", "./...")) + "\n"
+	want := "\n" + packageRows(t, goList(t, root, "-find", "-tags=docker,browser", "./..."),
+		goList(t, otherLocks, "-find", "./...")) + "\n"
 	require.Regexp(t, "`zklock`.*`bench`", want)
 	if lang == i18n.Chinese {
 		_, there, _, _ := site.Cut(site.Read(t, lang.Page(architecture)), "packages")
@@ -283,6 +284,7 @@ func TestEachRequirementHasAReason(t *testing.T) {
 		page := testenv.Must(os.ReadFile(says))(t)
 		required := firstGroups(string(mod), `(?m)^\t(\S+) v\S+$`)
 		require.NotEmpty(t, required)
-		require.ElementsMatch(t, required, firstGroups(string(page), "(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$"), "the table of requirements in %s", says)
+		require.ElementsMatch(t, required, firstGroups(string(page), "(?m)^\\| `([\\w.-]+\\.\\w+/[^`]+)` \\| .{10,} \\|$"),
+			"the table of requirements in %s", says)
 	}
 }

@@ -22,9 +22,9 @@ import (
 // scenesPage is the list of docs/scenes.md: each scene of the lab with its command, its address, and how it ends.
 func scenesPage(t *testing.T, lang i18n.Language) string {
 	var b strings.Builder
-	colon, stop := i18n.Textf(": ", "：").In(lang), i18n.Textf(".", "。").In(lang)
-	space := i18n.Textf(" ", "").In(lang)
-	section := func(en, zh string) { fmt.Fprintf(&b, "\n## %s\n", i18n.Text{En: en, Zh: zh}.In(lang)) }
+	colon, stop := i18n.Both(": ", "：").In(lang), i18n.Both(".", "。").In(lang)
+	space := i18n.Both(" ", "").In(lang)
+	section := func(title i18n.Text) { fmt.Fprintf(&b, "\n## %s\n", title.In(lang)) }
 	entry := func(heading, text, command, address string) {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n`go run ./cmd/lab -open%s`\n\n```\n%s\n```\n", heading, text, command, address)
 	}
@@ -33,16 +33,17 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		entry(name, text, " -scene "+name, l.Open().String())
 	}
 	link := func(bug scenes.Bug) string { // to the bug in the catalogue, and its title
-		return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(lang)), colon, bug.Title.In(lang), stop, space)
+		return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(lang)),
+			colon, bug.Title.In(lang), stop, space)
 	}
 
-	section("The steps", "各步骤")
-	entry(i18n.Textf("The opening scene", "打开时的场景").In(lang), i18n.Textf(
-		"Step 2 beside step 3: the herd and the chain, with the times of [a measured server](benchmark.md#where-the-labs-server-has-its-times-from).",
-		"第 2 步与第 3 步对照：惊群与链条，耗时取自[实测的服务器](benchmark.zh-CN.md#实验室的服务器的时间从何而来)。").In(lang),
+	section("The steps")
+	entry(i18n.Text("The opening scene").In(lang), i18n.Text(
+		"Step 2 beside step 3: the herd and the chain, with the times of [a measured "+
+			"server](benchmark.md#where-the-labs-server-has-its-times-from).").In(lang),
 		"", locks.Opening.String())
 	for _, o := range locks.Openings[1:] {
-		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", "“%s”与“%s”对照。打开时的场景可以一路走到这里。", o.Titles[0].In(lang), o.Titles[1].In(lang))
+		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", o.Titles[0].In(lang), o.Titles[1].In(lang))
 		entry(strings.TrimSuffix(o.Name.In(lang), " ›"), beside.In(lang), " -scene '"+o.String()+"'", o.String())
 	}
 	for _, l := range locks.All() {
@@ -51,35 +52,35 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		}
 	}
 
-	section("The articles' bugs", "文章里的 bug")
+	section("The articles' bugs")
 	schedules := scenes.Schedules()
 	for _, s := range scenes.All {
 		text := link(s)
-		if s.Substitute.En != "" {
+		if s.Substitute.String() != "" {
 			text += s.Substitute.In(lang) + space
 		}
-		scene(s.ID, text+i18n.Textf("It ends with: *%s*.", "结局：*%s*。", schedules[s.ID].Violation).In(lang))
+		scene(s.ID, text+i18n.Textf("It ends with: *%s*.", schedules[s.ID].Violation).In(lang))
 	}
 
-	section("Exercise 11", "练习 11")
-	b.WriteString("\n" + i18n.Textf(
-		"Here the listing is at its beginning, and the schedule is [the exercise](exercises/_11-break-this-lock/README.md).",
-		"这里的代码停在起点，要找的调度就是[练习](exercises/_11-break-this-lock/README.zh-CN.md)。").In(lang) + "\n")
+	section("Exercise 11")
+	b.WriteString("\n" + i18n.Text(
+		"Here the listing is at its beginning, and the schedule is [the "+
+			"exercise](exercises/_11-break-this-lock/README.md).").In(lang) + "\n")
 	for _, task := range locks.Tasks {
 		_, what, _ := strings.Cut(task.Lock.Title.In(lang), colon)
-		scene(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", "，`internal/bugs/listings/%s`。%s",
+		scene(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s",
 			task.Source, task.Lock.Goal.Text).In(lang))
 	}
 
-	section("Bugs without a scene", "没有场景的 bug")
+	section("Bugs without a scene")
 	for _, bug := range scenes.Bugs {
 		n := bug.NoScene
 		if n == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s%s%s%s", bug.ID, link(bug), i18n.Textf("There is no scene: ", "没有场景的原因：").In(lang), n.Why.In(lang), stop)
+		fmt.Fprintf(&b, "\n### %s\n\n%s%s%s%s", bug.ID, link(bug), i18n.Text("There is no scene: ").In(lang), n.Why.In(lang), stop)
 		if n.Near != "" {
-			b.WriteString(space + i18n.Textf("Scene [%s](#%s) shows the same mistake on ZooKeeper.", "场景 [%s](#%s) 在 ZooKeeper 上展示了同样的错误。",
+			b.WriteString(space + i18n.Textf("Scene [%s](#%s) shows the same mistake on ZooKeeper.",
 				n.Near, strings.ToLower(n.Near)).In(lang))
 		}
 		b.WriteString("\n")
@@ -102,13 +103,20 @@ type picturePlace struct {
 // pictures are the pages' pictures. Each shows the scene of a lock, or if that is "", the opening. On the page it is a
 // link to the scene, with the text alt for a reader who does not see it.
 var pictures = []picturePlace{
-	{"herd-and-chain.svg", "", "README.md", i18n.Text{En: "Six clients take a lock in turn. In the herd every release wakes all that wait; in the chain it wakes one.", Zh: "六个客户端依次拿锁。惊群时，每次释放都唤醒所有等待者；排成链之后，每次只唤醒一个。"}},
-	{"step-1.svg", "naive", "01-naive-ephemeral/README.md", i18n.Text{En: "Six clients and one node: each release wakes all that wait, and each of them sends a create.", Zh: "六个客户端和一个节点：每次释放都唤醒所有等待者，每个又发一个 create。"}},
-	{"step-2.svg", "herd", "02-herd-effect/README.md", i18n.Text{En: "Six clients in a queue whose parent all watch: each change wakes all that wait.", Zh: "六个客户端排成队列，都监听父节点：每次变化都唤醒所有等待者。"}},
-	{"step-3.svg", "predecessor", "03-sequential-predecessor/README.md", i18n.Text{En: "Six clients in a queue in which each watches the node before its own: each release wakes one.", Zh: "六个客户端排成队列，各自监听前一个节点：每次释放只唤醒一个。"}},
-	{"step-4.svg", "reentrant", "04-reentrant/README.md", i18n.Text{En: "Six clients with the lock of step 4: as in step 3, each release wakes one.", Zh: "六个客户端使用第 4 步的锁：与第 3 步一样，每次释放只唤醒一个。"}},
-	{"step-5.svg", "timeout", "05-timeout/README.md", i18n.Text{En: "Six clients with the lock of step 5: as in step 3, each release wakes one, which reads its own node before it takes the lock.", Zh: "六个客户端使用第 5 步的锁：与第 3 步一样，每次释放只唤醒一个；醒来的客户端先读自己的节点，再拿锁。"}},
-	{"zklock.svg", "zklock", "zklock/README.md", i18n.Text{En: "Six clients with the complete lock: the next one holds it once the event arrives, and asks nothing more.", Zh: "六个客户端使用完整的锁：事件一到，下一个就持有锁，不再发任何请求。"}},
+	{"herd-and-chain.svg", "", "README.md", "Six clients take a lock in turn. In the herd every release wakes all " +
+		"that wait; in the chain it wakes one."},
+	{"step-1.svg", "naive", "01-naive-ephemeral/README.md", "Six clients and one node: each release wakes all that " +
+		"wait, and each of them sends a create."},
+	{"step-2.svg", "herd", "02-herd-effect/README.md", "Six clients in a queue whose parent all watch: each change " +
+		"wakes all that wait."},
+	{"step-3.svg", "predecessor", "03-sequential-predecessor/README.md", "Six clients in a queue in which each " +
+		"watches the node before its own: each release wakes one."},
+	{"step-4.svg", "reentrant", "04-reentrant/README.md", "Six clients with the lock of step 4: as in step 3, each " +
+		"release wakes one."},
+	{"step-5.svg", "timeout", "05-timeout/README.md", "Six clients with the lock of step 5: as in step 3, each " +
+		"release wakes one, which reads its own node before it takes the lock."},
+	{"zklock.svg", "zklock", "zklock/README.md", "Six clients with the complete lock: the next one holds it once the " +
+		"event arrives, and asks nothing more."},
 }
 
 // pictured makes a picture of the films of a lock's scene, or if the lock is "", of the opening's.
@@ -144,7 +152,7 @@ func TestEachPictureIsALinkToItsScene(t *testing.T) {
 		if strings.Contains(p.page, "/") {
 			folder = "../docs/"
 		}
-		link := "[![" + p.alt.En + "](" + folder + p.file + ")](" + folder + "scenes.md#" + anchor + ")"
+		link := "[![" + p.alt.String() + "](" + folder + p.file + ")](" + folder + "scenes.md#" + anchor + ")"
 		require.Contains(t, page, link, "%s does not show its picture as a link to its scene", p.page)
 		require.Contains(t, page, "`"+command+"`", "%s does not say how to open its scene", p.page)
 	}

@@ -31,7 +31,10 @@ func withoutMarkup(page string) string {
 // typesettingFaults returns the faults in the typesetting of a Chinese page.
 func typesettingFaults(en, zh string) (faults []string) {
 	quoted := withoutMarkup(en)
-	emptyBlocks := anyFence.ReplaceAllStringFunc(zh, func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
+	emptyBlocks := anyFence.ReplaceAllStringFunc(zh, func(block string) string {
+		return strings.Repeat("\n",
+			strings.Count(block, "\n"))
+	})
 	for i, line := range strings.Split(withoutMarkup(emptyBlocks), "\n") {
 		for _, run := range wronglySet.FindAllString(line, -1) {
 			if !strings.Contains(quoted, run) {

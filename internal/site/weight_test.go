@@ -31,7 +31,8 @@ type wing struct {
 // The wings are in the order of their readers: those of the articles, students and teachers, people
 // who measure, and engineers. What is in no folder of a wing is the rest.
 var wings = []wing{
-	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章"},
+	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant " +
+		"05-timeout", "articles", "读文章"},
 	{"bugs of the articles", "文章的 bug", "internal/bugs", "articles", "读文章"},
 	{"explorer", "探索器", "internal/explore", "articles, classes", "读文章、上课"},
 	{"lab", "实验室", "cmd/lab internal/lab", "articles, classes", "读文章、上课"},
@@ -121,7 +122,8 @@ func TestNoWingGetsHeavier(t *testing.T) {
 		require.LessOrEqual(t, lines, last[name], "the wing %q was lighter at the last release. Take out what you replace. "+
 			"If that is in another wing, move the difference between their numbers in internal/site/%s", name, weightsFile)
 	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(now)), "a wing without a folder, or the other way round")
+	require.ElementsMatch(t, slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(now)),
+		"a wing without a folder, or the other way round")
 }
 
 // raised returns a message for each version of weights.txt in which the sum of all weights is larger than in the one
@@ -179,15 +181,14 @@ func TestTheWeightOfAWingIsThatOfItsFiles(t *testing.T) {
 
 // priceList is the table of the wings, with their weights at the last release.
 func priceList(t *testing.T, lang i18n.Language) string {
-	list := i18n.Textf("\n| wing | folders | lines of Go | for whom |\n|---|---|---:|---|\n",
-		"\n| 部分 | 文件夹 | Go 的行数 | 给谁 |\n|---|---|---:|---|\n").In(lang)
+	list := i18n.Text("\n| wing | folders | lines of Go | for whom |\n|---|---|---:|---|\n").In(lang)
 	last := lastWeights(t)
 	for _, w := range wings {
 		folders := ""
 		if w.folders != "" {
 			folders = "`" + strings.ReplaceAll(w.folders, " ", "` `") + "`"
 		}
-		name, reader := i18n.Text{En: w.name, Zh: w.zh}, i18n.Text{En: w.reader, Zh: w.readerZh}
+		name, reader := i18n.Both(w.name, w.zh), i18n.Both(w.reader, w.readerZh)
 		list += fmt.Sprintf("| %s | %s | %d | %s |\n", name.In(lang), folders, last[w.name], reader.In(lang))
 	}
 	return list + "\n"

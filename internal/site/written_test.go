@@ -89,7 +89,8 @@ func TestGoGenerateWritesAll(t *testing.T) {
 			for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 				text := testenv.Must(os.ReadFile(filepath.Join(p.Dir, file)))(t)
 				lines += len(regexp.MustCompile(`(?m)^//go:generate `).FindAll(text, -1))
-				if !strings.HasSuffix(file, "_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
+				if !strings.HasSuffix(file,
+					"_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
 					continue
 				}
 				require.True(t, slices.ContainsFunc(generators, func(g generator) bool { return g.module == in && g.pkg == name }),
@@ -130,7 +131,7 @@ var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+) -->\n## ([^\n]+)\n
 
 // slidesPlan is the table of the slides, with the minute, the question and the answer of each.
 func slidesPlan(t *testing.T, lang i18n.Language) string {
-	rows := i18n.Textf("| minute | slide | ask | usual answer, and what to say to it |\n", "| 分钟 | 幻灯片 | 问 | 学生通常的回答，以及怎么接 |\n").In(lang) + "|---:|---|---|---|\n"
+	rows := i18n.Text("| minute | slide | ask | usual answer, and what to say to it |\n").In(lang) + "|---:|---|---|---|\n"
 	before := -1
 	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
 		m := slidePattern.FindStringSubmatch(text)

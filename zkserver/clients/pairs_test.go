@@ -30,20 +30,20 @@ var locks = []struct {
 	program string // that has the lock, in testdata/pairs
 	library string // zklock's name for it: the Library of its Participant
 }{
-	{"zklock", i18n.Textf("zklock", "zklock"), "go", "zklock"},
-	{"zk.Lock", i18n.Textf("`zk.Lock`", "`zk.Lock`"), "go", "zk.Lock"},
-	{"samuel", i18n.Textf("samuel's `zk.Lock`", "samuel 的 `zk.Lock`"), "go", "zk.Lock"},
-	{"curator-mutex", i18n.Textf("Curator mutex", "Curator 互斥锁"), "java", "Curator mutex"},
-	{"curator-semaphore-mutex", i18n.Textf("Curator semaphore mutex", "Curator 信号量互斥锁"), "java", "Curator semaphore"},
-	{"curator-read", i18n.Textf("Curator read lock", "Curator 读锁"), "java", "Curator read lock"},
-	{"curator-write", i18n.Textf("Curator write lock", "Curator 写锁"), "java", "Curator write lock"},
-	{"kazoo-lock", i18n.Textf("kazoo `Lock`", "kazoo `Lock`"), "python", "kazoo lock"},
-	{"kazoo-lock-extra", i18n.Textf("kazoo `Lock` with `-lock-`", "kazoo `Lock` 加 `-lock-`"), "python", "kazoo lock"},
-	{"kazoo-read", i18n.Textf("kazoo `ReadLock`", "kazoo `ReadLock`"), "python", "kazoo read lock"},
-	{"kazoo-write", i18n.Textf("kazoo `WriteLock`", "kazoo `WriteLock`"), "python", "kazoo lock"},
-	{"kazoo-semaphore", i18n.Textf("kazoo `Semaphore`", "kazoo `Semaphore`"), "python", "kazoo semaphore"},
-	{"zookeeper", i18n.Textf("ZooKeeper `WriteLock`", "ZooKeeper `WriteLock`"), "java", "ZooKeeper WriteLock"},
-	{"zookeeper-c", i18n.Textf("ZooKeeper's C recipe", "ZooKeeper 的 C 语言锁"), "python", "ZooKeeper WriteLock"},
+	{"zklock", i18n.Same("zklock"), "go", "zklock"},
+	{"zk.Lock", i18n.Same("`zk.Lock`"), "go", "zk.Lock"},
+	{"samuel", "samuel's `zk.Lock`", "go", "zk.Lock"},
+	{"curator-mutex", "Curator mutex", "java", "Curator mutex"},
+	{"curator-semaphore-mutex", "Curator semaphore mutex", "java", "Curator semaphore"},
+	{"curator-read", "Curator read lock", "java", "Curator read lock"},
+	{"curator-write", "Curator write lock", "java", "Curator write lock"},
+	{"kazoo-lock", i18n.Same("kazoo `Lock`"), "python", "kazoo lock"},
+	{"kazoo-lock-extra", "kazoo `Lock` with `-lock-`", "python", "kazoo lock"},
+	{"kazoo-read", i18n.Same("kazoo `ReadLock`"), "python", "kazoo read lock"},
+	{"kazoo-write", i18n.Same("kazoo `WriteLock`"), "python", "kazoo lock"},
+	{"kazoo-semaphore", i18n.Same("kazoo `Semaphore`"), "python", "kazoo semaphore"},
+	{"zookeeper", i18n.Same("ZooKeeper `WriteLock`"), "java", "ZooKeeper WriteLock"},
+	{"zookeeper-c", "ZooKeeper's C recipe", "python", "ZooKeeper WriteLock"},
 }
 
 // inChinese has the texts of the cells: of the second lock of a pair, and, in the last two columns, of a lock's parent.
@@ -211,37 +211,37 @@ func readCells(t *testing.T) map[pair]string {
 }
 
 func rowOf(cells ...i18n.Text) i18n.Text {
-	return i18n.Textf("| %s |\n", "| %s |\n", i18n.Join(cells, " | "))
+	return i18n.Textf("| %s |\n", i18n.Join(cells, " | "))
 }
 
 // tableOf is a table between two empty lines.
 func tableOf(columns int, rows []i18n.Text) i18n.Text {
 	line := i18n.Same(strings.Repeat("|---", columns) + "|\n")
-	return i18n.Textf("\n%s\n", "\n%s\n", i18n.Join(slices.Insert(rows, 1, line), ""))
+	return i18n.Textf("\n%s\n", i18n.Join(slices.Insert(rows, 1, line), ""))
 }
 
 // holdCells compares both tables with the cells, and with each other, or writes them.
 func holdCells(t *testing.T, all map[pair]string) {
-	head := []i18n.Text{i18n.Textf("holds ↓, comes second →", "先持有 ↓，后来 →")}
+	head := []i18n.Text{"holds ↓, comes second →"}
 	for _, l := range locks {
 		head = append(head, l.title)
 	}
-	table := []i18n.Text{rowOf(append(head, i18n.Textf("makes its parent", "这把锁建的父节点"), i18n.Textf("when that has gone", "父节点消失之后"))...)}
-	short := []i18n.Text{rowOf(i18n.Textf("library", "库"), i18n.Textf("zklock comes second", "这个库先持有，zklock 后来"),
-		i18n.Textf("zklock holds, it comes second", "zklock 先持有，这个库后来"), i18n.Textf("beside zklock", "和 zklock 一起用是否安全"))}
+	table := []i18n.Text{rowOf(append(head, "makes its parent", "when that has gone")...)}
+	short := []i18n.Text{rowOf("library", "zklock comes second",
+		"zklock holds, it comes second", "beside zklock")}
 	cellOf := func(i, j int) i18n.Text {
 		cell := all[pair{i, j}]
 		require.Contains(t, inChinese, cell)
-		return i18n.Text{En: cell, Zh: inChinese[cell]}
+		return i18n.Both(cell, inChinese[cell])
 	}
 	for i, l := range locks {
-		row := []i18n.Text{i18n.Textf("**%s**", "**%s**", l.title)}
+		row := []i18n.Text{i18n.Textf("**%s**", l.title)}
 		for j := range len(locks) + 2 {
 			row = append(row, cellOf(i, j))
 		}
-		verdict := i18n.Textf("**not safe**", "**不安全**")
-		if cellOf(i, 0).En == "waits" && cellOf(0, i).En == "waits" {
-			verdict = i18n.Textf("safe", "安全")
+		verdict := i18n.Text("**not safe**")
+		if cellOf(i, 0).String() == "waits" && cellOf(0, i).String() == "waits" {
+			verdict = "safe"
 		}
 		table, short = append(table, rowOf(row...)), append(short, rowOf(l.title, cellOf(i, 0), cellOf(0, i), verdict))
 	}

@@ -107,7 +107,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	b.Players, err = players(ctx, *locks, servers, server)
 	if err == nil {
 		for _, p := range b.Players {
-			fmt.Fprintf(stdout, "%s: %s\n", p.Lock().Name, p.Server().En)
+			fmt.Fprintf(stdout, "%s: %s\n", p.Lock().Name, p.Server())
 		}
 		fmt.Fprintln(stdout)
 		if relay != nil {
@@ -160,6 +160,6 @@ func players(ctx context.Context, locks string, servers map[string]*string, serv
 // A watcher says on the standard error what runs.
 type watcher struct{ w io.Writer }
 
-func (w watcher) Begin(j counter.Job) { fmt.Fprintf(w.w, "%s, %s …\n", j.Lock().Name, j.Text().En) }
+func (w watcher) Begin(j counter.Job) { fmt.Fprintf(w.w, "%s, %s …\n", j.Lock().Name, j.Text()) }
 func (w watcher) End(report.Run)      {}
-func (w watcher) Say(text i18n.Text)  { fmt.Fprintf(w.w, "%s …\n", text.En) }
+func (w watcher) Say(text i18n.Text)  { fmt.Fprintf(w.w, "%s …\n", text) }

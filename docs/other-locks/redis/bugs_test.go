@@ -38,7 +38,7 @@ func (j *jedis) do(command ...any) any {
 	}
 	require.NoError(j.script, err)
 	request := strings.Join(strings.Fields(strings.Trim(fmt.Sprint(done.Args()), "[]")), " ")
-	j.script.Say(j.name, "%s: %s", "%s：%s", request, text)
+	j.script.Say(j.name, "%s: %s", request, text)
 	return answer
 }
 
@@ -57,13 +57,13 @@ func TestBugB3_AfterACrashTheKeyStays(t *testing.T) {
 		server := miniredis.RunT(s)
 		a, b := connectJedis(s, server, "A"), connectJedis(s, server, "B")
 		require.True(s, a.setnxLock())
-		s.Note("A", "holds the lock, and crashes", "持有锁，随后崩溃")
+		s.Note("A", "holds the lock, and crashes")
 		require.NoError(s, a.Close())
 		require.False(s, b.setnxLock())
 		server.FastForward(365 * 24 * time.Hour)
-		s.Note("S", "a year later", "一年以后")
+		s.Note("S", "a year later")
 		require.False(s, b.setnxLock())
-		s.Note("B", "does not get in, although nobody holds the lock", "锁没有持有者，却拿不到")
+		s.Note("B", "does not get in, although nobody holds the lock")
 	})
 }
 
@@ -120,20 +120,20 @@ func TestBugB4_ASlowHolderDeletesItsSuccessorsKey(t *testing.T) {
 		}
 		a, b, c := locks[0], locks[1], locks[2]
 		require.True(s, a.lock(key))
-		s.Note("A", "holds the lock", "持有锁")
+		s.Note("A", "holds the lock")
 		server.FastForward(6 * time.Second)
-		s.Note("S", "6 seconds later the key has expired", "6 秒后，键过期")
+		s.Note("S", "6 seconds later the key has expired")
 		require.True(s, b.lock(key))
-		s.Note("B", "holds the lock", "持有锁")
+		s.Note("B", "holds the lock")
 
 		require.True(s, a.lock(key), "it returns true without a request")
-		s.Note("A", "locks again, without a request", "再次加锁，一个请求也没发")
+		s.Note("A", "locks again, without a request")
 		s.TwoHolders("A", "B")
 
 		require.True(s, a.unlock(key))
 		require.True(s, a.unlock(key))
 		require.True(s, c.lock(key))
-		s.Note("C", "holds the lock", "持有锁")
+		s.Note("C", "holds the lock")
 		s.TwoHolders("B", "C")
 	})
 }

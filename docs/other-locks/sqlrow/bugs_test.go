@@ -30,25 +30,25 @@ type rowLock struct {
 
 func (l *rowLock) lock() bool {
 	_, err := l.db.Exec(l.script.Context(), "insert into myLock(method_name, desc) values (?, 'lock')", l.method)
-	answer := i18n.Textf("ok", "成功")
+	answer := i18n.Text("ok")
 	if database.IsDuplicate(err) {
-		answer = i18n.Textf("not unique", "违反唯一约束")
+		answer = i18n.Text("not unique")
 	} else {
 		require.NoError(l.script, err)
 	}
-	l.script.Say(l.client, "insert into myLock: %s", "insert into myLock：%s", answer)
+	l.script.Say(l.client, "insert into myLock: %s", answer)
 	return err == nil
 }
 
 func (l *rowLock) unlock() {
 	n := testenv.Must(l.db.Exec(l.script.Context(), "delete from myLock where method_name = ?", l.method))(l.script)
-	l.script.Say(l.client, "delete from myLock: %d row", "delete from myLock：%d 行", n)
+	l.script.Say(l.client, "delete from myLock: %d row", n)
 }
 
 // The cure on a database, a row with an owner and an expiry, passes two cases of TestBasic: Unlock by a
 // contender that does not hold it, and a holder whose session expires.
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
-	bugs.Example("B2").HappensOff(t, i18n.Textf("database", "数据库"), func(s *bugs.Script) {
+	bugs.Example("B2").HappensOff(t, i18n.Text("database"), func(s *bugs.Script) {
 		db := databasetest.Open(s, database.Embedded, 0)
 		_, err := db.Exec(s.Context(), `create table myLock(id integer primary key autoincrement,
 			method_name varchar(64) not null unique, desc varchar(1024) not null)`)
@@ -56,15 +56,15 @@ func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 		a, b, c := &rowLock{db, "order", "A", s}, &rowLock{db, "order", "B", s}, &rowLock{db, "order", "C", s}
 
 		require.True(s, a.lock())
-		s.Note("A", "holds the lock", "持有锁")
+		s.Note("A", "holds the lock")
 		require.False(s, b.lock())
 		b.unlock() // finally
 		require.True(s, c.lock())
-		s.Note("C", "holds the lock", "持有锁")
+		s.Note("C", "holds the lock")
 		s.TwoHolders("A", "C")
 
-		s.Note("C", "crashes", "崩溃")
+		s.Note("C", "crashes")
 		require.False(s, b.lock())
-		s.Note("S", "nothing ever deletes the row", "这一行再也不会被删除")
+		s.Note("S", "nothing ever deletes the row")
 	})
 }

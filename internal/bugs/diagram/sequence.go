@@ -75,7 +75,7 @@ func New(clients []string, server i18n.Text, steps []Step) *Sequence {
 		head := clientText(name)
 		switch {
 		case name == "client":
-			head = i18n.Textf("their client", "共用的客户端")
+			head = "their client"
 		case slices.Contains(clients, "client"):
 			head = i18n.Same("goroutine " + name)
 		}

@@ -22,7 +22,7 @@ func Of(tr *player.Trace) *Sequence {
 		if e.Who != "" && e.Who != "server" && !slices.Contains(clients, e.Who) {
 			clients = append(clients, e.Who)
 		}
-		switch e.Text.En {
+		switch e.Text.String() {
 		case "holds the lock":
 			holders = append(holders, e.Who)
 		case "unlocks":
@@ -43,12 +43,12 @@ func Of(tr *player.Trace) *Sequence {
 		if step.Arrow() {
 			step.Packet = packet
 		}
-		if step.Text.En != "" {
+		if step.Text.String() != "" {
 			steps = append(steps, step)
 		}
 	}
 	slices.Sort(clients)
-	return New(clients, i18n.Textf("server", "服务器"), cutRepeats(steps))
+	return New(clients, "server", cutRepeats(steps))
 }
 
 const maxRepeated = 6 // steps of which a repetition may consist
@@ -63,7 +63,7 @@ func cutRepeats(steps []Step) (cut []Step) {
 				end++
 			}
 			if more := end - i - 1; more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:i+1], Step.like) {
-				cut = append(cut, Note(i18n.Textf("… %d more", "……还有 %d 条", more), steps[start].From))
+				cut = append(cut, Note(i18n.Textf("… %d more", more), steps[start].From))
 				i = end - 1
 				break
 			}
@@ -92,18 +92,17 @@ func packetStep(log []player.Entry, i int) Step {
 		return Request(e.Who, requestText(answered, answerText(answered)))
 	case "reply":
 		if !slices.ContainsFunc(log[:i], sameRequest("carried out")) {
-			answer := cmp.Or(answerText(e), i18n.Text{En: ": done", Zh: "：完成"})
+			answer := cmp.Or(answerText(e), i18n.Text(": done"))
 			return Step{Kind: "-->>", From: "S", To: e.Who, Text: requestText(e, answer)}
 		}
 	case "event":
-		return Step{Kind: "-)", From: "S", To: e.Who, Text: i18n.Textf(events[e.Op].En, events[e.Op].Zh, scenes.Short(e.Path))}
+		return Step{Kind: "-)", From: "S", To: e.Who, Text: i18n.Textf(events[e.Op].String(), scenes.Short(e.Path))}
 	case "lost":
 		op := strings.TrimSuffix(e.Op, "2")
-		if e.Text.En == "the reply is lost" {
-			return Note(i18n.Textf("%s of %s is carried out, the reply is lost with the connection",
-				"%[2]s 的 %[1]s 已经执行，连接断开，响应丢失", op, clientText(e.Who)), "S")
+		if e.Text.String() == "the reply is lost" {
+			return Note(i18n.Textf("%s of %s is carried out, the reply is lost with the connection", op, clientText(e.Who)), "S")
 		}
-		return Note(i18n.Textf("%s of client %s is lost with the connection", "连接断开，客户端 %[2]s 的 %[1]s 丢失", op, e.Who), "S")
+		return Note(i18n.Textf("%s of client %s is lost with the connection", op, e.Who), "S")
 	}
 	return Step{}
 }
@@ -112,9 +111,9 @@ func packetStep(log []player.Entry, i int) Step {
 func requestText(e player.Entry, answer i18n.Text) i18n.Text {
 	what := strings.TrimSpace(strings.TrimSuffix(e.Op, "2") + " " + scenes.Short(cmp.Or(e.Made, e.Path)))
 	if e.Watch {
-		return i18n.Text{En: what + " and watch" + answer.En, Zh: what + " 并监听" + answer.Zh}
+		return i18n.Both(what+" and watch"+answer.String(), what+" 并监听"+answer.In(i18n.Chinese))
 	}
-	return i18n.Text{En: what + answer.En, Zh: what + answer.Zh}
+	return i18n.Both(what+answer.String(), what+answer.In(i18n.Chinese))
 }
 
 // answerText says which error a reply has; it is empty if the reply has none.
@@ -122,33 +121,32 @@ func answerText(e player.Entry) i18n.Text {
 	if text, known := answers[e.Err]; known {
 		return text
 	}
-	return i18n.Text{En: ": error", Zh: "：错误"}
+	return ": error"
 }
 
 var answers = map[string]i18n.Text{
-	"":                              {},
-	player.Code(jute.ErrNoNode):     {En: ": no node", Zh: "：节点不存在"},
-	player.Code(jute.ErrNodeExists): {En: ": node exists", Zh: "：节点已存在"},
-	player.Code(jute.ErrNoAuth):     {En: ": no permission", Zh: "：没有权限"},
+	"":                              "",
+	player.Code(jute.ErrNoNode):     ": no node",
+	player.Code(jute.ErrNodeExists): ": node exists",
+	player.Code(jute.ErrNoAuth):     ": no permission",
 }
 
 // events say what an event of a node is about.
 var events = map[string]i18n.Text{
-	jute.EventDataChanged.String():     {En: "event: %s has new data", Zh: "事件：%s 有新数据"},
-	jute.EventChildrenChanged.String(): {En: "event: %s has other children", Zh: "事件：%s 的子节点有变化"},
-	jute.EventDeleted.String():         {En: "event: %s is deleted", Zh: "事件：%s 已删除"},
-	jute.EventCreated.String():         {En: "event: %s is created", Zh: "事件：%s 已创建"},
+	jute.EventDataChanged.String():     "event: %s has new data",
+	jute.EventChildrenChanged.String(): "event: %s has other children",
+	jute.EventDeleted.String():         "event: %s is deleted",
+	jute.EventCreated.String():         "event: %s is created",
 }
 
 // museumWords has the words of the museum for a note whose explorer's words begin like this.
 var museumWords = map[string]i18n.Text{
-	string(player.Hang):     {En: "waits forever", Zh: "永远等下去"},
-	string(player.Endless):  {En: "and so on", Zh: "如此反复"},
-	string(player.Crash):    {En: "panics", Zh: "panic"},
-	"panics":                {En: "panics", Zh: "panic"},
-	"gets an error":         {En: "lock fails", Zh: "加锁失败"},
-	"the connection breaks": {En: "loses its connection", Zh: "连接断开"},
-	"unlocks":               {}, "has unlocked": {}, // the request says that
+	string(player.Hang):    "waits forever",
+	string(player.Endless): "and so on",
+	string(player.Crash):   i18n.Both("panics", "panic"), "panics": i18n.Both("panics", "panic"),
+	"gets an error":         "lock fails",
+	"the connection breaks": "loses its connection",
+	"unlocks":               "", "has unlocked": "", // the request says that
 }
 
 var (
@@ -159,34 +157,34 @@ var (
 // noteStep returns the step of a note that follows the steps before it; it has no text if the
 // note is not drawn. Holders are the clients that hold the lock, or go on as if they do.
 func noteStep(e player.Entry, holders []string, before []Step) Step {
-	full := i18n.Text{En: strings.TrimPrefix(e.Text.En, "known: "), Zh: strings.TrimPrefix(e.Text.Zh, "出现已知问题：")}
-	var head, details i18n.Text // before the first colon, and behind it
-	head.En, details.En, _ = strings.Cut(full.En, ": ")
-	head.Zh, details.Zh, _ = strings.Cut(full.Zh, "：")
+	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
+	before1, behind, _ := strings.Cut(full.String(), ": ")
+	before1Zh, behindZh, _ := strings.Cut(full.In(i18n.Chinese), "：")
+	head, details := i18n.Both(before1, before1Zh), i18n.Both(behind, behindZh) // before the first colon, and behind it
 	var last Step
 	if len(before) > 0 {
 		last = before[len(before)-1]
 	}
 
 	over, text := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}, head
-	kind := player.Kind(head.En)
+	kind := player.Kind(head.String())
 	if slices.Contains(player.Kinds, kind) {
 		full = details
 	}
-	words, known := museumWords[head.En]
+	words, known := museumWords[head.String()]
 	switch {
 	case kind == player.TwoHolders || kind == player.Outlived:
 		over, text = slices.Sorted(slices.Values(holders)), player.TwoHolders.Text()
-	case kind == player.Failure && saysFailure.MatchString(last.Text.En):
+	case kind == player.Failure && saysFailure.MatchString(last.Text.String()):
 		return Step{}
-	case kind == player.Hang && !strings.HasSuffix(details.En, "nothing can happen any more"):
+	case kind == player.Hang && !strings.HasSuffix(details.String(), "nothing can happen any more"):
 		text = details
 	case known:
 		text = words
-	case !noMermaid.MatchString(full.En):
-		text = i18n.Text{En: secondsOver.ReplaceAllString(full.En, "${1}s"), Zh: secondsOver.ReplaceAllString(full.Zh, "${1}s")}
+	case !noMermaid.MatchString(full.String()):
+		text = i18n.Both(secondsOver.ReplaceAllString(full.String(), "${1}s"), secondsOver.ReplaceAllString(full.In(i18n.Chinese), "${1}s"))
 	}
-	text.En = strings.ReplaceAll(text.En, ";", ",")
+	text = i18n.Both(strings.ReplaceAll(text.String(), ";", ","), text.In(i18n.Chinese))
 	step := Note(text, over...)
 	if step.like(last) {
 		return Step{}
@@ -194,4 +192,4 @@ func noteStep(e player.Entry, holders []string, before []Step) Step {
 	return step
 }
 
-func clientText(name string) i18n.Text { return i18n.Textf("client %s", "客户端 %s", name) }
+func clientText(name string) i18n.Text { return i18n.Textf("client %s", name) }

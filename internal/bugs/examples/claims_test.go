@@ -59,7 +59,7 @@ func requests(client string, n int) []string { return slices.Repeat([]string{cli
 
 // noteIs reports for an entry whether it is this note: a contender, and what it does.
 func noteIs(note string) func(e player.Entry) bool {
-	return func(e player.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.En == note }
+	return func(e player.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.String() == note }
 }
 
 // requireInOrder asserts that the log of a trace has an entry for each condition, in this

@@ -8,7 +8,7 @@ import (
 var articleC = []Bug{
 	{
 		ID: "C1", Step: step4, Cure: reentrant,
-		Title:   Text{En: "a thread that failed to lock is counted as the holder", Zh: "加锁失败的线程被记为持有者"},
+		Title:   "a thread that failed to lock is counted as the holder",
 		Listing: listings.NewCountedLock,
 		World: player.World{Lock: mayFail(player.Subject{Queue: true}), Scripts: [][]player.Op{nil, lockTimes(2)},
 			Kinds: []player.Fault{player.LoseRequest}, Faults: 1},
@@ -16,7 +16,7 @@ var articleC = []Bug{
 	},
 	{
 		ID: "C2", Step: step3, Cure: predecessor,
-		Title:   Text{En: "the lock call fails just when its node becomes the first", Zh: "节点刚排到第一，加锁调用却失败了"},
+		Title:   "the lock call fails just when its node becomes the first",
 		Listing: listings.NewAwaitLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Failure, player.Crash},
 	},
 }

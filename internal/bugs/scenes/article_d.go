@@ -12,32 +12,34 @@ import (
 var articleD = []Bug{
 	{
 		ID: "D1", Step: step3, Cure: predecessor,
-		Title: Text{En: "a watch on a deleted node never fires", Zh: "对已删除节点的监听永远不会触发"},
+		Title: "a watch on a deleted node never fires",
 		// D2 hangs, too. Here the node to watch has gone; in D2 it has not.
 		Listing: listings.NewZkLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Hang}, Like: watchedGone,
-		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: request,A: request,B: request,gap D2: go on")},
+		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,A: unlock,A: " +
+			"request,A: request,B: request,gap D2: go on")},
 	},
 	{
 		ID: "D2", Step: step3, Cure: predecessor,
-		Title:   Text{En: "a notify that comes before the wait is lost", Zh: "先于 wait 的 notify 会丢失"},
+		Title:   "a notify that comes before the wait is lost",
 		Listing: listings.NewZkLock, Kinds: []player.Kind{player.Hang}, Like: func(tr *player.Trace) bool { return !watchedGone(tr) },
 		World: player.World{Lock: queue},
 	},
 	{
 		ID: "D3", Step: step3, Cure: predecessor,
-		Title:   Text{En: "a waiter that is woken does not read the list again", Zh: "等待者被唤醒后不再重新读取列表"},
+		Title:   "a waiter that is woken does not read the list again",
 		Listing: listings.NewZkLock, Kinds: []player.Kind{player.TwoHolders, player.Overtaken, player.NodeMissing}, Search: atRandom,
 		World: oneFaultAmong(3, queue, player.Expire),
-		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire")},
+		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: " +
+			"go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire")},
 	},
 	{
 		ID: "D4", Step: step3, Cure: predecessor,
-		Title:   Text{En: "two clients create the parent at once: one gets false", Zh: "两个客户端同时创建父节点：其中一个得到 false"},
+		Title:   "two clients create the parent at once: one gets false",
 		Listing: listings.NewZkLock, World: player.World{Missing: true}, Kinds: []player.Kind{player.Failure},
 	},
 	{
 		ID: "D5", Step: step3, Cure: predecessor,
-		Title:   Text{En: "a missing session is taken for a held lock", Zh: "没有会话，却当成锁被占用"},
+		Title:   "a missing session is taken for a held lock",
 		Listing: listings.NewZkLock,
 		World: player.World{
 			Lock: queue, Contenders: 1, Scripts: [][]player.Op{{player.TryLockOp, player.UnlockOp}}, // false means held
@@ -47,20 +49,21 @@ var articleD = []Bug{
 	},
 	{
 		ID: "D6", Step: step3, Cure: predecessor,
-		Title:   Text{En: "a waiter that is woken queues again, behind its own node", Zh: "等待者被唤醒后再次排队，排到了自己的节点后面"},
+		Title:   "a waiter that is woken queues again, behind its own node",
 		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.Failure, player.NodeLeft},
 		World: player.World{Lock: deep},
 	},
 	{
 		ID: "D7", Step: step3, Cure: predecessor,
-		Title:   Text{En: "the node before is gone: the waiter takes the lock", Zh: "前驱节点一消失，等待者就当作拿到了锁"},
+		Title:   "the node before is gone: the waiter takes the lock",
 		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.TwoHolders}, Search: atRandom,
 		World: oneFaultAmong(3, deep, player.Expire),
-		Level: Level{Route: route("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request")},
+		Level: Level{Route: route("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: " +
+			"reconnect,C: request")},
 	},
 	{
 		ID: "D8", Step: step3, Cure: withWaitTime(),
-		Title:   Text{En: "each wake-up starts the wait time again", Zh: "每次唤醒都重新计算等待时间"},
+		Title:   "each wake-up starts the wait time again",
 		Listing: listings.NewDistributedLock,
 		World: player.World{Lock: player.Subject{Path: deep.Path, Within: listings.WaitTime}, Contenders: 3,
 			Kinds: []player.Fault{player.Pause}, Faults: 2},
@@ -72,12 +75,12 @@ var articleD = []Bug{
 	},
 	{
 		ID: "D9", Step: step3, Cure: predecessor,
-		Title:   Text{En: "lock b waits for lock a", Zh: "锁 b 在等锁 a"},
+		Title:   "lock b waits for lock a",
 		Listing: listings.NewDistributedLock, World: player.World{Lock: deep, Apart: true}, Kinds: []player.Kind{player.Hang},
 	},
 	{
 		ID: "D10", Step: step3, Cure: closesAfterUnlock(),
-		Title:   Text{En: "close() after a failed lock() deletes path null", Zh: "lock() 失败后的 close() 删除路径 null"},
+		Title:   "close() after a failed lock() deletes path null",
 		Listing: listings.NewDistributedLock,
 		World:   player.World{Lock: mayFail(player.Subject{Path: "/private/lock", Closes: true}), Contenders: 1, Forbidden: true},
 		Kinds:   []player.Kind{player.SessionLeft},
@@ -86,7 +89,7 @@ var articleD = []Bug{
 	},
 	{
 		ID: "D11", Step: step5, Cure: timeout,
-		Title:   Text{En: "the heartbeat outlives the lock, as a hot loop", Zh: "释放锁之后，心跳线程仍空转不停"},
+		Title:   "the heartbeat outlives the lock, as a hot loop",
 		Listing: listings.NewHeartbeatLock, World: player.World{Lock: deep, Contenders: 1}, Kinds: []player.Kind{player.Endless},
 		// The scene's schedule sends no heartbeat.
 		Play: &Play{Contenders: 1, Kinds: []player.Fault{player.Pause}, Faults: 1,
@@ -94,7 +97,7 @@ var articleD = []Bug{
 	},
 	{
 		ID: "D12", Step: step5, Cure: timeout,
-		Title: Text{En: "the heartbeat writes, and does not keep the lock", Zh: "心跳只是不停地写，保不住锁"},
+		Title: "the heartbeat writes, and does not keep the lock",
 		// A holder that outlives its session is a known fault, which ends no search.
 		Listing: listings.NewHeartbeatLock, Kinds: []player.Kind{player.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
 		World: oneFault(deep, player.Expire),
@@ -105,7 +108,7 @@ var articleD = []Bug{
 	},
 	{
 		ID: "D13", Step: step5, Cure: timeout,
-		Title:   Text{En: "a heartbeat uses up the waiter's watch", Zh: "心跳用掉了等待者的监听"},
+		Title:   "a heartbeat uses up the waiter's watch",
 		Listing: listings.NewHeartbeatLock, World: oneFault(deep, player.Pause), Kinds: []player.Kind{player.Hang}, Search: atRandom,
 		// A contender has set its watch before time passes.
 		Like: func(tr *player.Trace) bool {

@@ -14,23 +14,21 @@ import (
 var articleZ = []Bug{
 	{
 		ID: "Z1", Step: zklockFolder, Cure: late(byGuard).under(complete),
-		Title: Text{En: "a check of the holder's node lets a late write pass", Zh: "检查持有者的节点，放过了迟到的写入"},
+		Title: "a check of the holder's node lets a late write pass",
 		World: player.World{Lock: late(byNode).under(complete), Shared: true},
 		Kinds: []player.Kind{player.LostAddition}, Goal: lostAddition,
-		Substitute: Text{
-			En: "The lock is zklock, and A and B are goroutines of one process. Each holder reads a number from /stock, and writes it back with one added, in a transaction that checks that the holder's node exists. A has a goroutine write, and unlocks without waiting for it.",
-			Zh: "锁是 zklock，A 和 B 是同一个进程的 goroutine。每个持有者从 /stock 读一个数，加一后写回，写入的事务检查持有者的节点存在。A 把写入交给一个 goroutine，不等它就释放锁。",
-		},
+		Substitute: "The lock is zklock, and A and B are goroutines of one process. Each holder reads a number from " +
+			"/stock, and writes it back with one added, in a transaction that checks that the holder's node exists. A has a " +
+			"goroutine write, and unlocks without waiting for it.",
 	},
 	{
 		ID: "Z2", Step: zklockFolder, Cure: late(byGuard).under(complete),
-		Title: Text{En: "the version of a node that was made again is the same", Zh: "节点重建之后，版本号还是同一个"},
+		Title: "the version of a node that was made again is the same",
 		World: player.World{Lock: late(byVersion).under(complete)},
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
-		Substitute: Text{
-			En: "The lock is zklock, in two processes. Each holder makes the node /guard, writes its token there, and deletes the node before it unlocks. It reads a number from /stock, and writes it back with one added, in a transaction that checks the version of /guard. A has a goroutine write, and unlocks without waiting for it.",
-			Zh: "锁是 zklock，A 和 B 在两个进程里。每个持有者创建节点 /guard，写入自己的 fencing token（隔离令牌），释放锁之前再删掉它。持有期间从 /stock 读一个数，加一后写回，写入的事务检查 /guard 的版本号。A 把写入交给一个 goroutine，不等它就释放锁。",
-		},
+		Substitute: "The lock is zklock, in two processes. Each holder makes the node /guard, writes its token there, " +
+			"and deletes the node before it unlocks. It reads a number from /stock, and writes it back with one added, in a " +
+			"transaction that checks the version of /guard. A has a goroutine write, and unlocks without waiting for it.",
 	},
 }
 

@@ -21,13 +21,13 @@ type Level struct {
 
 // Chapters are the names of the chapters of the game, in their order.
 var Chapters = []Text{
-	{En: "Watch it break", Zh: "看它出错"},
-	{En: "Order is enough", Zh: "次序就够了"},
-	{En: "The one bad moment", Zh: "偏偏那一刻"},
-	{En: "One fault", Zh: "一次故障"},
-	{En: "Time and pauses", Zh: "时间与停顿"},
-	{En: "On your own", Zh: "独自上阵"},
-	{En: "You cannot win", Zh: "赢不了的关"},
+	"Watch it break",
+	"Order is enough",
+	"The one bad moment",
+	"One fault",
+	"Time and pauses",
+	"On your own",
+	"You cannot win",
 }
 
 // The numbers of the chapters. The last two have no scenes.
@@ -102,16 +102,16 @@ func Levels() []Bug {
 
 // Goals are, by kind of violation, the Goal of a bug that has none of its own.
 var Goals = map[player.Kind]Text{
-	player.Endless:       {En: "Make it send requests without end.", Zh: "让代码无休止地发请求。"},
-	player.ForeignDelete: {En: "Make one client delete another's node.", Zh: "让一个客户端删除别人的节点。"},
-	player.Hang:          {En: "Make a contender wait forever.", Zh: "让一个竞争者永远等下去。"},
-	player.TwoHolders:    {En: "Make two hold the lock at once.", Zh: "让两个竞争者同时持有锁。"},
-	player.Crash:         {En: "Make lock() panic.", Zh: "让 lock() 发生 panic。"},
-	player.Failure:       {En: "Make lock() fail although nothing forbids it.", Zh: "让 lock() 不该失败却失败。"},
-	player.TooLong:       {En: "Make a contender wait longer than the time it asked for.", Zh: "让一个竞争者的等待超过它指定的时间。"},
-	player.SessionLeft:   {En: "Leave a session behind.", Zh: "留下一个没有关闭的会话。"},
-	player.NodeLeft:      {En: "Make a contender give up and leave a node behind.", Zh: "让一个竞争者放弃等待，却留下一个节点。"},
-	player.WatchLeft:     {En: "Make a client leave a watch behind.", Zh: "让一个客户端留下一个监听。"},
-	player.Overtaken:     {En: "Let a contender get in before one that is before it in the queue.", Zh: "让一个竞争者插队：排在它前面的还没拿到锁，它先拿到。"},
-	player.Outlived:      {En: "Make a holder outlive its session.", Zh: "让持有者在会话结束之后仍以为持有锁。"},
+	player.Endless:       "Make it send requests without end.",
+	player.ForeignDelete: "Make one client delete another's node.",
+	player.Hang:          "Make a contender wait forever.",
+	player.TwoHolders:    "Make two hold the lock at once.",
+	player.Crash:         "Make lock() panic.",
+	player.Failure:       "Make lock() fail although nothing forbids it.",
+	player.TooLong:       "Make a contender wait longer than the time it asked for.",
+	player.SessionLeft:   "Leave a session behind.",
+	player.NodeLeft:      "Make a contender give up and leave a node behind.",
+	player.WatchLeft:     "Make a client leave a watch behind.",
+	player.Overtaken:     "Let a contender get in before one that is before it in the queue.",
+	player.Outlived:      "Make a holder outlive its session.",
 }

@@ -10,6 +10,7 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
 )
 
@@ -22,7 +23,7 @@ func TestTheOrderOfTheLevelsIsMeasured(t *testing.T) {
 	for _, s := range scenes.Levels() {
 		separator := ", "
 		if chapter != s.Chapter() {
-			chapter, separator = s.Chapter(), "\n"+scenes.Chapters[s.Chapter()].En+": "
+			chapter, separator = s.Chapter(), "\n"+scenes.Chapters[s.Chapter()].String()+": "
 		} else if chapter == 0 {
 			separator = " "
 		}
@@ -42,8 +43,8 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		tr, _ := explore.Play(t, s.World, way)
 		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
 		for _, text := range append([]scenes.Text{level.Name, level.Intro, level.Victory}, level.Hints...) {
-			require.NotEmpty(t, text.En, "texts/%s.json needs a name, an intro, a victory, and hints if there is a choice", s.ID)
-			require.Regexp(t, `\p{Han}`, text.Zh, "%s lacks a Chinese text", s.ID)
+			require.NotEmpty(t, text.String(), "texts/%s.json needs a name, an intro, a victory, and hints if there is a choice", s.ID)
+			require.Regexp(t, `\p{Han}`, text.In(i18n.Chinese), "%s lacks a Chinese text", s.ID)
 		}
 		if len(way) == 0 {
 			require.Empty(t, level.Hints, "%s has nothing to choose", s.ID)

@@ -120,7 +120,9 @@ func (b Bug) number() int {
 }
 
 // Heading is the heading in docs/bugs.md, and in its Chinese edition.
-func (b Bug) Heading() Text { return Text{En: b.ID + ": " + b.Title.En, Zh: b.ID + "：" + b.Title.Zh} }
+func (b Bug) Heading() Text {
+	return i18n.Both(b.ID+": "+b.Title.String(), b.ID+"："+b.Title.In(i18n.Chinese))
+}
 
 // CuredIn names the lock that cures the bug.
 func (b Bug) CuredIn() Text {
@@ -128,12 +130,12 @@ func (b Bug) CuredIn() Text {
 	if n == 0 {
 		return i18n.Same(b.Cure.Name)
 	}
-	return i18n.Textf("step %d", "第 %d 步", n)
+	return i18n.Textf("step %d", n)
 }
 
 // setDefaults sets what an entry may leave out: the goal, how to search, the lock of World, and Ours.
 func (b *Bug) setDefaults() {
-	if b.Goal.En == "" && len(b.Kinds) > 0 {
+	if b.Goal.String() == "" && len(b.Kinds) > 0 {
 		b.Goal = Goals[b.Kinds[0]]
 	}
 	b.Search.Limit = cmp.Or(b.Search.Limit, 5000)

@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
@@ -134,12 +135,12 @@ func TestEachBugIsDescribed(t *testing.T) {
 		require.DirExists(t, "../../../"+b.Step, where)
 		require.NotEmpty(t, b.Step, "%s needs a Step: step1 to step5", where)
 		require.NotEmpty(t, b.Kinds, "%s needs the Kinds of violation that show it", where)
-		require.NotEmpty(t, b.Title.En, "%s needs a Title", where)
+		require.NotEmpty(t, b.Title.String(), "%s needs a Title", where)
 		require.NotEmpty(t, b.Cure.Name, "%s needs a Cure: naive, herd, predecessor, reentrant, timeout or complete", where)
 		texts := []scenes.Text{b.Title}
 		if n := b.NoScene; n != nil {
 			require.Nil(t, b.World.Lock.Open, "%s has both a scene and a NoScene", where)
-			require.NotEmpty(t, n.Why.En, where)
+			require.NotEmpty(t, n.Why.String(), where)
 			texts = append(texts, n.Why)
 			if n.Near != "" {
 				_, ok := scenes.Find(n.Near)
@@ -147,7 +148,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 			}
 		} else {
 			require.NotNil(t, b.World.Lock.Open, "%s needs a Listing and a World, or the reason for which it has NoScene", where)
-			require.NotEmpty(t, b.Goal.En, "%s needs a Goal: Goals has none for %s, its first Kind", where, b.Kinds[0])
+			require.NotEmpty(t, b.Goal.String(), "%s needs a Goal: Goals has none for %s, its first Kind", where, b.Kinds[0])
 			texts = append(texts, b.Goal)
 			if b.Listing == nil {
 				texts = append(texts, b.Substitute)
@@ -156,7 +157,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 			}
 		}
 		for _, text := range texts {
-			require.Regexp(t, `\p{Han}`, text.Zh, "%s lacks a Chinese text", where)
+			require.Regexp(t, `\p{Han}`, text.In(i18n.Chinese), "%s lacks a Chinese text", where)
 		}
 	}
 }

@@ -31,7 +31,7 @@ type stock struct {
 }
 
 // lostAddition is what a person who plays the scheduler is to reach.
-var lostAddition = Text{En: "Let two holders add one each to /stock, and make one addition get lost.", Zh: "让两个持有者各给 /stock 加一，却丢失其中一次。"}
+var lostAddition = Text("Let two holders add one each to /stock, and make one addition get lost.")
 
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
@@ -71,7 +71,7 @@ func (s *stock) lost() (v player.Violation) {
 	if s.highest < s.written {
 		v.Kind, v.What = player.LostAddition, i18n.Textf(
 			"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
-			"%d 个持有者各加了一，写入 /stock 的最大数却是 %d：少加了一次", s.written, s.highest)
+			s.written, s.highest)
 	}
 	return v
 }

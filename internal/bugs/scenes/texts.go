@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"example.com/zklock/internal/i18n"
 )
 
 //go:embed texts
@@ -44,7 +46,7 @@ func StopsOf(told []ToldStop) (stops []Stop) {
 		if err != nil {
 			panic("scenes: a stop's instant: " + err.Error())
 		}
-		stops = append(stops, Stop{at, Text{En: s.En, Zh: s.Zh}, s.Quote, s.States, s.Nodes, s.Watchers, s.Broken})
+		stops = append(stops, Stop{at, i18n.Both(s.En, s.Zh), s.Quote, s.States, s.Nodes, s.Watchers, s.Broken})
 	}
 	return stops
 }

@@ -75,7 +75,7 @@ func mayFail(lock player.Subject) player.Subject {
 func stackChecked(lock player.Subject, function string) player.Subject {
 	lock.Check = func() (v player.Violation) {
 		if calls := strings.Count(bubble.Stacks(), "."+function+"("); calls > 3 { // two contenders that lock have two
-			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", "两个竞争者的栈上共压了 %d 层 Lock", calls)
+			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", calls)
 		}
 		return v
 	}

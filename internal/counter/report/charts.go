@@ -57,7 +57,7 @@ func lineNames(groups []Group) (names []string) {
 	return names
 }
 
-var contenders = i18n.Textf("N contenders", "N 个竞争者")
+var contenders = i18n.Text("N contenders")
 
 // milli is a time in ms, which an axis can show: a logarithm has no 0.
 func milli(d time.Duration) float64 { return max(float64(d)/1e6, 0.01) }
@@ -66,12 +66,12 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "elapsed",
 		x:    axis{label: contenders.In(l), log: true, text: plainText},
-		y:    axis{label: i18n.Textf("elapsed", "耗时").In(l), log: true, text: timeText, labelRatio: 1e4},
+		y:    axis{label: i18n.Text("elapsed").In(l), log: true, text: timeText, labelRatio: 1e4},
 	}
 	names := lineNames(groups)
 	for _, name := range names {
 		mine := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "dot"}
-		article := chartLine{name: name + i18n.Textf(", article A", "，文章 A").In(l), look: mine.look, width: 0.6, glyph: "square"}
+		article := chartLine{name: name + i18n.Text(", article A").In(l), look: mine.look, width: 0.6, glyph: "square"}
 		times := make(map[int]time.Duration)
 		for _, g := range groups {
 			if g.name() != name {
@@ -95,11 +95,12 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "requests",
 		x:    axis{label: contenders.In(l), log: true, text: plainText},
-		y:    axis{label: i18n.Textf("requests per acquisition", "每次加锁的请求数").In(l), log: true, text: plainText, labelRatio: 1e4},
+		y:    axis{label: i18n.Text("requests per acquisition").In(l), log: true, text: plainText, labelRatio: 1e4},
 	}
 	names := lineNames(groups)
 	for i, name := range names {
-		measured := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: max(2, float64(min(2+len(names), 7))-1.5*float64(i))}
+		measured := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: max(2,
+			float64(min(2+len(names), 7))-1.5*float64(i))}
 		predicted := chartLine{look: measured.look, width: 7, faint: true}
 		predicted.dashes = ""
 		for _, g := range groups {
@@ -107,7 +108,8 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 				continue
 			}
 			n := float64(g.n)
-			measured.points = append(measured.points, point{x: n, y: max(g.perHold(func(r Run) int64 { return r.Requests }), 0.1)}) // the axis has no 0
+			measured.points = append(measured.points,
+				point{x: n, y: max(g.perHold(func(r Run) int64 { return r.Requests }), 0.1)}) // the axis has no 0
 			if r := g.runs[0]; r.Predicted > 0 {
 				predicted.points = append(predicted.points, point{x: n, y: r.Predicted / n})
 			}
@@ -121,8 +123,8 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 	c := Chart{
 		Name: "waits-" + strconv.Itoa(n), Wait: n,
-		x: axis{label: i18n.Textf("wait, N = %d", "等待时间，N = %d", n).In(l), log: true, text: timeText, labelRatio: 1e2},
-		y: axis{label: i18n.Textf("share of contenders", "拿到过锁的比例").In(l), text: plainText},
+		x: axis{label: i18n.Textf("wait, N = %d", n).In(l), log: true, text: timeText, labelRatio: 1e2},
+		y: axis{label: i18n.Text("share of contenders").In(l), text: plainText},
 	}
 	for _, g := range groups {
 		if g.n != n {

@@ -21,7 +21,7 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(OnPage)) }, // safe: the picture is ours, and not a user's
 		"class": styleClass,
 		"span":  pageCells,
-		"say":   func(en, zh string) string { return i18n.Text{En: en, Zh: zh}.In(l) },
+		"say":   func(en, zh string) string { return i18n.Both(en, zh).In(l) },
 		"in":    func(text i18n.Text) string { return text.In(l) },
 	}).Parse(reportPage)
 	if err != nil {
@@ -43,7 +43,7 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"Main":     mainTable(results, firstTable, l),
 		"Second":   mainTable(results, secondTable, l),
 		"Everyday": EverydayText,
-		"Lang":     i18n.Text{En: "en", Zh: "zh-CN"}.In(l),
+		"Lang":     i18n.Both("en", "zh-CN").In(l),
 		"NoLocks":  noLocks(results),
 		"Times":    timesTable(results, l),
 		"Wire":     wireTable(results, l),

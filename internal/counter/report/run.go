@@ -73,7 +73,9 @@ const (
 )
 
 // Ends fills in how the run has ended, and why.
-func (r *Run) Ends(status string, why i18n.Text) { r.Status, r.Error, r.Says = status, why.En, why }
+func (r *Run) Ends(status string, why i18n.Text) {
+	r.Status, r.Error, r.Says = status, why.String(), why
+}
 
 // why is the reason of the end.
 func (r Run) why(l i18n.Language) string { return cmp.Or(r.Says.In(l), r.Error) }

@@ -15,15 +15,14 @@ import (
 // ArticleNaive are article A's times of the naive lock, with which it compares.
 var ArticleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
 
-var EverydayText = i18n.Textf("One goroutine alone, which locks 50 times, and 50 goroutines with a session each,\nas 50 processes would have:",
-	"下面是单个 goroutine 加锁 50 次，以及 50 个 goroutine 各用一个会话\n（相当于 50 个进程）：")
+var EverydayText = i18n.Text("One goroutine alone, which locks 50 times, and 50 goroutines with a session " +
+	"each,\nas 50 processes would have:")
 
 // The first words below the tables.
 var (
-	TableLegend = i18n.Textf("requests and watch events: per acquisition, counted on the wire, without pings.\n", "请求和事件：平均每次加锁的个数，在连接上逐个数出，不含心跳。\n")
-	TimesLegend = i18n.Textf("overtaken: how many others asked for the lock later and held it earlier, on\n"+
-		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n",
-		"被超越：有多少个竞争者请求锁更晚、拿到锁却更早，分别取平均值和最大值；\n队列约为 0，抽签平均为 (N-1)/4。\n")
+	TableLegend = i18n.Text("requests and watch events: per acquisition, counted on the wire, without pings.\n")
+	TimesLegend = i18n.Text("overtaken: how many others asked for the lock later and held it earlier, on\n" +
+		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
 )
 
 // The values of aside: a run is in the first table, or in the second one, of runs that article A does not have.
@@ -46,34 +45,34 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		if g.lock == "naive" {
 			naive[g.n] = g.elapsed()
 		}
-		if g.about().Unsafe.En == "" && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
+		if g.about().Unsafe.String() == "" && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
 			best[g.n] = g.elapsed()
 		}
 	}
 	var t table
 	var columns []func(Group) string
-	column := func(shown bool, title, zh string, text func(Group) string) {
+	column := func(shown bool, title i18n.Text, text func(Group) string) {
 		if shown {
-			t.Header, columns = append(t.Header, i18n.Text{En: title, Zh: zh}.In(l)), append(columns, text)
+			t.Header, columns = append(t.Header, title.In(l)), append(columns, text)
 		}
 	}
 	some := func(is func(Run) bool) bool { return slices.ContainsFunc(results, is) }
-	column(true, "lock", "锁", Group.name)
-	column(true, "N", "N", func(g Group) string { return strconv.Itoa(g.n) })
-	column(true, "count", "计数", func(g Group) string {
-		if g.about().Unsafe.En != "" {
+	column(true, "lock", Group.name)
+	column(true, i18n.Same("N"), func(g Group) string { return strconv.Itoa(g.n) })
+	column(true, "count", func(g Group) string {
+		if g.about().Unsafe.String() != "" {
 			return noLockText.In(l)
 		}
 		return strconv.Itoa(g.runs[0].Count)
 	})
-	column(some(func(r Run) bool { return r.Processes > 1 }), "total", "总计", // of all of them
+	column(some(func(r Run) bool { return r.Processes > 1 }), "total", // of all of them
 		func(g Group) string { return strconv.Itoa(g.runs[0].Total) })
-	column(true, "elapsed", "耗时", func(g Group) string { return milliseconds(g.elapsed()) })
-	column(true, "vs naive", "对比 naive", func(g Group) string { return ratio(naive[g.n], g.elapsed()) })
-	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", "尝试/次", // only beside locks that are not on ZooKeeper
+	column(true, "elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
+	column(true, "vs naive", func(g Group) string { return ratio(naive[g.n], g.elapsed()) })
+	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", // only beside locks that are not on ZooKeeper
 		func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
-	column(true, "requests/acq", "请求/次", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
-	column(true, "events/acq", "事件/次", func(g Group) string {
+	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
+	column(true, "events/acq", func(g Group) string {
 		if g.about().System != "" {
 			return "-"
 		}
@@ -82,8 +81,8 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 
 	measured := len(columns)
 	article := !aside && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
-	column(article, "article A", "文章 A", func(g Group) string { return milliseconds(g.article()) })
-	column(article, "A vs naive", "A 对比 naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
+	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
+	column(article, "A vs naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
 	t.extra = len(columns) - measured
 
 	for i, g := range groups {
@@ -97,7 +96,7 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 			}
 		}
 		switch {
-		case g.ok() && g.about().Unsafe.En == "" && g.elapsed() == best[g.n] && len(groups) > 1:
+		case g.ok() && g.about().Unsafe.String() == "" && g.elapsed() == best[g.n] && len(groups) > 1:
 			t.add(green, row...)
 		case g.ok():
 			t.add(plain, row...)
@@ -120,26 +119,25 @@ func PrintTable(w io.Writer, results []Run, width int, l i18n.Language) {
 		t.print(w, width)
 	}
 	if slices.ContainsFunc(results, func(r Run) bool { return r.About.System != "" }) {
-		fmt.Fprint(w, i18n.Textf("\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
-			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\nZooKeeper: statements, commands or calls that the client sent.\n", "\n尝试：平均每次加锁请求了几次锁；在 ZooKeeper 上，\n就是请求创建的节点数。"+
-			"锁如果不在 ZooKeeper 上，\n“请求”就是客户端发出的语句、命令或调用的个数。\n").In(l))
+		fmt.Fprint(w, i18n.Text("\nattempts: how many times a contender asked for the lock, per acquisition; on\n"+
+			"ZooKeeper, the nodes that it asked for. requests of locks that are not on\nZooKeeper: statements, commands or "+
+			"calls that the client sent.\n").In(l))
 	}
 	fmt.Fprint(w, "\n"+TableLegend.In(l))
 	switch {
 	case t.extra == 0: // the article has no times for these N
 	case narrowed:
-		fmt.Fprint(w, i18n.Textf("article A's times need more than %d columns: use a wider terminal, or -report.\n", "显示文章 A 的时间，%d 列不够宽：请用更宽的终端，或者加上 -report。\n", width).In(l))
+		fmt.Fprint(w, i18n.Textf("article A's times need more than %d columns: use a wider terminal, or -report.\n", width).In(l))
 	default:
-		fmt.Fprint(w, i18n.Textf("article A: the times in the blog post whose benchmark this is, on another\n"+
-			"machine and network (docs/benchmark.md); compare the ratios.\n",
-			"文章 A：本基准测试出自这篇博文，时间是作者在别的机器和网络上测得的\n（docs/benchmark.zh-CN.md）；请只比较比值。\n").In(l))
+		fmt.Fprint(w, i18n.Text("article A: the times in the blog post whose benchmark this is, on another\n"+
+			"machine and network (docs/benchmark.md); compare the ratios.\n").In(l))
 	}
 	for _, text := range noLocks(results) {
-		fmt.Fprint(w, i18n.Textf("no lock: %s.\n", "不是锁：%s。\n", text).In(l))
+		fmt.Fprint(w, i18n.Textf("no lock: %s.\n", text).In(l))
 	}
 }
 
-var noLockText, failedText = i18n.Textf("no lock", "不是锁"), i18n.Textf("FAILED", "失败")
+var noLockText, failedText = i18n.Text("no lock"), i18n.Text("FAILED")
 
 // Outcome is the time of a run, or why it has none.
 func (r Run) Outcome(l i18n.Language) string {
@@ -155,7 +153,7 @@ func (r Run) Outcome(l i18n.Language) string {
 // noLocks says what the yardsticks that are not locks do in place of excluding.
 func noLocks(results []Run) (texts []i18n.Text) {
 	for _, r := range results {
-		if text := r.About.Unsafe; text.En != "" && !slices.Contains(texts, text) {
+		if text := r.About.Unsafe; text.String() != "" && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -179,7 +177,7 @@ func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
 
 // timesTable shows how much the rounds differ, and how the contenders fared.
 func timesTable(results []Run, l i18n.Language) table {
-	t := table{Header: strings.Split(i18n.Textf("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most", "锁|N|轮数|最短|中位数|最长|等待 p50|p99|最长等待|被超越|最多").In(l), "|")}
+	t := table{Header: strings.Split(i18n.Text("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most").In(l), "|")}
 	for g := range groupsOfBoth(&t, results) {
 		if !g.ok() {
 			continue
@@ -201,7 +199,7 @@ func PrintTimes(w io.Writer, results []Run, width int, l i18n.Language) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, i18n.Textf("\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n", "\n各轮的耗时，以及等待锁的时间（取中位数），单位 ms：\n\n").In(l))
+	fmt.Fprint(w, i18n.Text("\nTimes in ms: of the rounds, and of the waits for the lock (their medians).\n\n").In(l))
 	t.print(w, width)
 	fmt.Fprint(w, "\n"+TimesLegend.In(l))
 }
@@ -211,7 +209,7 @@ var tableKinds = []string{"create", "children", "get", "delete"}
 
 // wireTable has the requests and the steps' predictions.
 func wireTable(results []Run, l i18n.Language) table {
-	begin, end := i18n.Textf("lock|N|requests|predicted", "锁|N|请求|预测").In(l), i18n.Textf("other|wake-ups|bytes", "其他|唤醒|字节").In(l)
+	begin, end := i18n.Text("lock|N|requests|predicted").In(l), i18n.Text("other|wake-ups|bytes").In(l)
 	t := table{Header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
 	for g := range groupsOfBoth(&t, results) {
 		if !g.ok() || g.runs[0].Kinds == nil {
@@ -246,7 +244,7 @@ func formulas(results []Run) (list []i18n.Text) {
 		}
 	}
 	for _, text := range texts {
-		list = append(list, i18n.Textf("%s: %s", "%s：%s", text, i18n.List(locks[text])))
+		list = append(list, i18n.Textf("%s: %s", text, i18n.List(locks[text])))
 	}
 	return list
 }
@@ -257,11 +255,11 @@ func PrintWire(w io.Writer, results []Run, width int, l i18n.Language) {
 	if len(t.Rows) == 0 {
 		return
 	}
-	fmt.Fprint(w, i18n.Textf("\nOn the wire, per acquisition:\n\n", "\n连接上的数据，平均到每次加锁：\n\n").In(l))
+	fmt.Fprint(w, i18n.Text("\nOn the wire, per acquisition:\n\n").In(l))
 	t.print(w, width)
-	fmt.Fprint(w, i18n.Textf("\nwake-ups: watchers that the client library woke; one event wakes all that share\nits session.\n", "\n唤醒：客户端库唤醒了多少个监听器；\n同一个会话的监听器，由一个事件全部唤醒。\n").In(l))
+	fmt.Fprint(w, i18n.Text("\nwake-ups: watchers that the client library woke; one event wakes all that share\nits session.\n").In(l))
 	if all := formulas(results); all != nil {
-		fmt.Fprint(w, i18n.Textf("predicted, if all are in the queue before the first one unlocks:\n  %s\n", "预测：假定第一个竞争者释放锁之前，所有竞争者都已排进队列：\n  %s\n", i18n.Join(all, "\n  ")).In(l))
+		fmt.Fprint(w, i18n.Textf("predicted, if all are in the queue before the first one unlocks:\n  %s\n", i18n.Join(all, "\n  ")).In(l))
 	}
 }
 

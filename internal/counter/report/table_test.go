@@ -157,7 +157,8 @@ func TestNoTwoColumnsHaveOneName(t *testing.T) {
 	en, l := i18n.English, i18n.Chinese
 	several := []Run{{Processes: 2}}
 	for _, tbl := range []table{
-		mainTable(nil, firstTable, en), mainTable(nil, secondTable, l), mainTable(several, firstTable, l), timesTable(nil, l), wireTable(nil, l),
+		mainTable(nil, firstTable, en), mainTable(nil, secondTable, l), mainTable(several, firstTable, l), timesTable(nil,
+			l), wireTable(nil, l),
 	} {
 		names := slices.Clone(tbl.Header)
 		slices.Sort(names)

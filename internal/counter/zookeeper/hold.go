@@ -46,10 +46,9 @@ func (p *Player) holdLong(ctx context.Context) error {
 	var fault string
 	switch err := json.NewDecoder(bytes.NewReader(out)).Decode(&fault); {
 	case fault != "":
-		return i18n.Errorf("%s: %w", "%s：%v", fault, counter.ErrTwoHolders)
+		return i18n.Errorf("%s: %w", fault, counter.ErrTwoHolders)
 	case err != nil && ctx.Err() == nil:
-		p.On.Say(i18n.Textf("%s: not tried for longer than a session timeout, which virtual time does not allow here",
-			"%s：没有试跑超过会话超时时间，虚拟时间在这里做不到", p.Of.Name))
+		p.On.Say(i18n.Textf("%s: not tried for longer than a session timeout, which virtual time does not allow here", p.Of.Name))
 	}
 	return nil
 }

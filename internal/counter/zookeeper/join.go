@@ -25,7 +25,7 @@ const (
 	silentFor     = 10 * time.Second // a server that does not answer for this time has gone
 )
 
-var errTwoProcesses = i18n.Errorf("two held the lock at once", "有两个竞争者同时持有过锁")
+var errTwoProcesses = i18n.Errorf("two held the lock at once")
 
 // A group is this process as one of several that contend for the same locks. Each process makes an
 // ephemeral node below the parent. The first of them, as many as -join asks for, are a line-up, which each
@@ -69,7 +69,7 @@ func (g *group) watchConnection() {
 			silent = 0
 		}
 	}
-	g.end(i18n.Errorf("no server has answered for %v: %v", "没有服务器响应，已有 %v：%v", silentFor, g.zoo))
+	g.end(i18n.Errorf("no server has answered for %v: %v", silentFor, g.zoo))
 }
 
 // meet waits until this process is in a line-up, and returns the node to work under.
@@ -77,7 +77,7 @@ func (g *group) meet() (run string, err error) {
 	host, _ := os.Hostname() // part of the node's name, for people
 	for g.me.node == "" {
 		if err := create(g.admin, g.parent, madeHere); err != nil {
-			return "", i18n.Errorf("-path: create %s: %w", "-path：创建 %s：%v", g.parent, err)
+			return "", i18n.Errorf("-path: create %s: %w", g.parent, err)
 		}
 		node, err := g.admin.Create(fmt.Sprintf("%s/process-%s:%d-", g.parent, host, os.Getpid()), g.data(),
 			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
@@ -125,7 +125,7 @@ func (g *group) look(names []string) (here []process) {
 // choose returns the line-up of count processes that this one is in or, if there is none yet,
 // what it waits for. here are all processes, in the order in which they came.
 func choose(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
-	underWay := i18n.Textf("a run of other processes is under way, waiting for its end", "别的进程正在运行，等待它们结束")
+	underWay := i18n.Text("a run of other processes is under way, waiting for its end")
 	for _, p := range here {
 		if slices.Contains(p.LineUp, me.node) {
 			return p.LineUp, waits, nil
@@ -136,13 +136,13 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 		return nil, underWay, nil
 	}
 	if first := here[0]; first.Flags != me.Flags {
-		return nil, waits, i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same flags",
-			"选项在这里是 %s，在最先到的 %[3]s 里是 %[2]s：各进程的选项要相同", me.Flags, first.Flags, first.node)
+		return nil, waits, i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same "+
+			"flags", me.Flags, first.Flags, first.node)
 	}
 	// A process with other flags than the first is about to end.
 	alike := slices.DeleteFunc(slices.Clone(here), func(p process) bool { return p.Flags != me.Flags })
 	if len(alike) < count {
-		return nil, i18n.Textf("waiting, %d of %d processes are there", "等待中，进程已到 %d 个，共需 %d 个", len(alike), count), nil
+		return nil, i18n.Textf("waiting, %d of %d processes are there", len(alike), count), nil
 	}
 	for _, p := range alike[:count] {
 		lineUp = append(lineUp, p.node)
@@ -184,8 +184,7 @@ func (g *group) watch(node string) {
 		if err == nil && there {
 			err = g.await(changed)
 		} else if err == nil {
-			err = i18n.Errorf("%s has gone: it has failed or was ended, as its own terminal says, or has lost its connection to ZooKeeper",
-				"%s 不在了：它已失败或被终止（见它自己的终端），或者与 ZooKeeper 的连接断开了", node)
+			err = i18n.Errorf("%s has gone: it has failed or was ended, as its own terminal says, or has lost its connection to ZooKeeper", node)
 		}
 		if err != nil {
 			g.end(err)
@@ -199,7 +198,7 @@ func (g *group) await(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
 		if event.Err != nil {
-			return i18n.Errorf("our session has ended: %w", "我们的会话已经结束：%v", event.Err)
+			return i18n.Errorf("our session has ended: %w", event.Err)
 		}
 		return nil
 	case <-g.ctx.Done():
@@ -294,8 +293,8 @@ func (t *tally) finish(r *report.Run) error {
 	r.Kinds["get"] -= int64(r.Count)
 	delete(r.Kinds, jute.OpSetData.String())
 	if want := r.Goroutines * r.Times * r.Processes; r.Total != want {
-		return i18n.Errorf("the total is %d, not %d, and %d writes of the counter met a bad version: %w",
-			"总计是 %d，应为 %d，写计数器时有 %d 次版本不符：%v", r.Total, want, t.conflicts.Load(), errTwoProcesses)
+		return i18n.Errorf("the total is %d, not %d, and %d writes of the counter met a bad version: %w", r.Total, want,
+			t.conflicts.Load(), errTwoProcesses)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 	} {
 		lineUp, waits, err := choose(at("b", 5), tc.here, 2) // b is this process, and two are to take part
 		require.Equal(t, tc.lineUp, lineUp, name)
-		require.Contains(t, waits.En, tc.waits, name)
+		require.Contains(t, waits.String(), tc.waits, name)
 		if tc.err == "" {
 			require.NoError(t, err, name)
 		} else {

@@ -43,7 +43,7 @@ func (o *owner) Lock() error { return o.LockContext(context.Background()) }
 
 func (o *owner) LockContext(ctx context.Context) (err error) {
 	if o.refused != nil {
-		return i18n.Errorf("New: %w", "New：%v", o.refused)
+		return i18n.Errorf("New: %w", o.refused)
 	}
 	o.lease, err = o.mutex.Lock(ctx, o.owner)
 	return err
@@ -52,7 +52,7 @@ func (o *owner) LockContext(ctx context.Context) (err error) {
 func (o *owner) Unlock() error {
 	select {
 	case <-o.lease.Lost():
-		return i18n.Errorf("%w before its Unlock", "%v，在 Unlock 之前", zklock.ErrLost)
+		return i18n.Errorf("%w before its Unlock", zklock.ErrLost)
 	default:
 		return o.lease.Unlock(context.Background())
 	}

@@ -72,7 +72,7 @@ func (p *Player) Warm(ctx context.Context, r report.Run) (bool, error) {
 	if p.On.zoo.Embedded() {
 		return false, nil
 	}
-	p.On.warming.Do(func() { p.On.Say(i18n.Textf("warming up", "预热")) })
+	p.On.warming.Do(func() { p.On.Say("warming up") })
 	r.Goroutines, r.Times = max(r.Sessions, min(100, r.Goroutines)), 1
 	return true, p.Run(ctx, &r)
 }
@@ -161,8 +161,7 @@ func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time
 		cancel()
 		if err != nil && len(s.conns) > 0 {
 			err = i18n.Errorf("session %d of %d cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server "+
-				"takes from one address, 60 unless it is set: %w",
-				"第 %d 个会话（共 %d 个）无法建立；zoo.cfg 里的 maxClientCnxns 限制一个地址能建立多少个连接，不设置就是 60：%v", len(s.conns)+1, sessions, err)
+				"takes from one address, 60 unless it is set: %w", len(s.conns)+1, sessions, err)
 		}
 		if err != nil {
 			return s, err

@@ -69,7 +69,7 @@ func Open(ctx context.Context, zoo *ensemble.Ensemble, settings Settings) (*Serv
 	} else {
 		s.root = s.Path + "/" + rand.Text()[:8] // its own, should two benchmarks run at once
 		if err = create(s.admin, s.root, ""); err != nil {
-			err = i18n.Errorf("-path: create %s: %w", "-path：创建 %s：%v", s.root, err)
+			err = i18n.Errorf("-path: create %s: %w", s.root, err)
 		}
 	}
 	if err != nil {
@@ -153,11 +153,11 @@ func (s *Server) bounded(cleanUp func() error) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return i18n.Errorf("left behind: %s: %w", "残留节点：%s：%v", s.root, err)
+			return i18n.Errorf("left behind: %s: %w", s.root, err)
 		}
 		return nil
 	case <-time.After(cleanTimeout):
-		return i18n.Errorf("left behind: %s: no answer from %v within %v", "残留节点：%s：%v 在 %v 内没有响应", s.root, s.zoo, cleanTimeout)
+		return i18n.Errorf("left behind: %s: no answer from %v within %v", s.root, s.zoo, cleanTimeout)
 	}
 }
 

@@ -22,7 +22,7 @@ func (p *Player) Try(ctx context.Context) (err error) {
 		ctx = p.On.group.ctx
 		defer func() { err = p.On.endOfGroup(err) }()
 	}
-	p.On.Say(i18n.Textf("trying %s", "试跑 %s", p.Of.Name))
+	p.On.Say(i18n.Textf("trying %s", p.Of.Name))
 	held := make(chan error, 1)
 	go func() { held <- p.holdLong(ctx) }()
 	err = p.trial(ctx, 0)
@@ -48,7 +48,7 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 	session := holderConn.SessionID()
 	t.BeforeUnlock = func() error {
 		if holderConn.SessionID() != session || holderConn.State() != zk.StateHasSession {
-			return i18n.Errorf("session %#x of the holder was lost", "持有者的会话 %#x 已丢失", session)
+			return i18n.Errorf("session %#x of the holder was lost", session)
 		}
 		return nil
 	}
@@ -63,7 +63,7 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 		return err
 	}
 	if sent == 0 {
-		return i18n.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process", "没有向 ZooKeeper 发送任何请求：无法与其他进程的竞争者互斥")
+		return i18n.Errorf("it sent nothing to ZooKeeper: it excludes no contender of another process")
 	}
 	return shutDownAll(t.Contenders)
 }

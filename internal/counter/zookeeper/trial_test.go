@@ -102,7 +102,8 @@ func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 		}}
 	}}
 	err := HoldLong(t, counter.Lock{Name: "latch"}, late)
-	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked: two goroutines held the lock at once")
+	require.EqualError(t, err, "a contender got the lock after 30s of waiting, although its holder had not unlocked: "+
+		"two goroutines held the lock at once")
 	right := Kind{Make: func(c *zk.Conn, p string) Locker { return zk.NewLock(c, p, zk.WorldACL(zk.PermAll)) }}
 	require.NoError(t, HoldLong(t, counter.Lock{Name: "zk.Lock"}, right))
 }

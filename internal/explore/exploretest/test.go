@@ -169,7 +169,7 @@ func Test(t *testing.T, s player.Subject) {
 		}
 	}
 	for _, k := range s.Known {
-		require.True(t, known[k.Name.En] || !testenv.AtLanding(), "no schedule shows what the page says is wrong: %s", k.Name)
+		require.True(t, known[k.Name.String()] || !testenv.AtLanding(), "no schedule shows what the page says is wrong: %s", k.Name)
 	}
 }
 
@@ -270,7 +270,7 @@ func playAgain(t *testing.T, tr *player.Trace) (happens bool, words string) {
 	case err != nil:
 		return false, fmt.Sprintf("the lock takes another way now (%v), and nothing is wrong on it:\n%s", err, played.Steps())
 	}
-	return false, "the schedule repeats, and nothing is wrong any more:\n" + played.Steps().En
+	return false, "the schedule repeats, and nothing is wrong any more:\n" + played.Steps().String()
 }
 
 // testedPackage is the import path of the package whose test this is.

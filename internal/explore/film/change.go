@@ -38,8 +38,8 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	if i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who }); i >= 0 {
 		k = w.Contenders[i]
 	}
-	if why := p.obstacle(ch.Do, c, k); why.En != "" {
-		p.recorder.Note(ch.Who, i18n.Textf("%s is not possible: %s", "不能“%s”：%s", ch.Do, why))
+	if why := p.obstacle(ch.Do, c, k); why.String() != "" {
+		p.recorder.Note(ch.Who, i18n.Textf("%s is not possible: %s", ch.Do, why))
 		return func() {}
 	}
 	if ch.Do == RunsOn {
@@ -84,19 +84,19 @@ func (p *pacer) obstacle(do player.Fault, c *pacedClient, k *player.Contender) (
 	connected := !c.Line.Broken && !c.Line.ServerEnd
 	switch {
 	case do == RunsOn && !c.Stopped:
-		why = i18n.Textf("it is not stopped", "并没有停顿")
+		why = "it is not stopped"
 	case do == RunsOn:
 	case c.Stopped:
-		why = i18n.Textf("it is stopped", "正在停顿")
+		why = "it is stopped"
 	case do == player.EndContext && (k == nil || !p.w.Lock.Contexts):
-		why = i18n.Textf("the lock takes no ctx", "这个锁的调用不带 ctx")
+		why = "the lock takes no ctx"
 	case do == player.EndContext && (k.Cancel == nil || k.State != player.Waiting):
-		why = i18n.Textf("it does not wait", "并没有在等待")
+		why = "it does not wait"
 	case do == player.EndContext:
 	case c.dark:
-		why = i18n.Textf("it is cut off until its session has expired", "在会话过期之前会一直断线")
+		why = "it is cut off until its session has expired"
 	case do != player.Stop && do != player.Expire && !connected:
-		why = i18n.Textf("it is not connected", "没有连接")
+		why = "it is not connected"
 	}
 	return why
 }

@@ -228,11 +228,11 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 
 	f = filmed("A", gets+1, player.EndContext)
 	require.True(t, slices.ContainsFunc(marks(f, "note"), func(m film.Mark) bool {
-		return m.Who == "A" && m.Text.En == "end ctx is not possible: the lock takes no ctx"
+		return m.Who == "A" && m.Text.String() == "end ctx is not possible: the lock takes no ctx"
 	}))
 
 	f = paced(t, complete, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
-	require.Contains(t, f.Results[2].En, "context canceled")
+	require.Contains(t, f.Results[2].String(), "context canceled")
 	require.Nil(t, f.Violation)
 
 	f = paced(t, complete, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})

@@ -52,17 +52,17 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 	p.Latency = cmp.Or(p.Latency, 20*time.Millisecond)
 	p.Hold = cmp.Or(p.Hold, 5*p.Latency)
 	if p.Latency < 0 || p.Hold < 0 {
-		return nil, i18n.Errorf("a latency of %v is not possible", "延迟不能是 %v", p.Latency)
+		return nil, i18n.Errorf("a latency of %v is not possible", p.Latency)
 	}
 	if n := config.Number(); n < 1 || n > maxContenders {
-		return nil, i18n.Errorf("%d contenders are not possible: from 1 to %d", "不能有 %d 个竞争者：应为 1 到 %d", n, maxContenders)
+		return nil, i18n.Errorf("%d contenders are not possible: from 1 to %d", n, maxContenders)
 	}
 	for _, c := range p.Changes {
 		if !slices.Contains(PaceFaults, c.Do) {
-			return nil, i18n.Errorf("%q is not a change; these are: %q", "%q 不是一种干预；可用的有：%q", c.Do, PaceFaults)
+			return nil, i18n.Errorf("%q is not a change; these are: %q", c.Do, PaceFaults)
 		}
 		if c.At < 0 {
-			return nil, i18n.Errorf("a change at %v is not possible", "不能在 %v 干预", c.At)
+			return nil, i18n.Errorf("a change at %v is not possible", c.At)
 		}
 	}
 
@@ -82,7 +82,7 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 		return nil, err
 	}
 	if film == nil {
-		return nil, i18n.Errorf("the run does not end: %v", "这次运行不会结束：%v", r.Violation.Text())
+		return nil, i18n.Errorf("the run does not end: %v", r.Violation.Text())
 	}
 	if r.Violation != nil && film.Violation == nil {
 		film.Violation = r.Violation // a goroutine that is left is known only now
@@ -170,7 +170,7 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 	slices.SortStableFunc(p.changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.changes {
 		if p.clientOf(p.changes[i].Who) == nil {
-			return nil, i18n.Errorf("%q is not a client or contender here", "这里没有名为 %q 的客户端或竞争者", p.changes[i].Who)
+			return nil, i18n.Errorf("%q is not a client or contender here", p.changes[i].Who)
 		}
 		p.changes[i].At = p.reserve(p.changes[i].At)
 	}
@@ -338,7 +338,7 @@ func (p *pacer) run() time.Duration {
 	w := p.w
 	for steps := 0; ; steps++ {
 		if steps > maxSteps {
-			w.Violate(player.Violation{Kind: player.Endless, What: i18n.Textf("%d packets, and no end", "已有 %d 个数据包，仍没有结束", maxSteps)})
+			w.Violate(player.Violation{Kind: player.Endless, What: i18n.Textf("%d packets, and no end", maxSteps)})
 			return p.recorder.now()
 		}
 		if w.AllDone() && !p.busy() {

@@ -100,7 +100,7 @@ func (r *recorder) begin() {
 	}
 	r.scan()
 	for _, k := range r.w.Contenders {
-		r.State(k, i18n.Text{})
+		r.State(k, "")
 	}
 }
 

@@ -91,7 +91,7 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 		case f == nil:
 			err = doesNotEnd(again)
 		case len(tr.Log) > 0 && !slices.EqualFunc(again.Log, tr.Log, player.Entry.Equal):
-			err = i18n.Errorf("the trace does not repeat: %s", "这个 trace 不能重现：%s", firstDifference(tr.Log, again.Log))
+			err = i18n.Errorf("the trace does not repeat: %s", firstDifference(tr.Log, again.Log))
 		default:
 			return f, nil
 		}
@@ -100,18 +100,18 @@ func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 }
 
 func doesNotEnd(tr *player.Trace) error {
-	return i18n.Errorf("the schedule does not end: %v", "这个调度不会结束：%v", tr.Violation.Text())
+	return i18n.Errorf("the schedule does not end: %v", tr.Violation.Text())
 }
 
 // firstDifference says in which line two logs differ first.
 func firstDifference(was, is []player.Entry) i18n.Text {
 	for i := range was {
 		if i >= len(is) {
-			return i18n.Textf("line %d was %q, and now there is none", "第 %d 行原来是 %q，现在没有这一行", i+1, was[i])
+			return i18n.Textf("line %d was %q, and now there is none", i+1, was[i])
 		}
 		if !was[i].Equal(is[i]) {
-			return i18n.Textf("line %d was %q and is %q", "第 %d 行原来是 %q，现在是 %q", i+1, was[i], is[i])
+			return i18n.Textf("line %d was %q and is %q", i+1, was[i], is[i])
 		}
 	}
-	return i18n.Textf("there are %d lines, and were %d", "现在有 %d 行，原来有 %d 行", len(is), len(was))
+	return i18n.Textf("there are %d lines, and were %d", len(is), len(was))
 }

@@ -247,7 +247,7 @@ func (w *Player) executedLocked(c *Client, p Frame) {
 		node, ok := w.Srv.Node(p.Path)
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {
 			w.ViolateLocked(Violation{Kind: ForeignDelete, Who: c.Name, What: i18n.Textf(
-				"%s deletes %s, the node of %s", "%[1]s 删除了 %[3]s 的节点 %[2]s", c.Name, p.Path, w.OwnerLocked(owner))})
+				"%s deletes %s, the node of %s", c.Name, p.Path, w.OwnerLocked(owner))})
 		}
 	}
 }

@@ -38,12 +38,12 @@ func (k *Contender) getIn(op Op) bool {
 		k.refused(op, err, hidesEnd, mayFail)
 	case !ok && alone:
 		k.note(outside, findsItHeld, k.fails(i18n.Textf(
-			"TryLock of %s finds the lock held, and nobody else holds it or waits for it", "%s 的 TryLock 报告锁被占用，却没有别人持有或等待这个锁", k.Name)))
+			"TryLock of %s finds the lock held, and nobody else holds it or waits for it", k.Name)))
 	case !ok:
 		k.note(outside, findsItHeld)
 	case oneSession && session != 0 && session != k.Client.Conn.SessionID():
-		k.note(outside, i18n.Textf("gets the lock in a new session", "在新会话里拿到锁"), k.fails(i18n.Textf(
-			"%s of %s succeeds, though its session ended meanwhile", "%[2]s 的会话在此期间已结束，%[1]s 却成功了", op.method(), k.Name)))
+		k.note(outside, "gets the lock in a new session", k.fails(i18n.Textf(
+			"%s of %s succeeds, though its session ended meanwhile", op.method(), k.Name)))
 	default:
 		return k.enter()
 	}
@@ -60,7 +60,7 @@ func (k *Contender) begin(op Op, cancel context.CancelFunc) (session int64) {
 	k.State = Waiting
 	k.company = w.companyLocked(k)
 	k.disturbed = !k.Client.soundLocked() || op == RelockOp
-	w.Camera.State(k, i18n.Text{})
+	w.Camera.State(k, "")
 	w.Unnoted = true
 	return k.Client.Conn.SessionID()
 }
@@ -79,12 +79,12 @@ func (k *Contender) refused(op Op, err error, hidesEnd, mayFail bool) {
 	var broken Broken
 	switch {
 	case errors.As(err, &broken):
-		k.note(outside, i18n.Text{}, broken.violation(k))
+		k.note(outside, "", broken.violation(k))
 	case hidesEnd:
-		k.note(outside, failsWith(err), k.fails(i18n.Textf("the ctx of %s has ended, and %s returns an error that does not wrap ctx.Err(): %v",
-			"%s 的 ctx 已经结束，%s 返回的错误却没有包装 ctx.Err()：%v", k.Name, op.method(), shortError(err))))
+		k.note(outside, failsWith(err), k.fails(i18n.Textf("the ctx of %s has ended, and %s returns an error that does "+
+			"not wrap ctx.Err(): %v", k.Name, op.method(), shortError(err))))
 	case !mayFail:
-		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", "%[2]s 的 %[1]s 失败：%[3]v", op.method(), k.Name, shortError(err))))
+		k.note(outside, failsWith(err), k.fails(i18n.Textf("%s of %s fails: %v", op.method(), k.Name, shortError(err))))
 	default:
 		k.note(outside, failsWith(err))
 	}
@@ -113,7 +113,7 @@ func Does(lock Lock) i18n.Text {
 	if l, ok := lock.(interface{ Does() i18n.Text }); ok {
 		return l.Does()
 	}
-	return i18n.Textf("holds the lock", "持有锁")
+	return "holds the lock"
 }
 
 // A Broken is an error of a subject's own check: what the lock has done wrong.
@@ -122,10 +122,10 @@ type Broken struct {
 	Text i18n.Text
 }
 
-func (b Broken) Error() string { return b.Text.En }
+func (b Broken) Error() string { return b.Text.String() }
 
 func (b Broken) violation(k *Contender) Violation {
-	return Violation{Kind: b.Kind, Who: k.Name, What: i18n.Textf("%s: %s", "%s：%s", k.Name, b.Text)}
+	return Violation{Kind: b.Kind, Who: k.Name, What: i18n.Textf("%s: %s", k.Name, b.Text)}
 }
 
 // getInAgain calls Lock or TryLock while the contender holds the lock. It gets it
@@ -135,15 +135,14 @@ func (k *Contender) getInAgain(op Op) {
 	switch {
 	case err == nil && ok:
 		k.depth++
-		k.note(Inside, i18n.Textf("holds the lock once more", "再次拿到锁"))
+		k.note(Inside, "holds the lock once more")
 	case k.excused():
 		k.note(Inside, notOnceMore)
 	case err != nil:
 		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
-			"%s of %s, which holds the lock, fails: %v", "%[2]s 持有锁，%[1]s 却失败：%[3]v", op.method(), k.Name, shortError(err))))
+			"%s of %s, which holds the lock, fails: %v", op.method(), k.Name, shortError(err))))
 	default:
-		k.note(Inside, notOnceMore, k.fails(i18n.Textf(
-			"TryLock of %s, which holds the lock, finds it held", "%s 持有锁，TryLock 却报告锁被占用", k.Name)))
+		k.note(Inside, notOnceMore, k.fails(i18n.Textf("TryLock of %s, which holds the lock, finds it held", k.Name)))
 	}
 }
 
@@ -152,11 +151,11 @@ func (k *Contender) letGoOnce() {
 	k.depth--
 	err := k.Lock.Unlock(context.Background())
 	if err == nil || k.excused() {
-		k.note(Inside, i18n.Textf("has unlocked once", "释放了一次"))
+		k.note(Inside, "has unlocked once")
 		return
 	}
-	k.note(Inside, i18n.Textf("cannot unlock once", "释放一次失败"), k.fails(i18n.Textf(
-		"Unlock of %s, which has locked twice, fails: %v", "%s 加了两次锁，Unlock 却失败：%v", k.Name, shortError(err))))
+	k.note(Inside, "cannot unlock once", k.fails(i18n.Textf(
+		"Unlock of %s, which has locked twice, fails: %v", k.Name, shortError(err))))
 }
 
 // excused reports whether a fault may be the reason of an error.
@@ -169,7 +168,7 @@ func (k *Contender) excused() bool {
 // letGo calls Unlock, and again if that fails after a fault. It returns false if the last try failed, too.
 func (k *Contender) letGo() bool {
 	w := k.w
-	k.note(Unlocking, i18n.Textf("unlocks", "正在释放锁"))
+	k.note(Unlocking, "unlocks")
 	for try := 1; ; try++ {
 		var lost bool
 		w.Do(func() { lost = k.Lost })
@@ -180,7 +179,7 @@ func (k *Contender) letGo() bool {
 		case k.unlocked(err, faulted, lost && try == 1):
 			return true
 		case !faulted || w.Lock.Requeues:
-			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", "%s 的 Unlock 失败：%v", k.Name, shortError(err))))
+			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", k.Name, shortError(err))))
 			return false
 		case try == 6: // a fault may be the reason of all six errors
 			k.note(outside, cannotUnlock(err))
@@ -208,12 +207,12 @@ func (k *Contender) unlocked(err error, faulted, lost bool) bool {
 		k.note(outside, hasUnlocked, broken.violation(k))
 	case err == nil && lost && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
 		k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: i18n.Textf(
-			"Unlock of %s reports success, but the lock was lost before", "%s 的 Unlock 报告成功，其实锁在此之前已经丢失", k.Name)})
+			"Unlock of %s reports success, but the lock was lost before", k.Name)})
 	case err == nil:
 		k.note(outside, hasUnlocked)
 	case notLocked && faulted && stillHeld: // a lock that tries again must take its own earlier delete into account
 		k.note(outside, findsItLost, k.fails(i18n.Textf(
-			"Unlock of %s says that the lock was lost, though its session lives", "%s 的会话还在，Unlock 却报告锁已丢失", k.Name)))
+			"Unlock of %s says that the lock was lost, though its session lives", k.Name)))
 	case notLocked && faulted:
 		k.note(outside, findsItLost)
 	default:
@@ -225,11 +224,11 @@ func (k *Contender) unlocked(err error, faulted, lost bool) bool {
 // triesAgain waits until the contender unlocks once more. It returns false if the schedule is over.
 func (k *Contender) triesAgain() bool {
 	if !k.w.Lock.Lenient {
-		k.note(Unlocking, i18n.Textf("fails to unlock and tries again", "释放锁失败，再试一次"))
+		k.note(Unlocking, "fails to unlock and tries again")
 		time.Sleep(time.Second)
 		return true
 	}
-	k.note(Unlocking, i18n.Textf("fails to unlock", "释放锁失败"))
+	k.note(Unlocking, "fails to unlock")
 	k.w.Do(func() { k.again = true })
 	return k.gated()
 }
@@ -237,7 +236,7 @@ func (k *Contender) triesAgain() bool {
 // close calls Unlock after a Lock that failed.
 func (k *Contender) close() {
 	if err := k.Lock.Unlock(context.Background()); err != nil {
-		k.note(outside, i18n.Textf("Unlock fails, too: %s", "Unlock 也失败：%s", shortError(err)))
+		k.note(outside, i18n.Textf("Unlock fails, too: %s", shortError(err)))
 	}
 }
 
@@ -253,30 +252,30 @@ func (k *Contender) unlockAgain() {
 		return
 	}
 	if err := k.Lock.Unlock(context.Background()); err == nil || !w.Lock.NotLocked(err) {
-		what := i18n.Textf("Unlock of %s, which does not hold the lock, succeeds", "%s 并不持有锁，Unlock 却成功了", k.Name)
+		what := i18n.Textf("Unlock of %s, which does not hold the lock, succeeds", k.Name)
 		if err != nil {
-			what = i18n.Textf("Unlock of %s, which does not hold the lock, says %s", "%s 并不持有锁，Unlock 返回：%s", k.Name, shortError(err))
+			what = i18n.Textf("Unlock of %s, which does not hold the lock, says %s", k.Name, shortError(err))
 		}
-		k.note(outside, i18n.Text{}, k.fails(what))
+		k.note(outside, "", k.fails(what))
 	}
 }
 
 var (
-	findsItHeld = i18n.Textf("finds the lock held", "发现锁被占用")
-	findsItLost = i18n.Textf("finds that the lock was lost", "得知锁已丢失")
-	hasUnlocked = i18n.Textf("has unlocked", "已释放锁")
-	notOnceMore = i18n.Textf("does not get it once more", "没能再次拿到锁")
+	findsItHeld = i18n.Text("finds the lock held")
+	findsItLost = i18n.Text("finds that the lock was lost")
+	hasUnlocked = i18n.Text("has unlocked")
+	notOnceMore = i18n.Text("does not get it once more")
 )
 
 func failsWith(err error) i18n.Text {
 	if errors.Is(err, context.Canceled) { // its ctx has ended
-		return i18n.Textf("gives up: %s", "放弃等待：%s", shortError(err))
+		return i18n.Textf("gives up: %s", shortError(err))
 	}
-	return i18n.Textf("gets an error: %s", "得到错误：%s", shortError(err))
+	return i18n.Textf("gets an error: %s", shortError(err))
 }
 
 func cannotUnlock(err error) i18n.Text {
-	return i18n.Textf("cannot unlock: %s", "释放锁失败：%s", shortError(err))
+	return i18n.Textf("cannot unlock: %s", shortError(err))
 }
 
 // fails is the violation of a call that returns what it must not.
@@ -286,7 +285,7 @@ func (k *Contender) fails(what i18n.Text) Violation {
 
 // method is the name of the method that getIn calls, for a sentence.
 func (op Op) method() i18n.Text {
-	return i18n.Text{En: string(op), Zh: map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op]}
+	return i18n.Both(string(op), map[Op]string{LockOp: "Lock", TryLockOp: "TryLock", RelockOp: "Lock"}[op])
 }
 
 // shortError is the text of an error, without what differs between runs, and at most 100 bytes long.

@@ -22,7 +22,7 @@ func (w *Player) checkLocked() {
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, Outlived.Text()) {
 		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
-			What: i18n.Textf("%s has not noticed that it has lost the lock, and %s holds it", "%s 仍以为自己持有锁，实际的持有者却是 %s", outlived[0], holders[0])})
+			What: i18n.Textf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
 	}
 
 	if w.Lock.Check != nil {
@@ -68,11 +68,11 @@ func (w *Player) checkWaitLocked(k *Contender) {
 	}
 	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
 		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: i18n.Textf(
-			"%s has waited for %v, and its Lock is to give up after %v", "%s 已经等了 %v，而 Lock 应在 %v 后放弃", k.Name, time.Since(k.since), w.Lock.Within)})
+			"%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
 		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: i18n.Textf(
-			"%s waits for a lock that no other contender holds or asks for", "%s 在等待锁，却没有别的竞争者持有或请求这个锁", k.Name)})
+			"%s waits for a lock that no other contender holds or asks for", k.Name)})
 	}
 }
 
@@ -94,10 +94,10 @@ func (w *Player) checkNodesLocked() {
 		case n >= len(inside):
 		case len(inside) == 1:
 			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: i18n.Textf(
-				"%s holds the lock, and there is no node: the next contender gets in, too", "%s 持有锁，锁的节点却不存在，下一个竞争者也会拿到锁", inside[0])})
+				"%s holds the lock, and there is no node: the next contender gets in, too", inside[0])})
 		default:
 			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: i18n.Textf(
-				"%s hold the lock, with %d node: the next contender gets in, too", "%s 都持有锁，节点却只有 %d 个，下一个竞争者也会拿到锁", And(inside), n)})
+				"%s hold the lock, with %d node: the next contender gets in, too", And(inside), n)})
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (w *Player) overtakenLocked(k *Contender) {
 		}
 		if o.passed++; o.passed >= w.Lock.Bypass {
 			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: i18n.Textf(
-				"%d times a contender that called Lock later gets in before %s", "更晚调用 Lock 的竞争者有 %d 次抢在了 %s 之前", o.passed, o.Name)})
+				"%d times a contender that called Lock later gets in before %s", o.passed, o.Name)})
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (w *Player) enteredLocked(k *Contender) {
 		token := leased.Token()
 		if token < w.token || token == w.token && !w.OneOwner {
 			w.ViolateLocked(Violation{Kind: TokenShrinks, Who: k.Name, What: i18n.Textf(
-				"the token of %s is not above that of the holder before it", "%s 的 fencing token（隔离令牌）不大于前一个持有者的令牌", k.Name)})
+				"the token of %s is not above that of the holder before it", k.Name)})
 		}
 		w.token = max(w.token, token)
 	}
@@ -189,7 +189,7 @@ func (w *Player) enteredLocked(k *Contender) {
 		for _, p := range w.nodesOf(o.Client) {
 			if sequenceNumber(p)-sequenceNumber(own[0]) < 0 { // the difference wraps, as the counter does
 				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: i18n.Textf(
-					"%s gets in with %s, before %s with %s", "%s 凭 %s 拿到锁，抢在了 %s 的 %s 之前", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
+					"%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func (w *Player) enteredLocked(k *Contender) {
 func (w *Player) enteredWithoutNodeLocked(k *Contender) {
 	if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
 		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
-			"%s holds the lock, and its session has no node of the lock", "%s 持有锁，会话里却没有这个锁的节点", k.Name)})
+			"%s holds the lock, and its session has no node of the lock", k.Name)})
 	}
 }
 
@@ -228,9 +228,9 @@ func (w *Player) Hang() {
 			who = append(who, k.Name)
 		}
 	}
-	what := i18n.Textf("%s wait, and nothing can happen any more", "%s 都在等待，但已没有可执行的动作", And(who))
+	what := i18n.Textf("%s wait, and nothing can happen any more", And(who))
 	if len(who) == 1 {
-		what = i18n.Textf("%s waits, and nothing can happen any more", "%s 在等待，但已没有可执行的动作", who[0])
+		what = i18n.Textf("%s waits, and nothing can happen any more", who[0])
 	}
 	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: what})
 	w.Run.Known = slices.Compact(w.Run.Known)
@@ -238,7 +238,7 @@ func (w *Player) Hang() {
 
 // AtOnce is what two holders are said to do.
 func AtOnce(holders []string) i18n.Text {
-	return i18n.Textf("%s hold the lock at once", "%s 同时持有锁", And(holders))
+	return i18n.Textf("%s hold the lock at once", And(holders))
 }
 
 // And names contenders or clients: "A, B and C" is said as "A and B and C".
@@ -247,12 +247,12 @@ func And(names []string) i18n.Text {
 	if last < 1 {
 		return i18n.Same(strings.Join(names, ""))
 	}
-	return i18n.Text{En: strings.Join(names, " and "), Zh: strings.Join(names[:last], "、") + " 和 " + names[last]}
+	return i18n.Both(strings.Join(names, " and "), strings.Join(names[:last], "、")+" 和 "+names[last])
 }
 
 // staysText is about a node that is not ephemeral.
 func staysText(node string) i18n.Text {
-	return i18n.Textf("%s stays, and no end of a session removes it", "%s 残留下来，哪个会话结束都不会删除它", node)
+	return i18n.Textf("%s stays, and no end of a session removes it", node)
 }
 
 // checkEnd checks the nodes and sessions that are left, and the costs, when all scripts have ended.
@@ -261,7 +261,7 @@ func (w *Player) checkEnd() {
 	defer w.mu.Unlock()
 	for _, c := range w.Clients {
 		for _, p := range w.nodesOf(c) {
-			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: i18n.Textf("%s has left %s behind", "%s 留下了节点 %s", c.Name, p)})
+			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: i18n.Textf("%s has left %s behind", c.Name, p)})
 		}
 	}
 	for _, name := range w.Srv.Children(w.lockPath()) {
@@ -277,21 +277,21 @@ func (w *Player) checkEnd() {
 	for _, c := range w.Clients {
 		if w.Lock.Closes && !c.faulted && w.sessionLives(c.Session) {
 			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: i18n.Textf(
-				"the session of %s still exists, though %[1]s has unlocked", "%s 已经释放锁，%[1]s 的会话却仍然存在", c.Name)})
+				"the session of %s still exists, though %[1]s has unlocked", c.Name)})
 		}
 	}
 
 	if r, s, n := w.Run, w.Lock, w.Number(); w.Happened == 0 && !w.Missing && !w.Apart && len(w.Scripts) == 0 {
 		if s.Requests != nil && r.Requests > s.Requests(n) {
-			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d requests, at most %d are predicted", "有 %d 个请求，而预计最多 %d 个", r.Requests, s.Requests(n))})
+			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
 		}
 		if s.Events != nil && r.Events > s.Events(n) {
-			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d watch events, at most %d are predicted", "有 %d 个监听事件，而预计最多 %d 个", r.Events, s.Events(n))})
+			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d watch events, at most %d are predicted", r.Events, s.Events(n))})
 		}
 	}
 
 	if watches := w.Srv.Watches(); w.Happened == 0 && len(watches) > 0 {
 		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session),
-			What: i18n.Textf("%s has left a watch on %s", "%s 在 %s 上留下了一个监听", w.OwnerLocked(watches[0].Session), watches[0].Path)})
+			What: i18n.Textf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
 	}
 }

@@ -123,16 +123,16 @@ func (w *Player) Connect(c *Client) (dials bool) {
 
 // connectedLocked notes the state of a client that has connected.
 func (w *Player) connectedLocked(c *Client) {
-	what, state := i18n.Textf("is connected again", "重新连上了"), "connected"
+	what, state := i18n.Text("is connected again"), "connected"
 	switch id := c.Conn.SessionID(); {
 	case id == 0 && c.Session == 0:
-		what, state = i18n.Textf("cannot connect", "无法连接"), "unconnected"
+		what, state = "cannot connect", "unconnected"
 	case id == 0:
-		what, state = i18n.Textf("is notified that its session has expired", "得知自己的会话已过期"), "expired"
+		what, state = "is notified that its session has expired", "expired"
 	case id != c.Session:
 		c.Session, c.Expired = id, false
 		w.sessions[id] = c
-		what = i18n.Textf("is connected, in a new session", "已连上，但会话是新的")
+		what = "is connected, in a new session"
 	}
 	c.behind = w.Behind
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: what})

@@ -67,8 +67,8 @@ func (k *Contender) Start() {
 		k.GoID = goid()
 		defer func() {
 			if p := recover(); p != nil {
-				crash := Violation{Kind: Crash, Who: k.Name, What: i18n.Textf("%s panics: %v", "%s 发生 panic：%v", k.Name, p)}
-				k.note(failed, i18n.Textf("panics", "发生 panic"), crash)
+				crash := Violation{Kind: Crash, Who: k.Name, What: i18n.Textf("%s panics: %v", k.Name, p)}
+				k.note(failed, "panics", crash)
 			}
 		}()
 		k.playScript()
@@ -85,7 +85,7 @@ func (k *Contender) note(state string, text i18n.Text, bad ...Violation) {
 	}
 	k.State = state
 	w.Camera.State(k, text)
-	if text.En != "" {
+	if text.String() != "" {
 		k.notes = append(k.notes, Entry{Kind: "note", Text: text})
 		k.results = append(k.results, text)
 	}
@@ -110,7 +110,7 @@ func (k *Contender) playScript() {
 		case k.depth == 1:
 			k.depth = 0
 			if !k.letGo() {
-				k.note(done, i18n.Text{})
+				k.note(done, "")
 				return
 			}
 		case k.w.Lock.Closes:
@@ -123,7 +123,7 @@ func (k *Contender) playScript() {
 		}
 	}
 	k.unlockAgain()
-	k.note(done, i18n.Text{})
+	k.note(done, "")
 }
 
 // relock calls Lock, without Unlock before, if the lock has been lost.

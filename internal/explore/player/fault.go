@@ -51,8 +51,7 @@ func (c *lookedAt) Err() error {
 	if k.looks > 0 && !k.w.free {
 		if k.looks--; k.looks == 0 && k.Cancel != nil && !k.Ended {
 			end, k.Ended = k.Cancel, true
-			k.notes = append(k.notes, Entry{Kind: "note", Text: i18n.Textf(
-				"looks at its ctx, which has not ended, and then it ends", "检查了 ctx，此时还没有结束，随后 ctx 就结束了")})
+			k.notes = append(k.notes, Entry{Kind: "note", Text: "looks at its ctx, which has not ended, and then it ends"})
 		}
 	}
 	k.w.mu.Unlock()
@@ -92,7 +91,7 @@ func (w *Player) CutLocked(c *Client) {
 	l := c.Line
 	w.Camera.Depart()
 	for _, p := range l.Up {
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the request is lost", "请求丢失")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
 		if p.kindOf() == jute.OpDelete {
 			w.Run.Facts.OrphanDelete = true
 		}
@@ -101,7 +100,7 @@ func (w *Player) CutLocked(c *Client) {
 		if p.IsEvent {
 			continue
 		}
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the reply is lost", "响应丢失")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the reply is lost"})
 		switch {
 		case strings.HasPrefix(p.Made, w.lockPath()):
 			w.Run.Facts.OrphanCreate = true
@@ -110,7 +109,7 @@ func (w *Player) CutLocked(c *Client) {
 		}
 	}
 	if len(l.Up)+len(l.Down) == 0 {
-		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: i18n.Textf("the connection breaks", "连接断开")})
+		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "the connection breaks"})
 	}
 	c.FaultLocked()
 	w.Foot.client(c)
@@ -127,7 +126,7 @@ func (w *Player) loseReply(c *Client) {
 
 // pause lets time pass for all.
 func (w *Player) pause(f Fault) {
-	d, most, what := pause, math.MaxInt, i18n.Textf("%v pass", "过去了 %v", pause)
+	d, most, what := pause, math.MaxInt, i18n.Textf("%v pass", pause)
 	if f == Day {
 		// A waiter that looks again every second has looked often enough before that.
 		d, most, what = day, 300, dayPasses
@@ -145,7 +144,7 @@ func (w *Player) pause(f Fault) {
 func (w *Player) remake() {
 	w.mu.Lock()
 	w.Foot.Everything = true
-	w.LogLocked(Entry{Who: "server", Kind: "note", Text: i18n.Textf("removes %s, which is empty", "删除空的 %s", w.lockPath())})
+	w.LogLocked(Entry{Who: "server", Kind: "note", Text: i18n.Textf("removes %s, which is empty", w.lockPath())})
 	w.mu.Unlock()
 	w.Srv.ReapContainers()
 }
@@ -180,7 +179,7 @@ func (w *Player) LateLossLocked(c *Client) {
 	for _, k := range c.Contenders {
 		if k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && w.Lock.Timed && k.State == Inside {
 			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: i18n.Textf(
-				"%s is not notified that it has lost the lock, though its session has expired", "%s 的会话已过期，却没有得知自己已失去锁", k.Name)})
+				"%s is not notified that it has lost the lock, though its session has expired", k.Name)})
 		}
 	}
 }
@@ -199,7 +198,7 @@ func (w *Player) endLocked(c *Client, how i18n.Text) {
 	w.ExpiredLocked(c)
 	if !c.Line.ServerEnd {
 		for _, p := range c.Line.Up {
-			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: i18n.Textf("the request is lost", "请求丢失")})
+			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
 		}
 	}
 	if !c.Stopped { // a stopped client does not notice
@@ -220,13 +219,13 @@ func (w *Player) ExpiredLocked(c *Client) {
 }
 
 var (
-	stoppedNote = i18n.Textf("is stopped; its session expires meanwhile", "停顿，会话在此期间过期")
-	dayPasses   = i18n.Textf(string(Day), "过去了一天")
-	stalledNote = i18n.Textf("gets no more requests through, until its session has expired", "在会话过期之前，请求都发不出去")
+	stoppedNote = i18n.Text("is stopped; its session expires meanwhile")
+	dayPasses   = i18n.Both(string(Day), "过去了一天")
+	stalledNote = i18n.Text("gets no more requests through, until its session has expired")
 
 	// CtxEnds and CutOff are notes of a film, too.
-	CtxEnds = i18n.Textf("its ctx ends", "ctx 结束")
-	CutOff  = i18n.Textf("is cut off until its session has expired", "断线，直到会话过期")
+	CtxEnds = i18n.Text("its ctx ends")
+	CutOff  = i18n.Text("is cut off until its session has expired")
 )
 
 // stop ends a client's session, and the client does not notice it.
@@ -244,7 +243,7 @@ func (w *Player) runOn(c *Client) {
 	defer w.mu.Unlock()
 	c.Stopped = false
 	w.Foot.client(c)
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: i18n.Textf("runs on", "恢复运行")})
+	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "runs on"})
 	w.Camera.Client(c, "runs on")
 	c.Line.BreakLocked()
 }

@@ -37,7 +37,7 @@ func (e Entry) hash() uint64 {
 // Equal reports whether two entries are the same.
 func (e Entry) Equal(f Entry) bool {
 	return e.Point == f.Point && e.At == f.At && e.Who == f.Who && e.Kind == f.Kind && e.Op == f.Op && e.Path == f.Path &&
-		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text.En == f.Text.En && slices.Equal(e.Names, f.Names)
+		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text.String() == f.Text.String() && slices.Equal(e.Names, f.Names)
 }
 
 // String is one line for people to read.
@@ -46,7 +46,7 @@ func (e Entry) String() string {
 	fmt.Fprintf(&b, "%8.3fs %s ", e.At.Seconds(), e.Who)
 	switch e.Kind {
 	case "note":
-		b.WriteString(e.Text.En)
+		b.WriteString(e.Text.String())
 		return b.String()
 	case "reply":
 		b.WriteString("<- ")

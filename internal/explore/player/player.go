@@ -105,9 +105,9 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 	for r.Violation == nil && !r.over {
 		actions := w.enabled()
 		if len(r.Points) >= maxPoints {
-			v := Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", "已有 %d 个动作，仍没有结束", len(r.Points))}
+			v := Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", len(r.Points))}
 			if waiter := w.waitsInVain(actions); waiter != "" {
-				v = Violation{Hang, waiter, i18n.Textf("nothing goes on but a loop that does not wake %s", "只剩一个循环在空转，不会唤醒 %s", waiter)}
+				v = Violation{Hang, waiter, i18n.Textf("nothing goes on but a loop that does not wake %s", waiter)}
 			}
 			w.Violate(v)
 			break
@@ -219,8 +219,8 @@ func (w *Player) act(a action) {
 // ResultsLocked notes the result of each contender.
 func (w *Player) ResultsLocked() {
 	for _, k := range w.Contenders {
-		became := append(slices.Clone(k.results), i18n.Text{En: k.State, Zh: statesZh[k.State]})
-		w.Run.Results = append(w.Run.Results, i18n.Textf("%s: %s", "%s：%s", k.Name, i18n.Join(became, ", ")))
+		became := append(slices.Clone(k.results), i18n.Both(k.State, statesZh[k.State]))
+		w.Run.Results = append(w.Run.Results, i18n.Textf("%s: %s", k.Name, i18n.Join(became, ", ")))
 	}
 }
 

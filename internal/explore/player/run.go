@@ -81,16 +81,16 @@ func Follow(choices []string, widths []int, afterwards Chooser, play func(choose
 		i := slices.Index(p.Enabled, name)
 		switch {
 		case i < 0:
-			err = i18n.Errorf("choice %d is %q, but these are possible: %q", "第 %d 个选择是 %q，但可能的选择只有：%q", n+1, name, p.Enabled)
+			err = i18n.Errorf("choice %d is %q, but these are possible: %q", n+1, name, p.Enabled)
 		case n < len(widths) && widths[n] != len(p.Enabled):
-			err = i18n.Errorf("choice %d had %d possibilities, and now %q", "第 %d 个选择原有 %d 种可能，现在是：%q", n+1, widths[n], p.Enabled)
+			err = i18n.Errorf("choice %d had %d possibilities, and now %q", n+1, widths[n], p.Enabled)
 			i = -1
 		}
 		n++
 		return i
 	})
 	if err == nil && n < len(choices) {
-		err = i18n.Errorf("the schedule ends after %d of %d choices", "调度有 %[2]d 个选择，但在第 %[1]d 个之后就结束了", n, len(choices))
+		err = i18n.Errorf("the schedule ends after %d of %d choices", n, len(choices))
 	}
 	return err
 }

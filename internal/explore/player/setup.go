@@ -64,7 +64,7 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 // panicText is what the bubble has panicked with when it ended.
 func panicText(p any) i18n.Text {
 	if fmt.Sprint(p) == "deadlock: main bubble goroutine has exited but blocked goroutines remain" {
-		return i18n.Textf("deadlock: main bubble goroutine has exited but blocked goroutines remain", "还有 goroutine 卡住，没有结束")
+		return "deadlock: main bubble goroutine has exited but blocked goroutines remain"
 	}
 	return i18n.Same(fmt.Sprint(p))
 }

@@ -71,7 +71,7 @@ func (w *Player) addTree(d *digest, at string) {
 // remember adds an entry of the log to the client's past.
 func (c *Client) remember(e Entry) {
 	c.past.add(uint64(e.At))
-	c.past.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.En)
+	c.past.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.String())
 	c.past.addFlags(e.Watch)
 	c.past.addTexts(e.Names...)
 }

@@ -41,7 +41,7 @@ func (tr *Trace) String() string {
 	if tr.Violation != nil {
 		fmt.Fprintf(&b, ": %s", tr.Violation)
 	}
-	fmt.Fprintf(&b, "\nchoices (%d):\n%slog:\n", len(tr.Choices), tr.Steps().En)
+	fmt.Fprintf(&b, "\nchoices (%d):\n%slog:\n", len(tr.Choices), tr.Steps().String())
 	for _, e := range tr.Log {
 		fmt.Fprintf(&b, "  %s\n", e)
 	}
@@ -55,7 +55,7 @@ func (tr *Trace) String() string {
 // Steps are the actions of the schedule, a line each, with their effects. The choices have a number. The other
 // actions had no alternative, or the explorer took them by itself.
 func (tr *Trace) Steps() i18n.Text {
-	return i18n.Text{En: tr.steps(i18n.English, "; "), Zh: tr.steps(i18n.Chinese, "；")}
+	return i18n.Both(tr.steps(i18n.English, "; "), tr.steps(i18n.Chinese, "；"))
 }
 
 func (tr *Trace) steps(l i18n.Language, between string) string {
@@ -114,17 +114,17 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 		case "carried out":
 			what := e.requestText(tr.Log[i:])
 			if by := cmp.Or(e.For, e.Who); by != who {
-				what = i18n.Textf("%s %s", "%s %s", by, what)
+				what = i18n.Textf("%s %s", by, what)
 			}
 			list = append(list, what)
 		case "event":
-			list = append(list, i18n.Textf("%s gets the event %s of %s", "%[1]s 收到 %[3]s 的 %[2]s 事件", e.Who, e.Op, name))
+			list = append(list, i18n.Textf("%s gets the event %s of %s", e.Who, e.Op, name))
 		case "lost":
-			list = append(list, i18n.Textf("%s %s: %s", "%s %s：%s", e.Op, name, e.Text))
+			list = append(list, i18n.Textf("%s %s: %s", e.Op, name, e.Text))
 		case "note":
-			what := i18n.Textf("%s %s", "%s %s", e.Who, e.Text)
+			what := i18n.Textf("%s %s", e.Who, e.Text)
 			switch {
-			case e.Text.En == string(Day), tr.Violation != nil && e.Text.En == tr.Violation.String():
+			case e.Text.String() == string(Day), tr.Violation != nil && e.Text.String() == tr.Violation.String():
 				continue // it is the action itself, or the violation
 			case e.Who == "":
 				what = e.Text
@@ -139,7 +139,7 @@ func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
 func (e Entry) requestText(log []Entry) i18n.Text {
 	text := i18n.Same(e.Op + " " + briefName(e.Path))
 	if e.Watch {
-		text = i18n.Textf("%s and watch", "%s，并设置监听", text)
+		text = i18n.Textf("%s and watch", text)
 	}
 	answered := slices.IndexFunc(log, func(r Entry) bool {
 		return r.Point == e.Point && r.Kind == "reply" && r.Who == e.Who && r.Op == e.Op && r.Path == e.Path
@@ -149,7 +149,7 @@ func (e Entry) requestText(log []Entry) i18n.Text {
 	}
 	switch r := log[answered]; {
 	case r.Err != "":
-		text = i18n.Textf("%s: %s", "%s：%s", text, i18n.Text{En: r.Err, Zh: cmp.Or(errorsZh[r.Err], r.Err)})
+		text = i18n.Textf("%s: %s", text, i18n.Both(r.Err, cmp.Or(errorsZh[r.Err], r.Err)))
 	case r.Made != "":
 		text = i18n.Same(e.Op + ": " + briefName(r.Made))
 	case len(r.Names) > 0:
@@ -157,7 +157,7 @@ func (e Entry) requestText(log []Entry) i18n.Text {
 		for _, child := range r.Names {
 			children = append(children, briefName(child))
 		}
-		text = i18n.Textf("%s: %s", "%s：%s", text, strings.Join(children, " "))
+		text = i18n.Textf("%s: %s", text, strings.Join(children, " "))
 	}
 	return text
 }

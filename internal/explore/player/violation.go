@@ -55,11 +55,11 @@ type Violation struct {
 	What i18n.Text `json:"what"`
 }
 
-func (v Violation) String() string { return v.Text().En }
+func (v Violation) String() string { return v.Text().String() }
 
 // Text is the kind, and what has happened.
 func (v Violation) Text() i18n.Text {
-	return i18n.Textf("%s: %s", "%s：%s", v.Kind.Text(), v.What)
+	return i18n.Textf("%s: %s", v.Kind.Text(), v.What)
 }
 
 var kindsZh = map[Kind]string{
@@ -72,7 +72,7 @@ var kindsZh = map[Kind]string{
 }
 
 // Text is the name of the kind.
-func (k Kind) Text() i18n.Text { return i18n.Text{En: string(k), Zh: kindsZh[k]} }
+func (k Kind) Text() i18n.Text { return i18n.Both(string(k), kindsZh[k]) }
 
 // Violate is ViolateLocked for a caller that does not have mu.
 func (w *Player) Violate(v Violation) { w.Do(func() { w.ViolateLocked(v) }) }
@@ -87,11 +87,11 @@ func (w *Player) ViolateLocked(v Violation) {
 	if i := slices.IndexFunc(w.Lock.Known, func(k Known) bool { return k.Match(v, r.Facts) }); i >= 0 {
 		known = w.Lock.Known[i].Name
 	}
-	w.Camera.Violation(v, known.En)
+	w.Camera.Violation(v, known.String())
 	switch {
 	case r.over || r.Violation != nil:
 		return
-	case known.En != "":
+	case known.String() != "":
 		w.knownLocked(known, v)
 		r.over = true // what comes later follows from it
 		return
@@ -102,9 +102,9 @@ func (w *Player) ViolateLocked(v Violation) {
 
 // knownLocked notes a violation that the lock is known for, under the name of its Known.
 func (w *Player) knownLocked(name i18n.Text, v Violation) {
-	w.Camera.Violation(v, name.En)
+	w.Camera.Violation(v, name.String())
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
-		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: i18n.Textf("known: %s", "出现已知问题：%s", v.Text())})
+		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: i18n.Textf("known: %s", v.Text())})
 	}
 }

@@ -17,7 +17,6 @@ import (
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
-	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
@@ -42,21 +41,20 @@ func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unloc
 var (
 	// LostReply is known of every lock but zklock.
 	LostReply = player.Known{
-		Name: i18n.Textf("the reply to create is lost, and the node stays until the session ends", "create 的响应丢失，节点一直留到会话结束"),
+		Name: "the reply to create is lost, and the node stays until the session ends",
 		Match: func(v player.Violation, f player.Facts) bool {
 			return f.OrphanCreate && (v.Kind == player.Hang || v.Kind == player.NodeLeft)
 		},
 	}
 	lookThenDelete = player.Known{
-		Name: i18n.Textf("Unlock looks, the session ends, and Unlock deletes the node of the next holder",
-			"Unlock 刚查看完，会话就结束了，于是 Unlock 删除的是下一个持有者的节点"),
+		Name: "Unlock looks, the session ends, and Unlock deletes the node of the next holder",
 		Match: func(v player.Violation, f player.Facts) bool {
 			return v.Kind == player.ForeignDelete && f.Happened(player.Stall) > 0
 		},
 	}
 	// Wrap is known of every lock that sorts the names of its nodes.
 	Wrap = player.Known{
-		Name: i18n.Textf("the numbers pass 2³¹-1, and then the names do not sort by number", "序号超过 2³¹-1 之后，按名字排序就不再是按序号排序"),
+		Name: "the numbers pass 2³¹-1, and then the names do not sort by number",
 		Match: func(v player.Violation, f player.Facts) bool {
 			return f.World.Sequence == math.MaxInt32
 		},
@@ -65,8 +63,7 @@ var (
 
 // handedOn is known of zklock: an Unlock that hands the lock on in memory asks no server.
 var handedOn = player.Known{
-	Name: i18n.Textf("the session is ended before its time, and Unlock hands the lock on before the client has noticed",
-		"会话被提前结束，客户端还未得知，Unlock 就已在进程内交接了锁"),
+	Name: "the session is ended before its time, and Unlock hands the lock on before the client has noticed",
 	Match: func(v player.Violation, f player.Facts) bool {
 		return v.Kind == player.HidesLoss && f.Happened(player.Stop) > 0
 	},

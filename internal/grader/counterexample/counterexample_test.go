@@ -38,10 +38,10 @@ func TestOurAnswersAreAccepted(t *testing.T) {
 		require.Contains(t, string(page), "internal/bugs/listings/"+locks.Tasks[n-1].Source)
 	}
 	for _, c := range Cases() {
-		require.Empty(t, c.Words(played[c.Number]).En)
+		require.Empty(t, c.Words(played[c.Number]).String())
 		p := played[c.Number]
 		p.Choices++
-		require.Equal(t, c.Most > 0, c.Words(p).En != "", "one choice more")
+		require.Equal(t, c.Most > 0, c.Words(p).String() != "", "one choice more")
 	}
 }
 
@@ -54,7 +54,7 @@ func TestAnAnswerNeedsAllOfItsChoices(t *testing.T) {
 				break
 			}
 			link = link[:at]
-			require.Contains(t, Play(t, n, link).Words.En, "Go on until the lab says", "%s", link)
+			require.Contains(t, Play(t, n, link).Words.String(), "Go on until the lab says", "%s", link)
 		}
 	}
 }
@@ -80,11 +80,11 @@ func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 	for _, task := range locks.Tasks {
 		for _, s := range scenes.All {
 			l := testenv.Must(locks.Find(s.ID))(t)
-			require.Contains(t, Play(t, task.Number, l.Open().String()).Words.En, "the link is of the lock", "%s", s.ID)
+			require.Contains(t, Play(t, task.Number, l.Open().String()).Words.String(), "the link is of the lock", "%s", s.ID)
 			a := task.Lock.Open()
 			a.Choices = l.Scene.Choices
 			if strings.EqualFold(s.ID[:1], task.Source[:1]) && len(a.Choices) > 0 { // a listing of the same article
-				require.NotEmpty(t, Play(t, task.Number, a.String()).Words.En,
+				require.NotEmpty(t, Play(t, task.Number, a.String()).Words.String(),
 					"listing %d is solved by the choices of %s", task.Number, s.ID)
 			}
 		}
@@ -95,32 +95,36 @@ func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 func TestWhatIsNotAnAnswer(t *testing.T) {
 	good := ourAnswers(t)[4]
 	for name, test := range map[string]struct{ link, says string }{
-		"nothing":              {"", "answer 4 is not written yet: open the listing with go run ./cmd/lab -open -scene break-4"},
-		"no link":              {"yes", `"yes" is not a link of the lab`},
-		"two links":            {good + " " + good, "paste one link"},
-		"two locks":            {strings.Replace(good, "break-4", "break-4,break-5", 1), "two locks beside each other"},
-		"no such lock":         {strings.Replace(good, "break-4", "break-44", 1), `there is no lock "break-44"`},
-		"the lock twice":       {good + "&lock=break-4", "once which lock"},
-		"another lock":         {strings.Replace(good, "break-4", "predecessor", 1), `the lock "predecessor", and answer 4 is about "break-4"`},
+		"nothing": {"", "answer 4 is not written yet: open the listing with go run ./cmd/lab -open -scene " +
+			"break-4"},
+		"no link":        {"yes", `"yes" is not a link of the lab`},
+		"two links":      {good + " " + good, "paste one link"},
+		"two locks":      {strings.Replace(good, "break-4", "break-4,break-5", 1), "two locks beside each other"},
+		"no such lock":   {strings.Replace(good, "break-4", "break-44", 1), `there is no lock "break-44"`},
+		"the lock twice": {good + "&lock=break-4", "once which lock"},
+		"another lock": {strings.Replace(good, "break-4", "predecessor",
+			1), `the lock "predecessor", and answer 4 is about "break-4"`},
 		"a billion contenders": {strings.Replace(good, "n=3", "n=1000000000", 1), "not a number from 1 to 100"},
 		"a hundred contenders": {strings.Replace(good, "n=3", "n=100", 1), "100 contenders, and answer 4 has 3"},
 		"one session":          {strings.Replace(good, "n=3", "n=3&shared=1", 1), "3 contenders in one session"},
 		"an unknown field":     {good + "&points=18", `"points", which the lab does not write`},
-		"another fault":        {strings.Replace(good, "kinds=expire", "kinds=lose-reply", 1), `a world with 1 fault ("lose reply"), and answer 4 of one with 1 fault ("expire")`},
+		"another fault": {strings.Replace(good, "kinds=expire", "kinds=lose-reply",
+			1), `a world with 1 fault ("lose reply"), and answer 4 of one with 1 fault ("expire")`},
 		"no faults":            {strings.Replace(good, "faults=1", "faults=0", 1), "a world with no fault"},
 		"packets wait":         {good + "&packets=1", "replies and events wait, too"},
 		"a search":             {strings.Replace(good, "mode=schedule", "mode=find", 1), "opens the search"},
 		"an interference":      {good + "&do=1s.A.expire", "by the clock"},
 		"no choices":           {good[:strings.Index(good, "&choices")], "nothing is broken"},
 		"an impossible choice": {good + ",D:+request", "cannot be played: the schedule ends after 7 of 8 choices"},
-		"an unknown choice":    {strings.Replace(good, "C:+expire", "C:+explode", 1), `cannot be played: choice 6 is "C: explode", but these are possible`},
-		"broken quoting":       {good + ",%zz", "cannot be read"},
-		"a hundred thousand":   {good + strings.Repeat(",A:+request", 100_000), "more than any of the lab"},
-		"a thousand choices":   {good + strings.Repeat(",A:+stop", 1000), "1007 choices, and no schedule"},
-		"no UTF-8":             {good + ",\xff\xfe", "cannot be played"},
+		"an unknown choice": {strings.Replace(good, "C:+expire", "C:+explode",
+			1), `cannot be played: choice 6 is "C: explode", but these are possible`},
+		"broken quoting":     {good + ",%zz", "cannot be read"},
+		"a hundred thousand": {good + strings.Repeat(",A:+request", 100_000), "more than any of the lab"},
+		"a thousand choices": {good + strings.Repeat(",A:+stop", 1000), "1007 choices, and no schedule"},
+		"no UTF-8":           {good + ",\xff\xfe", "cannot be played"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			words := Play(t, 4, test.link).Words.En
+			words := Play(t, 4, test.link).Words.String()
 			require.Contains(t, words, test.says)
 			require.NotContains(t, words, "\n", "a message is one line")
 			require.Less(t, len(words), 1000)
@@ -132,7 +136,7 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 	// Additions of the page to a link do no harm, and neither does its address.
 	for _, link := range []string{"http://127.0.0.1:36791/" + good + "&t=2400ms&lang=zh",
 		"file:///tmp/lab.html" + good} {
-		require.Empty(t, Play(t, 4, link).Words.En)
+		require.Empty(t, Play(t, 4, link).Words.String())
 		require.Equal(t, good, Open(link))
 	}
 }

@@ -28,23 +28,23 @@ const basicTasks = 3
 
 // harms are the goals of the tasks.
 var harms = map[player.Kind]i18n.Text{
-	player.Hang:          i18n.Textf("a contender waits forever", "竞争者永远等待"),
-	player.WatchLeft:     i18n.Textf("a watch is left behind", "留下一个监听"),
-	player.NodeLeft:      i18n.Textf("a node is left behind", "留下一个节点"),
-	player.TwoHolders:    i18n.Textf("two hold the lock at once", "两个竞争者同时持有锁"),
-	player.ForeignDelete: i18n.Textf("one client deletes another's node", "一个客户端删除了另一个的节点"),
-	player.Overtaken:     i18n.Textf("a contender gets in before one that is before it in the queue", "一个竞争者插队，先拿到锁"),
+	player.Hang:          "a contender waits forever",
+	player.WatchLeft:     "a watch is left behind",
+	player.NodeLeft:      "a node is left behind",
+	player.TwoHolders:    "two hold the lock at once",
+	player.ForeignDelete: "one client deletes another's node",
+	player.Overtaken:     "a contender gets in before one that is before it in the queue",
 }
 
 // Cases are all cases, in the order in which they are judged.
 func Cases() (list []Case) {
 	for _, task := range locks.Tasks {
-		name := i18n.Textf("listing %d: %s", "代码 %d：%s", task.Number, harms[task.Harm])
+		name := i18n.Textf("listing %d: %s", task.Number, harms[task.Harm])
 		list = append(list, Case{Name: name, Number: task.Number, Basic: task.Number <= basicTasks})
 	}
 	for _, task := range locks.Tasks {
 		most := ourChoices[task.Number]
-		name := i18n.Textf("listing %d takes at most %d choices", "代码 %d 最多用 %d 次选择", task.Number, most)
+		name := i18n.Textf("listing %d takes at most %d choices", task.Number, most)
 		list = append(list, Case{Name: name, Number: task.Number, Most: most})
 	}
 	return list
@@ -61,12 +61,13 @@ func (c Case) Words(r Result) i18n.Text {
 	switch {
 	case c.Most == 0:
 		return r.Words
-	case r.Words.En != "":
-		return i18n.Textf("answer %d does not reach the goal yet", "答案 %d 还没有到达目标", c.Number)
+	case r.Words.String() != "":
+		return i18n.Textf("answer %d does not reach the goal yet", c.Number)
 	case r.Choices > c.Most:
-		return i18n.Textf("answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm not need?", "答案 %d 用 %d 次选择到达目标，我们的用了 %d 次：你的哪些选择其实用不着？", c.Number, r.Choices, c.Most)
+		return i18n.Textf("answer %d reaches the goal with %d choices, and ours with %d: which of yours does the harm "+
+			"not need?", c.Number, r.Choices, c.Most)
 	}
-	return i18n.Text{}
+	return ""
 }
 
 // Play plays the answer to a task as the lab does.
@@ -80,9 +81,9 @@ func Play(t *testing.T, number int, link string) Result {
 	r := Result{Choices: len(a.Choices)}
 	switch {
 	case !ok:
-		r.Words = i18n.Textf("the schedule is another one each time that it is played: choose another way to the goal", "这个调度每次播放都不一样：请换一条路到达目标")
+		r.Words = "the schedule is another one each time that it is played: choose another way to the goal"
 	case shown.err != nil:
-		r.Words = i18n.Textf("the link cannot be played: %s: copy it again from the lab", "链接无法播放：%s：请从实验室重新复制", inOneLine(i18n.TextOf(shown.err)))
+		r.Words = i18n.Textf("the link cannot be played: %s: copy it again from the lab", inOneLine(i18n.TextOf(shown.err)))
 	default:
 		r.Words = whyNotGoal(task, shown)
 	}
@@ -126,45 +127,49 @@ func playTwice(t *testing.T, a locks.Address) (shownSchedule, bool) {
 
 // whyNotGoal says why a schedule is not the answer; it is empty if it is.
 func whyNotGoal(task locks.Task, s shownSchedule) i18n.Text {
-	goal := i18n.Textf("the goal is: %s", "目标是：%s", harms[task.Harm])
+	goal := i18n.Textf("the goal is: %s", harms[task.Harm])
 	switch v := s.trace.Violation; {
 	case v != nil && v.Kind == task.Harm:
-		return i18n.Text{}
+		return ""
 	case v != nil:
-		return i18n.Textf("the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back to before it came and go round it", "调度以另一种危害结束：%s；%s。调度遇到第一个危害就结束，所以请退回到它发生之前，绕开它", inOneLine(v.Text()), goal)
+		return i18n.Textf("the schedule ends with another harm, %s; %s. A schedule ends with the first harm, so go back "+
+			"to before it came and go round it", inOneLine(v.Text()), goal)
 	case len(s.possible) == 0:
-		return i18n.Textf("the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another order", "调度已经结束，没有造成危害（%s）；%s。请在实验室里撤回几次选择，换一种次序再试", inOneLine(i18n.Join(s.trace.Results, "; ")), goal)
+		return i18n.Textf("the schedule is over and harmless (%s); %s. Take back some choices in the lab and try another "+
+			"order", inOneLine(i18n.Join(s.trace.Results, "; ")), goal)
 	}
 	next := strings.Join(s.possible[:min(4, len(s.possible))], ", ")
 	if len(s.possible) > 4 {
 		next += ", …"
 	}
-	if waits := waiting(s.trace.Results); task.Harm == player.Hang && waits.En != "" {
-		return i18n.Textf(`after the last choice %s, which is not a hang: something can still happen (%s). Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，%s，但这还不是卡住：还有动作可以执行（%s）。请继续，直到实验室显示“目标达成”，再复制链接", waits, next)
+	if waits := waiting(s.trace.Results); task.Harm == player.Hang && waits.String() != "" {
+		return i18n.Textf(`after the last choice %s, which is not a hang: something can still happen (%s). `+
+			`Go on until the lab says "Goal reached", and copy the link then`, waits, next)
 	}
-	return i18n.Textf(`after the last choice nothing is broken, and the schedule can go on (%s); %s. Go on until the lab says "Goal reached", and copy the link then`, "最后一次选择之后，锁没有出错，调度还可以继续（%s）；%s。请继续，直到实验室显示“目标达成”，再复制链接", next, goal)
+	return i18n.Textf(`after the last choice nothing is broken, and the schedule can go on (%s); %s. `+
+		`Go on until the lab says "Goal reached", and copy the link then`, next, goal)
 }
 
 // waiting names the contenders that wait: "A and B wait".
 func waiting(results []i18n.Text) i18n.Text {
 	var names []string
 	for _, r := range results {
-		if name, what, _ := strings.Cut(r.En, ": "); strings.HasSuffix(what, "waiting") {
+		if name, what, _ := strings.Cut(r.String(), ": "); strings.HasSuffix(what, "waiting") {
 			names = append(names, name)
 		}
 	}
 	switch len(names) {
 	case 0:
-		return i18n.Text{}
+		return ""
 	case 1:
-		return i18n.Textf("%s waits", "%s在等待", names[0])
+		return i18n.Textf("%s waits", names[0])
 	}
-	return i18n.Textf("%s wait", "%s 都在等待", player.And(names))
+	return i18n.Textf("%s wait", player.And(names))
 }
 
 // inOneLine cuts a text to one line that is not too long. A text that quotes a student may be of any kind.
 func inOneLine(t i18n.Text) i18n.Text {
-	return i18n.Text{En: oneLine(t.En), Zh: oneLine(t.Zh)}
+	return i18n.Both(oneLine(t.String()), oneLine(t.In(i18n.Chinese)))
 }
 
 func oneLine(text string) string {

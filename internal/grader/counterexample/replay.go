@@ -36,11 +36,11 @@ func Replay(answers map[int]string, run func(question []byte) (Process, error)) 
 	for left := maps.Clone(answers); len(left) > 0; {
 		question, err := json.Marshal(left)
 		if err != nil {
-			return nil, i18n.Text{}, err
+			return nil, "", err
 		}
 		p, err := run(question)
 		if err != nil {
-			return nil, i18n.Text{}, err
+			return nil, "", err
 		}
 		for line := range strings.Lines(p.Out) {
 			var l Line
@@ -52,16 +52,17 @@ func Replay(answers map[int]string, run func(question []byte) (Process, error)) 
 				delete(left, l.Number)
 			}
 		}
-		if p.Over.En != "" {
+		if p.Over.String() != "" {
 			return played, p.Over, nil
 		}
 		if len(left) > 0 { // the process has ended at the first of them
 			first := slices.Min(slices.Collect(maps.Keys(left)))
-			played[first] = Result{Words: i18n.Textf("the schedule ends the lab's engine (%s): choose another way to the goal", "这个调度让实验室的引擎中止了（%s）：请换一条路到达目标", ending(p.Said, p.Ended))}
+			played[first] = Result{Words: i18n.Textf("the schedule ends the lab's engine (%s): choose another way to the goal",
+				ending(p.Said, p.Ended))}
 			delete(left, first)
 		}
 	}
-	return played, i18n.Text{}, nil
+	return played, "", nil
 }
 
 // ending says in one line how a process has ended, from its errors and its exit status.

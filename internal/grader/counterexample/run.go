@@ -24,8 +24,8 @@ func Run(t *testing.T, file string) {
 		played[task.Number] = Play(t, task.Number, answers[task.Number])
 	}
 	for _, c := range Cases() {
-		t.Run(c.Name.En, func(t *testing.T) {
-			if words := c.Words(played[c.Number]); words.En != "" {
+		t.Run(c.Name.String(), func(t *testing.T) {
+			if words := c.Words(played[c.Number]); words.String() != "" {
 				t.Error(words.In(i18n.Of("")))
 			}
 		})

@@ -39,9 +39,9 @@ type schedulePlan struct {
 }
 
 var faultNames = map[player.Fault]i18n.Text{
-	player.LoseRequest: i18n.Textf("a request is lost", "丢失一个请求"), player.LoseReply: i18n.Textf("a reply is lost", "丢失一个响应"),
-	player.Cut: i18n.Textf("a connection breaks", "有一次连接断开"), player.Expire: i18n.Textf("a session ends", "有一个会话结束"),
-	player.EndContext: i18n.Textf("a ctx ends", "有一个 ctx 结束"),
+	player.LoseRequest: "a request is lost", player.LoseReply: "a reply is lost",
+	player.Cut: "a connection breaks", player.Expire: "a session ends",
+	player.EndContext: "a ctx ends",
 }
 
 // plans are the cases for a kind of lock. They play every schedule of what a fixed case does
@@ -50,7 +50,7 @@ var faultNames = map[player.Fault]i18n.Text{
 func plans(s player.Subject, register bool) []schedulePlan {
 	p := &planner{
 		Subject: s, contenders: 2, kinds: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},
-		every: explore.Search{Limit: 3000, Merge: true}, everyName: i18n.Textf("every schedule of two contenders", "两个竞争者的每一种调度"),
+		every: explore.Search{Limit: 3000, Merge: true}, everyName: "every schedule of two contenders",
 	}
 	if s.Permits > 1 {
 		p.contenders = s.Permits + 1
@@ -87,7 +87,7 @@ var (
 
 // randomName names the schedules of a random search.
 func randomName(limit, contenders int) i18n.Text {
-	return i18n.Textf("%d random schedules of %d contenders", "%[2]d 个竞争者，%[1]d 种随机调度", limit, contenders)
+	return i18n.Textf("%d random schedules of %d contenders", limit, contenders)
 }
 
 func (p *planner) add(g locktest.Group, name i18n.Text, w player.World, search explore.Search) {
@@ -101,12 +101,12 @@ func worldOf(contenders int, faults ...player.Fault) player.World {
 
 // addRegisters adds the worlds of stores that write and read.
 func (p *planner) addRegisters() {
-	stores := i18n.Textf("every schedule of two stores that write and read, twice", "两个存储服务各写读两次的每一种调度")
+	stores := i18n.Text("every schedule of two stores that write and read, twice")
 	for _, f := range []player.Fault{"", player.LoseRequest, player.LoseReply} {
 		group, w, name := locktest.Liveness, worldOf(2), stores
 		if f != "" {
 			// With one address the library throws away what is sent between two connections.
-			group, w, name = locktest.Faults, worldOf(2, f), i18n.Textf("%s, and at some moment %s", "%s，其间%s", stores, faultNames[f])
+			group, w, name = locktest.Faults, worldOf(2, f), i18n.Textf("%s, and at some moment %s", stores, faultNames[f])
 			w.Ensemble = true
 		}
 		w.Scripts = [][]player.Op{twice, twice}
@@ -122,44 +122,47 @@ func (p *planner) addComplete() {
 	if p.Queue {
 		w := worldOf(p.contenders)
 		w.Sequence, w.Stranger = 999_999_999, true
-		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the one before",
-			"%s，旁边有一个不属于竞争者的节点，序号也多出一位", p.everyName), w, p.every)
-		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", "%s，其间有人删除了等待者的节点", p.everyName),
+		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
+			"one before", p.everyName), w, p.every)
+		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", p.everyName),
 			worldOf(p.contenders, player.NodeGoes), p.every)
 		w = worldOf(p.contenders, player.Remake, player.Expire)
 		w.Scripts = slices.Repeat([][]player.Op{twice}, p.contenders)
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a session ends", "%s，各加锁两次，其间空的父节点被删除，或者有一个会话结束", twiceName), w, twiceEach)
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a "+
+			"session ends", twiceName), w, twiceEach)
 	}
 
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", "%s，其间有人把节点的数据又写了一遍", p.everyName),
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", p.everyName),
 		worldOf(p.contenders, player.NodeSet), p.every)
 	fresh := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
 	fresh.Missing = true
 	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
-		"%s，路径上的节点都不存在，其间丢失一个请求或响应", p.everyName), fresh, p.every)
+		p.everyName), fresh, p.every)
 	if p.Contexts {
 		again := player.World{Contenders: p.contenders, Kinds: []player.Fault{player.EndContext}, Faults: 1, Scripts: [][]player.Op{twice, twice}}
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", "%s，各加锁两次，其间某个 ctx 结束", twiceName), again, twiceEach)
-		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", "%s，某个 ctx 在被检查之后才结束", p.everyName),
+		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", twiceName), again, twiceEach)
+		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", p.everyName),
 			worldOf(p.contenders, player.EndAfterLook, player.EndAfterLook2), p.every)
 	}
 	if !p.Reentrant && !p.Timed {
 		w := worldOf(p.contenders, player.Expire)
 		w.Scripts = slices.Repeat([][]player.Op{{player.LockOp, player.RelockOp, player.UnlockOp}}, p.contenders)
 		p.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
-			"%s，会话已结束的持有者没有 Unlock 又再次 Lock", p.everyName), w, p.every)
+			p.everyName), w, p.every)
 	}
 	if !p.Timed { // it would send requests all day
-		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", "%s，其间过了一天", p.everyName), worldOf(p.contenders, player.Day), p.every)
+		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", p.everyName),
+			worldOf(p.contenders, player.Day), p.every)
 	}
 	for _, f := range p.kinds {
-		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", "%s，其间%s", p.everyName, faultNames[f]), worldOf(p.contenders, f), p.every)
+		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", p.everyName, faultNames[f]),
+			worldOf(p.contenders, f), p.every)
 	}
 	if p.Queue && len(p.Known) == 0 { // it finds its node again
 		behind := worldOf(1, player.LoseRequest, player.LoseReply)
 		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]player.Op{twice}
-		p.add(locktest.Faults, i18n.Textf("every schedule of one contender that comes to servers that are behind, and three requests or replies are lost",
-			"一个竞争者连到落后的服务器，其间丢失三个请求或响应的每一种调度"), behind, explore.Search{Limit: 3000})
+		p.add(locktest.Faults, "every schedule of one contender that comes to servers that are behind, and three "+
+			"requests or replies are lost", behind, explore.Search{Limit: 3000})
 	}
 }
 
@@ -168,25 +171,26 @@ func (p *planner) addShared() {
 	some := explore.Search{Seed: 1, Limit: 200}
 	shared := worldOf(p.contenders)
 	shared.Shared = true
-	p.add(locktest.Liveness, i18n.Textf("%s in one session", "%s，同在一个会话", randomName(some.Limit, p.contenders)), shared, some)
+	p.add(locktest.Liveness, i18n.Textf("%s in one session", randomName(some.Limit, p.contenders)), shared, some)
 
 	some.Limit = 600
 	lossy := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
 	lossy.Shared, lossy.Scripts = true, slices.Repeat([][]player.Op{twice}, p.contenders)
-	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is lost",
-		"%s，同在一个会话，各加锁两次，其间丢失一个请求或响应", randomName(some.Limit, p.contenders)), lossy, some)
+	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is "+
+		"lost", randomName(some.Limit, p.contenders)), lossy, some)
 
 	// When the session has ended, the client fails what is asked of it once more
 	// before it connects again: the third Lock is in the next session.
 	shared = worldOf(p.contenders+1, player.Expire)
 	shared.Shared, shared.Scripts = true, [][]player.Op{thrice, thrice, thrice}
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
-		"%s，同在一个会话，各加锁三次，其间会话结束", randomName(some.Limit, p.contenders+1)), shared, some)
+		randomName(some.Limit, p.contenders+1)), shared, some)
 	if p.Reentrant {
 		owners := worldOf(3)
 		owners.Shared, owners.OneOwner = true, true
 		owners.Scripts = [][]player.Op{{player.TryLockOp, player.UnlockOp, player.LockOp, player.UnlockOp}, twice}
-		p.add(locktest.Liveness, i18n.Textf("%d random schedules of two goroutines of one owner, and another owner", "一个所有者的两个 goroutine 和另一个所有者，%d 种随机调度", some.Limit), owners, some)
+		p.add(locktest.Liveness, i18n.Textf("%d random schedules of two goroutines of one owner, and another owner",
+			some.Limit), owners, some)
 	}
 }
 
@@ -198,26 +202,29 @@ func (p *planner) addRandom() {
 		two.Kinds = append(slices.Clone(p.kinds), player.NodeGoes)
 	}
 	two.Faults = 2
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults", "%s，其间发生上述故障中的两个", randomName(pairs.Limit, p.contenders)), two, pairs)
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults",
+		randomName(pairs.Limit, p.contenders)), two, pairs)
 	p.list[len(p.list)-1].unsafeOnly = true // a lock whose first try to clean up is lost, too, may leave a node
 
 	some, n := explore.Search{Seed: 1, Limit: 200}, p.contenders+1
 	more := randomName(some.Limit, n)
 	p.add(locktest.Liveness, more, worldOf(n), some)
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", "%s，其间发生上述故障之一", more), worldOf(n, p.kinds...), some)
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", more), worldOf(n, p.kinds...), some)
 	waits := worldOf(n, player.NodeSet, player.NodeGoes)
 	waits.Faults = 2
 	if p.Contexts {
 		waits.Kinds = append(waits.Kinds, player.EndContext)
 	}
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's", "%s，其间有人重写了节点，又删除了等待者的节点", randomName(pairs.Limit, n)), waits, pairs)
+	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's",
+		randomName(pairs.Limit, n)), waits, pairs)
 	if p.Together == nil && !p.Timed { // it has a TryLock
 		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
 		if p.Queue {
 			tries.Sequence = 999_999_999
 		}
 		tries.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
-		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a waiter's node is deleted or written", "%s，其中一个只用 TryLock，其间丢失一个请求、有一个会话结束，或者等待者的节点被删除、被改写", randomName(pairs.Limit, n)), tries, pairs)
+		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a "+
+			"waiter's node is deleted or written", randomName(pairs.Limit, n)), tries, pairs)
 	}
 }
 
@@ -233,7 +240,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	}
 	var p locktest.Plan
 	for _, c := range plans(subject, e.Register) {
-		p.Add(c.name.En, c.name.Zh, c.group, func(in *runner.Case) { c.run(in, subject) })
+		p.Add(c.name, c.group, func(in *runner.Case) { c.run(in, subject) })
 	}
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
@@ -372,7 +379,7 @@ func addressOf(tr *player.Trace) locks.Address {
 
 // failureText is the message for the student.
 func failureText(tr *player.Trace) i18n.Text {
-	return i18n.Textf("%s, in this schedule:\n%s", "%s。调度如下：\n%s", violationText(tr), tr.Steps())
+	return i18n.Textf("%s, in this schedule:\n%s", violationText(tr), tr.Steps())
 }
 
 // violationText is the violation. If a node is left, it also says which lost request the lock must send again.
@@ -387,10 +394,10 @@ func violationText(tr *player.Trace) i18n.Text {
 		}
 		switch e.Op {
 		case jute.OpDelete.String():
-			return i18n.Textf("%s: its delete is lost, and must be sent again", "%s：删除它的请求丢失了，必须重发", v)
+			return i18n.Textf("%s: its delete is lost, and must be sent again", v)
 		case jute.OpGetChildren2.String(), jute.OpGetData.String(), jute.OpExists.String():
-			return i18n.Textf("%s: a %s is lost; before its error is returned the node must be deleted, and the delete sent again if it fails",
-				"%s：%s 丢失了；返回这个错误之前必须删除节点，删除失败就要重发", v, e.Op)
+			return i18n.Textf("%s: a %s is lost; before its error is returned the node must be deleted, and the delete sent "+
+				"again if it fails", v, e.Op)
 		}
 		break
 	}

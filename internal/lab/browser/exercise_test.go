@@ -26,7 +26,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 			p := &tab{T: t, ctx: on.ctx}
 			answer := func() counterexample.Result { return counterexample.Play(t, task.Number, js[string](p, "s.link")) }
 			ours := testenv.Must(locks.ParseAddress(answers[task.Number]))(t)
-			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.En}})
+			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.String()}})
 			require.NotEmpty(t, answer().Words, "an answer before the first choice")
 			p.play(chosen(ours)...)
 			p.play(row{"", "one('#reached').dataset.reached", "yes"})

@@ -70,9 +70,10 @@ func TestTheServedPageIsStrict(t *testing.T) {
 		"connect-src":     "fetch('http://127.0.0.1:1/').catch(() => 0)",
 		"img-src":         "Object.assign(new Image(), {src: 'http://127.0.0.1:1/'})",
 		"worker-src":      "try { new Worker(URL.createObjectURL(new Blob(['0']))).onerror = e => e.preventDefault() } catch { }",
-		"form-action":     "(() => { const f = document.createElement('form'); f.action = 'http://127.0.0.1:1/'; document.body.append(f); f.submit(); })()",
-		"frame-src":       "document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:1/'}))",
-		"base-uri":        "document.head.append(Object.assign(document.createElement('base'), {href: 'http://127.0.0.1:1/'}))",
+		"form-action": "(() => { const f = document.createElement('form'); f.action = 'http://127.0.0.1:1/'; " +
+			"document.body.append(f); f.submit(); })()",
+		"frame-src": "document.body.append(Object.assign(document.createElement('iframe'), {src: 'http://127.0.0.1:1/'}))",
+		"base-uri":  "document.head.append(Object.assign(document.createElement('base'), {href: 'http://127.0.0.1:1/'}))",
 	} {
 		p.play(row{do: fmt.Sprintf("run (() => { %s })() | wait violations.some(v => v.startsWith('%s '))", code, directive)})
 	}

@@ -142,7 +142,8 @@ var verbs = map[string]func(p *tab, arg string) error{
 	"wait":  (*tab).waits,
 	"set": func(p *tab, field string) error { // as a person fills in a field: "set n 7"
 		id, value, _ := strings.Cut(field, " ")
-		return p.run(fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); })(one('#%s'))", quoted(value), id))
+		return p.run(fmt.Sprintf("(e => { e.value = %s; e.dispatchEvent(new Event('change', {bubbles: true})); "+
+			"})(one('#%s'))", quoted(value), id))
 	},
 	"keep": func(p *tab, what string) error { // a name and an expression, whose value later rows can use by the name
 		name, expression, _ := strings.Cut(what, " ")

@@ -52,23 +52,22 @@ func goTool(ctx context.Context, dir string, env []string, args ...string) (stdo
 // New looks for the go command and for the checkout around dir.
 func New(ctx context.Context, dir string) (*Builder, error) {
 	if _, err := exec.LookPath("go"); err != nil {
-		return nil, i18n.Errorf("there is no go command in PATH, and the lab is built with it", "PATH 里没有 go 命令，实验室要用它构建")
+		return nil, i18n.Errorf("there is no go command in PATH, and the lab is built with it")
 	}
 	root, text, err := goTool(ctx, dir, nil, "list", "-m", "-f", "{{.Dir}}", "example.com/zklock")
 	if err == nil {
 		_, err = os.Stat(filepath.Join(root, "internal", "lab", "engine"))
 	}
 	if err != nil {
-		return nil, i18n.Errorf("the lab is built from the project's sources: start it inside them (%s)",
-			"实验室由本项目的源代码构建：请在源代码目录里启动（%s）", firstLine(text, err))
+		return nil, i18n.Errorf("the lab is built from the project's sources: start it inside them (%s)", firstLine(text, err))
 	}
 	goroot, text, err := goTool(ctx, dir, nil, "env", "GOROOT")
 	if err != nil {
-		return nil, i18n.Errorf("go env: %s", "go env：%s", firstLine(text, err))
+		return nil, i18n.Errorf("go env: %s", firstLine(text, err))
 	}
 	js, err := os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"))
 	if err != nil {
-		return nil, i18n.Errorf("the Go toolchain has no wasm_exec.js: %w", "Go 工具链里没有 wasm_exec.js：%v", err)
+		return nil, i18n.Errorf("the Go toolchain has no wasm_exec.js: %w", err)
 	}
 	return &Builder{Root: root, wasmExec: js}, nil
 }
@@ -160,7 +159,7 @@ func (b *Builder) ReadFiles() (map[string][]byte, error) {
 		page["texts.js"], err = b.texts()
 	}
 	if err == nil && page["index.html"] == nil {
-		err = i18n.Errorf("internal/lab/page has no index.html", "internal/lab/page 里没有 index.html")
+		err = i18n.Errorf("internal/lab/page has no index.html")
 	}
 	if b.Lang != "" {
 		page["index.html"] = InHead(page["index.html"], fmt.Sprintf(`<meta name="lab-language" content="%s">`, b.Lang))

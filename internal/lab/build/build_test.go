@@ -25,10 +25,12 @@ import (
 // smallPage has one file of each kind that OneFile treats in a way of its own.
 func smallPage() *Page {
 	return &Page{Wasm: []byte("wasm"), Files: map[string][]byte{
-		"index.html":   []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
-		"lab.css":      []byte("body { color: black }\n"),
-		"icon.svg":     []byte("<svg/>"),
-		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
+		"index.html": []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link " +
+			"rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
+		"lab.css":  []byte("body { color: black }\n"),
+		"icon.svg": []byte("<svg/>"),
+		"main.js": []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, " +
+			"\"./not-a-module.js\");\n"),
 		"a.js":         []byte("import { b } from \"./b.js\";\nexport const a = b;\n"),
 		"b.js":         []byte("import \"./a.js\";\nexport const b = 1;\n"),
 		"packed.js":    []byte("// packed\n"),
@@ -108,7 +110,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	b := testenv.Must(New(t.Context(), "."))(t)
 	source := testenv.Must(b.exercises())(t)
 	for _, e := range locks.Playable {
-		require.Regexp(t, fmt.Sprintf(`AddExercise\(%q, .*"Exercise \d+: \w.*"练习 \d+：\S`, e.Folder), source)
+		require.Regexp(t, fmt.Sprintf(`AddExercise\(%q, .*"Exercise \d+: \w.*练习 \d+：\S`, e.Folder), source)
 	}
 	require.NotContains(t, source, "11-break")
 
@@ -253,7 +255,8 @@ func TestThePageExplainsEachBugInBothLanguages(t *testing.T) {
 		zh := bugs["zh"][id]
 		require.Len(t, zh.Text, len(en.Text), id)
 		require.GreaterOrEqual(t, len(zh.Text), 2, id)
-		require.Equal(t, scenes.Get(id).Title, scenes.Text{En: en.Title, Zh: zh.Title})
+		require.Equal(t, []string{en.Title, zh.Title},
+			[]string{scenes.Get(id).Title.In(i18n.English), scenes.Get(id).Title.In(i18n.Chinese)})
 		for i, p := range zh.Text {
 			require.Regexp(t, `\p{Han}`, p, id)
 			require.NotRegexp(t, `&lt;!--|[\p{Han}，。](?:</b>)? \p{Han}`, p, id)

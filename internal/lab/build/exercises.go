@@ -56,8 +56,9 @@ func (b *Builder) exercises() (string, error) {
 		pkg := fmt.Sprintf("exercise%d", i+1)
 		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
 		fmt.Fprintf(&imports, "\t%s %q\n", pkg, "example.com/zklock/docs/exercises/_"+e.Folder)
-		fmt.Fprintf(&calls, "\tlocks.AddExercise(%q, locks.Text{En: %q, Zh: %q}, %s, %s.%s)\n", e.Folder,
-			firstHeading(dir, "README.md", "Exercise "+number), firstHeading(dir, "README.zh-CN.md", "练习 "+number), fmt.Sprintf(api.open, pkg), pkg, api.notLocked)
+		fmt.Fprintf(&calls, "\tlocks.AddExercise(%q, locks.Text(%q), %s, %s.%s)\n", e.Folder,
+			string(i18n.Both(firstHeading(dir, "README.md", "Exercise "+number),
+				firstHeading(dir, "README.zh-CN.md", "练习 "+number))), fmt.Sprintf(api.open, pkg), pkg, api.notLocked)
 	}
 	if calls.Len() == 0 {
 		return "", nil
@@ -80,10 +81,10 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 	}
 	name, _, err := declared(dir)
 	if err == nil && name == "" {
-		err = i18n.Errorf("the folder has no Go file of a lock", "这个文件夹里没有锁的 Go 文件")
+		err = i18n.Errorf("the folder has no Go file of a lock")
 	}
 	if err != nil {
-		return nil, i18n.Errorf("-lock %s: %w", "-lock %s：%v", dir, err)
+		return nil, i18n.Errorf("-lock %s: %w", dir, err)
 	}
 	for _, e := range locks.Playable {
 		stub, _, err := declared(filepath.Join(b.Root, "docs", "exercises", "_"+e.Folder))
@@ -94,8 +95,8 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 			return &OwnFolder{dir, e.Folder}, nil
 		}
 	}
-	return nil, i18n.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the stub",
-		"-lock %s：没有哪个练习的包名是 %s，实验室无法播放：请保留骨架代码的 package 子句", dir, name)
+	return nil, i18n.Errorf("-lock %s: the lab plays no exercise whose package is %s: keep the package clause of the "+
+		"stub", dir, name)
 }
 
 // goFiles are the Go files of a folder without its tests.

@@ -21,7 +21,8 @@ func InHead(page []byte, element string) []byte {
 }
 
 // The policy of the one file: it may run what is in it, and load nothing.
-const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src 'unsafe-inline'; " +
+const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src " +
+	"'unsafe-inline'; " +
 	"img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
 var (
@@ -37,7 +38,7 @@ var (
 func (b *Page) file(name string) ([]byte, error) {
 	body, ok := b.Files[name]
 	if !ok {
-		return nil, i18n.Errorf("internal/lab/page has no %s", "internal/lab/page 里没有 %s", name)
+		return nil, i18n.Errorf("internal/lab/page has no %s", name)
 	}
 	return body, nil
 }
@@ -97,10 +98,10 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 		return []byte(text)
 	})
 	if faults == nil && scripts != 1 {
-		faults = i18n.Errorf(`it has not one <script type="module" src="…"></script>`, `其中没有恰好一个 <script type="module" src="…"></script>`)
+		faults = i18n.Errorf(`it has not one <script type="module" src="…"></script>`)
 	}
 	if faults != nil {
-		return nil, i18n.Errorf("index.html cannot become one file: %w", "index.html 无法合成一个文件：%v", faults)
+		return nil, i18n.Errorf("index.html cannot become one file: %w", faults)
 	}
 	return InHead(page, `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`), nil
 }

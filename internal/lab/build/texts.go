@@ -170,7 +170,7 @@ func MeasuredTimes(root string, names ...string) (times []int64, err error) {
 	}
 	for _, name := range names {
 		if elapsed[name] == 0 {
-			return nil, i18n.Errorf("docs/figures/real-1000.json has no %s", "docs/figures/real-1000.json 里没有 %s", name)
+			return nil, i18n.Errorf("docs/figures/real-1000.json has no %s", name)
 		}
 		times = append(times, elapsed[name])
 	}

@@ -34,11 +34,11 @@ type job struct {
 // the engine, and the page starts another.
 func (j job) do(t *testing.T) {
 	var answer []byte
-	err := i18n.Errorf("the run was ended by the test that it runs in", "所在的测试中止了这次运行") // unless t.Run sets it
+	err := i18n.Errorf("the run was ended by the test that it runs in") // unless t.Run sets it
 	t.Run("", func(t *testing.T) {
 		defer func() {
 			if p := recover(); p != nil {
-				err = i18n.Errorf("panic: %v", "panic：%v", p)
+				err = i18n.Errorf("panic: %v", p)
 			}
 		}()
 		var result any
@@ -53,7 +53,7 @@ func (j job) do(t *testing.T) {
 	})
 	if err != nil {
 		failure := js.Global().Get("Error").New(err.Error())
-		failure.Set("zh", i18n.TextOf(err).Zh)
+		failure.Set("zh", i18n.TextOf(err).In(i18n.Chinese))
 		j.reject.Invoke(failure)
 		return
 	}

@@ -35,7 +35,7 @@ type request struct {
 func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	var r request
 	if err := json.Unmarshal(message, &r); err != nil {
-		return nil, i18n.Errorf("this is not a request: %w", "引擎读不懂这个请求：%v", err)
+		return nil, i18n.Errorf("this is not a request: %w", err)
 	}
 	switch r.Do {
 	case "locks":
@@ -67,11 +67,11 @@ func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 		return Fates(t, r.World, r.Choices, r.Goal, progress)
 	case "replay":
 		if r.Trace == nil {
-			return nil, i18n.Errorf("there is no trace", "没有给出 trace")
+			return nil, i18n.Errorf("there is no trace")
 		}
 		return Replay(t, r.Trace)
 	}
-	return nil, i18n.Errorf("the engine has no request %q", "引擎不认识 %q", r.Do)
+	return nil, i18n.Errorf("the engine has no request %q", r.Do)
 }
 
 // Run plays a scene and returns its film.
@@ -141,7 +141,7 @@ func completeWorld(w *player.World) (locks.Lock, error) {
 	*w = l.In(*w)
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), ignored...)
 	if w.Contenders < 0 || w.Contenders > 6 {
-		return l, i18n.Errorf("%d contenders are not possible here: from 1 to 6", "这里不能有 %d 个竞争者：应为 1 到 6", w.Contenders)
+		return l, i18n.Errorf("%d contenders are not possible here: from 1 to 6", w.Contenders)
 	}
 	return l, nil
 }
@@ -185,7 +185,7 @@ func Fates(t *testing.T, w player.World, choices []string, goal player.Kind, pro
 		return nil, err
 	}
 	if goal == "" {
-		return nil, i18n.Errorf("no kind of violation is named", "没有指明哪一种违规")
+		return nil, i18n.Errorf("no kind of violation is named")
 	}
 	const tries = 12
 	var list []int

@@ -129,7 +129,8 @@ func TestAClientThatHasNotConnectedIsShownSo(t *testing.T) {
 }
 
 func TestFindFindsAndSaysHowFarItIs(t *testing.T) {
-	found, err := ask[lab.SearchResult](t, `{"do":"find","world":{"lock":"broken-everybody-is-first","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
+	found, err := ask[lab.SearchResult](t,
+		`{"do":"find","world":{"lock":"broken-everybody-is-first","contenders":3},"kinds":["cut"],"faults":1,"for_s":600}`)
 	require.NoError(t, err)
 	require.NotNil(t, found.Trace)
 	require.Empty(t, found.Trace.World.Faults, "no fault is needed")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/explore/film"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/site"
@@ -90,7 +91,8 @@ func countsAt(f *film.Film, at time.Duration) string {
 
 // The numbers of a caption: countPattern has a group for those that count something, and none for steps and times.
 var (
-	inDigits = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12", "Sixteen", "16", "sixteen", "16",
+	inDigits = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12",
+		"Sixteen", "16", "sixteen", "16",
 		"二十", "20", "十二", "12", "十六", "16", "十个", "10 ", "七个在", "7 ")
 	countPattern = regexp.MustCompile(`[Ss]tep \d|第 \d 步|\d+ ms|\b(\d+)\b`)
 )
@@ -107,7 +109,7 @@ func TestEachOpeningIsTrue(t *testing.T) {
 			row := fmt.Sprintf("%-32s| %s", countsAt(films[0], s.At), countsAt(films[1], s.At))
 			rows.WriteString(row + "\n")
 			numbers := [2]map[string]bool{{}, {}} // of the caption in each language
-			for lang, text := range []string{s.Text.En, s.Text.Zh} {
+			for lang, text := range []string{s.Text.String(), s.Text.In(i18n.Chinese)} {
 				for _, found := range countPattern.FindAllStringSubmatch(inDigits.Replace(text), -1) {
 					if n := found[1]; n != "" {
 						numbers[lang][n] = true

@@ -7,10 +7,11 @@ import (
 
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/broken"
 )
 
-var brokenNote = Text{En: "A queue lock like step 3's, with one line wrong. Which?", Zh: "与第 3 步相同的队列锁，但有一行写错了。错在哪一行？"}
+var brokenNote = Text("A queue lock like step 3's, with one line wrong. Which?")
 
 // slug is the name of a broken lock in addresses.
 func slug(bug string) string {
@@ -21,7 +22,8 @@ func slug(bug string) string {
 func brokenLocks() (list []Lock) {
 	for _, bug := range broken.Bugs[1:] { // the first is the right lock
 		list = append(list, Lock{
-			Name: slug(bug.Name), Group: Broken, Title: Text{En: bug.Name, Zh: bug.Zh}, Note: brokenNote, Subject: withSession(brokenSubject(bug.Name)),
+			Name: slug(bug.Name), Group: Broken, Title: i18n.Both(bug.Name,
+				bug.Zh), Note: brokenNote, Subject: withSession(brokenSubject(bug.Name)),
 		})
 	}
 	return list

@@ -80,7 +80,7 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) pla
 func FindExercise(folder string) (Exercise, error) {
 	i := slices.IndexFunc(Playable, func(e Exercise) bool { return e.Folder == strings.TrimPrefix(folder, "_") })
 	if i < 0 {
-		return Exercise{}, i18n.Errorf("the explorer plays no lock of the exercise %s", "探索器不运行练习 %s 的锁", folder)
+		return Exercise{}, i18n.Errorf("the explorer plays no lock of the exercise %s", folder)
 	}
 	return Playable[i], nil
 }
@@ -94,7 +94,8 @@ func AddExercise(folder string, title Text, open Open, notLocked error) {
 	}
 	Add(Lock{
 		Name: e.Name(), Group: Exercises, Title: title,
-		Note:    Text{En: "Your lock: docs/exercises/_" + folder + "/lock.go. Save it, and it runs here.", Zh: "你的锁：docs/exercises/_" + folder + "/lock.go。保存之后，这里就会运行它。"},
+		Note: i18n.Both("Your lock: docs/exercises/_"+folder+"/lock.go. Save it, and it runs here.",
+			"你的锁：docs/exercises/_"+folder+"/lock.go。保存之后，这里就会运行它。"),
 		Subject: func(session time.Duration) player.Subject { return e.Subject(open, notLocked, session) },
 	})
 }
@@ -225,12 +226,13 @@ type candidate struct {
 }
 
 var (
-	errNotLeading = i18n.Errorf("does not lead", "没有当选")
-	errNeverLed   = i18n.Errorf("Lead has returned without an error, and has not called its function", "Lead 没有返回错误，却也没有调用传给它的函数")
+	errNotLeading = i18n.Errorf("does not lead")
+	errNeverLed   = i18n.Errorf("Lead has returned without an error, and has not called its function")
 )
 
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.
-var errLeadsLate = player.Broken{Kind: player.Failure, Text: i18n.Textf("lead is called although the ctx of Lead has ended: look at ctx once more after the last request", "Lead 的 ctx 已经结束，lead 却被调用了：最后一个请求之后还要再看一次 ctx")}
+var errLeadsLate = player.Broken{Kind: player.Failure, Text: "lead is called although the ctx of Lead has ended: " +
+	"look at ctx once more after the last request"}
 
 // Lock waits until the candidate leads. The ctx of Lead ends with the caller's, but no longer once lead is called: the
 // caller's ctx ends when Lock has returned, and the leadership goes on.

@@ -77,7 +77,8 @@ func (a Address) String() string {
 	}
 	add("seed", a.Seed)
 	if len(a.Changes) > 0 {
-		add("do", joinEach(a.Changes, ",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + withDashes(c.Do) }))
+		add("do", joinEach(a.Changes,
+			",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + withDashes(c.Do) }))
 	}
 	if a.Beside {
 		add("vs", "parent")
@@ -141,7 +142,7 @@ func Wanted(name string) (player.Kind, error) {
 			return k, nil
 		}
 	}
-	return "", i18n.Errorf("want is %q, not a kind of violation", "want 是 %q，不是一种违规", name)
+	return "", i18n.Errorf("want is %q, not a kind of violation", name)
 }
 
 // AllBut returns the kinds of violations to ignore if only one is wanted: none if that is "".
@@ -194,7 +195,7 @@ func parseAnyLock(text string) (a Address, err error) {
 		key, raw, _ := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(raw)
 		if err != nil {
-			return a, i18n.Errorf("%s: %w", "%s：%v", key, err)
+			return a, i18n.Errorf("%s: %w", key, err)
 		}
 		if i := slices.IndexFunc(a.flags(), func(f flag) bool { return f.key == key }); i >= 0 {
 			*a.flags()[i].field = value == "1"
@@ -210,7 +211,7 @@ func parseAnyLock(text string) (a Address, err error) {
 		}
 	}
 	if len(a.Locks) == 0 {
-		return a, i18n.Errorf("no lock is named", "没有指明锁")
+		return a, i18n.Errorf("no lock is named")
 	}
 	a.Lock = a.Locks[0]
 	return a, nil
@@ -227,14 +228,18 @@ var fields = map[string]func(a *Address, value string) error{
 	"shared":   func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
 	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
 	"latency": func(a *Address, value string) (err error) {
-		if a.LatencyMs, err = strconv.ParseFloat(value, 64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) { // NaN is neither
-			err = i18n.Errorf("latency is %q, not from 0 to 10000", "latency 是 %q，应为 0 到 10000", value)
+		if a.LatencyMs, err = strconv.ParseFloat(value,
+			64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) { // NaN is neither
+			err = i18n.Errorf("latency is %q, not from 0 to 10000", value)
 		}
 		return err
 	},
-	"seed": func(a *Address, value string) error { return parseNumber(&a.Seed, "seed", value, 0, 1<<53-1) }, // exact in JavaScript
-	"do":   func(a *Address, value string) (err error) { a.Changes, err = parseEach(value, parseChange); return err },
-	"vs":   func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
+	"seed": func(a *Address, value string) error {
+		return parseNumber(&a.Seed, "seed", value, 0,
+			1<<53-1)
+	}, // exact in JavaScript
+	"do": func(a *Address, value string) (err error) { a.Changes, err = parseEach(value, parseChange); return err },
+	"vs": func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
 	"mode": func(a *Address, value string) error {
 		if value == "schedule" || value == "find" {
 			a.Mode = value
@@ -257,7 +262,7 @@ func items(value string) []string {
 func parseNumber[T int | int32 | uint64](to *T, key, value string, low, high int) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < low || n > high {
-		return i18n.Errorf("%s is %q, not a number from %d to %d", "%s 是 %q，应为 %d 到 %d 的整数", key, value, low, high)
+		return i18n.Errorf("%s is %q, not a number from %d to %d", key, value, low, high)
 	}
 	*to = T(n)
 	return nil
@@ -284,7 +289,7 @@ func parseCalls(text string) (script []player.Op, err error) {
 	for call := range strings.SplitSeq(text, ".") {
 		op := player.Op(call)
 		if op != player.LockOp && op != player.TryLockOp && op != player.UnlockOp && op != player.RelockOp {
-			return nil, i18n.Errorf("scripts: %q is not a call of a lock", "scripts：%q 不是锁的调用", op)
+			return nil, i18n.Errorf("scripts: %q is not a call of a lock", op)
 		}
 		script = append(script, op)
 	}
@@ -297,12 +302,12 @@ var changePattern = regexp.MustCompile(`^([0-9.]+[a-z]+)\.([^.]+)\.([a-z-]+)$`)
 func parseChange(text string) (c film.Change, err error) {
 	m := changePattern.FindStringSubmatch(text)
 	if m == nil {
-		return c, i18n.Errorf("%q is not a change such as 1500ms.B.lose-reply", "%q 不是 1500ms.B.lose-reply 这样的干预", text)
+		return c, i18n.Errorf("%q is not a change such as 1500ms.B.lose-reply", text)
 	}
 	c.Who = m[2]
 	c.Do, _ = parseKind(m[3]) // no error: it takes any text
 	if c.At, err = time.ParseDuration(m[1]); err == nil && !slices.Contains(film.PaceFaults, c.Do) {
-		err = i18n.Errorf("nothing can do %q", "没有 %q 这种干预", c.Do)
+		err = i18n.Errorf("nothing can do %q", c.Do)
 	}
 	return c, err
 }

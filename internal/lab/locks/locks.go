@@ -122,5 +122,5 @@ func Find(name string) (Lock, error) {
 			return l, nil
 		}
 	}
-	return Lock{}, i18n.Errorf("there is no lock %q", "没有名为 %q 的锁", name)
+	return Lock{}, i18n.Errorf("there is no lock %q", name)
 }

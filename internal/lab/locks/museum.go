@@ -6,18 +6,20 @@ import (
 
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/i18n"
 )
 
 // listingLocks are the entries of the articles' listings: of each bug the lock that has it, and the one that
 // cures it, in the same world.
 func listingLocks() (list []Lock) {
-	cured := Text{En: "The lock of this project that cures it, in the same world: the schedule ends without a violation.", Zh: "本项目中修复了这个 bug 的锁，放在同样的环境里：同样的调度不再出现违规。"}
+	cured := Text("The lock of this project that cures it, in the same world: the schedule ends without a violation.")
 	schedules, fates, levels := scenes.Schedules(), scenes.Fates(), scenes.Levels()
 	for _, s := range scenes.All {
 		number := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
-		note := Text{En: "An article's listing. docs/bugs.md explains the bug.", Zh: "文章中的代码。docs/bugs.zh-CN.md 讲解了这个 bug。"}
-		if s.Substitute.En != "" {
-			note = Text{En: s.Substitute.En + " docs/bugs.md explains the bug.", Zh: s.Substitute.Zh + "docs/bugs.zh-CN.md 讲解了这个 bug。"}
+		note := Text("An article's listing. docs/bugs.md explains the bug.")
+		if s.Substitute.String() != "" {
+			note = i18n.Both(s.Substitute.String()+" docs/bugs.md explains the bug.",
+				s.Substitute.In(i18n.Chinese)+"docs/bugs.zh-CN.md 讲解了这个 bug。")
 		}
 		scene := &Scene{
 			Lock: s.ID, Contenders: s.World.Number(), Seed: 1,
@@ -34,7 +36,7 @@ func listingLocks() (list []Lock) {
 				Fates: percents(fates[s.ID]),
 			},
 			Lock{
-				Name: s.Ours.Name, Group: Museum, Title: Text{En: s.ID + ", cured", Zh: s.ID + "，已修复"},
+				Name: s.Ours.Name, Group: Museum, Title: i18n.Both(s.ID+", cured", s.ID+"，已修复"),
 				Note: cured, Scene: &curedScene, World: s.Ours, Subject: withSession(s.Ours.Lock),
 			},
 		)

@@ -10,6 +10,7 @@ import (
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest/broken"
@@ -96,8 +97,8 @@ func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 		require.Nil(t, tr.Violation, "%s: %v", l.Name, tr.Violation)
 		if s.ID == "A1" {
 			require.Len(t, tr.Results, 1)
-			require.Contains(t, tr.Results[0].En, "gets an error: ")
-			require.Contains(t, tr.Results[0].En, "not authenticated")
+			require.Contains(t, tr.Results[0].String(), "gets an error: ")
+			require.Contains(t, tr.Results[0].String(), "not authenticated")
 		}
 	}
 }
@@ -107,7 +108,7 @@ func TestEachLockHasANameAndATitle(t *testing.T) {
 	n := 0
 	for _, l := range locks.All() {
 		require.Regexp(t, `^[A-Za-z0-9-]+$`, l.Name)
-		require.True(t, l.Title.En != "" && l.Title.Zh != "", "%s: %v", l.Name, l.Title)
+		require.True(t, l.Title.String() != "" && l.Title.In(i18n.Chinese) != "", "%s: %v", l.Name, l.Title)
 		if l.Group == locks.Broken {
 			explore.Play(t, l.In(player.World{Contenders: 2}), nil)
 			n++

@@ -71,13 +71,14 @@ func (s *store) Lock(context.Context) error {
 	begun, _ := s.highest.note(noToken, noToken)
 	switch {
 	case s.refused && begun <= s.token:
-		return wrongAnswer(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", "用令牌 %d 调用 Write 返回 ErrStale，却没有更大的令牌开始写入", s.token)
+		return wrongAnswer(player.Failure,
+			"Write with token %d returns ErrStale, and no write with a higher token has begun", s.token)
 	case s.refused:
 		return nil
 	case err == nil && before > s.token:
-		return wrongAnswer(player.StaleWrite, "Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
-			"an old token has written. Compare the tokens before each Set",
-			"用令牌 %d 调用 Write 没有返回错误，而在它开始之前，令牌 %d 的写入已经得到确认：旧令牌写了进去。每次 Set 之前都要比较令牌", s.token, before)
+		return wrongAnswer(player.StaleWrite,
+			"Write with token %d returns no error, though a write with token %d was acknowledged before it began: "+
+				"an old token has written. Compare the tokens before each Set", s.token, before)
 	case err == nil:
 		s.highest.note(noToken, s.token)
 	}
@@ -90,13 +91,13 @@ func (s *store) Unlock(context.Context) error {
 	_, before := s.highest.note(noToken, noToken)
 	token, value, err := s.register.Read()
 	if err == nil && token > 0 && !strings.HasPrefix(string(value), fmt.Sprint(token, ",")) {
-		return wrongAnswer(player.Failure, "Read returns token %d and the value %q, which another token has written: read both at once",
-			"Read 返回令牌 %d 和值 %q，这个值是用另一个令牌写的：请同时读取两者", token, value)
+		return wrongAnswer(player.Failure,
+			"Read returns token %d and the value %q, which another token has written: read both at once", token, value)
 	}
 	if err == nil && token < before {
-		return wrongAnswer(player.StaleWrite, "Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
-			"Compare the tokens again before each Set that is repeated",
-			"令牌 %d 的 Write 没有返回错误，现在 Read 却返回令牌 %d：旧令牌写了进去。每次重发 Set 之前都要重新比较令牌", before, token)
+		return wrongAnswer(player.StaleWrite,
+			"Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
+				"Compare the tokens again before each Set that is repeated", before, token)
 	}
 	return err
 }
@@ -104,11 +105,11 @@ func (s *store) Unlock(context.Context) error {
 // Does says what the store has done once Lock has returned nil.
 func (s *store) Does() i18n.Text {
 	if s.refused {
-		return i18n.Textf("is refused: token %d is stale", "被拒绝：令牌 %d 已过时", s.token)
+		return i18n.Textf("is refused: token %d is stale", s.token)
 	}
-	return i18n.Textf("has written, with token %d", "已写入，令牌为 %d", s.token)
+	return i18n.Textf("has written, with token %d", s.token)
 }
 
-func wrongAnswer(kind player.Kind, en, zh string, args ...any) error {
-	return player.Broken{Kind: kind, Text: i18n.Textf(en, zh, args...)}
+func wrongAnswer(kind player.Kind, format string, args ...any) error {
+	return player.Broken{Kind: kind, Text: i18n.Textf(format, args...)}
 }

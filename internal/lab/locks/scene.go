@@ -36,7 +36,7 @@ func (s Scene) World() (player.World, film.Pace, error) {
 		return player.World{}, film.Pace{}, err
 	}
 	if !(s.LatencyMs >= 0 && s.LatencyMs <= 10_000) { // NaN is neither
-		return player.World{}, film.Pace{}, i18n.Errorf("a latency of %v ms is not possible: from 1 to 10000", "延迟不能是 %v ms：应为 1 到 10000", s.LatencyMs)
+		return player.World{}, film.Pace{}, i18n.Errorf("a latency of %v ms is not possible: from 1 to 10000", s.LatencyMs)
 	}
 	pace := film.Pace{Latency: time.Duration(cmp.Or(s.LatencyMs, 20) * float64(time.Millisecond))}
 	if s.Measured {

@@ -7,6 +7,7 @@ import (
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/i18n"
 )
 
 // A Task is a part of exercise 11: a listing of the articles, and the violation to find in it. No scene
@@ -20,18 +21,21 @@ type Task struct {
 
 // Tasks are all tasks, in the order of their numbers.
 var Tasks = []Task{
-	task(1, "c_await.go", listings.NewAwaitLock, player.World{Lock: existingQueue, Contenders: 2, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, player.Hang,
-		Text{En: "article C, await()", Zh: "文章 C，await()"}),
+	task(1, "c_await.go", listings.NewAwaitLock,
+		player.World{Lock: existingQueue, Contenders: 2, Kinds: []player.Fault{player.LoseReply}, Faults: 1}, player.Hang,
+		"article C, await()"),
 	task(2, "a_queue.go", listings.NewZkClientLock, player.World{Lock: existingQueue, Contenders: 2}, player.WatchLeft,
-		Text{En: "article A, the lock with ZkClient", Zh: "文章 A，用 ZkClient 的锁"}),
+		"article A, the lock with ZkClient"),
 	task(3, "d_wait.go", listings.NewDistributedLock, player.World{Lock: player.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1}, player.NodeLeft,
-		Text{En: "article D, the lock with a wait time", Zh: "文章 D，带等待时间的锁"}),
+		"article D, the lock with a wait time"),
 	task(4, "b_counting.go", listings.NewCountingLock, player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.TwoHolders,
-		Text{En: "article B, the lock that counts", Zh: "文章 B，用计数判断的锁"}),
-	task(5, "a_ephemeral.go", listings.NewZookeeperLock, player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest}, Faults: 1}, player.ForeignDelete,
-		Text{En: "article A, the first lock", Zh: "文章 A，第一个锁"}),
-	task(6, "d_first.go", listings.NewZkLock, player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.Overtaken,
-		Text{En: "article D, the first lock", Zh: "文章 D，第一个锁"}),
+		"article B, the lock that counts"),
+	task(5, "a_ephemeral.go", listings.NewZookeeperLock,
+		player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest}, Faults: 1}, player.ForeignDelete,
+		"article A, the first lock"),
+	task(6, "d_first.go", listings.NewZkLock,
+		player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.Overtaken,
+		"article D, the first lock"),
 }
 
 // existingQueue is the path of a lock that takes it for the parent of its queue.
@@ -46,17 +50,16 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 	}
 	listing.Queue, listing.Exists = w.Lock.Queue, w.Lock.Exists
 	w.Lock, w.Name = listing, name
-	note := Text{En: "Break it: internal/bugs/listings/" + source + ". The link that Copy link copies is your answer.", Zh: "请破坏它：internal/bugs/listings/" + source + "。“复制链接”得到的链接就是你的答案。"}
+	note := i18n.Both("Break it: internal/bugs/listings/"+source+". The link that Copy link copies is your answer.",
+		"请破坏它：internal/bugs/listings/"+source+"。“复制链接”得到的链接就是你的答案。")
 	return Task{Number: number, Source: source, Harm: harm, Lock: Lock{
 		Name: name, Group: Exercises,
-		Title: Text{En: fmt.Sprintf("Exercise 11, listing %d: %s", number, what.En), Zh: fmt.Sprintf("练习 11，第 %d 个：%s", number, what.Zh)},
+		Title: i18n.Both(fmt.Sprintf("Exercise 11, listing %d: %s", number, what.String()),
+			fmt.Sprintf("练习 11，第 %d 个：%s", number, what.In(i18n.Chinese))),
 		Note:  note,
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal:  &Goal{harm, scenes.Goals[harm], explore.EndsIn(harm)}, World: w,
-		Level: &Level{Number: len(scenes.All) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn], Level: scenes.Level{Name: what, Intro: note, Victory: Text{
-			En: "No scene of the lab shows this. Say it in a sentence of your own: what did the code believe, and what would it have had to ask?",
-			Zh: "实验室里没有这一幕。请用一句话说清楚：代码以为怎样，又本该去问什么？",
-		}}}, Subject: withSession(listing),
+		Level: &Level{Number: len(scenes.All) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn], Level: scenes.Level{Name: what, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of your own: what did the code believe, and what would it have had to ask?"}}, Subject: withSession(listing),
 	}}
 }
 

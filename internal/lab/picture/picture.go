@@ -75,14 +75,15 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 	}
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", top+21, html.EscapeString(p.Title))
 	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, top+21,
-		i18n.Textf("%d requests, %d watch events, %d wake-ups", "%d 个请求，%d 个监听事件，%d 次唤醒", f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups).In(lang))
+		i18n.Textf("%d requests, %d watch events, %d wake-ups", f.Counters.Requests, f.Counters.Events,
+			f.Counters.Wakeups).In(lang))
 	serverY := top + titleH + 6
 	laneY := make(map[string]int) // by the name of a client or a contender
 	drawLane := func(name string, y int) {
 		fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text>`, y+4, name)
 		fmt.Fprintf(b, `<line class="lane" x1="%d" x2="%d" y1="%d" y2="%d"/>`+"\n", left, width-right, y, y)
 	}
-	drawLane(i18n.Textf("server", "服务器").In(lang), serverY)
+	drawLane(i18n.Text("server").In(lang), serverY)
 	for i, c := range f.Clients {
 		laneY[c.Name] = serverY + serverLane + i*clientLane
 		drawLane(html.EscapeString(c.Name), laneY[c.Name])
@@ -126,12 +127,13 @@ func legend(b *strings.Builder, lang i18n.Language, y int) {
 		class string
 		text  i18n.Text
 	}{
-		{"holds", i18n.Textf("holds the lock", "持有锁")}, {"waits", i18n.Textf("waits", "等待")}, {"request", i18n.Textf("request", "请求")},
-		{"reply", i18n.Textf("reply", "响应")}, {"event", i18n.Textf("watch event", "监听事件")},
+		{"holds", "holds the lock"}, {"waits", "waits"}, {"request", "request"},
+		{"reply", "reply"}, {"event", "watch event"},
 	} {
 		fmt.Fprintf(b, `<line class="%s" x1="%d" x2="%d" y1="%d" y2="%d"/><text class="p s" x="%d" y="%d">%s</text>`+"\n",
 			item.class, x+4, x+26, y, y, x+36, y+4, item.text.In(lang))
-		x += 60 + 7*len(item.text.En) // about 7 pixels for each letter
+		x += 60 + 7*len(item.text.String()) // about 7 pixels for each letter
 	}
-	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">%s</text>`+"\n", x+4, y, x+16, y+4, i18n.Textf("woken", "被唤醒").In(lang))
+	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">%s</text>`+"\n", x+4,
+		y, x+16, y+4, i18n.Text("woken").In(lang))
 }

@@ -50,11 +50,11 @@ func wrap(w *leaseWorld) {
 	later, err := admin.Create(w.Path+"/lock--2147483648", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	for i, a := range attempts {
-		lease := w.gets(a, stage.Contender(i).En+", whose turn it is,")
+		lease := w.gets(a, stage.Contender(i).String()+", whose turn it is,")
 		for j := i + 1; j < len(attempts); j++ {
 			w.Waits(attempts[j].result, sessions[j], stage.Contender(j))
 		}
-		w.release(lease, stage.Contender(i).En)
+		w.release(lease, stage.Contender(i).String())
 	}
 	require.NoError(w, admin.Delete(later, -1))
 	w.NothingLeft()
@@ -158,7 +158,7 @@ func predecessorChanges(w *leaseWorld) {
 	require.False(w, bubble.IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
 	for i, a := range attempts {
 		w.release(lease, "the holder")
-		lease = w.gets(a, stage.Contender(i+1).En)
+		lease = w.gets(a, stage.Contender(i+1).String())
 	}
 	w.release(lease, "the last")
 	w.NothingLeft()

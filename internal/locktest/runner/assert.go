@@ -18,52 +18,52 @@ import (
 // that comes what was found, if the sentence does not say it.
 
 // Failf fails the case.
-func (c *Case) Failf(en, zh string, args ...any) {
+func (c *Case) Failf(format string, args ...any) {
 	c.Helper()
-	c.Fails(i18n.Textf(en, zh, args...))
+	c.Fails(i18n.Textf(format, args...))
 }
 
 // Fails fails the case.
 func (c *Case) Fails(message i18n.Text) {
 	c.Helper()
-	c.failed(i18n.Text{}, message)
+	c.failed("", message)
 }
 
 // NoError fails if there is an error.
-func (c *Case) NoError(err error, en, zh string, args ...any) {
+func (c *Case) NoError(err error, format string, args ...any) {
 	c.Helper()
 	if err != nil {
-		c.failed(i18n.TextOf(err), i18n.Textf(en, zh, args...))
+		c.failed(i18n.TextOf(err), i18n.Textf(format, args...))
 	}
 }
 
 // HasError fails if there is none.
-func (c *Case) HasError(err error, en, zh string, args ...any) {
+func (c *Case) HasError(err error, format string, args ...any) {
 	c.Helper()
-	c.True(err != nil, en, zh, args...)
+	c.True(err != nil, format, args...)
 }
 
 // ErrorIs fails unless the error wraps another.
-func (c *Case) ErrorIs(err, wanted error, en, zh string, args ...any) {
+func (c *Case) ErrorIs(err, wanted error, format string, args ...any) {
 	c.Helper()
 	if !errors.Is(err, wanted) {
-		c.failed(i18n.Textf("the error must wrap %q, and is %s", "返回的错误应当包装 %q，实际是 %s", wanted.Error(), quoted(err)), i18n.Textf(en, zh, args...))
+		c.failed(i18n.Textf("the error must wrap %q, and is %s", wanted.Error(), quoted(err)), i18n.Textf(format, args...))
 	}
 }
 
 // NotErrorIs fails if the error wraps another.
-func (c *Case) NotErrorIs(err, other error, en, zh string, args ...any) {
+func (c *Case) NotErrorIs(err, other error, format string, args ...any) {
 	c.Helper()
 	if errors.Is(err, other) {
-		c.failed(i18n.Textf("the error must not wrap %q, and is %s", "返回的错误不应包装 %q，实际是 %s", other.Error(), quoted(err)), i18n.Textf(en, zh, args...))
+		c.failed(i18n.Textf("the error must not wrap %q, and is %s", other.Error(), quoted(err)), i18n.Textf(format, args...))
 	}
 }
 
 // ErrorContains fails unless the error's text has this part.
-func (c *Case) ErrorContains(err error, part, en, zh string, args ...any) {
+func (c *Case) ErrorContains(err error, part, format string, args ...any) {
 	c.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
-		c.failed(i18n.Textf("the error must have %q in it, and is %s", "错误里应当有 %q，实际是 %s", part, quoted(err)), i18n.Textf(en, zh, args...))
+		c.failed(i18n.Textf("the error must have %q in it, and is %s", part, quoted(err)), i18n.Textf(format, args...))
 	}
 }
 
@@ -75,59 +75,59 @@ func quoted(err error) any {
 }
 
 // True fails unless it is true.
-func (c *Case) True(is bool, en, zh string, args ...any) {
+func (c *Case) True(is bool, format string, args ...any) {
 	c.Helper()
 	if !is {
-		c.Failf(en, zh, args...)
+		c.Failf(format, args...)
 	}
 }
 
 // False fails if it is true.
-func (c *Case) False(is bool, en, zh string, args ...any) {
+func (c *Case) False(is bool, format string, args ...any) {
 	c.Helper()
-	c.True(!is, en, zh, args...)
+	c.True(!is, format, args...)
 }
 
 // Equal fails unless the two are equal.
-func (c *Case) Equal(want, got any, en, zh string, args ...any) {
+func (c *Case) Equal(want, got any, format string, args ...any) {
 	c.Helper()
 	if !assert.ObjectsAreEqualValues(want, got) {
-		c.failed(i18n.Textf("expected: %v, actual: %v", "期望 %v，实际 %v", want, got), i18n.Textf(en, zh, args...))
+		c.failed(i18n.Textf("expected: %v, actual: %v", want, got), i18n.Textf(format, args...))
 	}
 }
 
 // NotEqual fails if the two are equal.
-func (c *Case) NotEqual(other, got any, en, zh string, args ...any) {
+func (c *Case) NotEqual(other, got any, format string, args ...any) {
 	c.Helper()
-	c.False(assert.ObjectsAreEqualValues(other, got), en, zh, args...)
+	c.False(assert.ObjectsAreEqualValues(other, got), format, args...)
 }
 
 // Len fails unless the list has so many items.
-func (c *Case) Len(list any, n int, en, zh string, args ...any) {
+func (c *Case) Len(list any, n int, format string, args ...any) {
 	c.Helper()
 	if is := reflect.ValueOf(list).Len(); is != n {
-		c.failed(i18n.Textf("there are %d, and must be %d: %v", "有 %d 个，应当有 %d 个：%v", is, n, list), i18n.Textf(en, zh, args...))
+		c.failed(i18n.Textf("there are %d, and must be %d: %v", is, n, list), i18n.Textf(format, args...))
 	}
 }
 
 // Empty fails if the list has an item.
-func (c *Case) Empty(list any, en, zh string, args ...any) {
+func (c *Case) Empty(list any, format string, args ...any) {
 	c.Helper()
-	c.Len(list, 0, en, zh, args...)
+	c.Len(list, 0, format, args...)
 }
 
 // NotEmpty fails if the list has none.
-func (c *Case) NotEmpty(list any, en, zh string, args ...any) {
+func (c *Case) NotEmpty(list any, format string, args ...any) {
 	c.Helper()
-	c.True(reflect.ValueOf(list).Len() > 0, en, zh, args...)
+	c.True(reflect.ValueOf(list).Len() > 0, format, args...)
 }
 
 // Has fails unless all of some nodes are in a list.
-func (c *Case) Has(list, some []string, en, zh string, args ...any) {
+func (c *Case) Has(list, some []string, format string, args ...any) {
 	c.Helper()
 	for _, node := range some {
 		if !slices.Contains(list, node) {
-			c.failed(i18n.Textf("%s is not among %v", "%s 不在 %v 之中", node, list), i18n.Textf(en, zh, args...))
+			c.failed(i18n.Textf("%s is not among %v", node, list), i18n.Textf(format, args...))
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (c *Case) Has(list, some []string, en, zh string, args ...any) {
 // failed keeps a message with what was found, and ends the case.
 func (c *Case) failed(found, message i18n.Text) {
 	c.Helper()
-	if found.En != "" {
+	if found.String() != "" {
 		message = i18n.Join([]i18n.Text{message, found}, "\n    ")
 	}
 	f := Failure{message, callersOfCase()}

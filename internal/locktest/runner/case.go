@@ -42,16 +42,16 @@ func (c *Case) Step() {
 }
 
 // Errorf, Fatalf, Fatal and Skip keep the words for the caller.
-func (c *Case) Errorf(format string, args ...any) {
+func (c *Case) Errorf(message string, args ...any) {
 	c.Helper()
-	f := Plain(fmt.Sprintf(format, args...))
+	f := Plain(fmt.Sprintf(message, args...))
 	self.note(f)
 	c.T.Error(f.String())
 }
 
-func (c *Case) Fatalf(format string, args ...any) {
+func (c *Case) Fatalf(message string, args ...any) {
 	c.Helper()
-	c.Errorf(format, args...)
+	c.Errorf(message, args...)
 	c.FailNow()
 }
 
@@ -109,7 +109,7 @@ func (c *Case) Bound(most time.Duration) (stop func() bool) {
 		if self == nil {
 			panic(c.Name() + ": days of virtual time have passed")
 		}
-		self.stuck(i18n.Textf("the lock hangs: days of virtual time have passed", "锁卡住了：虚拟时间已经过去好几天"))
+		self.stuck("the lock hangs: days of virtual time have passed")
 	}).Stop
 }
 

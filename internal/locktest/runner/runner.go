@@ -128,7 +128,7 @@ func (j *Judge) Run(name string) {
 		v := j.Ask(name)
 		reads := i18n.Of("")
 		if v.Printed != "" {
-			t.Log(i18n.Textf("the test has printed:\n%s", "测试打印了：\n%s", v.Printed).In(reads))
+			t.Log(i18n.Textf("the test has printed:\n%s", v.Printed).In(reads))
 		}
 		switch {
 		case v.Failed():
@@ -150,7 +150,7 @@ func (j *Judge) Ask(name string) (v Verdict) {
 		if j.worker == nil {
 			w, err := j.start()
 			if err != nil {
-				return Verdict{Case: name, Words: i18n.Textf("the process that runs the cases does not start: %v", "运行用例的进程无法启动：%v", err)}
+				return Verdict{Case: name, Words: i18n.Textf("the process that runs the cases does not start: %v", err)}
 			}
 			j.worker = w
 		}
@@ -277,9 +277,9 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		select {
 		case got, more = <-w.reports:
 		case <-w.printed.over:
-			v.Words = i18n.Textf("the lock prints more than %d MiB", "锁打印的内容超过 %d MiB", flood>>20)
+			v.Words = i18n.Textf("the lock prints more than %d MiB", flood>>20)
 		case <-silent.C:
-			v.Words = i18n.Textf("the test's process has said nothing for %v, and was killed", "测试进程已有 %v 没有任何动静，已将其终止", silence)
+			v.Words = i18n.Textf("the test's process has said nothing for %v, and was killed", silence)
 		}
 		if v.Failed() {
 			w.kill(w.cmd)
@@ -318,15 +318,14 @@ func (w *worker) decide(v *Verdict, last report) {
 	case (!last.OK || last.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
 		v.Words = raced
 	case !last.OK:
-		v.Words = i18n.Textf("the case fails; see what it has printed", "用例没有通过；请看它打印的内容")
+		v.Words = "the case fails; see what it has printed"
 	}
 	if last.OK && !failed {
 		v.Skipped, v.again = last.Skipped, last.Again
 	}
 }
 
-var raced = i18n.Textf(
-	"data race: two goroutines use one variable at once; see what the race detector has printed", "数据竞争：两个 goroutine 同时使用同一个变量；请看竞态检测器打印的内容")
+var raced = i18n.Text("data race: two goroutines use one variable at once; see what the race detector has printed")
 
 // close ends the process.
 func (w *worker) close() {

@@ -27,20 +27,20 @@ func died(output string, state *os.ProcessState, left bool) i18n.Text {
 	switch {
 	case strings.Contains(why, "main bubble goroutine has exited"):
 		return i18n.Textf(
-			"the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits%s", "锁泄漏了 goroutine：用例已经结束，所有竞争者都已释放锁，这个 goroutine 还在等待%s", leakedAt(rest))
+			"the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits%s", leakedAt(rest))
 	case strings.Contains(why, "all goroutines in bubble are blocked"):
-		return i18n.Textf("the lock hangs: every goroutine waits for another one%s", "锁卡住了：所有 goroutine 都在互相等待%s", leakedAt(rest))
+		return i18n.Textf("the lock hangs: every goroutine waits for another one%s", leakedAt(rest))
 	case why != "":
-		at := i18n.Text{}
+		at := i18n.Text("")
 		if place := stackOf(rest, func(string) bool { return true }); place != "" {
-			at = i18n.Textf(", in %s", "（%s）", place)
+			at = i18n.Textf(", in %s", place)
 		}
-		return i18n.Textf("the lock panics: %s%s", "锁发生 panic：%s%s", strings.TrimPrefix(why, "panic: "), at)
+		return i18n.Textf("the lock panics: %s%s", strings.TrimPrefix(why, "panic: "), at)
 	case left:
-		return i18n.Textf("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", "用例结束之后进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal", state)
+		return i18n.Textf("the process ends (%v) after the case is over: the lock calls os.Exit or log.Fatal", state)
 	}
 	return i18n.Textf(
-		"the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", "用例中途进程退出了（%v）：锁调用了 os.Exit 或 log.Fatal；请返回错误", state)
+		"the process ends (%v) in the middle of the case: the lock calls os.Exit or log.Fatal; return an error", state)
 }
 
 // leakedAt returns where a goroutine that is left waits.
@@ -48,9 +48,9 @@ func leakedAt(stacks string) i18n.Text {
 	if place := stackOf(stacks, func(block string) bool {
 		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
 	}); place != "" {
-		return i18n.Textf(" in %s", "（%s）", place)
+		return i18n.Textf(" in %s", place)
 	}
-	return i18n.Text{}
+	return ""
 }
 
 // Leaked returns where a goroutine of the lock waits now.

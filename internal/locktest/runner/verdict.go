@@ -64,7 +64,7 @@ func Remote(test string, l Launcher) *Judge {
 }
 
 // Failed reports whether the case has failed.
-func (v Verdict) Failed() bool { return v.Words.En != "" }
+func (v Verdict) Failed() bool { return v.Words.String() != "" }
 
 // In returns the words of a failure and their place, for a reader of the case's code.
 func (v Verdict) In(l i18n.Language) string { return v.Words.In(l) + inBrackets(v.Place) }

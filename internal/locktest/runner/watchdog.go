@@ -203,11 +203,12 @@ func (d *watchdog) watch() {
 		switch {
 		case d.requestsNow.Load() > limits.requests:
 			d.stuck(i18n.Textf(
-				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has to wait must sleep on a watch", "锁在轮询：在同一瞬间接连发了 %d 个以上的请求；需要等待的竞争者，应当设置监听后睡眠", limits.requests))
+				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has "+
+					"to wait must sleep on a watch", limits.requests))
 		case read(memory)-read(released) > maxMemory:
-			d.stuck(i18n.Textf("the lock uses more than 1 GiB of memory", "锁用掉的内存超过 1 GiB"))
+			d.stuck("the lock uses more than 1 GiB of memory")
 		case read(goroutines) > maxGoroutines:
-			d.stuck(i18n.Textf("the lock has started more than %d goroutines", "锁启动了 %d 个以上的 goroutine", maxGoroutines))
+			d.stuck(i18n.Textf("the lock has started more than %d goroutines", maxGoroutines))
 		case spent > 4*limits.processor, idle > limits.idle, // whatever the stacks say
 			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),
 			idle > 0 && idle%stacksAfter == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn):
@@ -215,7 +216,7 @@ func (d *watchdog) watch() {
 			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
 			d.mu.Unlock()
 			if !goesOn {
-				d.stuck(i18n.Text{})
+				d.stuck("")
 			}
 		}
 	}
@@ -228,7 +229,7 @@ func (d *watchdog) stuck(why i18n.Text) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doing := i18n.List(slices.Compact(slices.Sorted(slices.Values(d.doing))))
-	if why.En == "" {
+	if why.String() == "" {
 		calling := func(inState func(state string) bool) (place string) { // of a goroutine that calls the lock
 			return stackOf(stacks, func(block string) bool {
 				state, _, _ := strings.Cut(block, "\n")
@@ -242,20 +243,21 @@ func (d *watchdog) stuck(why i18n.Text) {
 		blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
 		switch {
 		case busy != "":
-			why = i18n.Textf("the lock spins: it is busy, and sends nothing; it is in %s", "锁在空转：一直忙着，却什么都不发；位置在 %s", busy)
+			why = i18n.Textf("the lock spins: it is busy, and sends nothing; it is in %s", busy)
 		case mutex != "":
 			why = i18n.Textf(
-				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex before you wait for the lock or for a reply. It is in %s", "锁卡住了：在等一个互斥锁，而占着互斥锁的 goroutine 自己也在等待；等锁或者等响应之前，请先放开互斥锁。位置在 %s", mutex)
+				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex "+
+					"before you wait for the lock or for a reply. It is in %s", mutex)
 		case blocked != "":
-			why = i18n.Textf("the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", "锁卡住了：等的不是监听，而是一件永远不会发生的事；位置在 %s", blocked)
-		case doing.En == "":
-			why = i18n.Textf("the case is over, and a goroutine of the lock is busy still", "用例已经结束，锁还有一个 goroutine 在忙")
+			why = i18n.Textf("the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", blocked)
+		case doing.String() == "":
+			why = "the case is over, and a goroutine of the lock is busy still"
 		default:
-			why = i18n.Textf("the lock hangs: it neither returns nor sends anything", "锁卡住了：既不返回，也不发送任何请求")
+			why = "the lock hangs: it neither returns nor sends anything"
 		}
 	}
-	if doing.En != "" {
-		why = i18n.Textf("%s. Under way: %s", "%s。正在进行：%s", why, doing)
+	if doing.String() != "" {
+		why = i18n.Textf("%s. Under way: %s", why, doing)
 	}
 	d.say(report{Stuck: true, Failures: append(d.failures, Failure{Text: why})})
 	os.Exit(1)

@@ -50,8 +50,7 @@ type Needs struct{ Exact, Calm, Strict bool }
 func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 	zoo := Real(c.T)
 	if zoo != nil && (needs.Exact || needs.Calm) {
-		c.T.Skip(i18n.Textf(
-			"needs exact control of the server, which only the embedded one gives (unset ZK)", "需要精确控制服务器，只有内嵌的服务器能做到（请取消环境变量 ZK）"))
+		c.T.Skip(i18n.Text("needs exact control of the server, which only the embedded one gives (unset ZK)"))
 	}
 	if zoo == nil {
 		bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
@@ -107,7 +106,7 @@ const afterwards = 10 * time.Minute
 
 // Contender is the name of contender i of a case in a message.
 func Contender(i int) i18n.Text {
-	return i18n.Textf("contender %s", "竞争者 %s", i18n.Letter(i))
+	return i18n.Textf("contender %s", i18n.Letter(i))
 }
 
 // poll waits until ok returns true, in virtual time, and for no longer than patience. It reports
@@ -188,7 +187,7 @@ func (w *Stage) Ordinary() *Session {
 	w.Helper()
 	tap := wiretap.NewWithLog()
 	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), 10*time.Second, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
-	w.Eventually(i18n.Textf("the client has a session", "客户端有了会话"), func() bool { return conn.State() == zk.StateHasSession })
+	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{conn, tap, conn.SessionID()}
 }
 
@@ -211,7 +210,7 @@ func (w *Stage) Result(ch <-chan error, what i18n.Text) error {
 	case err := <-ch:
 		return err
 	case <-time.After(Patience):
-		w.Failf("%s does not return%s", "%s没有返回%s", what, w.Why())
+		w.Failf("%s does not return%s", what, w.Why())
 		return nil
 	}
 }
@@ -219,7 +218,7 @@ func (w *Stage) Result(ch <-chan error, what i18n.Text) error {
 // Holds waits until a contender has got the lock.
 func (w *Stage) Holds(ch <-chan error, name i18n.Text) {
 	w.Helper()
-	w.NoError(w.Result(ch, i18n.Textf("Lock of %s", "%s的 Lock", name)), "Lock of %s fails", "%s的 Lock 失败", name)
+	w.NoError(w.Result(ch, i18n.Textf("Lock of %s", name)), "Lock of %s fails", name)
 }
 
 // Hit waits until a request meets a fault.
@@ -228,7 +227,7 @@ func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 	select {
 	case <-f.Hit():
 	case <-time.After(Patience):
-		w.Failf("never happens: %s%s", "该发生的没有发生：%s%s", what, w.Why())
+		w.Failf("never happens: %s%s", what, w.Why())
 	}
 }
 
@@ -237,9 +236,8 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	w.Helper()
 	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
 	if len(ch) > 0 {
-		w.NoError(<-ch, "%s must wait, and Lock fails", "%s应该等待，Lock 却失败了", name)
-		w.Failf(
-			"%s has got the lock while another contender holds it: two holders", "别的竞争者还持有锁，%s又拿到了锁：出现两个持有者", name)
+		w.NoError(<-ch, "%s must wait, and Lock fails", name)
+		w.Failf("%s has got the lock while another contender holds it: two holders", name)
 	}
 }
 
@@ -252,16 +250,15 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	}
 	if n := s.Tap.Counts().Total() - before; n > 5 {
 		w.Failf(
-			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", "%[1]s在轮询：本该等待，却在 %[3]v 内发了 %[2]d 个请求，也没有设置监听；请设置监听，然后睡眠，直到事件到来", name, n, Patience)
+			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
 	}
-	w.Failf(
-		"%s waits without a watch: no event will wake it at the release%s", "%s在等待，却没有监听：锁释放时，没有事件会通知它%s", name, w.Why())
+	w.Failf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 }
 
 // Eventually waits for a state.
 func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
 	w.Helper()
-	w.Await(ok, "never happens: %s%s", "该发生的没有发生：%s%s", what)
+	w.Await(ok, "never happens: %s%s", what)
 }
 
 // WaitFor waits for a state, and no longer than d.
@@ -272,18 +269,18 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 }
 
 // WaitUntil waits for a state, and fails with a message. It polls: a real server tells of no change.
-func (w *Stage) WaitUntil(ok func() bool, en, zh string, args ...any) {
+func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
 	w.Helper()
 	if !bubble.Until(w.settle, ok) {
-		w.Failf(en, zh, args...)
+		w.Failf(format, args...)
 	}
 }
 
 // Await is WaitUntil with a message that ends in Why.
-func (w *Stage) Await(ok func() bool, en, zh string, args ...any) {
+func (w *Stage) Await(ok func() bool, format string, args ...any) {
 	w.Helper()
 	if !bubble.Until(w.settle, ok) {
-		w.Failf(en, zh, append(args, w.Why())...)
+		w.Failf(format, append(args, w.Why())...)
 	}
 }
 
@@ -299,7 +296,7 @@ func (w *Stage) settle() {
 // contenders that wait have at the server, in the words of the lesson.
 func (w *Stage) Why() i18n.Text {
 	if w.Server == nil {
-		return i18n.Text{}
+		return ""
 	}
 	synctest.Wait()
 	nodes := w.Nodes()
@@ -311,16 +308,17 @@ func (w *Stage) Why() i18n.Text {
 	switch {
 	case len(nodes) == 0 && w.Queue && onParent:
 		lines = append(lines, i18n.Textf(
-			"no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each contender makes a node of its own below it, with zk.FlagEphemeralSequential", "没有一个竞争者有节点：%s 是这些节点的父节点，竞争者到来之前就有了；请让每个竞争者在它下面用 zk.FlagEphemeralSequential 创建自己的节点", path.Base(w.Path)))
+			"no contender has a node: %s is the parent of the nodes, and is there before any contender comes; each "+
+				"contender makes a node of its own below it, with zk.FlagEphemeralSequential", path.Base(w.Path)))
 	case len(nodes) == 0:
-		lines = append(lines, i18n.Textf("no contender has a node: the lock is free", "没有一个竞争者有节点：锁是空闲的"))
+		lines = append(lines, "no contender has a node: the lock is free")
 	default:
-		lines = append(lines, i18n.Textf("the nodes that are there: %s", "现有的节点：%s", i18n.List(nodes)))
+		lines = append(lines, i18n.Textf("the nodes that are there: %s", i18n.List(nodes)))
 	}
 	if len(w.Server.Watches()) == 0 {
-		lines = append(lines, i18n.Textf("no contender has a watch: nothing will wake one that waits", "没有一个竞争者设置了监听：等待的竞争者不会被唤醒"))
+		lines = append(lines, "no contender has a watch: nothing will wake one that waits")
 	}
-	return i18n.Textf(":\n    %s", "：\n    %s", i18n.Join(slices.Compact(lines), "\n    "))
+	return i18n.Textf(":\n    %s", i18n.Join(slices.Compact(lines), "\n    "))
 }
 
 // watched says for which change a watch is set.
@@ -330,18 +328,20 @@ func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
 	switch {
 	case !watch.Children && !exists:
 		return i18n.Textf(
-			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one request that looks and sets the watch (GetW), and look again if it finds no node", "竞争者监听的节点 %s 已经不存在：节点在设置监听之前就消失了，事件不会再来；请用同一个请求查看并设置监听（GetW），如果节点不存在，就再看一次", name)
+			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one "+
+				"request that looks and sets the watch (GetW), and look again if it finds no node", name)
 	case !watch.Children && watch.Path == w.Path && w.Queue:
 		return i18n.Textf(
-			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", "有竞争者监听着父节点 %s：释放锁不会改变父节点的数据；请监听前驱节点，或者监听子节点列表", name)
+			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", name)
 	case watch.Children:
-		return i18n.Textf("a contender watches the children of %s", "有竞争者监听着 %s 的子节点列表", name)
+		return i18n.Textf("a contender watches the children of %s", name)
 	}
 	if node.Stat.EphemeralOwner == watch.Session {
 		return i18n.Textf(
-			"a contender watches %s, which its own session has made and which is still there: if it is the contender's old node, it waits for itself; delete it before you make another", "竞争者监听的 %s 还在，而且是它自己的会话创建的：如果这是它自己原来的节点，它就是在等自己；创建新节点之前，请先删除原来的", name)
+			"a contender watches %s, which its own session has made and which is still there: if it is the contender's old "+
+				"node, it waits for itself; delete it before you make another", name)
 	}
-	return i18n.Textf("a contender watches %s, which is still there", "有竞争者监听着 %s，这个节点还在", name)
+	return i18n.Textf("a contender watches %s, which is still there", name)
 }
 
 // Expire ends a session behind its client's back.
@@ -397,8 +397,7 @@ func (w *Stage) NodesOf(s *Session) []string {
 // something and block nobody: NoWatches looks for them.
 func (w *Stage) NothingLeft() {
 	w.Helper()
-	w.NoNodes(i18n.Textf(
-		"every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later", "所有竞争者都已释放锁，锁却留下了节点，会挡住后来的每个竞争者"))
+	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
 }
 
 // NoWatches fails if the lock has left a watch, where that can be seen.
@@ -410,7 +409,8 @@ func (w *Stage) NoWatches() {
 	synctest.Wait()
 	if watches := w.Server.Watches(); len(watches) > 0 {
 		w.Failf(
-			"every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", "所有竞争者都已释放锁，锁却在 %s 上留下了监听，会话存在多久，服务器就要保留多久；对已消失的节点，ExistsW 会设置监听，GetW 不会", watches[0].Path)
+			"every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as "+
+				"the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
 	}
 }
 
@@ -445,7 +445,7 @@ func (w *Stage) DeleteParent(s *Session) {
 func (w *Stage) NoNodes(message i18n.Text) {
 	w.Helper()
 	w.WaitWhileKept(0)
-	w.Empty(w.Nodes(), "%s", "%s", message)
+	w.Empty(w.Nodes(), "%s", message)
 }
 
 // WaitWhileKept waits for as long as a node may stay that nobody needs; on a real server, until n nodes are left.
@@ -459,7 +459,7 @@ func (w *Stage) WaitWhileKept(n int) {
 func (w *Stage) GoesOn(n int) bool {
 	w.Helper()
 	if n > 100 {
-		w.Failf("the lock polls: it sends more than 100 requests for one operation", "锁在轮询：一次操作发了 100 多个请求")
+		w.Failf("the lock polls: it sends more than 100 requests for one operation")
 	}
 	return true
 }
@@ -519,7 +519,8 @@ func (w *Stage) NoGoroutines() {
 	w.Helper()
 	if w.Server != nil && !w.waitForLock(afterwards) {
 		w.Failf(
-			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the goroutine still waits%s", "锁泄漏了 goroutine：所有竞争者都已释放锁，客户端此后已连接了 %v，这个 goroutine 还在等待%s", afterwards, runner.Leaked())
+			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the "+
+				"goroutine still waits%s", afterwards, runner.Leaked())
 	}
 }
 

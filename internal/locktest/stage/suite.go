@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/runner"
 )
 
@@ -38,8 +39,7 @@ type Suite interface{ Plan() Plan }
 
 // A TestCase is one case of a suite, which runs in a W: a Stage and what the suite adds to it.
 type TestCase[W any] struct {
-	Name  string
-	Zh    string // its gloss in Chinese; the name stays
+	Name  i18n.Text // stays English; its Chinese is a gloss
 	Group Group
 	Run   func(w W)
 	Basic bool // of the level Basic
@@ -70,11 +70,12 @@ func (p Plan) Needs(there bool, missing string) Plan {
 }
 
 // Add adds a case that makes its world itself.
-func (p *Plan) Add(name, zh string, group Group, run func(c *runner.Case)) {
+func (p *Plan) Add(name i18n.Text, group Group, run func(c *runner.Case)) {
 	if p.run == nil {
 		p.Groups, p.Glosses, p.run = make(map[string]Group), make(map[string]string), make(map[string]func(c *runner.Case))
 	}
-	p.Names, p.Groups[name], p.Glosses[name], p.run[name] = append(p.Names, name), group, zh, run
+	key := name.String()
+	p.Names, p.Groups[key], p.Glosses[key], p.run[key] = append(p.Names, key), group, name.In(i18n.Chinese), run
 }
 
 // NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage; enter makes of it
@@ -84,7 +85,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 		if !keep(t) {
 			continue
 		}
-		p.Add(t.Name, t.Zh, t.Group, func(c *runner.Case) {
+		p.Add(t.Name, t.Group, func(c *runner.Case) {
 			Play(c, queue, Needs{t.Exact, t.Calm, strict}, func(w *Stage) {
 				if !t.Bare {
 					w.Parent()

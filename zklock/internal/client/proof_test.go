@@ -120,7 +120,8 @@ func TestWhenTheNextRoundIsDue(t *testing.T) {
 			[]answered{{aWrite, 0, .02}, {aWrite, 1. / 6, .19}}, 1, 0, 0, .2, 1. / 4, true},
 		{"presumed: none that puts off the barrier", []answered{{aWrite, 0, .06}, {aWrite, .22, .28}}, 1, 0, 0, .28, .06 + 7./24, false},
 		{"presumed: the commit is missing", []answered{{aWrite, 0, 0}, {aSync, .3, .3}}, 0, 0, 0, .31, .31, true},
-		{"presumed: the commit is missing, though a later sign has no barrier", []answered{{aWrite, 0, 0}, {aRead, .05, .05}, {aSync, .3, .3}}, 0, 0, 0, .31, .31, true},
+		{"presumed: the commit is missing, though a later sign has no " +
+			"barrier", []answered{{aWrite, 0, 0}, {aRead, .05, .05}, {aSync, .3, .3}}, 0, 0, 0, .31, .31, true},
 		{"held: each 7/48 T, and a write alone if no sign has waited long enough", proved, 1, 0, .3, .3, .3 + 7./48, true},
 		{"held: the barrier is that of the round before the last", append(proved, answered{aWrite, .4, .4}), 1, .32, .4, .5, .32 + 7./24, false},
 		{"held: a busy client needs no round before 7/16 T", append(proved, answered{aWrite, .6, .6}, answered{aWrite, .6, .6}), 1, 0, 0, .6, 1.3 - 9./16, true},

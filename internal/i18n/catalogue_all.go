@@ -1,0 +1,18 @@
+//go:build !js
+
+package i18n
+
+import "embed"
+
+//go:embed zh
+var folder embed.FS
+
+// files returns the files of the catalogue.
+func files() (texts []string) {
+	entries, _ := folder.ReadDir("zh")
+	for _, e := range entries {
+		text, _ := folder.ReadFile("zh/" + e.Name())
+		texts = append(texts, string(text))
+	}
+	return texts
+}

@@ -1,0 +1,184 @@
+package i18n_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/constant"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
+)
+
+const (
+	root        = "../.."
+	textPackage = "example.com/zklock/internal/i18n"
+)
+
+var (
+	entry    = regexp.MustCompile(`(?m)^msgid (".*")\nmsgstr (".*")$`)
+	verb     = regexp.MustCompile(`%[^%a-z]*([a-z])`)
+	sentence = regexp.MustCompile(`\p{L}`)
+)
+
+// The texts of a package have their Chinese in its file of the catalogue, and nothing else is in the file.
+func TestEachTextHasItsChinese(t *testing.T) {
+	catalogue, all := catalogueFiles(t), make(map[string]string)
+	for file, chinese := range catalogue {
+		for en, zh := range chinese {
+			require.Contains(t, []string{"", zh}, all[en], "%s: the Chinese of %q is another one than in other files", file, en)
+			all[en] = zh
+		}
+	}
+	texts := textsOf(t, "./...")
+	inBrowser := textsOf(t, "./internal/lab/engine", "GOOS=js", "GOARCH=wasm")
+	for folder := range inBrowser {
+		texts[folder] = append(texts[folder], inBrowser[folder]...)
+	}
+	for folder, list := range texts {
+		file := strings.ReplaceAll(folder, "/", "-") + ".po"
+		for _, en := range list {
+			if _, has := catalogue[file][en]; !has && sentence.MatchString(verb.ReplaceAllString(en, "")) {
+				t.Errorf("internal/i18n/zh/%s lacks the Chinese of a text of %s: %q", file, folder, en)
+			}
+		}
+		maps.DeleteFunc(catalogue[file], func(en, _ string) bool { return slices.Contains(list, en) })
+	}
+	for file, unused := range catalogue {
+		if !strings.HasPrefix(file, "docs-other-locks-") { // another module
+			require.Empty(t, unused, "no package has these texts of internal/i18n/zh/%s", file)
+		}
+	}
+}
+
+func TestBothLanguagesTakeTheSameValues(t *testing.T) {
+	verbs := func(format string) []string { // without the numbers of the values, and without widths
+		format = strings.NewReplacer("%%", "", "%w", "%v").Replace(format)
+		return verb.FindAllString(verb.ReplaceAllString(format, "%$1"), -1)
+	}
+	for file, chinese := range catalogueFiles(t) {
+		for en, zh := range chinese {
+			require.ElementsMatch(t, verbs(en), verbs(zh), "%s: %s", file, zh)
+			if !strings.Contains(zh, "%[") { // it takes them in the same order
+				require.Equal(t, verbs(en), verbs(zh), "%s: %s", file, zh)
+			}
+		}
+	}
+}
+
+// catalogueFiles returns the Chinese of each text in each file of the catalogue.
+func catalogueFiles(t *testing.T) map[string]map[string]string {
+	files := make(map[string]map[string]string)
+	for _, name := range testenv.Must(filepath.Glob("zh/*.po"))(t) {
+		chinese := make(map[string]string)
+		for _, m := range entry.FindAllStringSubmatch(string(testenv.Must(os.ReadFile(name))(t)), -1) {
+			if en := testenv.Must(strconv.Unquote(m[1]))(t); en != "" { // otherwise it says what kind of file it is
+				chinese[en] = testenv.Must(strconv.Unquote(m[2]))(t)
+			}
+		}
+		files[filepath.Base(name)] = chinese
+	}
+	return files
+}
+
+// A goPackage is what go list says of a package, compiled for its own tests if ForTest is its path.
+type goPackage struct {
+	ImportPath, Dir, Export, ForTest string
+	GoFiles                          []string
+	ImportMap                        map[string]string
+	Module                           *struct{ Main bool }
+}
+
+// textsOf returns the English of the texts in this module's packages that match a pattern, by their folders. A
+// text is a constant of type Text, or a constant format: the argument for format of a function that ends in format
+// and args, in a package that imports this one. It type-checks the packages with their tests.
+func textsOf(t *testing.T, pattern string, env ...string) map[string][]string {
+	list := exec.Command("go", "list", "-export", "-deps", "-test",
+		"-json=ImportPath,Dir,Export,ForTest,GoFiles,ImportMap,Module", pattern)
+	list.Dir, list.Env = root, append(os.Environ(), env...)
+	decoder := json.NewDecoder(bytes.NewReader(testenv.Must(list.Output())(t)))
+	var ours []goPackage
+	exports := make(map[string]string) // what the compiler knows of a package, by its path
+	for {
+		var p goPackage
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		exports[p.ImportPath] = p.Export
+		if p.Module != nil && p.Module.Main && !strings.HasSuffix(p.ImportPath, ".test") {
+			ours = append(ours, p)
+		}
+	}
+	texts := make(map[string][]string)
+	for _, p := range ours {
+		export := func(path string) (io.ReadCloser, error) {
+			if mapped, ok := p.ImportMap[path]; ok {
+				path = mapped
+			}
+			return os.Open(exports[path])
+		}
+		folder := testenv.Must(filepath.Rel(testenv.Must(filepath.Abs(root))(t), p.Dir))(t)
+		texts[folder] = append(texts[folder], textsIn(t, p, export)...)
+	}
+	return texts
+}
+
+func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string) {
+	fset, files := token.NewFileSet(), make([]*ast.File, len(p.GoFiles))
+	for i, name := range p.GoFiles {
+		files[i] = testenv.Must(parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
+	}
+	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", export)}
+	_, err := config.Check(p.ImportPath, fset, files, info)
+	require.NoError(t, err)
+
+	add := func(e ast.Expr) {
+		if value := info.Types[e].Value; value != nil && constant.StringVal(value) != "" {
+			texts = append(texts, constant.StringVal(value))
+		}
+	}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if e, ok := n.(ast.Expr); ok && info.TypeOf(e) != nil && types.Unalias(info.TypeOf(e)).String() == textPackage+".Text" {
+				add(e)
+			}
+			if call, ok := n.(*ast.CallExpr); ok {
+				signature, _ := info.TypeOf(call.Fun).(*types.Signature)
+				if signature == nil || !signature.Variadic() || signature.Params().Len() < 2 {
+					return true
+				}
+				last := signature.Params().Len() - 1
+				format, args := signature.Params().At(last-1), signature.Params().At(last)
+				if format.Name() == "format" && args.Name() == "args" && hasTexts(format.Pkg()) {
+					add(call.Args[last-1])
+				}
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+func hasTexts(p *types.Package) bool {
+	isTextPackage := func(p *types.Package) bool { return p.Path() == textPackage }
+	return isTextPackage(p) || slices.ContainsFunc(p.Imports(), isTextPackage)
+}
