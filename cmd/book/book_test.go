@@ -222,9 +222,11 @@ func TestTheSearchFinds(t *testing.T) {
 			await import(lang === "en" ? "./texts.zh-CN.js" : "./texts.en.js");
 			globalThis.OTHER = BOOK;
 			await import("./texts." + lang + ".js");
-			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length, Other: r.other,
+			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length,
+				Other: r.other,
 				Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body]).filter(([e, body]) => e && !(/[.!?。！？:：]["”’」）)]*$/.test(e) &&
-					body.split("\n").some(l => l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.slice(0, Math.max(0, l.indexOf(e)))) && l.includes(e)))).map(([e]) => e) };`)
+					body.split("\n").some(l =>
+						l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.slice(0, Math.max(0, l.indexOf(e)))) && l.includes(e)))).map(([e]) => e) };`)
 		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)
 		require.GreaterOrEqual(t, a.N, c.least, what)
 		require.Equal(t, c.term, a.Term, what)

@@ -29,7 +29,8 @@ func preparations() []compilation {
 				"./cmd/shell", "./cmd/zklock", "./bench"}},
 		{"the graders of the exercises", nil, graders},
 		{"what a lock may import", nil, append([]string{"build"}, importable...)},
-		{"the lab's page", []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}}, // without -o, go would write the one program
+		// Without -o, go would write the one program.
+		{"the lab's page", []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}},
 	}
 }
 

@@ -6,22 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/i18n/chinesetest"
 )
-
-// TestEveryCaseHasAGloss: the names of the cases are English also for a student who reads Chinese.
-func TestEveryCaseHasAGloss(t *testing.T) {
-	var without []string
-	for _, e := range exercises {
-		for _, name := range e.names() {
-			if c := e.caseOf(name); c.In(i18n.Chinese) == c.String() {
-				without = append(without, name)
-			}
-		}
-	}
-	require.Empty(t, without, "give each a gloss in Chinese")
-}
 
 // TestTheLanguageFollowsTheReader: it is that of the flag, else of LC_ALL, else of LANG, else English.
 func TestTheLanguageFollowsTheReader(t *testing.T) {

@@ -158,8 +158,12 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 	}
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
-			if e, ok := n.(ast.Expr); ok && info.TypeOf(e) != nil && types.Unalias(info.TypeOf(e)).String() == textPackage+".Text" {
-				add(e)
+			switch e := n.(type) {
+			case *ast.Ident, *ast.SelectorExpr: // a constant has its Chinese where it is declared
+			case ast.Expr:
+				if isText(info.TypeOf(e)) {
+					add(e)
+				}
 			}
 			if call, ok := n.(*ast.CallExpr); ok {
 				signature, _ := info.TypeOf(call.Fun).(*types.Signature)
@@ -176,6 +180,17 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 		})
 	}
 	return texts
+}
+
+// isText reports whether a type is Text, or a string whose method Text returns it as one.
+func isText(t types.Type) bool {
+	named, _ := types.Unalias(t).(*types.Named)
+	if named == nil {
+		return false
+	}
+	text := types.NewMethodSet(named).Lookup(nil, "Text")
+	_, isString := named.Underlying().(*types.Basic)
+	return named.String() == textPackage+".Text" || isString && text != nil
 }
 
 func hasTexts(p *types.Package) bool {

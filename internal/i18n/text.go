@@ -21,10 +21,10 @@ type Text string
 // between is what separates the two languages of a Text that has both. No sentence has it.
 const between = "\x1e"
 
-// Both returns a text of which the catalogue has no Chinese.
+// Both returns a text of which the catalogue need not have the Chinese. Equal texts are equal values.
 func Both(en, zh string) Text {
-	if en == "" && zh == "" {
-		return ""
+	if chineseOf(en) == zh {
+		return Text(en)
 	}
 	return Text(en + between + zh)
 }

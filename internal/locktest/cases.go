@@ -216,7 +216,8 @@ func LongHold(w *World) {
 		}
 		w.Has(w.Nodes(), held,
 			"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets "+
-				"in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: only Unlock and the end of the session delete the node", after)
+				"in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: "+
+				"only Unlock and the end of the session delete the node", after)
 		w.Has(w.Nodes(), all,
 			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it "+
 				"has left the queue", after)

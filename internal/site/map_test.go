@@ -263,7 +263,8 @@ func TestThePictureIsTheTree(t *testing.T) {
 // and one that imports the embedded server builds no other module. Neither has the flags of go test.
 func TestWhatAUserBuilds(t *testing.T) {
 	for pkg, want := range map[string][]string{
-		"./zklock":   {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client", module + "/zklock/internal/record", module + "/zklock/internal/conns"},
+		"./zklock": {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client",
+			module + "/zklock/internal/record", module + "/zklock/internal/conns"},
 		"./zkserver": {module + "/internal/jute", module + "/zkserver"},
 	} {
 		var found []string

@@ -64,17 +64,17 @@ func (c *lookedAt) Err() error {
 
 // tamper is NodeGoes or NodeSet: it deletes a contender's nodes, as an administrator does, or writes their data again.
 func (w *Player) tamper(k *Contender, f Fault) {
-	en, zh, change := "has the node %s, whose data somebody writes again", "的节点 %s 被人重新写入了同样的数据", w.Srv.Touch
+	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch
 	w.mu.Lock()
 	if f == NodeGoes {
-		en, zh, change = "loses the node %s, which an administrator deletes", "失去节点 %s：有人手动删除了它", w.Srv.Delete
+		happens, change = "loses the node %s, which an administrator deletes", w.Srv.Delete
 		k.stripped = true
 	}
 	k.Client.FaultLocked()
 	w.Foot.Everything = true
 	nodes := w.nodesOf(k.Client)
 	for _, node := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf(en, zh, path.Base(node))})
+		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf(happens.String(), path.Base(node))})
 	}
 	w.mu.Unlock()
 

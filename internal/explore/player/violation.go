@@ -62,17 +62,8 @@ func (v Violation) Text() i18n.Text {
 	return i18n.Textf("%s: %s", v.Kind.Text(), v.What)
 }
 
-var kindsZh = map[Kind]string{
-	TwoHolders: "两个持有者", Hang: "永远等待", Endless: "永不结束", TokenShrinks: "令牌没有增大",
-	Overtaken: "插队", NodeLeft: "残留节点", WatchLeft: "残留监听", GoroutineLeft: "残留 goroutine",
-	Failure: "无故失败", HidesLoss: "失去锁却未报告", LateLoss: "失去锁，报告太迟",
-	ForeignDelete: "删除了别人的节点", NodeMissing: "持有者没有节点", Crash: "panic", Costly: "超出公式的预测",
-	TooLong: "等待太久", Starves: "饥饿", SessionLeft: "残留会话", LostAddition: "少加了一次",
-	StackGrows: "调用栈越来越深", StaleWrite: "旧令牌写了进去", Outlived: "会话已结束，仍以为持有锁",
-}
-
 // Text is the name of the kind.
-func (k Kind) Text() i18n.Text { return i18n.Both(string(k), kindsZh[k]) }
+func (k Kind) Text() i18n.Text { return i18n.Text(k) }
 
 // Violate is ViolateLocked for a caller that does not have mu.
 func (w *Player) Violate(v Violation) { w.Do(func() { w.ViolateLocked(v) }) }

@@ -78,7 +78,8 @@ var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3,
 		placeWakeUps), Exact: true},
 	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
-	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost, Run: with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), Exact: true},
+	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost,
+		Run: with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), Exact: true},
 	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 

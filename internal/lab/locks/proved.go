@@ -17,13 +17,14 @@ var provedLocks = []Lock{
 			Victory: "Nothing broke, and not by luck: the explorer has played every order of this world, and none breaks " +
 				"it. Rule: it reads the list after each wake-up, and takes only the first place for the lock; so an unlucky order costs it a request, and nothing else.",
 		}),
-	proved(1, "proved-zklock", steps.Zklock(), player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest, player.LoseReply}, Faults: 1}, "zklock, two contenders, one fault", scenes.Level{
-		Name: "zklock against you",
-		Intro: "The complete lock, two contenders. Once you may lose a request or a reply, and the connection with it: " +
-			"what broke steps 1 to 4.",
-		Victory: "Nothing broke. The explorer has played every schedule of this world, with the fault at each place and " +
-			"without it. Rule: after a lost reply zklock looks for the id in its node's name and makes no second node; so a fault costs requests, and nothing else.",
-	}),
+	proved(1, "proved-zklock", steps.Zklock(),
+		player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest, player.LoseReply}, Faults: 1}, "zklock, two contenders, one fault", scenes.Level{
+			Name: "zklock against you",
+			Intro: "The complete lock, two contenders. Once you may lose a request or a reply, and the connection with it: " +
+				"what broke steps 1 to 4.",
+			Victory: "Nothing broke. The explorer has played every schedule of this world, with the fault at each place and " +
+				"without it. Rule: after a lost reply zklock looks for the id in its node's name and makes no second node; so a fault costs requests, and nothing else.",
+		}),
 }
 
 // proved is the entry of a level. Its number is 0 for the first of these levels.

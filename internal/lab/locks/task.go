@@ -26,9 +26,11 @@ var Tasks = []Task{
 		"article C, await()"),
 	task(2, "a_queue.go", listings.NewZkClientLock, player.World{Lock: existingQueue, Contenders: 2}, player.WatchLeft,
 		"article A, the lock with ZkClient"),
-	task(3, "d_wait.go", listings.NewDistributedLock, player.World{Lock: player.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1}, player.NodeLeft,
+	task(3, "d_wait.go", listings.NewDistributedLock,
+		player.World{Lock: player.Subject{Path: "/locks/lock"}, Contenders: 2, Kinds: []player.Fault{player.Cut}, Faults: 1}, player.NodeLeft,
 		"article D, the lock with a wait time"),
-	task(4, "b_counting.go", listings.NewCountingLock, player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.TwoHolders,
+	task(4, "b_counting.go", listings.NewCountingLock,
+		player.World{Lock: existingQueue, Contenders: 3, Kinds: []player.Fault{player.Expire}, Faults: 1}, player.TwoHolders,
 		"article B, the lock that counts"),
 	task(5, "a_ephemeral.go", listings.NewZookeeperLock,
 		player.World{Contenders: 2, Kinds: []player.Fault{player.LoseRequest}, Faults: 1}, player.ForeignDelete,
@@ -59,7 +61,12 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 		Note:  note,
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal:  &Goal{harm, scenes.Goals[harm], explore.EndsIn(harm)}, World: w,
-		Level: &Level{Number: len(scenes.All) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn], Level: scenes.Level{Name: what, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of your own: what did the code believe, and what would it have had to ask?"}}, Subject: withSession(listing),
+		Level: &Level{
+			Number: len(scenes.All) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn],
+			Level: scenes.Level{Name: what, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of " +
+				"your own: what did the code believe, and what would it have had to ask?"},
+		},
+		Subject: withSession(listing),
 	}}
 }
 
