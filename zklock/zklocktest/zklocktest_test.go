@@ -18,7 +18,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A fakeTB is a test whose failures are looked at.
+// A fakeTB stands in for a test. It keeps the messages of its failures.
 type fakeTB struct {
 	cleanups []func()
 	said     string
@@ -32,8 +32,8 @@ func (f *fakeTB) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// fails returns what a test says that ends with its clean-ups.
-func fails(test func(t zklocktest.TB)) string {
+// messages runs a test and its clean-ups, and returns the messages of its failures.
+func messages(test func(t zklocktest.TB)) string {
 	f := &fakeTB{}
 	done := make(chan bool)
 	go func() {
@@ -51,7 +51,7 @@ func fails(test func(t zklocktest.TB)) string {
 
 func TestWhatATestHasLeftOrMistakenIsSaid(t *testing.T) {
 	for _, c := range []struct {
-		says string
+		says string // "": the test does not fail
 		test func(t zklocktest.TB)
 	}{
 		{"", func(t zklocktest.TB) { zklocktest.Lease(t) }},
@@ -71,7 +71,7 @@ func TestWhatATestHasLeftOrMistakenIsSaid(t *testing.T) {
 		}},
 	} {
 		bubble.Test(t, func(t *testing.T) {
-			said := fails(c.test)
+			said := messages(c.test)
 			require.Contains(t, said, c.says)
 			require.Equal(t, c.says == "", said == "", said)
 		})
@@ -98,8 +98,7 @@ var goBlocks = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 const page = "../../docs/testing-your-code"
 
-// TestThePageHasTheseTests: each block of the page is a part of page_test.go, and
-// together they are all of it, after the imports.
+// The Go blocks of both editions of docs/testing-your-code.md, one after the other, are page_test.go.
 func TestThePageHasTheseTests(t *testing.T) {
 	code := testenv.Must(os.ReadFile("page_test.go"))(t)
 	for _, name := range []string{page + ".md", page + ".zh-CN.md"} {

@@ -20,7 +20,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// TestNothingIsLeftOfAConnThatIsGarbage: clients and serials have an entry of each conn.
+// The tables clients and serials have no entry of a conn that is garbage.
 func TestNothingIsLeftOfAConnThatIsGarbage(t *testing.T) {
 	entries := func(of *sync.Map) (n int) {
 		of.Range(func(_, _ any) bool { n++; return true })
@@ -35,8 +35,7 @@ func TestNothingIsLeftOfAConnThatIsGarbage(t *testing.T) {
 	}, 10*time.Minute, time.Millisecond)
 }
 
-// TestIdleIsOfAllTasks: a caller of Idle also waits for a task that begins while
-// another one runs.
+// A caller of Idle also waits for a task that begins while another one runs.
 func TestIdleIsOfAllTasks(t *testing.T) {
 	var tasks Tasks
 	require.True(t, IsClosed(tasks.Idle()), "before the first")
@@ -52,26 +51,24 @@ func TestIdleIsOfAllTasks(t *testing.T) {
 	}
 }
 
-func named(id string) (prefix string, data []byte) { return id + "-", nil }
+func withPrefix(id string) (prefix string, data []byte) { return id + "-", nil }
 
 func neverRefused(int, error) {}
 
-// oneServer opens an ordinary client of one server, which can be dialed while down is
-// false. dialed is when it was last.
+// oneServer opens an ordinary client of one server, to be dialed unless down. dialed is the time of the last dial.
 func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
 	dialed = new(time.Time)
 	line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { *dialed = time.Now(); return nc }}
-	return bubble.Connect(t, line.Dial, asked, bubble.One), &line.Down, dialed
+	return bubble.Connect(t, line.Dial, sessionTimeout, bubble.One), &line.Down, dialed
 }
 
-// TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne, and not a pause later, which
-// may cost a lease.
+// A request that found no server is sent as soon as there is one, and not a pause later, which may cost a lease.
 func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, down, dialed := oneServer(t, srv)
-		c := Of(conn, asked)
+		c := Of(conn, sessionTimeout)
 		testenv.Must2(c.Get(nil, "/"))(t)
-		for outage := asked / 4; outage < asked/2; outage += asked / 20 {
+		for outage := sessionTimeout / 4; outage < sessionTimeout/2; outage += sessionTimeout / 20 {
 			down.Store(true)
 			srv.Cut(conn.SessionID())
 			synctest.Wait() // the client looks for a server
@@ -82,21 +79,22 @@ func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 	})
 }
 
-// TestADeleteCountsAlthoughTheNextFindsNoServer: the first one has deleted the node,
-// so the lock was not lost. It was if the first one did not reach a server, and the session ends.
+// A delete that was carried out counts although its reply is lost and the next try finds no server: the lock was not
+// lost. It was lost if the delete did not reach a server and the session ends.
 func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn, down, _ := oneServer(t, srv)
 		testenv.Must(conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
-		parent := Of(conn, asked).Parent("/queue", zk.WorldACL(zk.PermAll))
-		node := testenv.Must(parent.Create(nil, named, neverRefused))(t)
+		parent := Of(conn, sessionTimeout).Parent("/queue", zk.WorldACL(zk.PermAll))
+		node := testenv.Must(parent.Create(nil, withPrefix, neverRefused))(t)
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
 		down.Store(true) // when the connection breaks
-		time.AfterFunc(asked/2, func() { down.Store(false) })
+		time.AfterFunc(sessionTimeout/2, func() { down.Store(false) })
 		_ = testenv.Must(node.Delete(neverRefused))(t)
 		require.Len(t, lost.Hit(), 1)
 		require.Empty(t, srv.Children("/queue"))
-		node, lost = testenv.Must(parent.Create(nil, named, neverRefused))(t), srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
+		node = testenv.Must(parent.Create(nil, withPrefix, neverRefused))(t)
+		lost = srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
 		deleted := bubble.Aside(func() error { return testenv.Err(node.Delete(neverRefused)) })
 		<-lost.Hit()
 		srv.Expire(node.Session)
@@ -104,8 +102,8 @@ func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 	})
 }
 
-// TestAHoldOfBeforeALossOfTheDataIsFenced, although the next one has its token, too, whichever of them comes
-// first. The mark of an earlier version is the token alone.
+// A holder from before the servers lost their data is fenced although the next one has the same token, whichever of
+// them comes first. The mark of an earlier version of this package is the token alone.
 func TestAHoldOfBeforeALossOfTheDataIsFenced(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)

@@ -15,10 +15,10 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-const asked = 10 * time.Second
+const sessionTimeout = 10 * time.Second
 
 func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
-	conn := testenv.Must(zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, asked, zkconn.WithDialer(srv.Dial)))(t)
+	conn := testenv.Must(zkconn.Connect(t.Context(), []string{"127.0.0.1:2181"}, sessionTimeout, zkconn.WithDialer(srv.Dial)))(t)
 	t.Cleanup(conn.Close)
 	return conn
 }
@@ -34,6 +34,9 @@ func needed(t *testing.T, srv *zkserver.Server) (c *Client, over func()) {
 	}
 }
 
+// ofProof is true of the requests of a proof.
+func ofProof(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
+
 // nextSession ends a client's session, and returns when it has another one.
 func nextSession(srv *zkserver.Server, conn *zk.Conn) {
 	old := conn.SessionID()
@@ -41,8 +44,7 @@ func nextSession(srv *zkserver.Server, conn *zk.Conn) {
 	bubble.Until(nil, func() bool { return conn.SessionID() != old && conn.State() == zk.StateHasSession })
 }
 
-// TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing: a goroutine that had an
-// answer in the old session is resumed after the new one has been noted.
+// An answer of the old session that is noted after the first one of the new session costs the new session nothing.
 func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
@@ -62,8 +64,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 	})
 }
 
-// TestAnAnswerCountsForTheSessionInWhichItsRequestBegan, and not for the next one:
-// the answer may be of either.
+// An answer to a request during which a session has ended counts for neither session: it may be of either.
 func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
@@ -77,41 +78,39 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	})
 }
 
-// TestANewSessionIsProvedFromItsFirstAnswerOn, and not when the next round in the old session would have been due:
+// A new session is proved from its first answer on, and not when the next round of the old session would have been due:
 // until then a lease would have too little time left.
 func TestANewSessionIsProvedFromItsFirstAnswerOn(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := needed(t, srv)
-		time.Sleep(asked) // it is proved
+		time.Sleep(sessionTimeout) // it is proved
 		done, _ := c.NextProof()
 		<-done
 		nextSession(srv, c.conn)
 		require.NoError(t, c.call(aQuorum, c.probe), "as a create does")
-		time.Sleep(asked / 4) // of virtual time: the next round of the old session is due a third after its last
+		time.Sleep(sessionTimeout / 4) // of virtual time: the next round of the old session is due a third after its last
 		require.True(t, c.Lasts(c.SessionID()))
 		over()
 	})
 }
 
-// TestAProofIsOfOneSessionTimeout: in the next handshake the session may get
-// another one, for which an earlier proof is not valid.
+// A proof is not valid after a handshake in which the session gets another timeout.
 func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := Of(open(t, zkserver.Run(t)), 0)
 		require.NoError(t, l.call(aQuorum, l.probe))
 		require.Positive(t, left(l))
-		l.given = asked / 2
+		l.given = sessionTimeout / 2
 		require.Negative(t, left(l))
 		require.NoError(t, l.call(aQuorum, l.probe))
-		require.Equal(t, asked/2*3/8, left(l), "presumed")
+		require.Equal(t, sessionTimeout/2*3/8, left(l), "presumed")
 	})
 }
 
 // left is how long the client's session is safe.
 func left(l *Client) time.Duration { return time.Until(l.SafeUntil(l.conn.SessionID())) }
 
-// TestARefusalOfOneServerProvesNothing: with the eager ACL check a server refuses
-// without leader or quorum.
+// An error that one server may answer alone proves nothing: with the eager ACL check it asks neither leader nor quorum.
 func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := Of(open(t, zkserver.Run(t)), 0)
@@ -124,33 +123,33 @@ func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 	})
 }
 
-// TestARefusedProofIsTriedAgainAfterAPause, and a later proof is complete.
+// A proof that is refused is tried again after a pause of a 30th of the session timeout, and a later one is complete.
 func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var refused []*zkserver.Fault
 		for range 100 {
-			refused = append(refused, srv.Fail(-6, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
+			refused = append(refused, srv.Fail(zkserver.CodeUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
 		}
-		s, over := needed(t, srv)
-		time.Sleep(2 * asked)
+		c, over := needed(t, srv)
+		time.Sleep(2 * sessionTimeout)
 		sent := 0
 		for _, f := range refused {
 			sent += len(f.Hit())
 			f.Release()
 		}
 		require.Positive(t, sent)
-		require.LessOrEqual(t, sent, 60, "a pause of a 30th of the session timeout")
-		done, err := s.NextProof()
+		require.LessOrEqual(t, sent, 2*30)
+		done, err := c.NextProof()
 		require.Error(t, err)
 		<-done
-		done, _ = s.NextProof()
+		done, _ = c.NextProof()
 		<-done
-		testenv.Must(s.NextProof())(t)
+		testenv.Must(c.NextProof())(t)
 		over()
 	})
 }
 
-// TestAProofNeedsNoRightToReadTheRoot: it is the leader that refuses.
+// A proof succeeds without the right to read the root: the leader refuses its check, which proves as much as an answer.
 func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		conn := open(t, zkserver.Run(t))
@@ -160,49 +159,49 @@ func TestAProofNeedsNoRightToReadTheRoot(t *testing.T) {
 	})
 }
 
-// TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout by a proof that measures
-// the round trip: the requests that it waits for may hang in a client that is closed.
+// A proof that measures the round trip keeps other requests back for no longer than the session timeout: the requests
+// that it waits for, or the proof itself, may hang in a client that is closed.
 func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
-	hang := func() error { time.Sleep(10 * asked); return nil } // of virtual time, far longer than a session
+	hang := func() error { time.Sleep(10 * sessionTimeout); return nil } // of virtual time, far longer than a session
 	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
 		"a request": func(_ *zkserver.Server, c *Client) { go c.call(anyServer, hang) },
 		"the proof": func(srv *zkserver.Server, c *Client) {
-			late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
-			time.AfterFunc(10*asked, late.Release)
+			late := srv.HoldReply(ofProof)
+			time.AfterFunc(10*sessionTimeout, late.Release)
 		},
 	} {
 		bubble.ServeCase(t, what, func(t *testing.T, srv *zkserver.Server) {
-			conn := bubble.Connect(t, srv.Dial, 4*asked, bubble.One)
-			c := Of(conn, asked)
+			conn := bubble.Connect(t, srv.Dial, 4*sessionTimeout, bubble.One)
+			c := Of(conn, sessionTimeout)
 			require.NoError(t, c.call(aQuorum, c.probe))
 			hangs(srv, c)
 			synctest.Wait()
 			c.mu.Lock()
-			c.prover.roundTrip = asked // too far
+			c.prover.roundTrip = sessionTimeout // too far
 			c.mu.Unlock()
 			var user Tasks
 			c.Use(&user, 1)
-			time.Sleep(asked / 2) // of virtual time: a proof has begun
+			time.Sleep(sessionTimeout / 2) // of virtual time: a proof has begun
 			began := time.Now()
 			require.NoError(t, c.call(anyServer, func() error { return nil }))
 			require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
-			require.LessOrEqual(t, time.Since(began), asked)
+			require.LessOrEqual(t, time.Since(began), sessionTimeout)
 			synctest.Wait()
 			require.Equal(t, what == "a request", left(c) > 0, "then the proof is sent, too")
 			c.Use(&user, -1)
-			time.Sleep(20 * asked) // of virtual time: what hangs has ended
+			time.Sleep(20 * sessionTimeout) // of virtual time: what hangs has ended
 			<-user.Idle()
 		})
 	}
 }
 
-// TestTheTimeToAnswerBeginsWithTheConnection: a proof begins while the client has no connection, and the client gets
-// one a moment before the time would be over. That server has just begun to answer.
+// The time in which a server must answer begins with its connection: a proof begins while the client has none, and the
+// client gets one a moment before the time would be over.
 func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := needed(t, srv)
 		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
-		late := srv.HoldReply(func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti })
+		late := srv.HoldReply(ofProof)
 		srv.Cut(c.SessionID())
 		listens := func() bool {
 			c.mu.Lock()
@@ -213,11 +212,11 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
 		}
 		require.NotEqual(t, zk.StateHasSession, c.conn.State())
-		time.Sleep(asked/8 - 50*time.Millisecond)
+		time.Sleep(sessionTimeout/8 - 50*time.Millisecond)
 		<-back.Hit()
 		back.Release()
 		<-late.Hit()
-		time.Sleep(asked / 20) // less than an eighth
+		time.Sleep(sessionTimeout / 20) // less than an eighth
 		require.Equal(t, zk.StateHasSession, c.conn.State(), "the client has left a server that it has just found")
 		late.Release()
 		over()
@@ -226,17 +225,16 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 	})
 }
 
-// TestAProofWithoutAnAnswerIsTriedAgainSoon: the session is proved to be safe for
-// only a short time when a proof is due, and a short session for a shorter one.
+// A proof without a useful answer is tried again soon: little of the safe time is left, less in a short session.
 func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 	for _, timeout := range []time.Duration{0, 400 * time.Millisecond} {
 		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 			c := Of(open(t, srv), timeout)
 			require.NoError(t, c.call(aQuorum, c.probe))
-			ofProof := func(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
 			var user Tasks
 			for range 2 { // the first proof, and a later one
-				refused := srv.Fail(-127, ofProof) // throttled
+				const throttled = -127
+				refused := srv.Fail(throttled, ofProof)
 				c.Use(&user, 1-len(c.rounds.users))
 				<-refused.Hit()
 				began := time.Now()
@@ -244,7 +242,7 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 				<-again.Hit()
 				require.LessOrEqual(t, time.Since(began), min(shortPause, c.Timeout()/16))
 				again.Release()
-				time.Sleep(asked) // until it is proved
+				time.Sleep(sessionTimeout) // until it is proved
 			}
 			c.Use(&user, -1)
 			<-user.Idle()
@@ -252,23 +250,23 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 	}
 }
 
-// TestTheLimitOfAProofEndsWithIt: later, while another proof measures how far away the server is, it would let
-// through the requests that are kept back, and the answers to the proof would wait for them.
+// The limit of how long a proof keeps requests back ends with that proof. Later, while another proof measures how far
+// away the server is, it would let these requests through, and the answers to the proof would wait for them.
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := needed(t, srv)
 		for done, _ := c.NextProof(); !IsClosed(done); c.NextProof() { // which does not put it off
-			time.Sleep(asked / 60) // of virtual time
+			time.Sleep(sessionTimeout / 60) // of virtual time
 		}
 		began := time.Now()
-		time.Sleep(asked / 2) // the next but one proof is due at two thirds
+		time.Sleep(sessionTimeout / 2) // the next but one proof is due at two thirds
 		c.mu.Lock()
-		c.prover.roundTrip = asked // too far
+		c.prover.roundTrip = sessionTimeout // too far
 		c.mu.Unlock()
-		go c.call(anyServer, func() error { time.Sleep(asked * 7 / 10); return nil })
-		time.Sleep(asked * 4 / 10) // that proof waits for the request
+		go c.call(anyServer, func() error { time.Sleep(sessionTimeout * 7 / 10); return nil })
+		time.Sleep(sessionTimeout * 4 / 10) // that proof waits for the request
 		require.NoError(t, c.call(anyServer, func() error { return nil }))
-		require.GreaterOrEqual(t, time.Since(began), asked*12/10, "it was let through by a proof that is over")
+		require.GreaterOrEqual(t, time.Since(began), sessionTimeout*12/10, "it was let through by a proof that is over")
 		over()
 	})
 }

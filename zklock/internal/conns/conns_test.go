@@ -35,6 +35,7 @@ func TestAClientIsClosedAfterClose(t *testing.T) {
 	})
 }
 
+// A known counts how often a client is made to leave its server.
 type known struct{ lefts int }
 
 func (*known) SessionTimeout() time.Duration { return time.Minute }

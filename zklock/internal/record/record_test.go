@@ -42,7 +42,7 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestNodesAreThoseOfEarlierVersions: processes of several versions share a path while a
+// The name and the record of a node are those of earlier versions: processes of several versions share a path while a
 // new one is rolled out. A change here breaks that; CHANGELOG.md has to say so.
 func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
 	const id = "01dc6acfac0000010000000000000001"
@@ -61,7 +61,7 @@ func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
 	require.Equal(t, "caf\xe9", New("caf\xe9", nil).OwnerName(), "JSON has text only")
 }
 
-// A flag is what a Mutex and a node of some library are to each other.
+// A flag is a relation between a Mutex and a node of some library.
 type flag string
 
 const (
@@ -70,7 +70,7 @@ const (
 	asked  flag = "it reads requests to release the lock"
 )
 
-// TestEachKindOfNodeIsKnown: docs/sharing-a-path.md has played who waits for whom.
+// The kind of each known node says whether a Mutex and its holder wait for each other, as docs/sharing-a-path.md plays.
 func TestEachKindOfNodeIsKnown(t *testing.T) {
 	const id, number = "01dc6acfac0000010000000000000001", "0000000001"
 	const curator = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
