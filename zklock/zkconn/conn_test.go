@@ -27,8 +27,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The tests of this name fail with an ordinary client. True: they are about a whole client, and pass with an ordinary
-// one of the patched library. The others are about a connection of Connect's, or about a function that the patch adds.
+// faults has the tests that fail with an ordinary client. True: a test is about a whole client, and passes with an
+// ordinary one of the patched library. False: it is about a connection of Connect's, or a function that the patch adds.
 var faults = map[string]bool{
 	"TestFaultCloseHangsTheClient":                               true,
 	"TestFaultARepeatedCredentialHangsTheClient":                 true,
@@ -43,6 +43,7 @@ var faults = map[string]bool{
 	"TestFaultAServerThatHasLostItsDataIsOfNoUseForAllTime":      false,
 }
 
+// The test of each fault fails with an ordinary client, in a process of its own.
 func TestAnOrdinaryClientHasEachFault(t *testing.T) {
 	if *ordinary {
 		t.Skip("this process was started by the test itself")
@@ -59,8 +60,8 @@ func TestAnOrdinaryClientHasEachFault(t *testing.T) {
 	}
 }
 
-// writing is an option of a client: write writes in its place.
-func writing(srv *zkserver.Server, write func(nc net.Conn, b []byte) (int, error)) func(*zk.Conn) {
+// withWrites is an option of a client that has write write to each of its connections in its place.
+func withWrites(srv *zkserver.Server, write func(nc net.Conn, b []byte) (int, error)) func(*zk.Conn) {
 	return zk.WithDialer((&bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return wrapped{nc, write} }}).Dial)
 }
 
@@ -78,8 +79,8 @@ func opOf(b []byte) jute.Op {
 	return h.Op
 }
 
-// A request that is queued while Close runs, and whose write fails, gets three answers on a channel of two.
-// https://github.com/go-zookeeper/zk/pull/163 is the same mistake with two answers on a channel of one.
+// A request that is queued while Close runs, and whose write fails, gets three answers on a channel that has room for
+// two. https://github.com/go-zookeeper/zk/pull/163 is the same mistake with two answers on a channel of one.
 //
 // Two coin tosses of the client decide: whether a request is queued after Close
 // has begun, and whether its caller takes one of the answers.
@@ -87,7 +88,7 @@ func TestFaultCloseHangsTheClient(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		for range 64 {
 			var closing atomic.Bool
-			conn := open(t, servers[:1], writing(srv, func(nc net.Conn, b []byte) (int, error) {
+			conn := open(t, servers[:1], withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
 				switch {
 				case closing.Load():
 					return 0, errors.New("the cable is cut")
@@ -137,8 +138,8 @@ func TestFaultARepeatedCredentialHangsTheClient(t *testing.T) {
 	})
 }
 
-// muteFor returns a dialer that reaches a silent server n times.
-func muteFor(t *testing.T, n int, dial zk.Dialer, says string) zk.Dialer {
+// muteThenDial returns a dialer that n times reaches a server that says a text and then nothing, and then calls dial.
+func muteThenDial(n int, dial zk.Dialer, says string) zk.Dialer {
 	var dialed atomic.Int32
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		if int(dialed.Add(1)) > n {
@@ -161,27 +162,28 @@ func muteFor(t *testing.T, n int, dial zk.Dialer, says string) zk.Dialer {
 func TestFaultASilentServerIsKeptForMinutes(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
-		open(t, servers, zk.WithDialer(muteFor(t, 2, srv.Dial, "")))
-		require.Less(t, time.Since(began), asked/3, "two of three are silent, and a session may have ended by now")
+		open(t, servers, zk.WithDialer(muteThenDial(2, srv.Dial, "")))
+		require.Less(t, time.Since(began), sessionTimeout/3, "two of three are silent, and a session may have ended by now")
 	})
 }
 
 func TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
-		open(t, servers, zk.WithDialer(muteFor(t, 2, srv.Dial, "\x00\x00\x00\x24\x00")))
-		require.Less(t, time.Since(began), asked/3)
+		const start = "\x00\x00\x00\x24\x00" // the length of the answer, and its first byte
+		open(t, servers, zk.WithDialer(muteThenDial(2, srv.Dial, start)))
+		require.Less(t, time.Since(began), sessionTimeout/3)
 	})
 }
 
-// wire is a connection as the client sees it, after the handshake.
-func wire(t *testing.T, srv *zkserver.Server, h jute.ConnectRequest) (net.Conn, jute.ConnectResponse) {
+// dialHandshake returns a connection after the handshake, as the client sees it.
+func dialHandshake(t *testing.T, srv *zkserver.Server, h jute.ConnectRequest) (net.Conn, jute.ConnectResponse) {
 	nc := testenv.Must(srv.Dial("", "", 0))(t)
 	if !*ordinary {
-		nc = newCarefulConn(nc, newClient(asked), "")
+		nc = newCarefulConn(nc, newClient(sessionTimeout), "")
 	}
 	t.Cleanup(func() { nc.Close() })
-	h.TimeoutMs = int32(asked / time.Millisecond)
+	h.TimeoutMs = int32(sessionTimeout / time.Millisecond)
 	send(t, nc, &h)
 	var r jute.ConnectResponse
 	require.NoError(t, jute.ReadRecord(nc, &r))
@@ -194,27 +196,27 @@ func send(t *testing.T, nc net.Conn, records ...interface{ Encode(*jute.Encoder)
 	testenv.Must(nc.Write(e.Bytes()))(t)
 }
 
-// reply reads until the reply with an xid; an event before it fails the test.
-func reply(t *testing.T, nc net.Conn, xid int32) {
+// requireReply reads the reply with an xid; an event before it fails the test.
+func requireReply(t *testing.T, nc net.Conn, xid int32) {
 	var h jute.ReplyHeader
 	require.NoError(t, jute.ReadRecord(nc, &h))
 	require.Equal(t, xid, h.Xid, "-1 is an event: a change that did not happen is reported")
 	require.Zero(t, h.Err)
 }
 
-// The client sets its watches again on every connection, the first one of a session included: should a reply have
-// come before, with the watch that it has set and without the zxid up to which it is up to date.
+// A client that sets its watches again in a new session, as it does on every connection, gets no event of a change that
+// did not happen, although a reply has set the watch before, and the client does not know its zxid.
 func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		admin := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(srv.Dial)))(t)
+		admin := testenv.Must(Connect(t.Context(), servers, sessionTimeout, WithDialer(srv.Dial)))(t)
 		defer admin.Close()
 		_ = testenv.Must(admin.Create("/a", nil, 0, zk.WorldACL(zk.PermAll)))(t)
 
-		nc, _ := wire(t, srv, jute.ConnectRequest{})
+		nc, _ := dialHandshake(t, srv, jute.ConnectRequest{})
 		send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpGetData}, &jute.PathWatch{Path: "/a", Watch: true})
-		reply(t, nc, 1)
+		requireReply(t, nc, 1)
 		send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/a"}})
-		reply(t, nc, 2)
+		requireReply(t, nc, 2)
 		require.Len(t, srv.Watches(), 1)
 	})
 }
@@ -222,38 +224,36 @@ func TestFaultANewSessionSetsItsWatchesAgain(t *testing.T) {
 // The client reads the zxid up to which it has seen what it watches while it reads replies, which move it on:
 // https://github.com/samuel/go-zookeeper/issues/260, https://github.com/go-zookeeper/zk/pull/35.
 func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
-	for _, watches := range []string{"of this connection", "of the connection before", ""} {
+	const ofThis, ofBefore, none = "of this connection", "of the connection before", ""
+	for _, watches := range []string{ofThis, ofBefore, none} {
 		bubble.ServeCase(t, watches, func(t *testing.T, srv *zkserver.Server) {
-			first, session := wire(t, srv, jute.ConnectRequest{})
+			first, session := dialHandshake(t, srv, jute.ConnectRequest{})
 			first.Close()
-			nc, _ := wire(t, srv, jute.ConnectRequest{SessionID: session.SessionID, Password: session.Password})
+			nc, _ := dialHandshake(t, srv, jute.ConnectRequest{SessionID: session.SessionID, Password: session.Password})
 			send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpSync}, syncPath("/"))
 			began := time.Now()
 			read := make(chan struct{})
-			go func() {
-				defer close(read)
-				reply(t, nc, 1)
-			}()
+			go func() { defer close(read); requireReply(t, nc, 1) }()
 			synctest.Wait()
 			select {
 			case <-read:
 				t.Fatal("a reply is read, and moves the zxid on, before the watches have been set")
 			default:
 			}
-			if watches == "of this connection" {
+			if watches == ofThis {
 				nc.(*carefulConn).watchesAreSet()
 			}
-			if watches != "" {
+			if watches != none {
 				send(t, nc, &jute.RequestHeader{Xid: 2, Op: jute.OpSetWatches}, &jute.SetWatches{Data: []string{"/"}})
 			}
 			<-read
-			if watches == "of this connection" {
+			if watches == ofThis {
 				require.Zero(t, time.Since(began))
 			} else {
 				require.Equal(t, againWatches, time.Since(began))
 			}
-			if watches != "" {
-				reply(t, nc, 2)
+			if watches != none {
+				requireReply(t, nc, 2)
 			}
 		})
 	}
@@ -268,7 +268,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 	)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var resumed time.Time
-		conn := open(t, servers[:1], writing(srv, func(nc net.Conn, b []byte) (int, error) {
+		conn := open(t, servers[:1], withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
 			switch opOf(b) {
 			case 0: // a handshake
 				resumed = time.Now()
@@ -284,10 +284,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 		srv.Cut(session)
 		synctest.Wait() // it waits for a second before it dials again
 		synced := make(chan time.Time, 1)
-		go func() {
-			conn.Sync("/")
-			synced <- time.Now()
-		}()
+		go func() { conn.Sync("/"); synced <- time.Now() }()
 		synctest.Wait() // the one is queued before the other
 		got := bubble.Aside(func() error { _, _, err := conn.Get("/"); return err })
 		at := <-synced
@@ -315,9 +312,8 @@ func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
 	}))
 }
 
-// A request that waits in the client is carried out before its SetWatches, and the reply
-// moves the zxid on. If the connection then breaks, the next SetWatches leaves out what was
-// changed before that reply. Connect's client has this fault, too: the locks look again.
+// A request that waits in the client is carried out before its SetWatches, and the reply moves the zxid on. If that
+// connection breaks, the next SetWatches leaves out what was changed before. Ours has this fault: the locks look again.
 func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, servers[:1], zk.WithDialer(srv.Dial))
@@ -330,13 +326,14 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 			_, err = conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
 		}
 		require.NoError(t, err)
-		time.Sleep(asked)
+		time.Sleep(sessionTimeout)
 		require.Len(t, lost.Hit(), 1)
 		require.Equal(t, *ordinary, len(changed) > 0, "a patched library reports the change")
 		require.Len(t, srv.Watches(), 1-len(changed), "or the watch waits for the next change")
 	})
 }
 
+// A syncPath is the body of a sync.
 type syncPath string
 
 func (p syncPath) Encode(e *jute.Encoder) { e.String(string(p)) }
@@ -369,8 +366,8 @@ func TestFaultARequestIsSentInTheNextSession(t *testing.T) {
 	})
 }
 
-// late connects to a server whose answer to the handshake takes d longer.
-func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
+// dialLate connects to a server whose answer to the handshake takes d longer.
+func dialLate(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 	server := testenv.Must(srv.Dial("", "", 0))(t)
 	rest := d
 	t.Cleanup(func() { time.Sleep(rest) }) // until what is on its way has arrived
@@ -381,10 +378,10 @@ func late(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 	}})
 }
 
-// A server begins a session with each handshake, even if the client does not wait for the answer.
+// A client waits longer for each handshake, and each one that it gives up has begun a session on the server.
 func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 	for takes, abandoned := range map[time.Duration]int32{
-		1500 * time.Millisecond: 1, // 1.1 and 1.7 s
+		1500 * time.Millisecond: 1, // it waits for 1.1 s, and then for 1.7 s
 		3500 * time.Millisecond: 3,
 		9900 * time.Millisecond: 6,
 	} {
@@ -395,7 +392,7 @@ func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 			now.Store(int64(takes))
 			conn := open(t, servers, zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) {
 				dialed.Add(1)
-				return late(t, srv, time.Duration(now.Load())), nil
+				return dialLate(t, srv, time.Duration(now.Load())), nil
 			}))
 			require.EqualValues(t, abandoned+1, dialed.Load())
 			session := conn.SessionID()
@@ -416,13 +413,12 @@ func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 }
 
 func TestTheHandshakeTimeoutIsNoLongerThanTheSessionTimeout(t *testing.T) {
-	c := newClient(asked)
-	c.handshakeTimeout = 2 * asked
-	require.Equal(t, asked, c.nextHandshakeTimeout())
+	c := newClient(sessionTimeout)
+	c.handshakeTimeout = 2 * sessionTimeout
+	require.Equal(t, sessionTimeout, c.nextHandshakeTimeout())
 }
 
-// The patches of docs/client.md fit the library, and an ordinary client of the
-// patched library passes the tests that it fails without them.
+// The patches of docs/client.md fit the library, and cure an ordinary client of the faults that it has without them.
 func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	testenv.NotRaced(t, "it runs another program")
 	patched := slices.Collect(maps.Keys(faults))

@@ -6,10 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"math"
 	"net"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,20 +28,22 @@ import (
 
 var ordinary = flag.Bool("connect.ordinary", false, "test zk.Connect in place of Connect: the tests of its faults must fail")
 
-// servers are addresses; what answers there is up to the dialer.
+// servers are addresses: the dialer of a test decides what answers there.
 var servers = []string{"127.0.0.1:2181", "127.0.0.2:2181", "127.0.0.3:2181"}
 
-const asked = 10 * time.Second // the session timeout
+const sessionTimeout = 10 * time.Second
 
-// open connects with Connect, or the ordinary way.
+var quiet = log.New(io.Discard, "", 0)
+
+// open connects with Connect, or with zk.Connect if -connect.ordinary is set. The client is closed after the test.
 func open(t *testing.T, servers []string, options ...func(*zk.Conn)) *zk.Conn {
 	t.Helper()
-	return openFor(t, asked, servers, options...)
+	return openFor(t, sessionTimeout, servers, options...)
 }
 
 func openFor(t *testing.T, asked time.Duration, servers []string, options ...func(*zk.Conn)) *zk.Conn {
 	t.Helper()
-	options = append([]func(*zk.Conn){zk.WithLogger(quiet{}), zk.WithMaxConnBufferSize(1 << 12), zk.WithMaxBufferSize(1 << 20)}, options...)
+	options = append([]func(*zk.Conn){zk.WithLogger(quiet), zk.WithMaxConnBufferSize(1 << 12), zk.WithMaxBufferSize(1 << 20)}, options...)
 	if *ordinary {
 		conn, events, err := zk.Connect(servers, asked, func(c *zk.Conn) {
 			for _, option := range options {
@@ -62,12 +65,15 @@ func openFor(t *testing.T, asked time.Duration, servers []string, options ...fun
 	return conn
 }
 
-// TestAClosedClientIsGarbageThoughItsDialerLeadsToIt: what is known of a client, which has the
-// dialer, is in a global table. A program that connects again and again would keep them all.
+// A closed client is garbage although its dialer, which a global table has, leads to it: else all clients would stay.
 func TestAClosedClientIsGarbageThoughItsDialerLeadsToIt(t *testing.T) {
-	p := &program{srv: zkserver.Run(t)}
-	conn := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(p.dial)))(t)
-	p.conn = conn
+	srv, program := zkserver.Run(t), new(struct{ conn *zk.Conn })
+	conn := testenv.Must(Connect(t.Context(), servers, sessionTimeout, WithDialer(
+		func(network, address string, timeout time.Duration) (net.Conn, error) {
+			runtime.KeepAlive(program)
+			return srv.Dial(network, address, timeout)
+		})))(t)
+	program.conn = conn
 	var forgotten atomic.Bool
 	runtime.AddCleanup(conn, func(f *atomic.Bool) { f.Store(true) }, &forgotten)
 	conn.Close()
@@ -77,22 +83,10 @@ func TestAClosedClientIsGarbageThoughItsDialerLeadsToIt(t *testing.T) {
 	}, 10*time.Minute, time.Millisecond)
 }
 
-type program struct {
-	srv  *zkserver.Server
-	conn *zk.Conn
-}
-
-func (p *program) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	return p.srv.Dial(network, address, timeout)
-}
-
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
+// SessionTimeout returns what the server has agreed to: between 2 and 20 of its ticks.
 func TestFaultTheNegotiatedTimeoutIsPrivate(t *testing.T) {
 	for tick, want := range map[time.Duration]time.Duration{
-		2 * time.Second: asked, 6 * time.Second: 12 * time.Second, 100 * time.Millisecond: 2 * time.Second,
+		2 * time.Second: sessionTimeout, 6 * time.Second: 12 * time.Second, 100 * time.Millisecond: 2 * time.Second,
 	} {
 		bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 			got, ok := SessionTimeout(open(t, servers, zk.WithDialer(srv.Dial)))
@@ -107,9 +101,9 @@ func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errors.New("tired"))
 		defer cancel()
 		began := time.Now()
-		mute := muteFor(t, 1000, nil, "")
-		web := muteFor(t, 1000, nil, "HTTP/1.1 400 Bad Request\r\n")
-		_, err := Connect(ctx, servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		mute := muteThenDial(math.MaxInt, nil, "")
+		web := muteThenDial(math.MaxInt, nil, "HTTP/1.1 400 Bad Request\r\n")
+		_, err := Connect(ctx, servers, sessionTimeout, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			switch address {
 			case servers[0]:
 				time.Sleep(3 * time.Second) // so that the other two have been tried when ctx ends
@@ -140,12 +134,12 @@ func TestConnectThatIsGivenUpIsPrompt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		began := time.Now()
-		_, err := Connect(ctx, servers[:1], 40*time.Second, WithDialer(muteFor(t, 1000, nil, "")))
+		_, err := Connect(ctx, servers[:1], 40*time.Second, WithDialer(muteThenDial(math.MaxInt, nil, "")))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "accepts the connection and has not answered yet")
 		require.LessOrEqual(t, time.Since(began), 1200*time.Millisecond)
 		began = time.Now()
-		require.ErrorIs(t, testenv.Err(Connect(ctx, servers[:1], asked)), context.Canceled)
+		require.ErrorIs(t, testenv.Err(Connect(ctx, servers[:1], sessionTimeout)), context.Canceled)
 		require.Zero(t, time.Since(began))
 	})
 }
@@ -154,7 +148,7 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 	for _, d := range []time.Duration{0, -1, time.Microsecond, 1000 * time.Hour} {
 		require.ErrorContains(t, testenv.Err(Connect(t.Context(), servers, d)), "is not between 1 ms and 24 days")
 	}
-	require.ErrorContains(t, testenv.Err(Connect(t.Context(), nil, asked)), "server list must not be empty")
+	require.ErrorContains(t, testenv.Err(Connect(t.Context(), nil, sessionTimeout)), "server list must not be empty")
 	for server, want := range map[string]string{
 		"zk1:2181/app":      `the client has no chroot: use "zk1:2181" and put /app in front of each path`,
 		"zk1/app":           `the client has no chroot: use "zk1" and put /app in front of each path`,
@@ -171,16 +165,15 @@ func TestConnectRefusesWhatCannotWork(t *testing.T) {
 		"::1":               `give it as "[::1]:2181"`,
 		"[2001:db8::1]":     `give it as "[2001:db8::1]:2181"`,
 	} {
-		require.ErrorContains(t, testenv.Err(Connect(t.Context(), []string{server}, asked)), want)
+		require.ErrorContains(t, testenv.Err(Connect(t.Context(), []string{server}, sessionTimeout)), want)
 	}
 }
 
-// The caller's own options work beside those that Connect needs itself.
+// The caller's options work beside those of Connect. Its channel of events holds fewer than this client's cuts.
 func TestConnectKeepsTheCallersOptions(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		var dialed, asked atomic.Int32
-		var mu sync.Mutex
-		var states []zk.State
+		const cuts = 20
+		var dialed, asked, sessions atomic.Int32
 		conn := open(t, []string{"203.0.113.1:1"},
 			zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				dialed.Add(1)
@@ -189,28 +182,21 @@ func TestConnectKeepsTheCallersOptions(t *testing.T) {
 			}),
 			zk.WithHostProvider(&oneServer{asked: &asked}),
 			zk.WithEventCallback(func(e zk.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				states = append(states, e.State)
+				if e.State == zk.StateHasSession {
+					sessions.Add(1)
+				}
 			}))
-		for range 20 { // more than the client's channel of events holds
+		for range cuts {
 			srv.Cut(conn.SessionID())
 			time.Sleep(3 * time.Second)
 		}
-		require.EqualValues(t, 21, dialed.Load())
-		require.EqualValues(t, 21, asked.Load())
-		mu.Lock()
-		defer mu.Unlock()
-		sessions := 0
-		for _, state := range states {
-			if state == zk.StateHasSession {
-				sessions++
-			}
-		}
-		require.Equal(t, 21, sessions)
+		require.EqualValues(t, 1+cuts, dialed.Load())
+		require.EqualValues(t, 1+cuts, asked.Load())
+		require.EqualValues(t, 1+cuts, sessions.Load())
 	})
 }
 
+// oneServer is a host provider with one server. It counts how often it is asked.
 type oneServer struct{ asked *atomic.Int32 }
 
 func (o *oneServer) Init([]string) error  { return nil }
@@ -218,7 +204,7 @@ func (o *oneServer) Len() int             { return 1 }
 func (o *oneServer) Next() (string, bool) { o.asked.Add(1); return "my own server", false }
 func (o *oneServer) Connected()           {}
 
-// wordAnswers answers a four-letter word, in place of the server.
+// A wordAnswers is a connection that answers the word srvr in place of the server.
 type wordAnswers struct {
 	net.Conn
 	asked  atomic.Bool
@@ -226,7 +212,7 @@ type wordAnswers struct {
 }
 
 func (s *wordAnswers) Write(b []byte) (int, error) {
-	if asked := string(b) == "srvr"; asked {
+	if string(b) == "srvr" {
 		s.asked.Store(true)
 		return len(b), nil
 	}
@@ -240,28 +226,29 @@ func (s *wordAnswers) Read(b []byte) (int, error) {
 	return s.Conn.Read(b)
 }
 
-// The client itself leaves a silent server after two thirds of the session timeout, which
-// is too late for a lease. While the leader is silent, no server can take the session over.
+// A client leaves a silent server early, as a lease needs it, only if another server can take its session over: none
+// can while the leader is silent. The client itself leaves a silent server after two thirds of the session timeout.
 func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
-	const follower, leader, lease = "Zxid: 0x100000007\nMode: follower\n", "Zxid: 0x100000007\nMode: leader\n", asked / 2
+	const follower, leader, lease = "Zxid: 0x100000007\nMode: follower\n", "Zxid: 0x100000007\nMode: leader\n", sessionTimeout / 2
 	always := func(text string) func() string { return func() string { return text } }
 	for _, c := range []struct {
 		name   string
-		others func() string // at the addresses of the other two servers, in turn
+		others func() string // what the other two servers say they are, in turn; nil: there are none
 		goesOn bool          // the server has only paused
 		leaves bool
 	}{
-		{"the leader answers", alternating(follower, leader), false, true},
-		{"one that stands alone answers", alternating("", "Zxid: 0x7\nMode: standalone\n"), false, true},
-		{"the leader is silent", alternating(follower, ""), false, false},
-		{"followers see no change", always(follower), false, false},
-		{"followers go on", counting("Zxid: %#x\nMode: follower\n"), false, true},
-		{"observers go on", counting("Zxid: %#x\nMode: observer\n"), false, true},
-		{"there is no quorum", always("This ZooKeeper instance is not currently serving requests\n"), false, false},
-		{"they do not say", alternating("", "srvr is not executed because it is not in the whitelist.\n"), false, true},
-		{"nobody answers", always(""), false, false},
-		{"the server goes on, too", always(leader), true, false},
-		{"there is one server, of a host provider of the caller's", nil, false, false},
+		{name: "the leader answers", others: alternating(follower, leader), leaves: true},
+		{name: "one that stands alone answers", others: alternating("", "Zxid: 0x7\nMode: standalone\n"), leaves: true},
+		{name: "the leader is silent", others: alternating(follower, "")},
+		{name: "followers see no change", others: always(follower)},
+		{name: "followers go on", others: counting("Zxid: %#x\nMode: follower\n"), leaves: true},
+		{name: "observers go on", others: counting("Zxid: %#x\nMode: observer\n"), leaves: true},
+		{name: "there is no quorum", others: always("This ZooKeeper instance is not currently serving requests\n")},
+		{name: "they do not say", leaves: true,
+			others: alternating("", "srvr is not executed because it is not in the whitelist.\n")},
+		{name: "nobody answers", others: always("")},
+		{name: "the server goes on, too", others: always(leader), goesOn: true},
+		{name: "there is one server, of a host provider of the caller's"},
 	} {
 		bubble.ServeCase(t, c.name, func(t *testing.T, srv *zkserver.Server) {
 			var own atomic.Value
@@ -277,7 +264,7 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 				return &wordAnswers{Conn: nc, answer: c.others}, err
 			}))
 			conns.Of(conn).Within(lease)
-			conns.Of(conn).Within(asked) // as another lock's does, and a shorter one counts
+			conns.Of(conn).Within(sessionTimeout) // as another lock's does, and a shorter one counts
 			session, server, began := conn.SessionID(), conn.Server(), time.Now()
 			own.Store(server)
 			hold := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
@@ -293,7 +280,7 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 				require.GreaterOrEqual(t, time.Since(began), lease/8, "the server may go on in the same instant")
 				require.LessOrEqual(t, time.Since(began), lease/4)
 			}
-			time.Sleep(asked / 2)
+			time.Sleep(sessionTimeout / 2)
 			require.Equal(t, session, conn.SessionID())
 			hold.Release()
 			if c.leaves {
@@ -328,7 +315,7 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 		var dialed atomic.Int32
 		conn := open(t, servers, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			dialed.Add(1)
-			return late(t, srv, 500*time.Millisecond), nil
+			return dialLate(t, srv, 500*time.Millisecond), nil
 		}))
 		srv.Cut(conn.SessionID())
 		time.Sleep(100 * time.Millisecond) // it is in the handshake
@@ -338,7 +325,7 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 		require.EqualValues(t, 2, dialed.Load())
 		conn.Close()
 		conns.Reconnect(conn)
-		ordinary, _ := testenv.Must2(zk.Connect(servers, asked, zk.WithDialer(srv.Dial), zk.WithLogger(quiet{})))(t)
+		ordinary, _ := testenv.Must2(zk.Connect(servers, sessionTimeout, zk.WithDialer(srv.Dial), zk.WithLogger(quiet)))(t)
 		defer ordinary.Close()
 		synctest.Wait()
 		session := ordinary.SessionID()
@@ -372,8 +359,7 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 	require.ErrorContains(t, hook(&conn, "server", func() {}), sentence+"function server: use zk.Connect")
 }
 
-// TestServersThatWereTriedAreForgottenWhenThereIsASession: in a process that runs for
-// years, they have other addresses each time that they move.
+// Servers that were tried are forgotten when there is a session: over the years, they have more and more addresses.
 func TestServersThatWereTriedAreForgottenWhenThereIsASession(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var dialed atomic.Int32
@@ -391,8 +377,8 @@ func TestServersThatWereTriedAreForgottenWhenThereIsASession(t *testing.T) {
 	})
 }
 
-// TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce: only the requests of the
-// session that has expired fail, and the client makes a pause only for them.
+// A client whose session has expired once comes back at once when its next connection breaks: only the requests of the
+// session that has expired fail, and only for them does the client make a pause.
 func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, servers, zk.WithDialer(srv.Dial))
@@ -410,13 +396,13 @@ func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 	})
 }
 
-// TestAConnectionThatComesAfterConnectHasFailedIsClosed, and no session is asked for.
+// A connection that a dial returns after Connect has failed is closed, and no session is asked for.
 func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		dialed := make(chan net.Conn, 1)
 		handshake := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
 		defer handshake.Release()
-		_, err := Connect(within(t, time.Second), servers, asked, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
+		_, err := Connect(within(t, time.Second), servers, sessionTimeout, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			time.Sleep(3 * time.Second) // whatever the timeout is
 			nc, err := srv.Dial(network, address, timeout)
 			dialed <- nc
@@ -428,12 +414,12 @@ func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 	})
 }
 
-// TestServersThatHaveAllBeenTriedAreTriedAgainSoon: each 100 ms for a second. A request
-// fails then, and the next time that the connection breaks, the client comes back at once.
+// When all servers have been tried, they are tried again each 100 ms for a second; then a request fails. The next time
+// that the connection breaks, the client comes back at once.
 func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		line := &bubble.Line{Server: srv}
-		conn := testenv.Must(Connect(t.Context(), servers, asked, WithDialer(line.Dial)))(t)
+		conn := testenv.Must(Connect(t.Context(), servers, sessionTimeout, WithDialer(line.Dial)))(t)
 		defer conn.Close()
 		back := func() time.Duration {
 			began := time.Now()
@@ -442,17 +428,17 @@ func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 			}
 			return time.Since(began)
 		}
-		leave := func(d time.Duration) {
+		outage := func(d time.Duration) {
 			line.Down.Store(true)
 			srv.CutAll()
 			synctest.Wait()
 			time.Sleep(d)
 			line.Down.Store(false)
 		}
-		leave(250 * time.Millisecond)
+		outage(250 * time.Millisecond)
 		require.InDelta(t, 50*time.Millisecond, back(), float64(2*time.Millisecond))
 		time.Sleep(time.Second)
-		leave(0)
+		outage(0)
 		require.LessOrEqual(t, back(), 101*time.Millisecond)
 		time.Sleep(time.Second)
 		srv.CutAll()

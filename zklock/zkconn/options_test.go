@@ -35,7 +35,7 @@ func TestConnectRefusesOptionsThatCannotWork(t *testing.T) {
 		"the client does not speak SASL":       WithAuth("sasl", "user"),
 		"a digest credential is user:password": WithAuth("digest", []byte("secret")),
 	} {
-		_, err := Connect(t.Context(), servers, asked, option)
+		_, err := Connect(t.Context(), servers, sessionTimeout, option)
 		require.ErrorContains(t, err, "zkconn: connect to 127.0.0.1:2181,127.0.0.2:2181,127.0.0.3:2181: ")
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "secret")
@@ -73,7 +73,7 @@ func overTLS(srv *zkserver.Server, config *tls.Config, asked func(sni string)) z
 	}
 }
 
-// within is a ctx that ends after d.
+// within returns a ctx that ends after d.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
@@ -82,12 +82,12 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func logTo(l *testenv.Buffer) Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
 
-// TestEachServerIsVerifiedByItsNameInTheList, although the client dials an address, at a reconnect, too.
+// Each server is verified by its name in the list, although the client dials an address, at a reconnect, too.
 func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	server, client := tlsConfigs()
 	bubble.Test(t, func(t *testing.T) {
 		addresses := map[string][]string{"zk1.example.com": {"192.0.2.1"}, "zk2.example.com": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}
-		resolve(t, func(_ context.Context, host string) ([]string, error) { return addresses[host], nil })
+		stubLookUp(t, func(_ context.Context, host string) ([]string, error) { return addresses[host], nil })
 		srv := zkserver.Run(t)
 		var mu sync.Mutex
 		sent := make(map[string]int)
@@ -127,35 +127,34 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft as soon as one that is in ZooKeeper's. The server name of the
-// configuration counts for all servers.
+// A server that is silent in the handshake of TLS is left soon. The configuration's server name counts for all servers.
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 	server, client := tlsConfigs()
 	client.ServerName = "zk.example.com"
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.Run(t)
 		began := time.Now()
-		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithTLS(client),
-			WithDialer(muteFor(t, 2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), ""))))(t)
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, sessionTimeout, WithTLS(client),
+			WithDialer(muteThenDial(2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), ""))))(t)
 		defer conn.Close()
-		const least = asked / 3 / 3
-		require.Equal(t, least+least*3/2, time.Since(began))
+		const first = sessionTimeout / 3 / 3 // a third for three servers, and the second gets one and a half times as long
+		require.Equal(t, first+first*3/2, time.Since(began))
 	})
 }
 
 func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		_, err := Connect(within(t, time.Minute), servers, asked, WithAuth("kerberos", "user"), WithDialer(zkserver.Run(t).Dial))
+		_, err := Connect(within(t, time.Minute), servers, sessionTimeout, WithAuth("kerberos", "user"), WithDialer(zkserver.Run(t).Dial))
 		require.ErrorIs(t, err, zk.ErrAuthFailed)
 		require.ErrorContains(t, err, `the server has not accepted the credential of scheme "kerberos"`)
 	})
 }
 
-// TestTheCredentialsAreThereBeforeConnectReturns, and on each connection, whatever breaks meanwhile.
+// The credentials are there before Connect returns, and on each connection, although the first reply is lost.
 func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
-		conn := testenv.Must(Connect(within(t, time.Minute), servers, asked, WithDialer(srv.Dial),
+		conn := testenv.Must(Connect(within(t, time.Minute), servers, sessionTimeout, WithDialer(srv.Dial),
 			WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret"))))(t)
 		defer conn.Close()
 		require.Len(t, lost.Hit(), 1)
@@ -177,7 +176,7 @@ func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
 		defer held.Release()
-		_, err := Connect(within(t, time.Second), servers, asked, WithDialer(srv.Dial), WithAuth("digest", "a:b"))
+		_, err := Connect(within(t, time.Second), servers, sessionTimeout, WithDialer(srv.Dial), WithAuth("digest", "a:b"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
